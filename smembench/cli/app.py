@@ -1,0 +1,76 @@
+"""The Typer app and the process's exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from smembench import __version__
+from smembench.cli import about, problems, sweeps
+from smembench.errors import SmembenchError
+
+app = typer.Typer(
+    name="smembench",
+    help="Benchmark of GPU shared memory: transpose and matrix multiplication, verified, then timed.",
+    epilog="Exit codes: 0 all ok, 1 a case failed, 2 wrong usage, 4 no such device, 130 interrupted.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"smembench {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+for command in (
+    problems.transpose,
+    problems.matmul,
+    sweeps.reproduce,
+    sweeps.run,
+    sweeps.show,
+    about.list_,
+    about.doctor,
+):
+    app.command(name=command.__name__.rstrip("_"))(command)
+
+
+def main() -> None:
+    """Run the command line; every error that has an exit code of its own ends in one line on stderr."""
+    try:
+        code: Any = app(standalone_mode=False)
+        # Output that fails only when Python flushes at exit would be a traceback.
+        sys.stdout.flush()
+    except SmembenchError as error:
+        code = _fail(error, error.exit_code)
+    except BrokenPipeError:
+        # The reader, head for one, has what it wanted.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except (KeyboardInterrupt, typer.Abort):
+        code = _fail("interrupted", 130)
+    except Exception as error:
+        # Typer's own usage errors; its Click is vendored, so they are known by what they can do.
+        if not hasattr(error, "format_message"):
+            raise
+        code = _fail(f"{error.format_message()} (see: smembench --help)", 2)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: object, code: int) -> int:
+    print(f"smembench: {message}", file=sys.stderr)
+    return code

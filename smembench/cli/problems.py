@@ -1,0 +1,127 @@
+"""``smembench transpose`` and ``smembench matmul``: one sweep from flags."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from smembench.cli import options
+
+_SIZE = "a number, a list or a range: 512,1024:8192:*2"
+
+
+def transpose(
+    n: Annotated[
+        str | None,
+        typer.Option("--n", metavar="N,…", help=f"Side of a square matrix, {_SIZE}. (default: 4096)"),
+    ] = None,
+    nx: Annotated[str | None, typer.Option("--nx", metavar="N,…", help="Columns.")] = None,
+    ny: Annotated[str | None, typer.Option("--ny", metavar="N,…", help="Rows.")] = None,
+    block: options.Blocks = None,
+    pad: Annotated[
+        bool | None,
+        typer.Option(
+            "--pad/--no-pad", help="Of the shared-memory kernels only the padded, or only the unpadded."
+        ),
+    ] = None,
+    pad_width: Annotated[
+        str | None,
+        typer.Option("--pad-width", metavar="N,…", help="Extra columns of a padded tile. (default: 1)"),
+    ] = None,
+    kernel: options.Kernels = None,
+    dtype: options.Dtypes = None,
+    device: options.Devices = None,
+    cache: options.Cache = None,
+    csv: options.Csv = None,
+    force: options.Force = False,
+    seed: options.Seed = None,
+    samples: options.Samples = None,
+    max_seconds: options.MaxSeconds = None,
+    dry_run: options.DryRun = False,
+) -> None:
+    """Time the transpose kernels: copyGmem, naiveGmem, transposeSmem, transposeSmemPad.
+
+    Every kernel is checked bit for bit before it is timed. Lists and ranges multiply.
+
+    Examples:
+
+      smembench transpose --pad
+
+      smembench transpose --n 1024:8192:*2 --block 32x32,16x16 --csv transpose.csv
+
+      smembench transpose --nx 4000 --ny 3000 --dtype float64 --cache warm,cold
+    """
+    sweep = options.given(
+        n=n,
+        nx=nx,
+        ny=ny,
+        block=block,
+        pad=pad,
+        pad_width=pad_width,
+        kernel=kernel,
+        dtype=dtype,
+        device=device,
+        cache=cache,
+    )
+    _measure("transpose", sweep, csv, force, seed, samples, max_seconds, dry_run)
+
+
+def matmul(
+    n: Annotated[
+        str | None,
+        typer.Option(
+            "--n",
+            metavar="N,…",
+            help=f"Side of square matrices, or columns of B and C: {_SIZE}. (default: 1024)",
+        ),
+    ] = None,
+    m: Annotated[str | None, typer.Option("--m", metavar="N,…", help="Rows of A and C. (default: n)")] = None,
+    k: Annotated[
+        str | None, typer.Option("--k", metavar="N,…", help="Columns of A and rows of B. (default: n)")
+    ] = None,
+    block: options.Blocks = None,
+    kernel: options.Kernels = None,
+    dtype: options.Dtypes = None,
+    device: options.Devices = None,
+    cache: options.Cache = None,
+    csv: options.Csv = None,
+    force: options.Force = False,
+    seed: options.Seed = None,
+    samples: options.Samples = None,
+    max_seconds: options.MaxSeconds = None,
+    dry_run: options.DryRun = False,
+) -> None:
+    """Time matrix multiplication: on the CPU, naive, and tiled through shared memory.
+
+    Every result is checked against float64 before it is timed. The CPU's triple loop runs on any device, as
+    the baseline of the speed-ups.
+
+    Examples:
+
+      smembench matmul --n 1024
+
+      smembench matmul --n 1024:4096:*2 --kernel naive,tiled --csv matmul.csv
+
+      smembench matmul --m 1000 --k 500 --n 2000 --dtype float64
+    """
+    sweep = options.given(n=n, m=m, k=k, block=block, kernel=kernel, dtype=dtype, device=device, cache=cache)
+    _measure("matmul", sweep, csv, force, seed, samples, max_seconds, dry_run)
+
+
+def _measure(
+    problem: str,
+    sweep: dict[str, Any],
+    csv: Any,
+    force: bool,
+    seed: int | None,
+    samples: int | None,
+    max_seconds: float | None,
+    dry_run: bool,
+) -> None:
+    from smembench.cli.measure import measure
+    from smembench.config import from_flags
+
+    run = options.given(name=problem, seed=seed, samples=samples, max_seconds=max_seconds)
+    config = from_flags({**run, "sweep": [{"problem": problem, **sweep}]})
+    measure(config, csv=csv, force=force, dry_run=dry_run)

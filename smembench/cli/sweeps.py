@@ -1,0 +1,135 @@
+"""``smembench run``, ``reproduce`` and ``show``: configs, the documents' tables, and stored runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from smembench.cli import options
+
+if TYPE_CHECKING:
+    from smembench.measurement import Measurement
+    from smembench.store.schema import Row
+    from smembench.views.sections import Section
+
+
+def run(
+    config: Annotated[
+        Path, typer.Argument(metavar="CONFIG.toml", help="A sweep, such as configs/quick.toml.")
+    ],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Override a key: samples=50, n=1024, matmul.block=16x16."
+        ),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", metavar="DIR", help="Where the run's folder is made.")
+    ] = Path("results"),
+    csv: options.Csv = None,
+    force: options.Force = False,
+    dry_run: options.DryRun = False,
+    anonymous: Annotated[
+        bool, typer.Option("--anonymous", help="Leave host name, UUIDs and arguments out of run.json.")
+    ] = False,
+) -> None:
+    """Run a sweep from a file into DIR/<UTC time>-<config>/: cases.csv, samples.csv and run.json.
+
+    Examples:
+
+      smembench run configs/quick.toml
+
+      smembench run configs/nightly.toml --set samples=50 --output results
+
+      smembench run configs/documents.toml --dry-run
+    """
+    from smembench.cli.measure import measure
+    from smembench.config import from_toml
+
+    measure(
+        from_toml(config, set_ or ()),
+        csv=csv,
+        force=force,
+        dry_run=dry_run,
+        output=output,
+        anonymous=anonymous,
+    )
+
+
+def reproduce(
+    device: options.Devices = None,
+    csv: options.Csv = None,
+    force: options.Force = False,
+    seed: options.Seed = None,
+    samples: options.Samples = None,
+    max_seconds: options.MaxSeconds = None,
+    dry_run: options.DryRun = False,
+) -> None:
+    """The documents' tables at their sizes and blocks, their figures beside this device's.
+
+    The last column says whether each claim (shared faster than naive, padded faster than unpadded, tiled faster
+    than naive) holds here: yes or NO only where the 95 % intervals of the two medians are apart.
+
+    Examples:
+
+      smembench reproduce
+
+      smembench reproduce --device cpu --csv documents.csv
+    """
+    from smembench.cli.measure import measure
+    from smembench.config import from_flags
+    from smembench.documents.figures import BLOCKS, SIZES
+
+    sweeps = [
+        options.given(problem=problem, n=SIZES[problem], block=str(BLOCKS[problem]), device=device)
+        for problem in SIZES
+    ]
+    run = options.given(name="documents", seed=seed, samples=samples, max_seconds=max_seconds)
+    measure(from_flags({**run, "sweep": sweeps}), csv=csv, force=force, dry_run=dry_run, draw=_reproduction)
+
+
+def _reproduction(rows: Sequence[Row], done: Sequence[Measurement], run: dict[str, Any]) -> list[Section]:
+    from smembench.views.reproduction import reproduction
+
+    samples = {measurement.case: [s.elapsed_ms for s in measurement.samples] for measurement in done}
+    return reproduction(rows, samples, run)
+
+
+def show(
+    path: Annotated[Path, typer.Argument(metavar="DIR|cases.csv", help="A run's folder or a CSV of cases.")],
+    documents: Annotated[
+        bool, typer.Option("--documents", help="Beside the documents' figures, as reproduce does.")
+    ] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown.")] = False,
+) -> None:
+    """Draw the tables of a stored run again, without a device.
+
+    Examples:
+
+      smembench show results/20260101T020000Z-nightly
+
+      smembench show cases.csv --markdown
+    """
+    from smembench.store.csv_files import read_rows, read_samples
+    from smembench.store.run_folder import CASES, SAMPLES, read_run
+    from smembench.views.console import stdout
+    from smembench.views.markdown import markdown as as_markdown
+    from smembench.views.reproduction import reproduction
+    from smembench.views.sections import sections
+    from smembench.views.table import draw
+
+    folder = path if path.is_dir() else path.parent
+    rows = read_rows(path / CASES if path.is_dir() else path)
+    run = read_run(folder) if path.is_dir() else {}
+    if documents:
+        by_id = read_samples(folder / SAMPLES)
+        found = reproduction(rows, {row.case: by_id.get(row.case_id, []) for row in rows}, run)
+    else:
+        found = sections(rows, run)
+    if markdown:
+        typer.echo(as_markdown(found), nl=False)
+    else:
+        draw(stdout, found)

@@ -1,0 +1,1 @@
+"""Where: devices behind one protocol. Only ``cuda_api`` imports ``numba.cuda``."""

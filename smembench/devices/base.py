@@ -1,0 +1,117 @@
+"""The protocol of a device: what the runner needs, and nothing about how it is done."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from smembench.case import Case
+from smembench.kernels.registry import Kernel
+from smembench.measurement import Conditions
+from smembench.problems.base import Problem
+
+if TYPE_CHECKING:
+    from smembench.problems.base import Array
+    from smembench.timing.sampling import Sampler
+
+GUARD_BYTES = 1024
+"""Poisoned bytes on either side of an output, which a correct kernel leaves alone."""
+POISON = 0xFF
+"""The byte outputs are filled with before a kernel runs: NaN in every float format, -1 in int32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a device can run. None means no limit of that kind."""
+
+    free_bytes: int
+    max_threads: int | None = None
+    max_block: tuple[int, int] | None = None
+    max_grid: tuple[int, int] | None = None
+    max_shared_bytes: int | None = None
+    max_elements: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceInfo:
+    """What run.json says of a device. ``peak_gb_s`` is memory clock × 2 × bus width, in 10^9 bytes a second."""
+
+    name: str
+    kind: str
+    model: str
+    memory_bytes: int
+    threads: int | None = None
+    uuid: str | None = None
+    compute_capability: str | None = None
+    sm_count: int | None = None
+    l2_bytes: int | None = None
+    peak_gb_s: float | None = None
+    driver: str | None = None
+    cuda: str | None = None
+    sm_clock_max_mhz: int | None = None
+    memory_clock_max_mhz: int | None = None
+    power_limit_w: float | None = None
+    ecc: bool | None = None
+    mig: bool | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; what the device does not have is left out."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+class Prepared(Protocol):
+    """One case, compiled, with its arrays on the device."""
+
+    def poison(self) -> None:
+        """Fill the output and its guards with ``POISON``."""
+
+    def launch(self) -> None:
+        """Run the kernel once and wait for it."""
+
+    def output(self) -> Array:
+        """The output, copied to the host.
+
+        Raises:
+            OutOfBounds: when the kernel wrote into a guard.
+        """
+
+    def sampler(self) -> Sampler:
+        """A warmed-up source of samples in the case's cache mode."""
+
+    def close(self) -> None:
+        """Release the output and whatever timing needed."""
+
+
+class Device(Protocol):
+    """Somewhere kernels run."""
+
+    @property
+    def info(self) -> DeviceInfo:
+        """What it is."""
+
+    def limits(self) -> Limits:
+        """What it can run now."""
+
+    def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> Prepared:
+        """Compile the kernel and place the arrays. The same ``inputs`` object is placed only once."""
+
+    def conditions(self) -> Conditions:
+        """Clocks, temperature and the like, now."""
+
+    def close(self) -> None:
+        """Release everything."""
+
+
+class OutOfBounds(Exception):
+    """A kernel wrote outside its output."""
+
+
+def check_guards(before: Array, after: Array) -> None:
+    """Look at the bytes around an output.
+
+    Raises:
+        OutOfBounds: when one of them is not ``POISON`` any more.
+    """
+    for side, guard in (("before", before), ("after", after)):
+        if (guard.view("u1") != POISON).any():
+            raise OutOfBounds(f"the kernel wrote outside its output, {side} it")

@@ -1,0 +1,143 @@
+"""The host's CPU, where the cache plays shared memory's part."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from smembench.case import Case
+from smembench.devices.base import GUARD_BYTES, POISON, DeviceInfo, Limits, check_guards
+from smembench.kernels.registry import Kernel
+from smembench.measurement import Conditions
+from smembench.problems.base import Problem
+from smembench.timing.host_clock import HostClock
+
+if TYPE_CHECKING:
+    from smembench.problems.base import Array
+    from smembench.timing.sampling import Sampler
+
+_DEFAULT_FLUSH_BYTES = 256 * 2**20
+_TILE_LIMIT_BYTES = 2**26
+
+
+def _memory(field: str) -> int:
+    """A field of /proc/meminfo in bytes, or what sysconf says where there is no such file."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith(f"{field}:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _last_level_cache_bytes() -> int | None:
+    sizes = []
+    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
+        try:
+            sizes.append(int(path.read_text().strip().removesuffix("K")) * 1024)
+        except (OSError, ValueError):
+            continue
+    return max(sizes, default=None)
+
+
+class CpuDevice:
+    """All cores of this machine. Its times are the host's and never a GPU's."""
+
+    def __init__(self) -> None:
+        self.info = DeviceInfo(
+            name="cpu",
+            kind="cpu",
+            model=_model(),
+            memory_bytes=_memory("MemTotal"),
+            threads=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+            l2_bytes=_last_level_cache_bytes(),
+        )
+        self._flush_buffer: Array | None = None
+        self._compiled: dict[tuple[object, ...], Any] = {}
+
+    def limits(self) -> Limits:
+        """Free memory, and tiles that a stack of caches can hold."""
+        return Limits(free_bytes=_memory("MemAvailable"), max_shared_bytes=_TILE_LIMIT_BYTES)
+
+    def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> CpuPrepared:
+        """Allocate the output; compiled kernels are kept from case to case."""
+        key = (case.problem, case.kernel, case.block, case.pad)
+        if key not in self._compiled:
+            self._compiled[key] = kernel.build(case).function
+        flush = self._flush if case.cache == "cold" else None
+        return CpuPrepared(
+            self._compiled[key], inputs, problem.output_length(case), problem.scalars(case), flush
+        )
+
+    def _flush(self) -> None:
+        if self._flush_buffer is None:
+            size = 2 * (self.info.l2_bytes or _DEFAULT_FLUSH_BYTES // 2)
+            self._flush_buffer = np.zeros(size, np.uint8)
+        self._flush_buffer += 1
+
+    def conditions(self) -> Conditions:
+        """Nothing yet: clocks and temperatures of a CPU are not one number."""
+        return Conditions()
+
+    def close(self) -> None:
+        """Let go of buffers and compiled kernels."""
+        self._flush_buffer = None
+        self._compiled.clear()
+
+
+class CpuPrepared:
+    """A compiled kernel with its arrays in host memory."""
+
+    def __init__(
+        self,
+        function: Any,
+        inputs: tuple[Array, ...],
+        length: int,
+        scalars: tuple[int, ...],
+        flush: Any,
+    ) -> None:
+        dtype = inputs[0].dtype
+        self._guard = GUARD_BYTES // dtype.itemsize
+        self._buffer: Any = np.empty(length + 2 * self._guard, dtype)
+        self._flush = flush
+        # Numba's CPU target has no float16. Moving its bits is the same work.
+        kernel_dtype = np.dtype("u2") if dtype == np.float16 else dtype
+        arrays = [array.view(kernel_dtype) for array in (self._buffer[self._guard : -self._guard], *inputs)]
+        self._call: Any = lambda: function(*arrays, *scalars)
+
+    def poison(self) -> None:
+        """Fill the output and its guards."""
+        self._buffer.view("u1")[:] = POISON
+
+    def launch(self) -> None:
+        """One call; compiles on the first."""
+        self._call()
+
+    def output(self) -> Array:
+        """A view of the output, after a look at its guards."""
+        check_guards(self._buffer[: self._guard], self._buffer[-self._guard :])
+        view: Array = self._buffer[self._guard : -self._guard]
+        return view
+
+    def sampler(self) -> Sampler:
+        """Samples by the host's clock."""
+        return HostClock(self._call, self._flush)
+
+    def close(self) -> None:
+        """Release the output."""
+        self._buffer = self._call = None

@@ -1,0 +1,20 @@
+"""The one place that imports ``numba.cuda``, for kernels and for the CUDA device.
+
+numba-cuda is in maintenance; a successor with the same dialect is taken up here and nowhere else.
+"""
+
+from typing import Any
+
+import numba
+from numba import cuda, uint32, uint64
+from numba.core import config
+
+__all__ = ["SIMULATED", "cuda", "number", "uint32", "uint64"]
+
+SIMULATED: bool = bool(config.ENABLE_CUDASIM)
+"""Whether kernels run in Numba's simulator (NUMBA_ENABLE_CUDASIM=1 at import), one Python thread a CUDA thread."""
+
+
+def number(dtype: str) -> Any:
+    """Numba's type for a dtype name, for shared arrays and for constants."""
+    return getattr(numba.types, dtype)

@@ -1,0 +1,56 @@
+"""From what the user wrote (auto, cuda, cuda:1, cpu) to devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from smembench.devices.base import Device
+from smembench.errors import UsageError
+
+AUTO = "auto"
+CPU = "cpu"
+
+
+def canonical(name: str) -> str:
+    """``cuda`` is ``cuda:0``; the rest stays as it is.
+
+    Raises:
+        UsageError: for anything but auto, cpu, cuda and cuda:<index>.
+    """
+    name = name.strip().lower()
+    if name in (AUTO, CPU):
+        return name
+    match = re.fullmatch(r"cuda(?::(\d+))?", name)
+    if match is None:
+        raise UsageError(f"device {name!r}: no such device; write auto, cuda, cuda:1 or cpu")
+    return f"cuda:{int(match[1] or 0)}"
+
+
+def resolve(names: Iterable[str]) -> tuple[tuple[str, ...], str | None]:
+    """Replace ``auto`` by the first GPU or the CPU; with it, a line for the user when it fell back."""
+    chosen, note = [], None
+    for name in map(canonical, names):
+        if name == AUTO:
+            from smembench.devices.cuda import why_unusable
+
+            reason = why_unusable()
+            name = CPU if reason else "cuda:0"
+            note = f"no GPU is usable, so this runs on the CPU: {reason}" if reason else note
+        chosen.append(name)
+    return tuple(dict.fromkeys(chosen)), note
+
+
+def open_device(name: str) -> Device:
+    """The device of a canonical name.
+
+    Raises:
+        DeviceUnavailable: when it is not there.
+    """
+    if name == CPU:
+        from smembench.devices.cpu import CpuDevice
+
+        return CpuDevice()
+    from smembench.devices.cuda import CudaDevice
+
+    return CudaDevice(int(name.partition(":")[2]))

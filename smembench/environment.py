@@ -1,0 +1,97 @@
+"""What run.json records of the machine and the software: enough to say why two runs differ."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import smembench
+from smembench.config import Config
+from smembench.devices.base import DeviceInfo
+
+LIBRARIES = (
+    "numba",
+    "numba-cuda",
+    "llvmlite",
+    "numpy",
+    "cuda-bindings",
+    "pandas",
+    "rich",
+    "typer",
+    "pydantic",
+)
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python, of smembench and of every library that can change a figure."""
+    found = {"smembench": smembench.__version__, "python": platform.python_version()}
+    for library in LIBRARIES:
+        try:
+            found[library] = version(library)
+        except PackageNotFoundError:
+            continue
+    # Imported modules win over metadata: a folder on PYTHONPATH can shadow what is installed.
+    for library in ("numba", "numpy"):
+        module = sys.modules.get(library)
+        if module is not None:
+            found[library] = module.__version__
+    return found
+
+
+def git_revision() -> dict[str, Any] | None:
+    """Revision of the checkout smembench runs from and whether it has changes; None where there is no git."""
+    folder = Path(smembench.__file__).parent
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True, timeout=10
+        ).stdout.strip()
+
+    try:
+        return {"revision": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain"))}
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def describe_run(
+    run_id: str,
+    config: Config,
+    seed: int,
+    devices: Iterable[DeviceInfo],
+    *,
+    anonymous: bool,
+    argv: Sequence[str],
+) -> dict[str, Any]:
+    """The content of run.json at the start of a run.
+
+    With ``anonymous`` nothing that identifies a machine is kept: host name, UUIDs, arguments, memory sizes of
+    the host.
+    """
+    described = [device.to_dict() for device in devices]
+    run: dict[str, Any] = {
+        "schema_version": 1,
+        "run_id": run_id,
+        "started_at_utc": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seed": seed,
+        "config": config.model_dump(mode="json"),
+        "versions": versions(),
+        "git": git_revision(),
+    }
+    if anonymous:
+        run["devices"] = [
+            {k: v for k, v in device.items() if k != "uuid"}
+            if device["kind"] == "cuda"
+            else {"name": "cpu", "kind": "cpu"}
+            for device in described
+        ]
+        return run
+    run["devices"] = described
+    run["host"] = {"name": platform.node(), "system": platform.platform()}
+    run["argv"] = list(argv)
+    return run

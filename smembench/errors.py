@@ -1,0 +1,19 @@
+"""Errors that end a command with one clear line; each carries the exit code of the process."""
+
+
+class SmembenchError(Exception):
+    """A failure the user can act on. ``str(error)`` names the value, the reason and the way out."""
+
+    exit_code = 1
+
+
+class UsageError(SmembenchError):
+    """A flag, a configuration or a path that cannot work, found before anything is measured."""
+
+    exit_code = 2
+
+
+class DeviceUnavailable(SmembenchError):
+    """The device that was asked for is not there or cannot be used."""
+
+    exit_code = 4

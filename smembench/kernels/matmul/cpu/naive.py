@@ -1,0 +1,40 @@
+"""naive on the CPU: the triple loop over blocks of C on all cores, operands straight from memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit, prange, uint64
+
+from smembench.case import Case
+from smembench.kernels.grids import block_of
+from smembench.kernels.registry import Kernel, Program
+
+
+def build(case: Case) -> Program:
+    """Program for ``(c, a, b, m, n, k)``."""
+    bx, by = block_of(case)
+
+    @njit(parallel=True, nogil=True)
+    def naive(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any) -> None:
+        for row_of_blocks in prange((m + by - 1) // by):
+            y0 = row_of_blocks * by
+            for x0 in range(0, n, bx):
+                for row in range(y0, min(y0 + by, m)):
+                    for col in range(x0, min(x0 + bx, n)):
+                        total = c.dtype.type(0)
+                        for i in range(k):
+                            total += a[uint64(row * k + i)] * b[uint64(i * n + col)]
+                        c[uint64(row * n + col)] = total
+
+    return Program(naive)
+
+
+KERNEL = Kernel(
+    problem="matmul",
+    name="naive",
+    kind="cpu",
+    step=20,
+    summary="the triple loop over blocks of C on all cores",
+    build=build,
+)

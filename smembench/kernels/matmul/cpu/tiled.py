@@ -1,0 +1,65 @@
+"""tiled on the CPU: a block of C from tiles of A and B in buffers that stay in the L1 cache, on all cores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, prange, uint64
+
+from smembench.case import Case
+from smembench.kernels.grids import block_of, square_only
+from smembench.kernels.registry import Kernel, Program
+
+
+def build(case: Case) -> Program:
+    """Program for ``(c, a, b, m, n, k)``; the block is square and as wide as the tile."""
+    tile = block_of(case).x
+
+    @njit(parallel=True, nogil=True)
+    def tiled(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any) -> None:
+        for row_of_blocks in prange((m + tile - 1) // tile):
+            a_tile = np.empty((tile, tile), c.dtype)
+            b_tile = np.empty((tile, tile), c.dtype)
+            c_tile = np.empty((tile, tile), c.dtype)
+            y0 = row_of_blocks * tile
+            for x0 in range(0, n, tile):
+                c_tile[:, :] = 0
+                for k0 in range(0, k, tile):
+                    for y in range(tile):
+                        for x in range(tile):
+                            inside = y0 + y < m and k0 + x < k
+                            a_tile[uint64(y), uint64(x)] = (
+                                a[uint64((y0 + y) * k + k0 + x)] if inside else c.dtype.type(0)
+                            )
+                            inside = k0 + y < k and x0 + x < n
+                            b_tile[uint64(y), uint64(x)] = (
+                                b[uint64((k0 + y) * n + x0 + x)] if inside else c.dtype.type(0)
+                            )
+                    for y in range(tile):
+                        for i in range(tile):
+                            factor = a_tile[uint64(y), uint64(i)]
+                            for x in range(tile):
+                                c_tile[uint64(y), uint64(x)] += factor * b_tile[uint64(i), uint64(x)]
+                for y in range(min(tile, m - y0)):
+                    for x in range(min(tile, n - x0)):
+                        c[uint64((y0 + y) * n + x0 + x)] = c_tile[uint64(y), uint64(x)]
+
+    return Program(tiled)
+
+
+def tile_elements(case: Case) -> int:
+    """Three square buffers: A, B and the sums."""
+    return 3 * block_of(case).x ** 2
+
+
+KERNEL = Kernel(
+    problem="matmul",
+    name="tiled",
+    kind="cpu",
+    step=30,
+    summary="tiles of A, B and C in buffers that stay in the L1 cache, on all cores",
+    build=build,
+    tile_elements=tile_elements,
+    refuse=square_only,
+)

@@ -1,0 +1,37 @@
+"""cpu: the triple loop of the blog on one thread, the baseline of its speed-ups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit, uint64
+
+from smembench.case import Case
+from smembench.kernels.registry import Kernel, Program
+
+
+@njit(nogil=True)
+def triple_loop(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any) -> None:
+    """C = A·B, a dot product of a row and a strided column at a time."""
+    for row in range(m):
+        for col in range(n):
+            total = c.dtype.type(0)
+            for i in range(k):
+                total += a[uint64(row * k + i)] * b[uint64(i * n + col)]
+            c[uint64(row * n + col)] = total
+
+
+def build(case: Case) -> Program:
+    """Program for ``(c, a, b, m, n, k)``."""
+    return Program(triple_loop)
+
+
+KERNEL = Kernel(
+    problem="matmul",
+    name="cpu",
+    kind="cpu",
+    step=10,
+    summary="the triple loop on one CPU thread, the documents' baseline",
+    build=build,
+    blocks=False,
+)

@@ -1,0 +1,1 @@
+"""CUDA kernels of the matmul problem, through Numba."""

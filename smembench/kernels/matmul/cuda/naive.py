@@ -1,0 +1,50 @@
+"""naive: each thread computes one element of C from a row of A and a column of B in global memory.
+
+A is read n times and B m times over. A warp reads one element of A (a broadcast) and a contiguous piece of B's
+row at each step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.case import Case
+from smembench.devices.cuda_api import cuda, number, uint32, uint64
+from smembench.kernels.grids import block_of, covering
+from smembench.kernels.registry import Kernel, Program
+
+
+def build(case: Case) -> Program:
+    """Program for ``(c, a, b, m, n, k)``."""
+    block = block_of(case)
+    bx, by = block
+    zero = number(case.dtype)(0)
+
+    def naive(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any) -> None:
+        col = uint32(uint32(cuda.blockIdx.x) * uint32(bx) + uint32(cuda.threadIdx.x))
+        row = uint32(uint32(cuda.blockIdx.y) * uint32(by) + uint32(cuda.threadIdx.y))
+        if row < m and col < n:
+            total = zero
+            # 64-bit offsets that only grow: NVVM turns them into pointers with constant steps and unrolls the
+            # loop, which it does not do for 32-bit ones or for Numba's range over a run-time bound.
+            ia = uint64(uint32(row * k))
+            end = uint64(ia + uint64(k))
+            ib = uint64(col)
+            step = uint64(n)
+            while ia < end:
+                total += a[ia] * b[ib]
+                ia = uint64(ia + uint64(1))
+                ib = uint64(ib + step)
+            c[uint32(row * n + col)] = total
+
+    return Program(naive, covering(case.n, case.m, block), block)
+
+
+KERNEL = Kernel(
+    problem="matmul",
+    name="naive",
+    kind="cuda",
+    step=20,
+    summary="a thread an element of C, operands straight from global memory",
+    build=build,
+)

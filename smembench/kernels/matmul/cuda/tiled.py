@@ -1,0 +1,68 @@
+"""tiled: a block computes a square tile of C from square tiles of A and B in shared memory.
+
+Every element loaded is used ``block`` times: A is read n / block and B m / block times over. Tile 16 as in the
+programming guide, 32 as in the blog. Tiles over the edge are filled with zeros, so any m × k × n works. Reads of
+the tile of A are broadcasts, those of B contiguous: no bank conflicts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.case import Case
+from smembench.devices.cuda_api import cuda, number, uint32
+from smembench.kernels.grids import block_of, covering, square_only
+from smembench.kernels.registry import Kernel, Program
+
+
+def build(case: Case) -> Program:
+    """Program for ``(c, a, b, m, n, k)``; the block is square and as wide as the tile."""
+    block = block_of(case)
+    tile = block.x
+    dtype = number(case.dtype)
+    zero = dtype(0)
+
+    def tiled(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any) -> None:
+        a_tile = cuda.shared.array((tile, tile), dtype)
+        b_tile = cuda.shared.array((tile, tile), dtype)
+        tx = uint32(cuda.threadIdx.x)
+        ty = uint32(cuda.threadIdx.y)
+        col = uint32(uint32(cuda.blockIdx.x) * uint32(tile) + tx)
+        row = uint32(uint32(cuda.blockIdx.y) * uint32(tile) + ty)
+        total = zero
+        k0 = uint32(0)
+        while k0 < k:
+            if row < m and uint32(k0 + tx) < k:
+                a_tile[ty, tx] = a[uint32(row * k + k0 + tx)]
+            else:
+                a_tile[ty, tx] = zero
+            if col < n and uint32(k0 + ty) < k:
+                b_tile[ty, tx] = b[uint32(uint32(k0 + ty) * n + col)]
+            else:
+                b_tile[ty, tx] = zero
+            cuda.syncthreads()
+            for i in range(tile):
+                total += a_tile[ty, uint32(i)] * b_tile[uint32(i), tx]
+            cuda.syncthreads()
+            k0 = uint32(k0 + uint32(tile))
+        if row < m and col < n:
+            c[uint32(row * n + col)] = total
+
+    return Program(tiled, covering(case.n, case.m, block), block)
+
+
+def tile_elements(case: Case) -> int:
+    """Two square tiles."""
+    return 2 * block_of(case).x ** 2
+
+
+KERNEL = Kernel(
+    problem="matmul",
+    name="tiled",
+    kind="cuda",
+    step=30,
+    summary="square tiles of A and B in shared memory, each element used a block's width of times",
+    build=build,
+    tile_elements=tile_elements,
+    refuse=square_only,
+)

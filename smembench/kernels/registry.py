@@ -1,0 +1,119 @@
+"""What a kernel file declares, and how the files are found.
+
+A kernel is a module anywhere below this package that has a ``KERNEL``. To add a variant, add a file: the plan,
+the tables, ``smembench list`` and the contract tests pick it up.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, Literal
+
+import smembench.kernels
+from smembench.case import Case
+from smembench.problems.base import ITEMSIZE
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a factory returns: a function and the grid it is launched on.
+
+    CUDA: a plain Python function for ``cuda.jit``, ``grid`` and ``block`` in CUDA's (x, y) order.
+    CPU: a compiled function that does the whole grid in one call.
+    """
+
+    function: Callable[..., None]
+    grid: tuple[int, int] = (1, 1)
+    block: tuple[int, int] = (1, 1)
+
+
+def _nothing(case: Case) -> int:
+    return 0
+
+
+def _anything(case: Case) -> str | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One variant of a problem on one kind of device.
+
+    Attributes:
+        problem: name of the problem it solves.
+        name: the documents' name, as shown and as ``--kernel`` takes it.
+        kind: ``cuda`` or ``cpu``.
+        step: place in the teaching order; tables follow it.
+        summary: one line for ``smembench list``.
+        build: makes the program for a case; closes over block, pad and dtype, never over sizes except in
+            ``grid``.
+        computes: which of the problem's references its output is held to.
+        blocks: whether the case has block dimensions.
+        pad: None for a kernel without a tile, else whether its tile is padded.
+        tile_elements: elements of the shared tile (CUDA) or of one thread's tile buffer (CPU).
+        refuse: why a case cannot be run, or None.
+    """
+
+    problem: str
+    name: str
+    kind: Literal["cuda", "cpu"]
+    step: int
+    summary: str
+    build: Callable[[Case], Program]
+    computes: str = ""
+    blocks: bool = True
+    pad: bool | None = None
+    tile_elements: Callable[[Case], int] = _nothing
+    refuse: Callable[[Case], str | None] = _anything
+
+    def shared_bytes(self, case: Case) -> int:
+        """Bytes of the tile for this case."""
+        return self.tile_elements(case) * ITEMSIZE[case.dtype]
+
+
+@cache
+def kernels() -> tuple[Kernel, ...]:
+    """Every kernel below this package, by problem, kind and step.
+
+    Raises:
+        RuntimeError: when two files declare the same kernel.
+    """
+    found: dict[tuple[str, str, str], Kernel] = {}
+    for module in pkgutil.walk_packages(smembench.kernels.__path__, "smembench.kernels."):
+        kernel: Any = getattr(import_module(module.name), "KERNEL", None)
+        if isinstance(kernel, Kernel):
+            key = (kernel.problem, kernel.kind, kernel.name)
+            if key in found:
+                raise RuntimeError(f"{module.name} declares {key} a second time")
+            found[key] = kernel
+    return tuple(sorted(found.values(), key=lambda kernel: (kernel.problem, kernel.kind, kernel.step)))
+
+
+def names(problem: str) -> tuple[str, ...]:
+    """Names of the problem's kernels on any device, in teaching order."""
+    of_problem = sorted((k for k in kernels() if k.problem == problem), key=lambda kernel: kernel.step)
+    return tuple(dict.fromkeys(kernel.name for kernel in of_problem))
+
+
+def find(problem: str, name: str, kind: str) -> Kernel | None:
+    """The kernel of that name on that kind of device, or None."""
+    return next(
+        (k for k in kernels() if (k.problem, k.name, k.kind) == (problem, name, kind)),
+        None,
+    )
+
+
+def kernel_of(case: Case) -> Kernel:
+    """The kernel of a planned case.
+
+    Raises:
+        LookupError: when no file declares it.
+    """
+    kernel = find(case.problem, case.kernel, case.kind)
+    if kernel is None:
+        raise LookupError(f"no {case.kind} kernel {case.kernel!r} for {case.problem}")
+    return kernel

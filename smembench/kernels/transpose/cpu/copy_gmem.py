@@ -1,0 +1,41 @@
+"""copyGmem on the CPU: block by block, all cores, as the copy that a transpose is compared with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit, prange, uint64
+
+from smembench.case import Case
+from smembench.kernels.grids import block_of
+from smembench.kernels.registry import Kernel, Program
+from smembench.problems.transpose import COPY
+
+
+def build(case: Case) -> Program:
+    """Program for ``(out, inp, nx, ny)``."""
+    bx, by = block_of(case)
+
+    @njit(parallel=True, nogil=True)
+    def copy_gmem(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        for row_of_blocks in prange((ny + by - 1) // by):
+            y0 = row_of_blocks * by
+            for x0 in range(0, nx, bx):
+                for y in range(y0, min(y0 + by, ny)):
+                    for x in range(x0, min(x0 + bx, nx)):
+                        # Unsigned indices: no code for indices that count from the end.
+                        i = uint64(y * nx + x)
+                        out[i] = inp[i]
+
+    return Program(copy_gmem)
+
+
+KERNEL = Kernel(
+    problem="transpose",
+    name="copyGmem",
+    kind="cpu",
+    step=10,
+    summary="copy block by block on all cores",
+    build=build,
+    computes=COPY,
+)

@@ -1,0 +1,42 @@
+"""naiveGmem on the CPU: block by block, rows read, columns written.
+
+Each write touches another cache line, and where ny is a power of two they all fall into the same few sets.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit, prange, uint64
+
+from smembench.case import Case
+from smembench.kernels.grids import block_of
+from smembench.kernels.registry import Kernel, Program
+from smembench.problems.transpose import TRANSPOSE
+
+
+def build(case: Case) -> Program:
+    """Program for ``(out, inp, nx, ny)``."""
+    bx, by = block_of(case)
+
+    @njit(parallel=True, nogil=True)
+    def naive_gmem(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        for row_of_blocks in prange((ny + by - 1) // by):
+            y0 = row_of_blocks * by
+            for x0 in range(0, nx, bx):
+                for y in range(y0, min(y0 + by, ny)):
+                    for x in range(x0, min(x0 + bx, nx)):
+                        out[uint64(x * ny + y)] = inp[uint64(y * nx + x)]
+
+    return Program(naive_gmem)
+
+
+KERNEL = Kernel(
+    problem="transpose",
+    name="naiveGmem",
+    kind="cpu",
+    step=20,
+    summary="transpose block by block, rows read, columns written, on all cores",
+    build=build,
+    computes=TRANSPOSE,
+)

@@ -1,0 +1,24 @@
+"""transposeSmemPad on the CPU: transposeSmem with ``pad`` extra columns in the buffer.
+
+A buffer of a few KiB fits the L1 cache with or without padding, so little changes: the counterpart of a GPU's
+bank conflicts is a cache-set conflict, and that needs a larger tile.
+"""
+
+from __future__ import annotations
+
+from smembench.kernels.grids import tile_elements
+from smembench.kernels.registry import Kernel
+from smembench.kernels.transpose.cpu.transpose_smem import build
+from smembench.problems.transpose import TRANSPOSE
+
+KERNEL = Kernel(
+    problem="transpose",
+    name="transposeSmemPad",
+    kind="cpu",
+    step=40,
+    summary="transposeSmem with padded rows in the buffer",
+    build=build,
+    computes=TRANSPOSE,
+    pad=True,
+    tile_elements=tile_elements,
+)

@@ -1,0 +1,40 @@
+"""copyGmem: each thread copies one element; the upper bound of a transpose that moves an element a thread.
+
+Reads and writes of a warp are contiguous, so both are fully coalesced where the block is a warp wide.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.case import Case
+from smembench.devices.cuda_api import cuda, uint32
+from smembench.kernels.grids import block_of, covering
+from smembench.kernels.registry import Kernel, Program
+from smembench.problems.transpose import COPY
+
+
+def build(case: Case) -> Program:
+    """Program for ``(out, inp, nx, ny)``."""
+    block = block_of(case)
+    bx, by = block
+
+    def copy_gmem(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        ix = uint32(uint32(cuda.blockIdx.x) * uint32(bx) + uint32(cuda.threadIdx.x))
+        iy = uint32(uint32(cuda.blockIdx.y) * uint32(by) + uint32(cuda.threadIdx.y))
+        if ix < nx and iy < ny:
+            i = uint32(iy * nx + ix)
+            out[i] = inp[i]
+
+    return Program(copy_gmem, covering(case.n, case.m, block), block)
+
+
+KERNEL = Kernel(
+    problem="transpose",
+    name="copyGmem",
+    kind="cuda",
+    step=10,
+    summary="copy, a thread an element: what a transpose of this shape can reach at best",
+    build=build,
+    computes=COPY,
+)

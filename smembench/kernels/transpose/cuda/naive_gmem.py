@@ -1,0 +1,40 @@
+"""naiveGmem: reads rows, writes columns, straight through global memory.
+
+The reads of a warp are coalesced; its writes lie ny elements apart, a sector each, and most of every sector
+moved is wasted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.case import Case
+from smembench.devices.cuda_api import cuda, uint32
+from smembench.kernels.grids import block_of, covering
+from smembench.kernels.registry import Kernel, Program
+from smembench.problems.transpose import TRANSPOSE
+
+
+def build(case: Case) -> Program:
+    """Program for ``(out, inp, nx, ny)``."""
+    block = block_of(case)
+    bx, by = block
+
+    def naive_gmem(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        ix = uint32(uint32(cuda.blockIdx.x) * uint32(bx) + uint32(cuda.threadIdx.x))
+        iy = uint32(uint32(cuda.blockIdx.y) * uint32(by) + uint32(cuda.threadIdx.y))
+        if ix < nx and iy < ny:
+            out[uint32(ix * ny + iy)] = inp[uint32(iy * nx + ix)]
+
+    return Program(naive_gmem, covering(case.n, case.m, block), block)
+
+
+KERNEL = Kernel(
+    problem="transpose",
+    name="naiveGmem",
+    kind="cuda",
+    step=20,
+    summary="transpose through global memory: reads coalesced, writes strided",
+    build=build,
+    computes=TRANSPOSE,
+)

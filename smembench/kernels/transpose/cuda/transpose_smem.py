@@ -1,0 +1,66 @@
+"""transposeSmem: rows in, rows out, through a static shared tile.
+
+The block reads rows of the input into the tile, waits, then re-linearises its threads so that consecutive
+threads write consecutive elements of an output row: both global sides are coalesced. The strided access moves
+into shared memory, where a 32-wide float32 tile puts a whole column into one bank: a 32-way conflict on the
+load.
+
+The documents' kernel tests the output coordinate against the input's bounds and waits at the barrier inside
+that branch; here each side is tested in its own coordinates and every thread reaches the barrier, so any
+nx × ny works.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.case import Case
+from smembench.devices.cuda_api import cuda, number, uint32
+from smembench.kernels.grids import block_of, covering, tile_elements, tile_width
+from smembench.kernels.registry import Kernel, Program
+from smembench.problems.transpose import TRANSPOSE
+
+
+def build(case: Case) -> Program:
+    """Program for ``(out, inp, nx, ny)``; the tile is by × (bx + pad)."""
+    block = block_of(case)
+    bx, by = block
+    width = tile_width(case)
+    dtype = number(case.dtype)
+
+    def transpose_smem(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        tile = cuda.shared.array((by, width), dtype)
+        tx = uint32(cuda.threadIdx.x)
+        ty = uint32(cuda.threadIdx.y)
+        x0 = uint32(uint32(cuda.blockIdx.x) * uint32(bx))
+        y0 = uint32(uint32(cuda.blockIdx.y) * uint32(by))
+
+        ix = uint32(x0 + tx)
+        iy = uint32(y0 + ty)
+        if ix < nx and iy < ny:
+            tile[ty, tx] = inp[uint32(iy * nx + ix)]
+        cuda.syncthreads()
+
+        # Thread index in the transposed block, which is by wide and bx high.
+        bidx = uint32(ty * uint32(bx) + tx)
+        irow = uint32(bidx // uint32(by))
+        icol = uint32(bidx % uint32(by))
+        ox = uint32(y0 + icol)
+        oy = uint32(x0 + irow)
+        if ox < ny and oy < nx:
+            out[uint32(oy * ny + ox)] = tile[icol, irow]
+
+    return Program(transpose_smem, covering(case.n, case.m, block), block)
+
+
+KERNEL = Kernel(
+    problem="transpose",
+    name="transposeSmem",
+    kind="cuda",
+    step=30,
+    summary="transpose through a shared tile: both global sides coalesced, bank conflicts in the tile",
+    build=build,
+    computes=TRANSPOSE,
+    pad=False,
+    tile_elements=tile_elements,
+)

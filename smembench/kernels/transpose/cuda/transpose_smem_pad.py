@@ -1,0 +1,24 @@
+"""transposeSmemPad: transposeSmem with ``pad`` extra columns in the tile.
+
+One extra column shifts each row by a bank, so a column of a 32-wide float32 tile falls into 32 different banks
+and the load is free of conflicts.
+"""
+
+from __future__ import annotations
+
+from smembench.kernels.grids import tile_elements
+from smembench.kernels.registry import Kernel
+from smembench.kernels.transpose.cuda.transpose_smem import build
+from smembench.problems.transpose import TRANSPOSE
+
+KERNEL = Kernel(
+    problem="transpose",
+    name="transposeSmemPad",
+    kind="cuda",
+    step=40,
+    summary="transposeSmem with padded rows: a tile's column lies in different banks",
+    build=build,
+    computes=TRANSPOSE,
+    pad=True,
+    tile_elements=tile_elements,
+)

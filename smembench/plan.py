@@ -1,0 +1,173 @@
+"""Config × registry × limits of the devices → ordered cases. Pure: nothing is allocated, compiled or measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from smembench.axes import Block, parse_names
+from smembench.case import Case
+from smembench.config import Config, Sweep
+from smembench.devices.base import GUARD_BYTES, Limits
+from smembench.errors import UsageError
+from smembench.kernels import registry
+from smembench.kernels.registry import Kernel
+from smembench.problems import PROBLEMS
+from smembench.problems.base import ITEMSIZE, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A case, and why it will not be run, if so."""
+
+    case: Case
+    skip: str = ""
+
+
+def devices_needed(config: Config, resolve: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of the devices the cases will run on; ``resolve`` maps what the config says to real devices."""
+    planned = (device for sweep in config.sweep for device, _ in _placements(sweep, resolve))
+    return tuple(dict.fromkeys(planned))
+
+
+def plan(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> list[Planned]:
+    """Every case of the config, in the order they run: by sweep, device and size, kernels in teaching order.
+
+    Raises:
+        UsageError: when a case could never run: its block, tile, grid or memory is over the device's limits,
+            or a name does not exist; and when no case is left.
+    """
+    cases: dict[Case, Planned] = {}
+    for sweep in config.sweep:
+        for planned in _plan_sweep(sweep, limits, resolve):
+            cases.setdefault(planned.case, planned)
+    if not any(not planned.skip for planned in cases.values()):
+        reasons = (
+            "; ".join(dict.fromkeys(planned.skip for planned in cases.values())) or "the product is empty"
+        )
+        raise UsageError(f"nothing to measure: {reasons}")
+    return list(cases.values())
+
+
+def _placements(sweep: Sweep, resolve: Mapping[str, str]) -> list[tuple[str, Kernel]]:
+    """Which kernels run on which device.
+
+    A kernel that exists only for the CPU, the baseline of the speed-ups, runs there whatever device was chosen.
+    """
+    known = registry.names(sweep.problem)
+    chosen = known
+    if sweep.kernel:
+        chosen = parse_names(",".join(sweep.kernel), known, name="kernel", what=f"{sweep.problem} kernel")
+    placements: dict[tuple[str, str], tuple[str, Kernel]] = {}
+    for device in dict.fromkeys(resolve[name] for name in sweep.device):
+        for name in chosen:
+            kernel = registry.find(sweep.problem, name, device.partition(":")[0])
+            place = device
+            if kernel is None:
+                kernel, place = registry.find(sweep.problem, name, "cpu"), "cpu"
+            if kernel is None:
+                if sweep.kernel:
+                    raise UsageError(f"kernel {name!r} runs only on a GPU, not on {device}")
+                continue
+            if not _wanted(kernel, sweep):
+                continue
+            placements.setdefault((place, name), (place, kernel))
+    return list(placements.values())
+
+
+def _wanted(kernel: Kernel, sweep: Sweep) -> bool:
+    """Whether --pad or --no-pad keeps this kernel; naming a kernel always does."""
+    if sweep.pad is None or kernel.pad is None or sweep.kernel:
+        return True
+    return kernel.pad is sweep.pad
+
+
+def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> list[Planned]:
+    problem = PROBLEMS[sweep.problem]
+    dtypes = parse_names(
+        ",".join(sweep.dtype), problem.dtypes, name="dtype", what=f"element type for {problem.name}"
+    )
+    shapes = problem.shapes(sweep.sizes())
+    placements = _placements(sweep, resolve)
+    planned = []
+    for dtype, shape, cache in product(dtypes, shapes, sweep.cache):
+        for device, kernel in placements:
+            case = Case(problem.name, kernel.name, device, dtype, shape.m, shape.n, shape.k, cache=cache)
+            for variant in _variants(case, kernel, sweep.block or problem.default_blocks, sweep.pad_width):
+                _check(variant, kernel, problem, limits[device], limits.get("cpu"))
+                planned.append(Planned(variant, kernel.refuse(variant) or ""))
+    return planned
+
+
+def _variants(case: Case, kernel: Kernel, blocks: Sequence[Block], pads: Sequence[int]) -> list[Case]:
+    """The case with every block and pad that its kernel takes."""
+    if not kernel.blocks:
+        return [case]
+    pads_of_kernel: Sequence[int | None] = {None: [None], False: [0], True: pads}[kernel.pad]
+    return [replace(case, block=block, pad=pad) for block, pad in product(blocks, pads_of_kernel)]
+
+
+def device_bytes(case: Case, problem: Problem) -> int:
+    """Memory the arrays of a case take on its device."""
+    return problem.bytes_moved(case) + 2 * GUARD_BYTES
+
+
+def host_bytes(case: Case, problem: Problem) -> int:
+    """Memory the host needs for a case: inputs, expected output, and the output brought back."""
+    output = problem.output_length(case) * ITEMSIZE[case.dtype]
+    # The reference of a product is computed in float64.
+    reference = 4 * output if problem.flops(case) else output
+    return problem.bytes_moved(case) + output + reference
+
+
+def _check(case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: Limits | None) -> None:
+    where = f"{case.problem} {case.kernel} {case.size} {case.dtype} on {case.device}"
+    if limits.max_elements is not None:
+        for count in (case.m * case.n, case.m * (case.k or 1), (case.k or 1) * case.n):
+            if count > limits.max_elements:
+                raise UsageError(
+                    f"{where}: {count} elements are over the {limits.max_elements} that 32-bit indices reach; "
+                    "use smaller sizes"
+                )
+    if case.block is not None:
+        _check_block(case, case.block, kernel, limits)
+    for what, needed, free in (
+        ("device", device_bytes(case, problem), limits.free_bytes),
+        ("host", host_bytes(case, problem), host.free_bytes if host else None),
+    ):
+        if free is not None and needed > free:
+            raise UsageError(
+                f"{where}: needs {_human(needed)} of {what} memory and {_human(free)} is free; use smaller sizes"
+            )
+
+
+def _check_block(case: Case, block: Block, kernel: Kernel, limits: Limits) -> None:
+    threads = block.x * block.y
+    if limits.max_threads is not None and threads > limits.max_threads:
+        raise UsageError(
+            f"block {block}: {threads} threads are over the limit of {limits.max_threads} a block on "
+            f"{case.device}; choose a smaller one, such as 32x32"
+        )
+    if limits.max_block is not None and (block.x > limits.max_block[0] or block.y > limits.max_block[1]):
+        x, y = limits.max_block
+        raise UsageError(f"block {block}: over the limit of {x} × {y} threads on {case.device}")
+    shared = kernel.shared_bytes(case)
+    if limits.max_shared_bytes is not None and shared > limits.max_shared_bytes:
+        padding = f" with pad {case.pad}" if case.pad else ""
+        raise UsageError(
+            f"block {block}{padding}: the {case.dtype} tile of {case.kernel} takes {shared} bytes and "
+            f"{case.device} has {limits.max_shared_bytes} for a block; choose a smaller block or pad"
+        )
+    if limits.max_grid is not None:
+        # Refused before the factory is asked for its grid: the same cover by one thread an element.
+        grid = (-(-case.n // block.x), -(-case.m // block.y))
+        if grid[0] > limits.max_grid[0] or grid[1] > limits.max_grid[1]:
+            raise UsageError(
+                f"size {case.size} in blocks of {block}: a grid of {grid[0]} × {grid[1]} blocks is over the "
+                f"limit of {limits.max_grid[0]} × {limits.max_grid[1]} on {case.device}; choose larger blocks"
+            )
+
+
+def _human(count: int) -> str:
+    return f"{count / 2**30:.1f} GiB" if count >= 2**28 else f"{count / 2**20:.1f} MiB"

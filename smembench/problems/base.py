@@ -1,0 +1,108 @@
+"""The contract of a problem."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from smembench.axes import Block
+from smembench.case import Case
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+ITEMSIZE = {"float16": 2, "float32": 4, "float64": 8, "int32": 4}
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Whether an output is right, the problem's error measure, and what is wrong otherwise."""
+
+    passed: bool
+    error: float
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Sizes of a case, in the meaning the problem gives them."""
+
+    m: int
+    n: int
+    k: int | None = None
+
+
+class Problem(ABC):
+    """What every kernel of a problem shares: they are held to the same inputs, reference and counts.
+
+    A kernel is called as ``kernel(out, *inputs, *scalars)`` with one-dimensional, row-major arrays.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    dtypes: ClassVar[tuple[str, ...]]
+    default_n: ClassVar[int]
+    default_blocks: ClassVar[tuple[Block, ...]] = (Block(32, 32), Block(16, 16))
+    size_axes: ClassVar[tuple[str, ...]]
+    """Names of the sizes a user may give, the one that stands for all first."""
+    copy_kernel: ClassVar[str | None] = None
+    """The kernel that ``percent_of_copy`` compares with, if any."""
+    naive_kernel: ClassVar[str]
+    """The kernel that ``speedup_vs_naive`` compares with."""
+    cpu_kernel: ClassVar[str | None] = None
+    """The CPU kernel that ``speedup_vs_cpu`` compares with, if any."""
+
+    @abstractmethod
+    def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
+        """The product of the sizes given, by the names of ``size_axes``.
+
+        Raises:
+            UsageError: when the sizes contradict each other.
+        """
+
+    @abstractmethod
+    def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
+        """Random host arrays for this case; the same for the same seed, sizes and dtype."""
+
+    @abstractmethod
+    def output_length(self, case: Case) -> int:
+        """Elements of the output."""
+
+    @abstractmethod
+    def scalars(self, case: Case) -> tuple[int, ...]:
+        """The integers a kernel takes after its arrays."""
+
+    @abstractmethod
+    def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> Any:
+        """What ``check`` needs to judge an output of kernels that compute ``computes``; may be slow."""
+
+    @abstractmethod
+    def check(self, case: Case, reference: Any, output: Array) -> Verification:
+        """Judge an output that was poisoned with 0xFF bytes before the kernel ran."""
+
+    @abstractmethod
+    def bytes_moved(self, case: Case) -> int:
+        """Bytes a launch must move at the least: every input read once, every output written once."""
+
+    @abstractmethod
+    def flops(self, case: Case) -> int:
+        """Floating-point operations of a launch; 0 when the problem does none."""
+
+    def operations(self, case: Case) -> int:
+        """A count proportional to the time of a launch, to predict a long run from a short one."""
+        return self.flops(case) or self.bytes_moved(case)
+
+    def input_key(self, case: Case) -> tuple[object, ...]:
+        """Cases with the same key have the same inputs and references."""
+        return (self.name, case.m, case.n, case.k, case.dtype)
+
+    def rng(self, case: Case, seed: int) -> np.random.Generator:
+        """A generator for this case's inputs: the seed and the sizes decide the stream."""
+        import numpy as np
+
+        return np.random.default_rng([seed, case.m, case.n, case.k or 0, ITEMSIZE[case.dtype]])

@@ -1,0 +1,128 @@
+"""Matrix multiplication: C (m × n) = A (m × k) · B (k × n)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from smembench.case import Case
+from smembench.problems.base import ITEMSIZE, Problem, Shape, Verification
+
+if TYPE_CHECKING:
+    from smembench.problems.base import Array
+
+_EXACT_LIMIT = 1024
+"""Largest side for which the whole product is computed in float64; above it, Freivalds' check."""
+_PROBES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """``product`` = A·B·``probes`` in float64 (m × p); ``probes`` None stands for the identity."""
+
+    product: Array
+    probes: Array | None
+
+
+class Matmul(Problem):
+    """2·m·n·k floating-point operations over (m·k + k·n + m·n)·itemsize compulsory bytes."""
+
+    name = "matmul"
+    title = "matrix multiplication"
+    dtypes = ("float32", "float64")
+    default_n = 1024
+    size_axes = ("n", "m", "k")
+    naive_kernel = "naive"
+    cpu_kernel = "cpu"
+
+    def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
+        """``n`` alone is square: ``m`` and ``k`` default to ``n``, and ``n`` to the first of them given."""
+        n_values = sizes.get("n") or sizes.get("m") or sizes.get("k") or (self.default_n,)
+        return [
+            Shape(m=m, n=n, k=k)
+            for n in n_values
+            for m, k in product(sizes.get("m") or (n,), sizes.get("k") or (n,))
+        ]
+
+    def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
+        """A and B, uniform in [-1/2, 1/2): with mixed signs a term left out does not hide in a large sum."""
+        import numpy as np
+
+        assert case.k is not None
+        rng, half = self.rng(case, seed), np.dtype(case.dtype).type(0.5)
+        dtype: Any = np.dtype(case.dtype)
+        a = rng.random(case.m * case.k, dtype=dtype)
+        b = rng.random(case.k * case.n, dtype=dtype)
+        a -= half
+        b -= half
+        return a, b
+
+    def output_length(self, case: Case) -> int:
+        """m·n elements."""
+        return case.m * case.n
+
+    def scalars(self, case: Case) -> tuple[int, ...]:
+        """``(m, n, k)``."""
+        assert case.k is not None
+        return (case.m, case.n, case.k)
+
+    def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> _Reference:
+        """A·B in float64, or its product with random ±1 columns when a side is over 1024.
+
+        The latter is Freivalds' check (Freivalds, Probabilistic machines can use less running time, 1977):
+        a wrong C passes one ±1 column with probability at most 1/2, and four only if its error cancels four
+        times over.
+        """
+        import numpy as np
+
+        assert case.k is not None
+        a = inputs[0].reshape(case.m, case.k).astype(np.float64)
+        b = inputs[1].reshape(case.k, case.n).astype(np.float64)
+        if max(case.m, case.n, case.k) <= _EXACT_LIMIT:
+            return _Reference(a @ b, None)
+        # Fresh entropy: a kernel must not be able to pass by knowing the probes.
+        probes = np.random.default_rng().choice([-1.0, 1.0], size=(case.n, _PROBES))
+        return _Reference(a @ (b @ probes), probes)
+
+    def check(self, case: Case, reference: Any, output: Array) -> Verification:
+        """Relative error ‖out − ref‖/‖ref‖ (Frobenius), and no single entry far off.
+
+        Rounding of a sum of k products grows like √k·ε, so the tolerance is 4·√k·ε (float32, k = 1024:
+        1.5e-5; TF32 inputs err by 3e-4 and fail). Entries are held to eight times that over the root mean
+        square of the reference, so that one wrong entry does not hide in a large norm.
+        """
+        import numpy as np
+
+        assert case.k is not None
+        out = output.reshape(case.m, case.n).astype(np.float64)
+        got = out if reference.probes is None else out @ reference.probes
+        difference = got - reference.product
+        norm = float(np.linalg.norm(reference.product))
+        rms = norm / math.sqrt(reference.product.size)
+        if norm == 0.0:
+            error = worst = float(np.max(np.abs(difference)))
+        else:
+            error = float(np.linalg.norm(difference)) / norm
+            worst = float(np.max(np.abs(difference))) / rms
+        tolerance = 4 * math.sqrt(case.k) * float(np.finfo(case.dtype).eps)
+        if error <= tolerance and worst <= 8 * tolerance:  # False for NaN, as it must be
+            return Verification(True, error)
+        measure = "error" if reference.probes is None else "Freivalds residual"
+        detail = (
+            f"relative {measure} {error:.2g} (allowed {tolerance:.2g}), "
+            f"worst entry {worst:.2g} (allowed {8 * tolerance:.2g})"
+        )
+        return Verification(False, error, detail)
+
+    def bytes_moved(self, case: Case) -> int:
+        """(m·k + k·n + m·n)·itemsize, the compulsory bytes."""
+        assert case.k is not None
+        return (case.m * case.k + case.k * case.n + case.m * case.n) * ITEMSIZE[case.dtype]
+
+    def flops(self, case: Case) -> int:
+        """2·m·n·k: a multiplication and an addition a term."""
+        assert case.k is not None
+        return 2 * case.m * case.n * case.k

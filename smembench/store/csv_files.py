@@ -1,0 +1,110 @@
+"""Reading and writing cases.csv and samples.csv."""
+
+from __future__ import annotations
+
+import csv
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from smembench.errors import UsageError
+from smembench.store import schema
+from smembench.store.schema import Row
+
+
+def write_table(stream: TextIO, columns: Sequence[str], records: Iterable[Sequence[str]]) -> None:
+    """Write a header and records with plain newlines."""
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(records)
+
+
+def write_rows(stream: TextIO, rows: Iterable[Row]) -> None:
+    """Write rows of cases.csv."""
+    write_table(stream, schema.COLUMNS, map(schema.to_fields, rows))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Put a file under its name only when it is whole: a temporary file beside it, fsync, rename."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with open(handle, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        # mkstemp makes files only their owner can read; results are like any other file.
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def check_writable(path: Path, *, force: bool) -> None:
+    """Make sure now that a CSV can be written later.
+
+    Raises:
+        UsageError: when the file is there and ``force`` is not given, or its folder cannot take a file.
+    """
+    if path.is_dir():
+        raise UsageError(f"--csv {path}: is a folder; name a file in it, such as {path / 'cases.csv'}")
+    if path.exists() and not force:
+        raise UsageError(f"--csv {path}: is there already and is kept; choose another name or add --force")
+    check_folder(path.parent, f"--csv {path}")
+
+
+def check_folder(folder: Path, what: str) -> None:
+    """Make sure that a folder exists and takes files, by making one.
+
+    Raises:
+        UsageError: when it does not, with the system's reason.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"{what}: there is no folder {folder}; make it first")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UsageError(f"{what}: {folder} cannot be written ({error.strerror})") from None
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Rows of a cases.csv.
+
+    Raises:
+        UsageError: for a file that is not there or not of this schema, with the line.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            reader = csv.DictReader(stream)
+            rows = []
+            for record in reader:
+                try:
+                    rows.append(schema.from_fields(record))
+                except ValueError as error:
+                    raise UsageError(f"{path}, line {reader.line_num}: {error}") from None
+            return rows
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def read_samples(path: Path) -> dict[str, list[float]]:
+    """Elapsed times of a samples.csv in ms, by case id.
+
+    Raises:
+        UsageError: for a file that is not there or has no such columns.
+    """
+    samples: dict[str, list[float]] = {}
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            for record in csv.DictReader(stream):
+                samples.setdefault(record["case_id"], []).append(float(record["elapsed_ms"]))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{path}: is not a samples.csv ({error})") from None
+    return samples

@@ -1,0 +1,205 @@
+"""Schema 1 of cases.csv and samples.csv: what each column means, and rows to and from measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, get_type_hints
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.measurement import Measurement
+from smembench.relations import Relations
+
+SCHEMA_VERSION = 1
+SAMPLE_COLUMNS = ("schema_version", "run_id", "case_id", "round", "sample", "elapsed_ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of cases.csv; the fields are its columns, in order. What does not apply is None, an empty field.
+
+    ``shared_bytes`` is one block's tile (one thread's tile buffer on the CPU). ``elapsed_ms`` is the median a
+    launch. ``bytes`` and ``flops`` are the problem's counts a launch; ``effective_gb_s`` and ``gflop_s`` are
+    those over the median, in 10^9 a second. ``percent_of_copy`` compares with copyGmem of the same block,
+    ``percent_of_peak`` with memory clock × 2 × bus width. ``max_error``: transpose, the fraction of elements
+    that differ; matmul, ‖out − ref‖/‖ref‖.
+    """
+
+    schema_version: int
+    run_id: str
+    case_id: str
+    problem: str
+    kernel: str
+    device: str
+    compiler: str
+    dtype: str
+    m: int
+    n: int
+    k: int | None
+    block_x: int | None
+    block_y: int | None
+    pad: int | None
+    shared_bytes: int | None
+    cache: str
+    status: str
+    reason: str | None
+    verified: bool
+    max_error: float | None
+    samples: int
+    elapsed_ms: float | None
+    elapsed_ms_min: float | None
+    elapsed_ms_q1: float | None
+    elapsed_ms_q3: float | None
+    elapsed_ms_max: float | None
+    bytes: int
+    effective_gb_s: float | None
+    flops: int | None
+    gflop_s: float | None
+    percent_of_copy: float | None
+    percent_of_peak: float | None
+    speedup_vs_cpu: float | None
+    speedup_vs_naive: float | None
+    sm_clock_mhz: int | None
+    temperature_c: int | None
+    power_w: float | None
+    throttle_reasons: str | None
+    started_at_utc: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether the row carries figures."""
+        return self.status == "ok"
+
+    @property
+    def block(self) -> Block | None:
+        """Block dimensions, if the kernel has any."""
+        return None if self.block_x is None or self.block_y is None else Block(self.block_x, self.block_y)
+
+    @property
+    def case(self) -> Case:
+        """The case this row is of."""
+        return Case(
+            self.problem,
+            self.kernel,
+            self.device,
+            self.dtype,
+            self.m,
+            self.n,
+            self.k,
+            self.block,
+            self.pad,
+            self.cache,
+            self.compiler,
+        )
+
+
+COLUMNS = tuple(field.name for field in fields(Row))
+_HINTS = get_type_hints(Row)
+
+
+def row_of(run_id: str, measurement: Measurement, relations: Mapping[Case, Relations]) -> Row:
+    """The row of a measurement."""
+    case, summary, conditions = measurement.case, measurement.summary, measurement.conditions
+    related = relations.get(case, Relations())
+    gb_s, peak = measurement.effective_gb_s, measurement.peak_gb_s
+    # A product is bound by arithmetic; only problems without FLOPs are held to the memory's peak.
+    percent_of_peak = None if gb_s is None or peak is None or measurement.flops else 100 * gb_s / peak
+    return Row(
+        schema_version=SCHEMA_VERSION,
+        run_id=run_id,
+        case_id=case.id,
+        problem=case.problem,
+        kernel=case.kernel,
+        device=case.device,
+        compiler=case.compiler,
+        dtype=case.dtype,
+        m=case.m,
+        n=case.n,
+        k=case.k,
+        block_x=case.block.x if case.block else None,
+        block_y=case.block.y if case.block else None,
+        pad=case.pad,
+        shared_bytes=measurement.shared_bytes or None,
+        cache=case.cache,
+        status=measurement.status.value,
+        reason=measurement.reason or None,
+        verified=measurement.verified,
+        max_error=measurement.max_error,
+        samples=len(measurement.samples),
+        elapsed_ms=summary.median if summary else None,
+        elapsed_ms_min=summary.min if summary else None,
+        elapsed_ms_q1=summary.q1 if summary else None,
+        elapsed_ms_q3=summary.q3 if summary else None,
+        elapsed_ms_max=summary.max if summary else None,
+        bytes=measurement.bytes_moved,
+        effective_gb_s=gb_s,
+        flops=measurement.flops or None,
+        gflop_s=measurement.gflop_s,
+        percent_of_copy=related.percent_of_copy,
+        percent_of_peak=percent_of_peak,
+        speedup_vs_cpu=related.speedup_vs_cpu,
+        speedup_vs_naive=related.speedup_vs_naive,
+        sm_clock_mhz=conditions.sm_clock_mhz,
+        temperature_c=conditions.temperature_c,
+        power_w=conditions.power_w,
+        throttle_reasons=conditions.throttle_reasons,
+        started_at_utc=measurement.started_at_utc,
+    )
+
+
+def to_text(value: Any) -> str:
+    """A value as it stands in a CSV field: floats in full precision, None empty."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def to_fields(row: Row) -> list[str]:
+    """The fields of a row of cases.csv."""
+    return [to_text(getattr(row, column)) for column in COLUMNS]
+
+
+def from_fields(record: Mapping[str, str]) -> Row:
+    """The row of a record read by column name.
+
+    Raises:
+        ValueError: for a missing column or a field that is not of its type.
+    """
+    values: dict[str, Any] = {}
+    for column in COLUMNS:
+        text = record.get(column)
+        if text is None:
+            raise ValueError(f"the column {column} is missing")
+        values[column] = _from_text(text, str(_HINTS[column]), column)
+    return Row(**values)
+
+
+def _from_text(text: str, hint: str, column: str) -> Any:
+    if text == "" and "None" in hint:
+        return None
+    try:
+        if "bool" in hint:
+            return {"true": True, "false": False}[text]
+        if "float" in hint:
+            return float(text)
+        return int(text) if "int" in hint else text
+    except (KeyError, ValueError):
+        raise ValueError(f"the column {column} holds {text!r}") from None
+
+
+def sample_fields(run_id: str, measurements: Sequence[Measurement]) -> Iterator[list[str]]:
+    """The fields of every row of samples.csv; only successful cases have samples."""
+    for measurement in measurements:
+        for sample in measurement.samples:
+            values = (
+                SCHEMA_VERSION,
+                run_id,
+                measurement.case.id,
+                sample.round,
+                sample.index,
+                sample.elapsed_ms,
+            )
+            yield [to_text(value) for value in values]

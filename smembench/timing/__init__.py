@@ -1,0 +1,1 @@
+"""How long: clocks, the stop rule, and the summary of samples."""

@@ -1,0 +1,73 @@
+"""Order statistics of samples: robust against the one slow sample that every machine produces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Five-number summary of elapsed times in ms, and how many there were."""
+
+    count: int
+    min: float
+    q1: float
+    median: float
+    q3: float
+    max: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Summary:
+        """Summarise at least one value; quantiles interpolate linearly between order statistics.
+
+        Raises:
+            ValueError: for no values, or one that is not a positive finite number.
+        """
+        if not values:
+            raise ValueError("no samples to summarise")
+        if not all(math.isfinite(value) and value > 0 for value in values):
+            raise ValueError(f"elapsed times must be positive and finite, got {min(values)} to {max(values)}")
+        ordered = sorted(values)
+        q1, median, q3 = (_quantile(ordered, p) for p in (0.25, 0.5, 0.75))
+        return cls(len(ordered), ordered[0], q1, median, q3, ordered[-1])
+
+    @property
+    def spread(self) -> float:
+        """Half the interquartile range over the median: the ± of the tables, as a fraction."""
+        return (self.q3 - self.q1) / 2 / self.median
+
+
+def _quantile(ordered: Sequence[float], p: float) -> float:
+    place = p * (len(ordered) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    # Anchored at the lower value so that rounding cannot leave the interval between the two.
+    return min(ordered[below] + (place - below) * (ordered[above] - ordered[below]), ordered[above])
+
+
+def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
+    """Distribution-free confidence interval of the median from order statistics.
+
+    The number of samples below the median is binomial(n, 1/2), so the interval between the samples of
+    rank r and n + 1 - r covers it with probability 1 - 2·P(B < r) (Conover, Practical Nonparametric
+    Statistics, section 3.2). With fewer than six samples the range is returned, which covers less than
+    95 %.
+
+    Raises:
+        ValueError: for no values.
+    """
+    if not values:
+        raise ValueError("no samples to bound the median of")
+    ordered = sorted(values)
+    count = len(ordered)
+    tail = 0.0
+    rank = 0
+    while rank < count // 2:
+        tail += math.comb(count, rank) / 2**count
+        if 2 * tail > 1 - confidence:
+            break
+        rank += 1
+    rank = max(rank, 1)
+    return ordered[rank - 1], ordered[count - rank]

@@ -1,0 +1,34 @@
+"""Consoles: data on stdout, everything else on stderr; plain where it is not a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+stdout = Console(highlight=False)
+stderr = Console(stderr=True, highlight=False)
+
+
+def can_show(console: Console, text: str) -> bool:
+    """Whether the console's encoding has these characters."""
+    try:
+        text.encode(console.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def plain(console: Console, text: str) -> str:
+    """Text in the console's encoding: signs it lacks become ASCII."""
+    if can_show(console, text):
+        return text
+    for sign, ascii_sign in (
+        ("×", "x"),
+        ("±", "+-"),
+        ("·", "|"),
+        ("✓", "ok"),
+        ("…", "..."),
+        ("²", "^2"),
+        ("–", "-"),
+    ):
+        text = text.replace(sign, ascii_sign)
+    return text.encode(console.encoding or "ascii", "replace").decode(console.encoding or "ascii")

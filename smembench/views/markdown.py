@@ -1,0 +1,25 @@
+"""Sections as Markdown, for README files and issues."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from smembench.views.sections import Section
+
+
+def markdown(sections: Sequence[Section]) -> str:
+    """Sections as GitHub tables, each under its heading and over its sentence."""
+    return "\n\n".join(map(_section, sections)) + "\n"
+
+
+def _section(section: Section) -> str:
+    lines = [section.heading, ""]
+    lines.append(_line([column.heading for column in section.columns]))
+    lines.append(_line(["---:" if column.numeric else ":---" for column in section.columns]))
+    lines += [_line(cells) for cells in section.cells]
+    below = [text for text in (section.sentence, *section.notes) if text]
+    return "\n".join([*lines, *(["", *below] if below else [])])
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", "<br>") for cell in cells) + " |"

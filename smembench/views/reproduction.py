@@ -1,0 +1,110 @@
+"""The documents' tables with this device's figures beside theirs, as sections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from smembench.case import Case
+from smembench.documents.claims import CLAIMS, Finding, Holds, judge
+from smembench.documents.figures import BLOCKS, FIGURES, Figure, devices_of, figure_of
+from smembench.problems import PROBLEMS
+from smembench.store.schema import Row
+from smembench.views.sections import Column, Section, describe, milliseconds, number, times
+
+Samples = Mapping[Case, Sequence[float]]
+
+
+def reproduction(rows: Sequence[Row], samples: Samples, run: Mapping[str, Any]) -> list[Section]:
+    """One section for each problem of the documents that the rows hold."""
+    found = []
+    for problem in PROBLEMS:
+        of_problem = [row for row in rows if row.problem == problem and row.block in (None, BLOCKS[problem])]
+        if of_problem:
+            found.append(_section(problem, of_problem, samples, run))
+    return found
+
+
+def _section(problem: str, rows: Sequence[Row], samples: Samples, run: Mapping[str, Any]) -> Section:
+    devices = devices_of(problem)
+    baseline = PROBLEMS[problem].cpu_kernel or PROBLEMS[problem].copy_kernel
+    assert baseline is not None
+    columns = [
+        Column("kernel", numeric=False),
+        *map(Column, devices),
+        Column("here"),
+        Column("holds here?", numeric=False),
+    ]
+    cells = []
+    for row in rows:
+        line = [row.kernel]
+        for device in devices:
+            line.append(
+                _documented(figure_of(problem, row.kernel, device), figure_of(problem, baseline, device))
+            )
+        line += [_here(row), _judged(row, rows, samples)]
+        cells.append(line)
+    sources = dict.fromkeys(figure.source for figure in FIGURES if figure.problem == problem)
+    return Section(
+        heading=f"{describe(rows[0], run)}, blocks of {BLOCKS[problem]}",
+        columns=columns,
+        cells=cells,
+        sentence=f"The documents' figures: {'; '.join(sources)}.",
+        notes=[f"{row.kernel}: {row.status}: {row.reason}" for row in rows if not row.ok],
+    )
+
+
+def _documented(figure: Figure | None, baseline: Figure | None) -> str:
+    if figure is None or baseline is None:
+        return ""
+    return _cell(figure.elapsed_ms, figure.gb_s, figure.problem, figure.elapsed_ms, baseline.elapsed_ms)
+
+
+def _here(row: Row) -> str:
+    if row.elapsed_ms is None:
+        return row.status
+    if PROBLEMS[row.problem].cpu_kernel:
+        return "\n".join(
+            part for part in (f"{milliseconds(row.elapsed_ms)} ms", _vs_cpu(row.speedup_vs_cpu)) if part
+        )
+    percent = "" if row.percent_of_copy is None else f"{row.percent_of_copy:.0f} % of copy"
+    return "\n".join((f"{milliseconds(row.elapsed_ms)} ms", f"{number(row.effective_gb_s)} GB/s", percent))
+
+
+def _cell(shown_ms: float, gb_s: float | None, problem: str, elapsed_ms: float, baseline_ms: float) -> str:
+    if PROBLEMS[problem].cpu_kernel:
+        return f"{shown_ms:g} ms\n{_vs_cpu(baseline_ms / elapsed_ms)}"
+    return f"{shown_ms:g} ms\n{gb_s:g} GB/s\n{100 * baseline_ms / elapsed_ms:.0f} % of copy"
+
+
+def _vs_cpu(value: float | None) -> str:
+    return "" if value is None else f"{times(value)} CPU"
+
+
+def _judged(row: Row, rows: Sequence[Row], samples: Samples) -> str:
+    lines = []
+    for claim in CLAIMS:
+        if (claim.problem, claim.faster) != (row.problem, row.kernel):
+            continue
+        slower = next((other for other in rows if other.kernel == claim.slower), None)
+        sides = [samples.get(side.case, ()) if side else () for side in (slower, row)]
+        if not all(sides):
+            lines.append(f"no samples of {claim.slower} and {claim.faster}")
+        else:
+            lines.append(say(judge(claim, *sides)))
+    return "\n".join(lines)
+
+
+def say(finding: Finding) -> str:
+    """``yes: 1.74× naiveGmem (1.70–1.78; documents 1.69, 2.33; 30+30 samples)``."""
+    claim = finding.claim
+    documented = ", ".join(
+        f"{value:.2f}" if value < 100 else f"{value:.0f}" for value in sorted(claim.documented())
+    )
+    numbers = f"{_ratio(finding.low)}–{_ratio(finding.high)}; documents {documented}; {finding.samples[0]}+{finding.samples[1]} samples"
+    verdict = {Holds.YES: "yes", Holds.NO: "NO", Holds.UNDECIDED: "undecided"}[finding.holds]
+    return f"{verdict}: {_ratio(finding.ratio)}× as fast as {claim.slower} ({numbers})"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.2f}" if value < 100 else f"{value:.0f}"

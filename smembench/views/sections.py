@@ -1,0 +1,157 @@
+"""Rows to sections: what each table says, before anything decides how it looks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from smembench.problems import PROBLEMS
+from smembench.store.schema import Row
+from smembench.views.sentences import sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A heading, and whether its cells are numbers."""
+
+    heading: str
+    numeric: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar of the ladder: a label, a value and its unit."""
+
+    label: str
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One table with what stands above and below it."""
+
+    heading: str
+    columns: Sequence[Column]
+    cells: Sequence[Sequence[str]]
+    bars: Sequence[Bar] = ()
+    sentence: str = ""
+    notes: Sequence[str] = ()
+
+
+def sections(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Section]:
+    """One section for every problem, size, dtype and cache mode, in the order of the rows."""
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.problem, row.m, row.n, row.k, row.dtype, row.cache), []).append(row)
+    return [_section(group, run) for group in groups.values()]
+
+
+def label(row: Row) -> str:
+    """A row's kernel, block and pad in one word or two: ``transposeSmemPad 32x32 +1``."""
+    return " ".join(part for part in (row.kernel, _block(row)) if part)
+
+
+def describe(row: Row, run: Mapping[str, Any]) -> str:
+    """Device, size, dtype, cache mode and library versions, for the line above a table."""
+    size = "×".join(str(side) for side in (row.m, row.k, row.n) if side is not None)
+    parts = [
+        device_names(run) or row.device,
+        f"{PROBLEMS[row.problem].title} {size} {row.dtype}",
+        f"{row.cache} cache",
+    ]
+    libraries = [
+        f"{name} {run['versions'][name]}"
+        for name in ("numba", "numba-cuda", "numpy")
+        if name in run.get("versions", {})
+    ]
+    return " · ".join([*parts, ", ".join(libraries)] if libraries else parts)
+
+
+def device_names(run: Mapping[str, Any]) -> str:
+    """Models of the devices of a run, GPUs first."""
+    devices = sorted(run.get("devices", []), key=lambda device: device.get("kind") != "cuda")
+    return " and ".join(str(device.get("model", device["name"])) for device in devices)
+
+
+def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
+    with_flops = bool(PROBLEMS[rows[0].problem].cpu_kernel)
+    with_device = len({row.device for row in rows}) > 1
+    columns = [Column("kernel", numeric=False), Column("block", numeric=False)]
+    if with_device:
+        columns.insert(1, Column("on", numeric=False))
+    columns += [Column("elapsed ms"), Column("±")]
+    if with_flops:
+        columns += [Column("GFLOP/s"), Column("GB/s"), Column("vs CPU"), Column("vs naive")]
+    else:
+        columns += [Column("GB/s"), Column(f"% of {PROBLEMS[rows[0].problem].copy_kernel}")]
+    columns.append(Column("✓", numeric=False))
+    cells = []
+    for row in rows:
+        line = [row.kernel, _block(row), *_time(row)]
+        if with_device:
+            line.insert(1, row.device)
+        if with_flops:
+            line += [
+                number(row.gflop_s),
+                number(row.effective_gb_s),
+                times(row.speedup_vs_cpu),
+                times(row.speedup_vs_naive),
+            ]
+        else:
+            line += [number(row.effective_gb_s), number(row.percent_of_copy)]
+        line.append("✓" if row.verified else "")
+        cells.append(line)
+    return Section(
+        heading=describe(rows[0], run),
+        columns=columns,
+        cells=cells,
+        bars=[_bar(row, with_flops) for row in rows if row.ok],
+        sentence=sentence(rows),
+        notes=_notes(rows),
+    )
+
+
+def _bar(row: Row, with_flops: bool) -> Bar:
+    value = row.gflop_s if with_flops else row.effective_gb_s
+    return Bar(label(row), value or 0.0, "GFLOP/s" if with_flops else "GB/s")
+
+
+def _notes(rows: Sequence[Row]) -> list[str]:
+    notes = [f"{label(row)}: {row.status}: {row.reason}" for row in rows if not row.ok]
+    few = [row for row in rows if row.ok and row.samples < 30]
+    notes += [f"{label(row)}: {row.samples} samples, as many as the time allowed" for row in few]
+    throttled = [row for row in rows if row.throttle_reasons not in (None, "none")]
+    notes += [f"{label(row)}: the GPU was throttled ({row.throttle_reasons})" for row in throttled]
+    return notes
+
+
+def _block(row: Row) -> str:
+    if row.block is None:
+        return ""
+    return f"{row.block} +{row.pad}" if row.pad else str(row.block)
+
+
+def _time(row: Row) -> tuple[str, str]:
+    if row.elapsed_ms is None or row.elapsed_ms_q1 is None or row.elapsed_ms_q3 is None:
+        return row.status, ""
+    half = (row.elapsed_ms_q3 - row.elapsed_ms_q1) / 2
+    return milliseconds(row.elapsed_ms), f"{100 * half / row.elapsed_ms:.1f} %"
+
+
+def milliseconds(value: float) -> str:
+    """A time with four significant digits at least, to the nanosecond at most."""
+    return f"{value:.1f}" if value >= 1000 else f"{value:.{4 if value >= 0.1 else 5}f}"
+
+
+def number(value: float | None) -> str:
+    """A rate or a percentage with three to four significant digits."""
+    if value is None:
+        return ""
+    return f"{value:.0f}" if value >= 1000 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def times(value: float | None) -> str:
+    """A speed-up."""
+    return "" if value is None else f"{number(value)}×"

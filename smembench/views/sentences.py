@@ -1,0 +1,72 @@
+"""One sentence of what the numbers say. It claims a difference only where the quartiles do not overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from smembench.store.schema import Row
+
+
+def sentence(rows: Sequence[Row]) -> str:
+    """The ladder in words, for rows of one size; "" when there is nothing to compare."""
+    done = [row for row in rows if row.ok]
+    if not done:
+        return ""
+    return _transpose(done) if done[0].problem == "transpose" else _matmul(done)
+
+
+def _transpose(rows: Sequence[Row]) -> str:
+    naive, shared, padded, copy = (
+        _fastest(rows, name) for name in ("naiveGmem", "transposeSmem", "transposeSmemPad", "copyGmem")
+    )
+    through = shared or padded
+    parts = []
+    if naive and through:
+        parts.append(f"Through shared memory the transpose is {_compared(through, naive)}")
+    if shared and padded:
+        same_block = next(
+            (row for row in rows if row.kernel == shared.kernel and row.block == padded.block), shared
+        )
+        parts.append(f"padding makes it {_compared(padded, same_block)} in {padded.block} blocks")
+    best = min((row for row in (shared, padded) if row), key=_time, default=None)
+    if copy and best and best.elapsed_ms and copy.elapsed_ms:
+        parts.append(
+            f"{best.kernel} {best.block} reaches {100 * copy.elapsed_ms / best.elapsed_ms:.0f} % of the fastest copyGmem"
+        )
+    return _join(parts)
+
+
+def _matmul(rows: Sequence[Row]) -> str:
+    cpu, naive, tiled = (_fastest(rows, name) for name in ("cpu", "naive", "tiled"))
+    parts = []
+    if naive and tiled:
+        parts.append(f"Tiled {tiled.block} is {_compared(tiled, naive)} (fastest of each)")
+    best = min((row for row in (naive, tiled) if row), key=_time, default=None)
+    if cpu and best:
+        parts.append(f"{best.kernel} is {_compared(best, cpu, 'the triple loop on one CPU thread')}")
+    return _join(parts)
+
+
+def _compared(row: Row, other: Row, called: str = "") -> str:
+    """``1.8× as fast as naiveGmem``, or that the two cannot be told apart."""
+    assert row.elapsed_ms and other.elapsed_ms
+    assert row.elapsed_ms_q1 and row.elapsed_ms_q3 and other.elapsed_ms_q1 and other.elapsed_ms_q3
+    called = called or other.kernel
+    apart = row.elapsed_ms_q3 < other.elapsed_ms_q1 or other.elapsed_ms_q3 < row.elapsed_ms_q1
+    ratio = other.elapsed_ms / row.elapsed_ms
+    if not apart:
+        return f"no different from {called} within the spread"
+    return f"{ratio:.2f}× as fast as {called}" if ratio < 100 else f"{ratio:.0f}× as fast as {called}"
+
+
+def _fastest(rows: Sequence[Row], kernel: str) -> Row | None:
+    return min((row for row in rows if row.kernel == kernel), key=_time, default=None)
+
+
+def _time(row: Row) -> float:
+    return row.elapsed_ms or 0.0
+
+
+def _join(parts: Sequence[str]) -> str:
+    text = "; ".join(parts)
+    return text[:1].upper() + text[1:] + "." if text else ""

@@ -1,0 +1,66 @@
+"""Sections as Rich tables with bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from smembench.views.console import can_show, plain
+from smembench.views.sections import Bar, Section, number
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def draw(console: Console, sections: Sequence[Section]) -> None:
+    """Print sections one below the other."""
+    for index, section in enumerate(sections):
+        if index:
+            console.print()
+        _draw_section(console, section)
+
+
+def _draw_section(console: Console, section: Section) -> None:
+    console.print(Text(plain(console, section.heading), style="bold"))
+    table = Table(box=box.SIMPLE_HEAD if console.is_terminal else None, header_style="bold", pad_edge=False)
+    for column in section.columns:
+        table.add_column(
+            plain(console, column.heading),
+            justify="right" if column.numeric else "left",
+            no_wrap=column.numeric,
+        )
+    for line in section.cells:
+        table.add_row(*(Text(plain(console, cell)) for cell in line))
+    console.print(table)
+    if section.bars:
+        if not console.is_terminal:
+            console.print()
+        _draw_bars(console, section.bars)
+    for text, style in [(section.sentence, ""), *((note, "yellow") for note in section.notes)]:
+        if text:
+            console.print(Padding(Text(plain(console, text), style=style), (0, 0)))
+
+
+def _draw_bars(console: Console, bars: Sequence[Bar]) -> None:
+    label_width = max(len(bar.label) for bar in bars)
+    values = [f"{number(bar.value)} {bar.unit}" for bar in bars]
+    room = max(min(console.width, 100) - label_width - max(map(len, values)) - 3, 8)
+    most = max(bar.value for bar in bars)
+    for bar, value in zip(bars, values, strict=True):
+        drawn = bar_text(bar.value / most if most else 0.0, room, fine=can_show(console, _EIGHTHS))
+        line = Text(f"{bar.label:<{label_width}} ")
+        line.append(drawn, style="cyan")
+        line.append(f" {value}")
+        console.print(line, soft_wrap=True)
+
+
+def bar_text(fraction: float, width: int, *, fine: bool) -> str:
+    """A bar of ``fraction`` of ``width`` characters, in eighths of a character or in ``#``."""
+    if not fine:
+        return "#" * round(fraction * width)
+    eighths = round(fraction * width * 8)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
