@@ -54,8 +54,7 @@ def _expand(item: str, text: str, name: str) -> Iterator[int]:
     match = _RANGE.fullmatch(item)
     if match is None:
         raise UsageError(
-            f"{name} {text!r}: {item!r} is not a positive integer or a range; "
-            "write 1024, 512,1024 or 1024:8192:*2"
+            f"{name} {text!r}: {item!r} is not a positive integer or a range; write 1024, 512,1024 or 1024:8192:*2"
         )
     first, last = int(match["first"]), int(match["last"])
     op, step = match["op"] or "+", int(match["step"] or 1)
@@ -79,9 +78,7 @@ def parse_blocks(text: str, *, name: str = "--block") -> tuple[Block, ...]:
     for item in split(text):
         match = re.fullmatch(r"(\d+)[xX×](\d+)", item)
         if match is None or not (block := Block(int(match[1]), int(match[2]))).x or not block.y:
-            raise UsageError(
-                f"{name} {text!r}: {item!r} is not a block of threads; write 32x32 or 32x32,16x16"
-            )
+            raise UsageError(f"{name} {text!r}: {item!r} is not a block of threads; write 32x32 or 32x32,16x16")
         blocks.append(block)
     return tuple(dict.fromkeys(blocks))
 

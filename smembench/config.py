@@ -135,9 +135,7 @@ def _override(data: dict[str, Any], override: str) -> None:
     key, equals, text = override.partition("=")
     key = key.strip()
     if not equals or not key:
-        raise UsageError(
-            f"--set {override!r}: write key=value, for example --set samples=50 or --set matmul.n=1024"
-        )
+        raise UsageError(f"--set {override!r}: write key=value, for example --set samples=50 or --set matmul.n=1024")
     value = _toml_value(text.strip())
     problem, dot, field = key.rpartition(".")
     if not dot and key in Config.model_fields and key != "sweep":
@@ -154,9 +152,7 @@ def _override(data: dict[str, Any], override: str) -> None:
         if isinstance(sweep, dict) and problem in ("", sweep.get("problem"))
     ]
     if not hits:
-        raise UsageError(
-            f"--set {override!r}: the file has no sweep of {problem or 'any problem'} to set it in"
-        )
+        raise UsageError(f"--set {override!r}: the file has no sweep of {problem or 'any problem'} to set it in")
     for sweep in hits:
         sweep[field] = value
 

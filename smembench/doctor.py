@@ -45,9 +45,7 @@ def _software() -> Iterator[Finding]:
         fatal=not usable,
     )
     for library in ("numba", "numba-cuda", "cuda-bindings", "pandas"):
-        yield Finding(
-            library, found.get(library, "not installed"), library in found, _install(library, found)
-        )
+        yield Finding(library, found.get(library, "not installed"), library in found, _install(library, found))
 
 
 def _install(library: str, found: dict[str, str]) -> str:
@@ -104,9 +102,7 @@ def _compiler() -> Finding:
         cuda.compile_ptx(lambda x: None, (uint32,))
     except Exception as error:  # whatever is missing, the mend is the same
         mend = f"pip install 'smembench[cu{major}]', or install the CUDA {major} toolkit"
-        return Finding(
-            "compiler (libNVVM, NVRTC)", " ".join(str(error).split())[:200], False, mend, fatal=True
-        )
+        return Finding("compiler (libNVVM, NVRTC)", " ".join(str(error).split())[:200], False, mend, fatal=True)
     return Finding("compiler (libNVVM, NVRTC)", "compiles a kernel")
 
 

@@ -43,9 +43,7 @@ def plan(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, str
         for planned in _plan_sweep(sweep, limits, resolve):
             cases.setdefault(planned.case, planned)
     if not any(not planned.skip for planned in cases.values()):
-        reasons = (
-            "; ".join(dict.fromkeys(planned.skip for planned in cases.values())) or "the product is empty"
-        )
+        reasons = "; ".join(dict.fromkeys(planned.skip for planned in cases.values())) or "the product is empty"
         raise UsageError(f"nothing to measure: {reasons}")
     return list(cases.values())
 
@@ -85,9 +83,7 @@ def _wanted(kernel: Kernel, sweep: Sweep) -> bool:
 
 def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> list[Planned]:
     problem = PROBLEMS[sweep.problem]
-    dtypes = parse_names(
-        ",".join(sweep.dtype), problem.dtypes, name="dtype", what=f"element type for {problem.name}"
-    )
+    dtypes = parse_names(",".join(sweep.dtype), problem.dtypes, name="dtype", what=f"element type for {problem.name}")
     shapes = problem.shapes(sweep.sizes())
     placements = _placements(sweep, resolve)
     planned = []
@@ -104,7 +100,9 @@ def _variants(case: Case, kernel: Kernel, blocks: Sequence[Block], pads: Sequenc
     """The case with every block and pad that its kernel takes."""
     if not kernel.blocks:
         return [case]
-    pads_of_kernel: Sequence[int | None] = {None: [None], False: [0], True: pads}[kernel.pad]
+    pads_of_kernel: Sequence[int | None] = [None]
+    if kernel.pad is not None:
+        pads_of_kernel = pads if kernel.pad else [0]
     return [replace(case, block=block, pad=pad) for block, pad in product(blocks, pads_of_kernel)]
 
 

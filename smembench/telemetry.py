@@ -51,9 +51,7 @@ class Nvml:
         bits = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu))
         return Conditions(
             sm_clock_mhz=self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)),
-            temperature_c=self._ask(
-                lambda nvml, gpu: nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)
-            ),
+            temperature_c=self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)),
             power_w=None if power is None else power / 1000,
             throttle_reasons=None if bits is None else throttle_names(bits),
         )

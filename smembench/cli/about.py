@@ -31,9 +31,7 @@ def doctor() -> None:
 
     findings = examine()
     for finding in findings:
-        stdout.print(
-            plain(stdout, f"{finding.mark:<4} {finding.what}: {finding.found}"), soft_wrap=True, markup=False
-        )
+        stdout.print(plain(stdout, f"{finding.mark:<4} {finding.what}: {finding.found}"), soft_wrap=True, markup=False)
         if finding.mend:
             stdout.print(plain(stdout, f"       mend: {finding.mend}"), soft_wrap=True, markup=False)
     if any(finding.fatal for finding in findings):

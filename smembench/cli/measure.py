@@ -55,9 +55,7 @@ def measure(
             _show_plan(session)
             return
         run_id = new_run_id(config.name)
-        run = describe_run(
-            run_id, config, session.seed, session.infos, anonymous=anonymous, argv=sys.argv[1:]
-        )
+        run = describe_run(run_id, config, session.seed, session.infos, anonymous=anonymous, argv=sys.argv[1:])
         folder = RunFolder(output, run_id, run) if output is not None else None
         done, interrupted = _run_cases(session, folder)
         rows = _store(run_id, done, folder, csv, complete=not interrupted)
@@ -111,9 +109,7 @@ def _store(
     return rows
 
 
-def _show(
-    console: Any, rows: list[Row], done: list[Measurement], run: dict[str, Any], draw: Draw | None
-) -> None:
+def _show(console: Any, rows: list[Row], done: list[Measurement], run: dict[str, Any], draw: Draw | None) -> None:
     from smembench.views.sections import sections
     from smembench.views.table import draw as draw_tables
 

@@ -42,9 +42,7 @@ Cache = Annotated[
 ]
 Csv = Annotated[
     Path | None,
-    typer.Option(
-        "--csv", metavar="PATH|-", help="Write the cases as CSV; - is stdout, and tables go to stderr."
-    ),
+    typer.Option("--csv", metavar="PATH|-", help="Write the cases as CSV; - is stdout, and tables go to stderr."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing CSV.")]
 Seed = Annotated[

@@ -21,9 +21,7 @@ def transpose(
     block: options.Blocks = None,
     pad: Annotated[
         bool | None,
-        typer.Option(
-            "--pad/--no-pad", help="Of the shared-memory kernels only the padded, or only the unpadded."
-        ),
+        typer.Option("--pad/--no-pad", help="Of the shared-memory kernels only the padded, or only the unpadded."),
     ] = None,
     pad_width: Annotated[
         str | None,

@@ -17,18 +17,14 @@ if TYPE_CHECKING:
 
 
 def run(
-    config: Annotated[
-        Path, typer.Argument(metavar="CONFIG.toml", help="A sweep, such as configs/quick.toml.")
-    ],
+    config: Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="A sweep, such as configs/quick.toml.")],
     set_: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="Override a key: samples=50, n=1024, matmul.block=16x16."
-        ),
+        typer.Option("--set", metavar="KEY=VALUE", help="Override a key: samples=50, n=1024, matmul.block=16x16."),
     ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", metavar="DIR", help="Where the run's folder is made.")
-    ] = Path("results"),
+    output: Annotated[Path, typer.Option("--output", metavar="DIR", help="Where the run's folder is made.")] = Path(
+        "results"
+    ),
     csv: options.Csv = None,
     force: options.Force = False,
     dry_run: options.DryRun = False,
@@ -84,8 +80,7 @@ def reproduce(
     from smembench.documents.figures import BLOCKS, SIZES
 
     sweeps = [
-        options.given(problem=problem, n=SIZES[problem], block=str(BLOCKS[problem]), device=device)
-        for problem in SIZES
+        options.given(problem=problem, n=SIZES[problem], block=str(BLOCKS[problem]), device=device) for problem in SIZES
     ]
     run = options.given(name="documents", seed=seed, samples=samples, max_seconds=max_seconds)
     measure(from_flags({**run, "sweep": sweeps}), csv=csv, force=force, dry_run=dry_run, draw=_reproduction)

@@ -80,9 +80,7 @@ class CpuDevice:
         if key not in self._compiled:
             self._compiled[key] = kernel.build(case).function
         flush = self._flush if case.cache == "cold" else None
-        return CpuPrepared(
-            self._compiled[key], inputs, problem.output_length(case), problem.scalars(case), flush
-        )
+        return CpuPrepared(self._compiled[key], inputs, problem.output_length(case), problem.scalars(case), flush)
 
     def _flush(self) -> None:
         if self._flush_buffer is None:

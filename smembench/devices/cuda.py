@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,9 +55,7 @@ class CudaDevice:
         if reason := why_unusable():
             raise DeviceUnavailable(f"device cuda: {reason}")
         if index >= len(cuda.gpus):
-            raise DeviceUnavailable(
-                f"device cuda:{index}: there are {len(cuda.gpus)} GPUs, counted from cuda:0"
-            )
+            raise DeviceUnavailable(f"device cuda:{index}: there are {len(cuda.gpus)} GPUs, counted from cuda:0")
         cuda.select_device(index)
         self._index = index
         self._gpu = cuda.get_current_device()
@@ -108,9 +107,7 @@ class CudaDevice:
             max_elements=_INDEX_LIMIT - 1,
         )
 
-    def prepare(
-        self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]
-    ) -> CudaPrepared:
+    def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> CudaPrepared:
         """Compile, place the inputs unless they are there already, and allocate the output."""
         key = (case.problem, case.kernel, case.dtype, case.block, case.pad)
         program = kernel.build(case)
@@ -124,9 +121,7 @@ class CudaDevice:
         )
         scalars = tuple(np.uint32(value) for value in problem.scalars(case))
         flush_buffer = self._flush() if case.cache == "cold" else None
-        return CudaPrepared(
-            self._compiled[key], program, output, self._placed[1], scalars, self._stream, flush_buffer
-        )
+        return CudaPrepared(self._compiled[key], program, output, self._placed[1], scalars, self._stream, flush_buffer)
 
     def _flush(self) -> Any:
         """A buffer of twice the L2, kept for later cases."""
@@ -142,6 +137,10 @@ class CudaDevice:
         """Free the inputs, the flush buffer and the compiled kernels."""
         self._placed = self._flush_buffer = None
         self._compiled.clear()
+
+
+def _released() -> None:
+    """Stands in for the launch of a closed case."""
 
 
 class CudaPrepared:
@@ -166,7 +165,7 @@ class CudaPrepared:
         self._timer: GraphTimer | None = None
         configured = dispatcher[program.grid, program.block, stream]
         arguments = (self._output, *inputs, *scalars)
-        self._enqueue = lambda: configured(*arguments)
+        self._enqueue: Callable[[], Any] = lambda: configured(*arguments)
 
     def _fill(self, buffer: Any, byte: int) -> None:
         checked(
@@ -206,4 +205,4 @@ class CudaPrepared:
             self._timer.close()
             self._timer = None
         self._buffer = self._output = None
-        self._enqueue = lambda: None
+        self._enqueue = _released

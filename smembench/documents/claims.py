@@ -21,9 +21,7 @@ class Claim:
 
     def documented(self) -> list[float]:
         """The ratio slower / faster on each device of the documents."""
-        ratios = (
-            ratio(self.problem, self.slower, self.faster, device) for device in devices_of(self.problem)
-        )
+        ratios = (ratio(self.problem, self.slower, self.faster, device) for device in devices_of(self.problem))
         return [value for value in ratios if value is not None]
 
 
@@ -69,6 +67,4 @@ def judge(claim: Claim, slower_ms: Sequence[float], faster_ms: Sequence[float]) 
     fast_low, fast_high = median_interval(faster_ms)
     low, high = slow_low / fast_high, slow_high / fast_low
     holds = Holds.YES if low > 1 else Holds.NO if high < 1 else Holds.UNDECIDED
-    return Finding(
-        claim, holds, median(slower_ms) / median(faster_ms), low, high, (len(slower_ms), len(faster_ms))
-    )
+    return Finding(claim, holds, median(slower_ms) / median(faster_ms), low, high, (len(slower_ms), len(faster_ms)))

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 from smembench.axes import Block
 
-SLIDES = (
-    "Shared and Constant Memory (slides after Cheng, Grossman, McKercher, Professional CUDA C Programming)"
-)
+SLIDES = "Shared and Constant Memory (slides after Cheng, Grossman, McKercher, Professional CUDA C Programming)"
 BLOG = "blog post on shared memory with matrix multiplication on the CPU, naive and through shared memory"
 
 

@@ -42,9 +42,7 @@ class Matmul(Problem):
         """``n`` alone is square: ``m`` and ``k`` default to ``n``, and ``n`` to the first of them given."""
         n_values = sizes.get("n") or sizes.get("m") or sizes.get("k") or (self.default_n,)
         return [
-            Shape(m=m, n=n, k=k)
-            for n in n_values
-            for m, k in product(sizes.get("m") or (n,), sizes.get("k") or (n,))
+            Shape(m=m, n=n, k=k) for n in n_values for m, k in product(sizes.get("m") or (n,), sizes.get("k") or (n,))
         ]
 
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:

@@ -28,19 +28,20 @@ def write_rows(stream: TextIO, rows: Iterable[Row]) -> None:
 
 def write_whole(path: Path, text: str) -> None:
     """Put a file under its name only when it is whole: a temporary file beside it, fsync, rename."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = Path(name)
     try:
-        with open(handle, "w", encoding="utf-8", newline="") as stream:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
         # mkstemp makes files only their owner can read; results are like any other file.
         umask = os.umask(0)
         os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 

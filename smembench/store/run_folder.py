@@ -49,9 +49,7 @@ class RunFolder:
         try:
             self.path.mkdir(parents=True)
         except FileExistsError:
-            raise UsageError(
-                f"{self.path}: is there already; wait a second or give another --output"
-            ) from None
+            raise UsageError(f"{self.path}: is there already; wait a second or give another --output") from None
         except OSError as error:
             raise UsageError(f"--output {root}: {self.path} cannot be made ({error.strerror})") from None
         check_folder(self.path, f"--output {root}")

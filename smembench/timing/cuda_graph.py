@@ -53,9 +53,7 @@ class _TimedGraph:
         quiet: Callable[[], AbstractContextManager[Any]],
     ) -> None:
         self._stream = stream
-        self._pairs = [
-            (checked(runtime.cudaEventCreate()), checked(runtime.cudaEventCreate())) for _ in bodies
-        ]
+        self._pairs = [(checked(runtime.cudaEventCreate()), checked(runtime.cudaEventCreate())) for _ in bodies]
         # ``quiet`` keeps Numba from freeing memory, which a capture forbids.
         with quiet():
             mode = runtime.cudaStreamCaptureMode.cudaStreamCaptureModeThreadLocal

@@ -28,9 +28,7 @@ class StopRule:
     max_seconds: float = 30.0
 
 
-def collect(
-    sampler: Sampler, rule: StopRule, clock: Callable[[], float] = perf_counter
-) -> tuple[Sample, ...]:
+def collect(sampler: Sampler, rule: StopRule, clock: Callable[[], float] = perf_counter) -> tuple[Sample, ...]:
     """Samples of one round, in the order they were taken."""
     values: list[float] = []
     begun = clock()

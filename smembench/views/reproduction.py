@@ -37,13 +37,11 @@ def _section(problem: str, rows: Sequence[Row], samples: Samples, run: Mapping[s
     ]
     cells = []
     for row in rows:
-        line = [row.kernel]
-        for device in devices:
-            line.append(
-                _documented(figure_of(problem, row.kernel, device), figure_of(problem, baseline, device))
-            )
-        line += [_here(row), _judged(row, rows, samples)]
-        cells.append(line)
+        documented = (
+            _documented(figure_of(problem, row.kernel, device), figure_of(problem, baseline, device))
+            for device in devices
+        )
+        cells.append([row.kernel, *documented, _here(row), _judged(row, rows, samples)])
     sources = dict.fromkeys(figure.source for figure in FIGURES if figure.problem == problem)
     return Section(
         heading=f"{describe(rows[0], run)}, blocks of {BLOCKS[problem]}",
@@ -64,9 +62,7 @@ def _here(row: Row) -> str:
     if row.elapsed_ms is None:
         return row.status
     if PROBLEMS[row.problem].cpu_kernel:
-        return "\n".join(
-            part for part in (f"{milliseconds(row.elapsed_ms)} ms", _vs_cpu(row.speedup_vs_cpu)) if part
-        )
+        return "\n".join(part for part in (f"{milliseconds(row.elapsed_ms)} ms", _vs_cpu(row.speedup_vs_cpu)) if part)
     percent = "" if row.percent_of_copy is None else f"{row.percent_of_copy:.0f} % of copy"
     return "\n".join((f"{milliseconds(row.elapsed_ms)} ms", f"{number(row.effective_gb_s)} GB/s", percent))
 
@@ -98,10 +94,9 @@ def _judged(row: Row, rows: Sequence[Row], samples: Samples) -> str:
 def say(finding: Finding) -> str:
     """``yes: 1.74× naiveGmem (1.70–1.78; documents 1.69, 2.33; 30+30 samples)``."""
     claim = finding.claim
-    documented = ", ".join(
-        f"{value:.2f}" if value < 100 else f"{value:.0f}" for value in sorted(claim.documented())
-    )
-    numbers = f"{_ratio(finding.low)}–{_ratio(finding.high)}; documents {documented}; {finding.samples[0]}+{finding.samples[1]} samples"
+    documented = ", ".join(f"{value:.2f}" if value < 100 else f"{value:.0f}" for value in sorted(claim.documented()))
+    bounds = f"{_ratio(finding.low)}–{_ratio(finding.high)}"
+    numbers = f"{bounds}; documents {documented}; {finding.samples[0]}+{finding.samples[1]} samples"
     verdict = {Holds.YES: "yes", Holds.NO: "NO", Holds.UNDECIDED: "undecided"}[finding.holds]
     return f"{verdict}: {_ratio(finding.ratio)}× as fast as {claim.slower} ({numbers})"
 

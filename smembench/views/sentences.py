@@ -24,9 +24,8 @@ def _transpose(rows: Sequence[Row]) -> str:
     if naive and through:
         parts.append(f"Through shared memory the transpose is {_compared(through, naive)}")
     if shared and padded:
-        same_block = next(
-            (row for row in rows if row.kernel == shared.kernel and row.block == padded.block), shared
-        )
+        unpadded = [row for row in rows if row.kernel == shared.kernel]
+        same_block = next((row for row in unpadded if row.block == padded.block), shared)
         parts.append(f"padding makes it {_compared(padded, same_block)} in {padded.block} blocks")
     best = min((row for row in (shared, padded) if row), key=_time, default=None)
     if copy and best and best.elapsed_ms and copy.elapsed_ms:
@@ -49,11 +48,9 @@ def _matmul(rows: Sequence[Row]) -> str:
 
 def _compared(row: Row, other: Row, called: str = "") -> str:
     """``1.8× as fast as naiveGmem``, or that the two cannot be told apart."""
-    assert row.elapsed_ms and other.elapsed_ms
-    assert row.elapsed_ms_q1 and row.elapsed_ms_q3 and other.elapsed_ms_q1 and other.elapsed_ms_q3
     called = called or other.kernel
-    apart = row.elapsed_ms_q3 < other.elapsed_ms_q1 or other.elapsed_ms_q3 < row.elapsed_ms_q1
-    ratio = other.elapsed_ms / row.elapsed_ms
+    apart = _quartile(row, 3) < _quartile(other, 1) or _quartile(other, 3) < _quartile(row, 1)
+    ratio = _time(other) / _time(row)
     if not apart:
         return f"no different from {called} within the spread"
     return f"{ratio:.2f}× as fast as {called}" if ratio < 100 else f"{ratio:.0f}× as fast as {called}"
@@ -65,6 +62,10 @@ def _fastest(rows: Sequence[Row], kernel: str) -> Row | None:
 
 def _time(row: Row) -> float:
     return row.elapsed_ms or 0.0
+
+
+def _quartile(row: Row, which: int) -> float:
+    return (row.elapsed_ms_q1 if which == 1 else row.elapsed_ms_q3) or 0.0
 
 
 def _join(parts: Sequence[str]) -> str:

@@ -29,9 +29,7 @@ def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: registry
     problem = PROBLEMS[kernel.problem]
     for dtype, (m, n, k), block in product(problem.dtypes, SHAPES, BLOCKS):
         pad = {None: None, False: 0, True: 1}[kernel.pad]
-        case = Case(
-            kernel.problem, kernel.name, "cuda:0", dtype, m, n, k if problem.cpu_kernel else None, block, pad
-        )
+        case = Case(kernel.problem, kernel.name, "cuda:0", dtype, m, n, k if problem.cpu_kernel else None, block, pad)
         if kernel.refuse(case) or kernel.shared_bytes(case) > 48 * 1024:
             continue
         inputs = problem.inputs(case, seed=1)
