@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    ValidationInfo,
+)
 
 from smembench.axes import Block, parse_blocks, parse_ints, parse_names, unknown
 from smembench.devices.select import canonical
@@ -58,6 +67,13 @@ def _cache_modes(value: Any, info: ValidationInfo) -> tuple[str, ...]:
 Ints = Annotated[tuple[int, ...], BeforeValidator(_ints)]
 
 
+PRESETS: dict[str, dict[str, Any]] = {
+    "quick": {"samples": 10, "rounds": 1, "precision": 5.0, "max_seconds": 2.0},
+    "rigorous": {"samples": 100, "rounds": 10, "precision": 0.2, "max_seconds": 120.0},
+}
+"""What --quick and --rigorous stand for; a flag of its own wins over them."""
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -75,7 +91,7 @@ class Sweep(_Strict):
     ny: Ints = ()
     m: Ints = ()
     k: Ints = ()
-    block: Annotated[tuple[Block, ...], BeforeValidator(_blocks)] = ()
+    block: Annotated[tuple[Block, ...], BeforeValidator(_blocks), PlainSerializer(lambda v: [*map(str, v)])] = ()
     pad: bool | None = None
     pad_width: Ints = (1,)
 
@@ -94,11 +110,19 @@ class Sweep(_Strict):
 
 
 class Config(_Strict):
-    """A whole run: what to measure and how long to sample."""
+    """A whole run: what to measure and how long to sample.
+
+    ``precision`` is in percent; without it each kind of device has its own. ``warmup`` is in seconds a visit,
+    ``timeout`` the seconds a visit may take beyond its sampling before its worker process is killed.
+    """
 
     name: str = Field(default="run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)
     samples: int = Field(default=30, ge=3, le=100_000)
+    rounds: int = Field(default=3, ge=1, le=1000)
+    precision: float | None = Field(default=None, gt=0, lt=100)
     max_seconds: float = Field(default=30.0, gt=0, allow_inf_nan=False)
+    warmup: float = Field(default=0.02, ge=0, le=60)
+    timeout: float = Field(default=300.0, gt=0, allow_inf_nan=False)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
     sweep: tuple[Sweep, ...] = Field(min_length=1)
 
@@ -108,8 +132,13 @@ def from_flags(data: dict[str, Any]) -> Config:
     return _validate(data, where="", flags=True)
 
 
-def from_toml(path: Path, overrides: Sequence[str] = ()) -> Config:
-    """Read a TOML file and apply ``key=value`` overrides.
+def from_stored(data: dict[str, Any]) -> Config:
+    """The config that a run stored."""
+    return _validate(data, where="stored config: ", flags=False)
+
+
+def from_toml(path: Path, overrides: Sequence[str] = (), flags: Mapping[str, Any] = MappingProxyType({})) -> Config:
+    """Read a TOML file, put the run's keys from ``flags`` over it, and apply ``key=value`` overrides.
 
     A key of the run (``samples``) sets it; a key of a sweep (``n``) sets it in every sweep, and
     ``transpose.n`` in those of one problem. Without a ``name``, the file's stem is the name.
@@ -126,6 +155,7 @@ def from_toml(path: Path, overrides: Sequence[str] = ()) -> Config:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from None
     data.setdefault("name", path.stem)
+    data |= flags
     for override in overrides:
         _override(data, override)
     return _validate(data, where=f"{path}: ", flags=False)

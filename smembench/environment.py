@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,6 +15,7 @@ import smembench
 from smembench.config import Config
 from smembench.devices.base import DeviceInfo
 
+_MEASURED = ("event_pair_us", "empty_kernel_us")
 LIBRARIES = (
     "numba",
     "numba-cuda",
@@ -57,6 +58,30 @@ def git_revision() -> dict[str, Any] | None:
         return {"revision": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain"))}
     except (OSError, subprocess.SubprocessError):
         return None
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What would make two parts of one run incomparable: config, devices, driver, versions."""
+    found = []
+    if before.get("config") != now.get("config"):
+        found.append("the configuration differs")
+    for part in ("versions", "devices"):
+        old, new = (_flat(run.get(part, {})) for run in (before, now))
+        found += [
+            f"{key} was {old.get(key)}, is {new.get(key)}"
+            for key in dict.fromkeys([*old, *new])
+            if old.get(key) != new.get(key)
+        ]
+    return found
+
+
+def _flat(part: Any) -> dict[str, Any]:
+    """Versions as they are, devices as ``name field``; what is measured anew each time is left out."""
+    if isinstance(part, dict):
+        return part
+    return {
+        f"{device['name']} {key}": value for device in part for key, value in device.items() if key not in _MEASURED
+    }
 
 
 def describe_run(

@@ -1,4 +1,4 @@
-"""Measurement: what came out of a case."""
+"""What came out of a case: visits, one a round, and the measurement they add up to."""
 
 from __future__ import annotations
 
@@ -20,6 +20,51 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Conditions:
+    """The device's state around samples; None where the system gives no value.
+
+    ``throttle_reasons`` is "none" when NVML was asked and saw none. ``other_processes`` counts compute processes
+    of others on the GPU. The ``cpu_`` fields are of the host, for CPU cases.
+    """
+
+    sm_clock_mhz: int | None = None
+    memory_clock_mhz: int | None = None
+    temperature_c: int | None = None
+    power_w: float | None = None
+    throttle_reasons: str | None = None
+    other_processes: int | None = None
+    cpu_mhz: float | None = None
+    cpu_governor: str | None = None
+    cpu_load: float | None = None
+
+    @property
+    def throttled(self) -> bool:
+        """Whether the clocks were held down when this was read."""
+        return self.throttle_reasons not in (None, "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One case in one round: checked again, then sampled.
+
+    ``samples`` are ms a launch; ``discarded`` counts samples thrown away because the device throttled, and
+    ``seconds`` is the time spent sampling.
+    """
+
+    case: Case
+    round: int
+    status: Status
+    started_at_utc: str
+    reason: str = ""
+    verified: bool = False
+    max_error: float | None = None
+    samples: tuple[float, ...] = ()
+    discarded: int = 0
+    seconds: float = 0.0
+    conditions: Conditions = Conditions()
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """One timed value: milliseconds a launch, and the round and place it was taken in."""
 
@@ -29,21 +74,13 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Conditions:
-    """The device's state around the samples; None where the system gives no value."""
-
-    sm_clock_mhz: int | None = None
-    temperature_c: int | None = None
-    power_w: float | None = None
-    throttle_reasons: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Measurement:
     """A case, how it ended, and its samples.
 
     ``bytes_moved`` and ``flops`` are the problem's counts for one launch, the same for every kernel.
-    ``max_error`` is the problem's error measure, None when nothing could be checked.
+    ``max_error`` is the problem's error measure, None when nothing could be checked. ``precision`` is the
+    relative half-width of the median's 95 % interval, ``converged`` whether it is as small as was asked.
+    ``within_cache`` says that the arrays fit the device's last-level cache, so that bandwidth is the cache's.
     """
 
     case: Case
@@ -56,8 +93,13 @@ class Measurement:
     verified: bool = False
     max_error: float | None = None
     samples: tuple[Sample, ...] = ()
+    rounds: int = 0
+    discarded: int = 0
+    precision: float | None = None
+    converged: bool | None = None
+    within_cache: bool | None = None
+    percent_of_peak: float | None = None
     conditions: Conditions = Conditions()
-    peak_gb_s: float | None = None
 
     @property
     def ok(self) -> bool:

@@ -57,6 +57,8 @@ def _placements(sweep: Sweep, resolve: Mapping[str, str]) -> list[tuple[str, Ker
     chosen = known
     if sweep.kernel:
         chosen = parse_names(",".join(sweep.kernel), known, name="kernel", what=f"{sweep.problem} kernel")
+        ceiling = PROBLEMS[sweep.problem].ceiling_kernel
+        chosen = tuple(dict.fromkeys((*([ceiling] if ceiling else []), *chosen)))
     placements: dict[tuple[str, str], tuple[str, Kernel]] = {}
     for device in dict.fromkeys(resolve[name] for name in sweep.device):
         for name in chosen:

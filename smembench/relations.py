@@ -14,12 +14,13 @@ from smembench.problems import PROBLEMS
 class Relations:
     """Ratios to other cases of the run; None where the other case is missing or did not succeed.
 
-    ``percent_of_copy`` and ``speedup_vs_naive`` compare with copyGmem and with naiveGmem or naive at the same
-    size, dtype, device, cache mode and block; ``speedup_vs_cpu`` with the triple loop on the CPU at the same
-    size and dtype.
+    ``percent_of_copy`` compares with memcpy at the same size, dtype, device and cache mode;
+    ``percent_of_copygmem`` and ``speedup_vs_naive`` with copyGmem and with naiveGmem or naive at the same block as
+    well; ``speedup_vs_cpu`` with the triple loop on the CPU at the same size, dtype and cache mode.
     """
 
     percent_of_copy: float | None = None
+    percent_of_copygmem: float | None = None
     speedup_vs_cpu: float | None = None
     speedup_vs_naive: float | None = None
 
@@ -34,10 +35,10 @@ def relate(measurements: Iterable[Measurement]) -> dict[Case, Relations]:
     relations = {}
     for case in medians:
         problem = PROBLEMS[case.problem]
-        copied = times_faster(case, _peer(case, problem.copy_kernel))
         relations[case] = Relations(
-            percent_of_copy=None if copied is None else 100 * copied,
-            speedup_vs_cpu=times_faster(case, _cpu_peer(case, problem.cpu_kernel)),
+            percent_of_copy=_percent(times_faster(case, _blockless(case, problem.ceiling_kernel))),
+            percent_of_copygmem=_percent(times_faster(case, _peer(case, problem.copy_kernel))),
+            speedup_vs_cpu=times_faster(case, _blockless(case, problem.cpu_kernel, device="cpu")),
             speedup_vs_naive=times_faster(case, _peer(case, problem.naive_kernel)),
         )
     return relations
@@ -47,7 +48,11 @@ def _peer(case: Case, kernel: str | None) -> Case | None:
     return None if kernel is None else replace(case, kernel=kernel, pad=None)
 
 
-def _cpu_peer(case: Case, kernel: str | None) -> Case | None:
+def _blockless(case: Case, kernel: str | None, device: str = "") -> Case | None:
     if kernel is None:
         return None
-    return replace(case, kernel=kernel, device="cpu", block=None, pad=None)
+    return replace(case, kernel=kernel, device=device or case.device, block=None, pad=None)
+
+
+def _percent(ratio: float | None) -> float | None:
+    return None if ratio is None else 100 * ratio

@@ -1,145 +1,175 @@
-"""Cases in, measurements out. The one place where a failure becomes a row."""
+"""Cases to visits, round by round. The one place where a failure becomes a row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Protocol
 
 from smembench.case import Case
-from smembench.devices.base import Device, OutOfBounds
-from smembench.kernels import registry
-from smembench.measurement import Measurement, Status
+from smembench.errors import DeviceUnavailable
+from smembench.measurement import Status, Visit
 from smembench.plan import Planned
 from smembench.problems import PROBLEMS
-from smembench.timing.sampling import MIN_SAMPLES, StopRule, collect
+from smembench.timing.sampling import MAX_EXTRA_ROUNDS, StopRule, shuffled
+from smembench.visit import Request
+from smembench.worker import WorkerFailed, WorkerTimeout
 
-if TYPE_CHECKING:
-    from smembench.problems.base import Array
+_STOP_SECONDS = 15.0
+"""How long an interrupted run waits for the sample in flight."""
 
-_PREDICT_FROM_OPERATIONS = 2**27
-"""CPU cases with more operations than this are first tried at a smaller size."""
-_TRIAL_OPERATIONS = 2**25
+
+class VisitingWorker(Protocol):
+    """What the runner needs of a worker."""
+
+    def visit(self, request: Request, timeout: float) -> Visit:
+        """See ``Worker.visit``."""
+
+    def stop(self) -> None:
+        """See ``Worker.stop``."""
+
+    def wait_stopped(self, timeout: float) -> Visit | None:
+        """See ``Worker.wait_stopped``."""
+
+    def close(self) -> None:
+        """See ``Worker.close``."""
+
+
+class Interrupted(Exception):
+    """The user stopped the run; ``visit`` is what the one under way had, if anything."""
+
+    def __init__(self, visit: Visit | None) -> None:
+        super().__init__("interrupted")
+        self.visit = visit
 
 
 @dataclass(slots=True)
-class _Workload:
-    """Inputs of the case in hand and the references made from them, kept while the next case needs the same."""
+class _Progress:
+    """What is known of a case so far."""
 
-    key: tuple[object, ...] = ()
-    inputs: tuple[Array, ...] = ()
-    references: dict[str, Any] | None = None
+    values: list[float] = field(default_factory=list)
+    rounds: set[int] = field(default_factory=set)
+    seconds: float = 0.0
+    ended: bool = False
+
+    def add(self, visit: Visit) -> None:
+        self.values += visit.samples
+        self.rounds.add(visit.round)
+        self.seconds += visit.seconds
+        self.ended = self.ended or visit.status is not Status.OK
 
 
 class Runner:
-    """Runs cases one after the other on open devices."""
+    """Visits every case in seeded random order over several rounds, and those that need it in more.
 
-    def __init__(self, devices: Mapping[str, Device], rule: StopRule, seed: int) -> None:
-        self._devices = devices
-        self._rule = rule
+    Args:
+        planned: the cases.
+        rules: the stop rule by kind of device.
+        seed: of the inputs and the order.
+        timeout: seconds a visit may take beyond its sampling time before its worker is killed.
+        worker: the first one.
+        hire: makes another when one is lost.
+    """
+
+    def __init__(
+        self,
+        planned: Sequence[Planned],
+        rules: Mapping[str, StopRule],
+        seed: int,
+        timeout: float,
+        worker: VisitingWorker,
+        hire: Callable[[], VisitingWorker],
+    ) -> None:
+        self._planned = planned
+        self._rules = rules
         self._seed = seed
-        self._workload = _Workload()
+        self._timeout = timeout
+        self._hire = hire
+        self._worker: VisitingWorker | None = worker
+        self._progress: dict[Case, _Progress] = {item.case: _Progress() for item in planned}
 
     def run(
-        self, planned: Iterable[Planned], begin: Callable[[Case], None] = lambda case: None
-    ) -> Iterator[Measurement]:
-        """One measurement for every case, in order; ``begin`` is called before each.
+        self, done: Iterable[Visit] = (), begin: Callable[[Case, int, int], None] = lambda case, number, of: None
+    ) -> Iterator[Visit]:
+        """Yield a visit for every case and round that ``done`` does not hold already.
 
-        Only KeyboardInterrupt and its like end the run; whatever else goes wrong is in the measurement.
+        ``begin`` is called before each with the case, the number of the visit and how many there are as far as
+        is known: cases that do not converge need more.
+
+        Raises:
+            Interrupted: on Ctrl-C, with what the visit under way had.
+            DeviceUnavailable: when no new worker can be had: the device stays dead.
         """
-        for item in planned:
-            begin(item.case)
-            blank = self._blank(item.case)
-            if item.skip:
-                yield replace(blank, status=Status.SKIPPED, reason=item.skip)
-                continue
-            try:
-                yield self._measure(item.case, blank)
-            except Exception as error:  # a benchmark must outlive any kernel
-                yield replace(blank, status=Status.FAILED, reason=_one_line(error))
+        for visit in done:
+            self._progress[visit.case].add(visit)
+        for item in self._planned:
+            if item.skip and not self._progress[item.case].rounds:
+                yield self._note(Visit(item.case, 0, Status.SKIPPED, _now(), item.skip))
+        rounds = max(rule.rounds for rule in self._rules.values())
+        visits = 0
+        for round_ in range(rounds + MAX_EXTRA_ROUNDS):
+            cases = [item.case for item in self._planned if self._wants(item.case, round_)]
+            later = len(cases) * max(rounds - round_ - 1, 0)
+            for left, case in zip(
+                range(len(cases), 0, -1), shuffled(cases, _inputs_of, self._seed, round_), strict=True
+            ):
+                visits += 1
+                begin(case, visits, visits + left - 1 + later)
+                yield self._note(self._visit(case, round_))
 
-    def _blank(self, case: Case) -> Measurement:
-        problem = PROBLEMS[case.problem]
-        return Measurement(
-            case=case,
-            status=Status.FAILED,
-            started_at_utc=datetime.now(UTC).isoformat(timespec="seconds"),
-            bytes_moved=problem.bytes_moved(case),
-            flops=problem.flops(case),
-            shared_bytes=registry.kernel_of(case).shared_bytes(case),
-            peak_gb_s=self._devices[case.device].info.peak_gb_s,
-        )
+    def close(self) -> None:
+        """Let the worker go."""
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
 
-    def _measure(self, case: Case, blank: Measurement) -> Measurement:
-        if case.kind == "cpu" and (reason := self._too_long(case)):
-            return replace(blank, status=Status.SKIPPED, reason=reason)
-        problem, kernel, device = PROBLEMS[case.problem], registry.kernel_of(case), self._devices[case.device]
-        inputs = self._inputs(case)
-        prepared = device.prepare(case, kernel, problem, inputs)
+    def _note(self, visit: Visit) -> Visit:
+        self._progress[visit.case].add(visit)
+        return visit
+
+    def _wants(self, case: Case, round_: int) -> bool:
+        progress, rule = self._progress[case], self._rules[case.kind]
+        if progress.ended or round_ in progress.rounds:
+            return False
+        return round_ < rule.rounds or not rule.satisfied(progress.values, progress.seconds)
+
+    def _visit(self, case: Case, round_: int) -> Visit:
+        rule = self._rules[case.kind]
+        seconds = rule.seconds(round_, self._progress[case].seconds)
+        request = Request(case, round_, rule.share(round_), seconds, rule.max_seconds, rule.warmup, self._seed)
+        started = _now()
         try:
-            prepared.poison()
-            prepared.launch()
-            try:
-                verdict = problem.check(case, self._reference(case, kernel.computes), prepared.output())
-            except OutOfBounds as error:
-                return replace(blank, status=Status.WRONG_RESULT, reason=str(error))
-            checked = replace(blank, verified=verdict.passed, max_error=verdict.error)
-            if not verdict.passed:
-                return replace(checked, status=Status.WRONG_RESULT, reason=verdict.detail)
-            samples = collect(prepared.sampler(), self._rule)
-            return replace(checked, status=Status.OK, samples=samples, conditions=device.conditions())
-        finally:
-            prepared.close()
+            if self._worker is None:
+                self._worker = self._hire()
+            return self._worker.visit(request, self._timeout + seconds)
+        except KeyboardInterrupt:
+            raise Interrupted(self._stop()) from None
+        except WorkerTimeout as error:
+            self._worker = None
+            return Visit(case, round_, Status.TIMEOUT, started, str(error))
+        except WorkerFailed as error:
+            self._worker = None
+            return Visit(case, round_, Status.FAILED, started, str(error))
+        except DeviceUnavailable:
+            self._worker = None
+            raise
 
-    def _inputs(self, case: Case) -> tuple[Array, ...]:
-        problem = PROBLEMS[case.problem]
-        key = problem.input_key(case)
-        if self._workload.key != key:
-            self._workload = _Workload()  # let go of the old arrays before making new ones
-            self._workload = _Workload(key, problem.inputs(case, self._seed), {})
-        return self._workload.inputs
-
-    def _reference(self, case: Case, computes: str) -> Any:
-        references = self._workload.references
-        assert references is not None
-        if computes not in references:
-            references[computes] = PROBLEMS[case.problem].reference(case, self._workload.inputs, computes)
-        return references[computes]
-
-    def _too_long(self, case: Case) -> str:
-        """Why this case would take longer than allowed, predicted from a smaller one, or ""."""
-        problem = PROBLEMS[case.problem]
-        if problem.operations(case) <= _PREDICT_FROM_OPERATIONS:
-            return ""
-        trial = case
-        while problem.operations(trial) > _TRIAL_OPERATIONS:
-            trial = replace(
-                trial,
-                m=max(trial.m // 2, 1),
-                n=max(trial.n // 2, 1),
-                k=None if trial.k is None else max(trial.k // 2, 1),
-            )
-        kernel, device = registry.kernel_of(case), self._devices[case.device]
-        prepared = device.prepare(trial, kernel, problem, problem.inputs(trial, self._seed))
+    def _stop(self) -> Visit | None:
+        """What the visit under way has after the sample in flight; a second Ctrl-C waits no longer."""
+        if self._worker is None:
+            return None
         try:
-            prepared.launch()  # compiles
-            begun = perf_counter()
-            prepared.launch()
-            seconds = perf_counter() - begun
-        finally:
-            prepared.close()
-        once = seconds * problem.operations(case) / problem.operations(trial)
-        needed = once * (1 + MIN_SAMPLES)
-        if needed <= self._rule.max_seconds:
-            return ""
-        return (
-            f"predicted {once:.3g} s a launch, {needed:.3g} s for a check and {MIN_SAMPLES} samples, over the "
-            f"{self._rule.max_seconds:g} s of --max-seconds (from {trial.size} in {seconds:.3g} s)"
-        )
+            self._worker.stop()
+            visit = self._worker.wait_stopped(_STOP_SECONDS)
+        except KeyboardInterrupt:
+            return None
+        return visit if visit is not None and (visit.samples or visit.status is not Status.OK) else None
 
 
-def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+def _inputs_of(case: Case) -> tuple[object, ...]:
+    return (case.device, *PROBLEMS[case.problem].input_key(case))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

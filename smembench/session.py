@@ -1,41 +1,51 @@
-"""A run from config to measurements: devices opened, plan made, runner ready. Prints nothing."""
+"""A run from config to visits: worker started, plan made, device locked. Prints nothing."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 
+from smembench.assemble import assemble
 from smembench.case import Case
 from smembench.config import Config
-from smembench.devices.base import Device, DeviceInfo
-from smembench.devices.select import open_device, resolve
-from smembench.measurement import Measurement
+from smembench.devices.base import DeviceInfo
+from smembench.devices.select import CPU, resolve
+from smembench.lock import DeviceLock
+from smembench.measurement import Measurement, Visit
 from smembench.plan import Planned, devices_needed, plan
 from smembench.runner import Runner
 from smembench.timing.sampling import StopRule
+from smembench.worker import Worker
+
+PRECISION = {"cuda": 0.005, "cpu": 0.02}
+"""Relative half-width of the median's interval to reach where the config says nothing: a CPU shares its cores."""
 
 
 @dataclass(slots=True)
 class Session:
-    """Open devices and the cases to run on them; a context manager that closes the devices."""
+    """Planned cases and a worker to run them; a context manager that lets both go."""
 
     config: Config
     seed: int
     planned: list[Planned]
-    devices: dict[str, Device]
+    infos: dict[str, DeviceInfo]
     note: str | None
+    rules: dict[str, StopRule]
+    _runner: Runner
+    _held: ExitStack
 
-    @property
-    def infos(self) -> list[DeviceInfo]:
-        """The devices, in the order the cases use them."""
-        return [device.info for device in self.devices.values()]
+    def run(
+        self, done: Iterable[Visit] = (), begin: Callable[[Case, int, int], None] = lambda case, number, of: None
+    ) -> Iterator[Visit]:
+        """Visit every case in every round that ``done`` does not hold; see ``Runner.run``."""
+        return self._runner.run(done, begin)
 
-    def run(self, begin: Callable[[Case], None] = lambda case: None) -> Iterator[Measurement]:
-        """Measure every case."""
-        rule = StopRule(self.config.samples, self.config.max_seconds)
-        return Runner(self.devices, rule, self.seed).run(self.planned, begin)
+    def measurements(self, visits: Iterable[Visit]) -> list[Measurement]:
+        """What the visits add up to."""
+        return assemble(self.planned, visits, self.infos, {kind: rule.precision for kind, rule in self.rules.items()})
 
     def __enter__(self) -> Session:
         return self
@@ -43,32 +53,59 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for device in self.devices.values():
-            device.close()
+        self._runner.close()
+        self._held.close()
 
 
-def open_session(config: Config) -> Session:
-    """Open the devices a config needs and plan its cases; everything that can be refused is refused here.
+def open_session(
+    config: Config,
+    *,
+    lock: bool = True,
+    wait: bool = False,
+    waiting: Callable[[str], None] = lambda holder: None,
+    seed: int | None = None,
+) -> Session:
+    """Start a worker on the devices a config needs and plan its cases; what can be refused is refused here.
+
+    Without a seed in the config or here every run draws new inputs; the seed is recorded, so any run can be
+    repeated.
 
     Raises:
         UsageError: for cases that cannot run.
-        DeviceUnavailable: for a device that is not there.
+        DeviceUnavailable: for a device that is not there or in use.
     """
-    names = dict.fromkeys(name for sweep in config.sweep for name in sweep.device)
     resolved, note = {}, None
-    for name in names:
+    for name in dict.fromkeys(name for sweep in config.sweep for name in sweep.device):
         (resolved[name],), said = resolve([name])
         note = note or said
-    needed = devices_needed(config, resolved)
-    devices = {name: open_device(name) for name in needed}
-    limits = {name: device.limits() for name, device in devices.items()}
-    if "cpu" not in limits:
-        limits["cpu"] = open_device("cpu").limits()
-    return Session(
-        config=config,
-        # Without a seed every run draws new inputs; the seed is recorded, so any run can be repeated.
-        seed=secrets.randbits(31) if config.seed is None else config.seed,
-        planned=plan(config, limits, resolved),
-        devices=devices,
-        note=note,
-    )
+    # The CPU is always asked: its free memory is the host's.
+    names = tuple(dict.fromkeys((*devices_needed(config, resolved), CPU)))
+    worker = Worker(names)
+    held = ExitStack()
+    held.callback(worker.kill)  # until the runner owns it
+    try:
+        planned = plan(config, worker.limits, resolved)
+        used = {item.case.device for item in planned}
+        infos = {name: info for name, info in worker.infos.items() if name in used}
+        locks = ExitStack()
+        if lock:
+            for info in infos.values():
+                if info.uuid is not None:
+                    locks.enter_context(DeviceLock(info.uuid, wait=wait, waiting=waiting))
+        held.pop_all()
+    finally:
+        held.close()
+    rules = {
+        kind: StopRule(
+            config.samples,
+            config.rounds,
+            PRECISION[kind] if config.precision is None else config.precision / 100,
+            config.max_seconds,
+            config.warmup,
+        )
+        for kind in PRECISION
+    }
+    chosen = config.seed if seed is None else seed
+    seed = secrets.randbits(31) if chosen is None else chosen
+    runner = Runner(planned, rules, seed, config.timeout, worker, lambda: Worker(names))
+    return Session(config, seed, planned, infos, note, rules, runner, locks)

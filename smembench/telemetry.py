@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,10 @@ _THROTTLE_BITS = {
 def throttle_names(bits: int) -> str:
     """Names of the throttle reasons set in an NVML bit mask, joined by ``+``; "none" for none."""
     return "+".join(name for bit, name in _THROTTLE_BITS.items() if bits & bit) or "none"
+
+
+def _others(pids: list[int]) -> int:
+    return len(pids) - (1 if os.getpid() in pids else min(len(pids), 1))
 
 
 class Nvml:
@@ -48,12 +53,16 @@ class Nvml:
     def conditions(self) -> Conditions:
         """The state now."""
         power = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetPowerUsage(gpu))
+        processes = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetComputeRunningProcesses(gpu))
         bits = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu))
         return Conditions(
             sm_clock_mhz=self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)),
+            memory_clock_mhz=self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM)),
             temperature_c=self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)),
             power_w=None if power is None else power / 1000,
             throttle_reasons=None if bits is None else throttle_names(bits),
+            # In a container NVML may give other numbers than getpid: then one process is taken for this one.
+            other_processes=None if processes is None else _others([process.pid for process in processes]),
         )
 
     def settings(self) -> dict[str, Any]:

@@ -58,9 +58,8 @@ def main() -> None:
     except SmembenchError as error:
         code = _fail(error, error.exit_code)
     except BrokenPipeError:
-        # The reader, head for one, has what it wanted.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python fails once more at its exit
+        code = _fail("the reader of the output closed it; the rest was not printed", 0)
     except (KeyboardInterrupt, typer.Abort):
         code = _fail("interrupted", 130)
     except Exception as error:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from smembench.errors import SmembenchError
+from smembench.cli.options import Running
+from smembench.errors import DeviceUnavailable, SmembenchError, UsageError
 
 if TYPE_CHECKING:
     from smembench.config import Config
-    from smembench.measurement import Measurement
+    from smembench.measurement import Measurement, Visit
     from smembench.session import Session
     from smembench.store.run_folder import RunFolder
     from smembench.store.schema import Row
@@ -27,18 +28,26 @@ FAILED = 1
 
 def measure(
     config: Config,
+    running: Running,
     *,
-    csv: Path | None = None,
-    force: bool = False,
-    dry_run: bool = False,
     output: Path | None = None,
     anonymous: bool = False,
+    resume: RunFolder | None = None,
     draw: Draw | None = None,
 ) -> None:
     """Run a config and leave through ``typer.Exit`` when a case failed or the user interrupted.
 
+    Args:
+        config: what to measure.
+        running: the user's options.
+        output: where a new run's folder is made; None for no folder.
+        anonymous: leave out what identifies the machine.
+        resume: a folder to go on in.
+        draw: makes sections of a finished run; the usual tables when None.
+
     Raises:
-        SmembenchError: for what can be refused before measuring.
+        SmembenchError: for what can be refused before measuring, for a device that stays dead, and for results
+            that cannot be written.
     """
     from smembench.environment import describe_run
     from smembench.session import open_session
@@ -46,70 +55,158 @@ def measure(
     from smembench.store.run_folder import RunFolder, new_run_id
     from smembench.views.console import stderr, stdout
 
-    if csv is not None and str(csv) != "-":
-        check_writable(csv, force=force)
-    with open_session(config) as session:
+    def say(line: str) -> None:
+        stderr.print(line, soft_wrap=True, markup=False)
+
+    to_stdout = running.csv is not None and str(running.csv) == "-"
+    if running.csv is not None and not to_stdout:
+        check_writable(running.csv, force=running.force)
+    session = open_session(
+        config,
+        lock=not (running.no_lock or running.dry_run),
+        wait=running.wait,
+        waiting=lambda holder: say(f"waiting for {holder}, which uses the GPU"),
+        seed=resume.run["seed"] if resume else None,
+    )
+    with session:
         if session.note:
-            stderr.print(session.note, soft_wrap=True, markup=False)
-        if dry_run:
+            say(session.note)
+        if running.dry_run:
             _show_plan(session)
             return
+        infos = session.infos.values()
         run_id = new_run_id(config.name)
-        run = describe_run(run_id, config, session.seed, session.infos, anonymous=anonymous, argv=sys.argv[1:])
-        folder = RunFolder(output, run_id, run) if output is not None else None
-        done, interrupted = _run_cases(session, folder)
-        rows = _store(run_id, done, folder, csv, complete=not interrupted)
-        console = stderr if csv is not None and str(csv) == "-" else stdout
-        _show(console, rows, done, run, draw)
-        if folder is not None:
-            stderr.print(f"wrote {folder.path}", soft_wrap=True, markup=False)
-        if interrupted:
-            stderr.print(f"interrupted: {len(done)} of {len(session.planned)} cases are kept", markup=False)
+        run = describe_run(run_id, config, session.seed, infos, anonymous=anonymous, argv=sys.argv[1:])
+        folder = resume
+        if resume is not None:
+            _check_same(resume, run, force=running.force)
+            run = resume.run
+        elif output is not None:
+            folder = RunFolder.create(output, run)
+        if running.verbose:
+            for info in (info for info in infos if info.event_pair_us is not None):
+                say(f"{info.name}: an empty event pair reads {info.event_pair_us:.3f} µs, taken off every sample")
+        outcome = _Outcome(session, folder, say if running.verbose else None)
+        outcome.run()
+        rows = outcome.store(run["run_id"], running.csv)
+        _show(stderr if to_stdout else stdout, rows, outcome.measurements, run, draw)
+        outcome.leave(say)
+
+
+class _Outcome:
+    """Visits as they come in, how the run ended, and what that means for the process."""
+
+    def __init__(self, session: Session, folder: RunFolder | None, verbose: Callable[[str], None] | None) -> None:
+        self._session = session
+        self._folder = folder
+        self._verbose = verbose
+        self._visits: list[Visit] = list(folder.visits) if folder else []
+        self._error: SmembenchError | None = None
+        self._interrupted = False
+
+    @property
+    def measurements(self) -> list[Measurement]:
+        """What the visits add up to."""
+        return self._session.measurements(self._visits)
+
+    def run(self) -> None:
+        """Visit everything, keeping each visit before the next begins."""
+        from smembench.cli.progress import progress
+        from smembench.runner import Interrupted
+
+        try:
+            with progress() as begin:
+                for visit in self._session.run(list(self._visits), begin):
+                    self._keep(visit)
+        except Interrupted as stop:
+            self._interrupted = True
+            if stop.visit is not None:
+                self._keep(stop.visit)
+        except KeyboardInterrupt:
+            self._interrupted = True
+        except DeviceUnavailable as error:
+            self._error = error
+        except OSError as error:
+            self._error = SmembenchError(self._cannot_write(error))
+
+    def _keep(self, visit: Visit) -> None:
+        self._visits.append(visit)
+        if self._folder is not None:
+            self._folder.append(visit)
+        if self._verbose is not None:
+            from smembench.views.verbose import visit_line
+
+            self._verbose(visit_line(visit))
+
+    def _cannot_write(self, error: OSError) -> str:
+        where = self._folder.path if self._folder else "the results"
+        return f"{where}: cannot be written ({error.strerror}); what is in its journal can be resumed"
+
+    def store(self, run_id: str, csv: Path | None) -> list[Row]:
+        """Write the run's files and the CSV."""
+        from smembench.store.run_folder import rows_of
+
+        rows = rows_of(run_id, self.measurements)
+        if (self._folder is not None and self._error is None) or isinstance(self._error, DeviceUnavailable):
+            complete = not self._interrupted and self._error is None
+            try:
+                rows = self._folder.finish(self.measurements, complete=complete) if self._folder else rows
+            except OSError as error:
+                self._error = SmembenchError(self._cannot_write(error))
+        if csv is not None:
+            try:
+                _write_csv(csv, rows)
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                self._error = self._error or SmembenchError(f"--csv {csv}: cannot be written ({error.strerror})")
+        return rows
+
+    def leave(self, say: Callable[[str], None]) -> None:
+        """Say where the results are, and leave with the right exit code."""
+        if self._folder is not None and self._error is None:
+            say(f"wrote {self._folder.path}")
+        if self._error is not None:
+            raise self._error
+        if self._interrupted:
+            again = f"; go on with: smembench run --resume {self._folder.path}" if self._folder else ""
+            say(f"interrupted: what was measured is kept{again}")
             raise typer.Exit(INTERRUPTED)
-        if any(measurement.failed for measurement in done):
+        if any(measurement.failed for measurement in self.measurements):
             raise typer.Exit(FAILED)
 
 
-def _run_cases(session: Session, folder: RunFolder | None) -> tuple[list[Measurement], bool]:
-    from smembench.cli.progress import progress
+def _check_same(resume: RunFolder, run: dict[str, Any], *, force: bool) -> None:
+    from smembench.environment import differences
 
-    done: list[Measurement] = []
-    try:
-        with progress(len(session.planned)) as (begin, advance):
-            for measurement in session.run(begin):
-                done.append(measurement)
-                if folder is not None:
-                    folder.append(measurement)
-                advance()
-    except KeyboardInterrupt:
-        return done, True
-    return done, False
+    found = differences(resume.run, run)
+    if not found:
+        return
+    if not force:
+        raise UsageError(
+            f"--resume {resume.path}: {'; '.join(found)}; figures from both would not belong together: "
+            "start a new run, or add --force to go on and have it recorded"
+        )
+    resume.run.setdefault("resumed_with_differences", []).append(found)
 
 
-def _store(
-    run_id: str, done: list[Measurement], folder: RunFolder | None, csv: Path | None, *, complete: bool
-) -> list[Row]:
+def _write_csv(csv: Path, rows: Sequence[Row]) -> None:
     import io
 
     from smembench.store.csv_files import write_rows, write_whole
-    from smembench.store.run_folder import rows_of
 
-    rows = folder.finish(complete=complete) if folder is not None else rows_of(run_id, done)
-    if csv is not None:
-        text = io.StringIO()
-        write_rows(text, rows)
-        if str(csv) == "-":
-            sys.stdout.write(text.getvalue())
-            sys.stdout.flush()
-        else:
-            try:
-                write_whole(csv, text.getvalue())
-            except OSError as error:
-                raise SmembenchError(f"--csv {csv}: cannot be written ({error.strerror})") from None
-    return rows
+    text = io.StringIO()
+    write_rows(text, rows)
+    if str(csv) == "-":
+        sys.stdout.write(text.getvalue())
+        sys.stdout.flush()
+    else:
+        write_whole(csv, text.getvalue())
 
 
-def _show(console: Any, rows: list[Row], done: list[Measurement], run: dict[str, Any], draw: Draw | None) -> None:
+def _show(
+    console: Any, rows: Sequence[Row], done: Sequence[Measurement], run: dict[str, Any], draw: Draw | None
+) -> None:
     from smembench.views.sections import sections
     from smembench.views.table import draw as draw_tables
 
@@ -119,5 +216,5 @@ def _show(console: Any, rows: list[Row], done: list[Measurement], run: dict[str,
 def _show_plan(session: Session) -> None:
     for planned in session.planned:
         typer.echo(f"{planned.case.id}" + (f"  skipped: {planned.skip}" if planned.skip else ""))
-    devices = ", ".join(f"{info.name} ({info.model})" for info in session.infos)
+    devices = ", ".join(f"{info.name} ({info.model})" for info in session.infos.values())
     typer.echo(f"{len(session.planned)} cases on {devices}; nothing was measured", err=True)

@@ -1,13 +1,17 @@
-"""Options that several commands share."""
+"""Options that several commands share, each declared once."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-_AXIS = "AXIS"
+SAMPLING, RUNNING = "Sampling", "Running and output"
 
 
 def _complete_kernel(context: typer.Context, incomplete: str) -> list[str]:
@@ -22,41 +26,189 @@ def _complete_kernel(context: typer.Context, incomplete: str) -> list[str]:
 
 Kernels = Annotated[
     str | None,
-    typer.Option("--kernel", help="Kernels by name, comma-separated.", autocompletion=_complete_kernel),
+    typer.Option("--kernel", metavar="NAME,…", help="Kernels by name. (default: all)", autocompletion=_complete_kernel),
 ]
 Blocks = Annotated[
     str | None,
     typer.Option("--block", metavar="XxY,…", help="Block dimensions in threads. (default: 32x32,16x16)"),
 ]
-Dtypes = Annotated[str | None, typer.Option("--dtype", help="Element types. (default: float32)")]
+Dtypes = Annotated[str | None, typer.Option("--dtype", metavar="NAME,…", help="Element types. (default: float32)")]
 Devices = Annotated[
     str | None,
-    typer.Option("--device", help="auto, cuda, cuda:1 or cpu. (default: auto: a GPU if one is usable)"),
+    typer.Option("--device", metavar="NAME,…", help="auto, cuda, cuda:1, cpu. (default: auto, a GPU if usable)"),
 ]
 Cache = Annotated[
     str | None,
     typer.Option(
         "--cache",
-        help="warm (as the launch before left it), cold (flushed before each) or both. (default: warm)",
+        metavar="MODE,…",
+        help="warm: as the launch before left it; cold: full of other data before each. (default: warm)",
     ),
 ]
-Csv = Annotated[
-    Path | None,
-    typer.Option("--csv", metavar="PATH|-", help="Write the cases as CSV; - is stdout, and tables go to stderr."),
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace an existing CSV.")]
-Seed = Annotated[
-    int | None, typer.Option("--seed", min=0, help="Seed of the random inputs. (default: a new one each run)")
-]
-Samples = Annotated[int | None, typer.Option("--samples", help="Samples a case. (default: 30)")]
-MaxSeconds = Annotated[
-    float | None,
-    typer.Option(
-        "--max-seconds",
-        help="Sampling time a case; CPU cases that cannot make 3 samples in it are skipped. (default: 30)",
-    ),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the cases and stop.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How long to sample; the values given become keys of the run's config."""
+
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="10 samples in 1 round, ±5 %, at most 2 s a case.", rich_help_panel=SAMPLING),
+    ] = False
+    rigorous: Annotated[
+        bool,
+        typer.Option(
+            "--rigorous", help="100 samples in 10 rounds, ±0.2 %, at most 120 s a case.", rich_help_panel=SAMPLING
+        ),
+    ] = False
+    samples: Annotated[
+        int | None,
+        typer.Option("--samples", metavar="N", help="Fewest samples a case. (default: 30)", rich_help_panel=SAMPLING),
+    ] = None
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            "--rounds",
+            metavar="N",
+            help="Rounds over all cases, each in another random order. (default: 3)",
+            rich_help_panel=SAMPLING,
+        ),
+    ] = None
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            "--precision",
+            metavar="PERCENT",
+            help="Sample until the median's 95 % interval is within ± this. (default: 0.5 on a GPU, 2 on a CPU)",
+            rich_help_panel=SAMPLING,
+        ),
+    ] = None
+    max_seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--max-seconds",
+            metavar="S",
+            help="Sampling time a case at most; CPU cases that cannot make 3 samples in it are skipped. (default: 30)",
+            rich_help_panel=SAMPLING,
+        ),
+    ] = None
+    warmup: Annotated[
+        float | None,
+        typer.Option(
+            "--warmup",
+            metavar="S",
+            help="Launches before the samples of a round. (default: 0.02)",
+            rich_help_panel=SAMPLING,
+        ),
+    ] = None
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed",
+            metavar="N",
+            help="Of the random inputs and the order. (default: a new one each run)",
+            rich_help_panel=SAMPLING,
+        ),
+    ] = None
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--timeout",
+            metavar="S",
+            help="A case that takes longer beside its samples is ended. (default: 300)",
+            rich_help_panel=SAMPLING,
+        ),
+    ] = None
+
+    def config(self) -> dict[str, Any]:
+        """The keys given, over those of a preset.
+
+        Raises:
+            UsageError: for two presets at once.
+        """
+        from smembench.config import PRESETS
+        from smembench.errors import UsageError
+
+        if self.quick and self.rigorous:
+            raise UsageError("--quick and --rigorous: give one of them")
+        preset = PRESETS["quick"] if self.quick else PRESETS["rigorous"] if self.rigorous else {}
+        keys = ("samples", "rounds", "precision", "max_seconds", "warmup", "seed", "timeout")
+        return {**preset, **given(**{key: getattr(self, key) for key in keys})}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """How a run goes and where its output does."""
+
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            "--csv",
+            metavar="PATH|-",
+            help="Write the cases as CSV; with - to stdout, and tables to stderr.",
+            rich_help_panel=RUNNING,
+        ),
+    ] = None
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Replace an existing CSV; resume although something differs.", rich_help_panel=RUNNING
+        ),
+    ] = False
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cases and stop.", rich_help_panel=RUNNING)] = (
+        False
+    )
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", "-v", help="Print calibration, samples and discarded samples.", rich_help_panel=RUNNING
+        ),
+    ] = False
+    no_lock: Annotated[
+        bool,
+        typer.Option("--no-lock", help="Run although another run uses the GPU.", rich_help_panel=RUNNING),
+    ] = False
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for another run that uses the GPU.", rich_help_panel=RUNNING)
+    ] = False
+
+
+def takes(**groups: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of dataclasses: each field is an option, and the command gets the instances."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(command, include_extras=True)
+        own = [
+            parameter.replace(annotation=hints[name])
+            for name, parameter in inspect.signature(command).parameters.items()
+            if name not in groups
+        ]
+        added = [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=get_type_hints(group, include_extras=True)[field.name],
+            )
+            for group in groups.values()
+            for field in fields(group)
+        ]
+
+        @functools.wraps(command)
+        def wrapper(**values: Any) -> None:
+            made = {
+                name: group(**{field.name: values.pop(field.name) for field in fields(group)})
+                for name, group in groups.items()
+            }
+            command(**values, **made)
+
+        signature = inspect.Signature([*own, *added])
+        setattr(wrapper, "__signature__", signature)  # noqa: B010 - mypy knows no such attribute
+        wrapper.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
+        delattr(wrapper, "__wrapped__")
+        return wrapper
+
+    return decorate
 
 
 def given(**values: Any) -> dict[str, Any]:

@@ -7,14 +7,16 @@ from typing import Annotated, Any
 import typer
 
 from smembench.cli import options
+from smembench.cli.options import Running, Sampling, takes
 
-_SIZE = "a number, a list or a range: 512,1024:8192:*2"
+_LISTS = "a number, a list or a range: 512,1024:8192:*2"
 
 
+@takes(sampling=Sampling, running=Running)
 def transpose(
+    *,
     n: Annotated[
-        str | None,
-        typer.Option("--n", metavar="N,…", help=f"Side of a square matrix, {_SIZE}. (default: 4096)"),
+        str | None, typer.Option("--n", metavar="N,…", help=f"Side of a square matrix, {_LISTS}. (default: 4096)")
     ] = None,
     nx: Annotated[str | None, typer.Option("--nx", metavar="N,…", help="Columns.")] = None,
     ny: Annotated[str | None, typer.Option("--ny", metavar="N,…", help="Rows.")] = None,
@@ -24,23 +26,19 @@ def transpose(
         typer.Option("--pad/--no-pad", help="Of the shared-memory kernels only the padded, or only the unpadded."),
     ] = None,
     pad_width: Annotated[
-        str | None,
-        typer.Option("--pad-width", metavar="N,…", help="Extra columns of a padded tile. (default: 1)"),
+        str | None, typer.Option("--pad-width", metavar="N,…", help="Extra columns of a padded tile. (default: 1)")
     ] = None,
     kernel: options.Kernels = None,
     dtype: options.Dtypes = None,
     device: options.Devices = None,
     cache: options.Cache = None,
-    csv: options.Csv = None,
-    force: options.Force = False,
-    seed: options.Seed = None,
-    samples: options.Samples = None,
-    max_seconds: options.MaxSeconds = None,
-    dry_run: options.DryRun = False,
+    sampling: Sampling,
+    running: Running,
 ) -> None:
     """Time the transpose kernels: copyGmem, naiveGmem, transposeSmem, transposeSmemPad.
 
-    Every kernel is checked bit for bit before it is timed. Lists and ranges multiply.
+    Every kernel is checked bit for bit before it is timed, and memcpy is measured beside them as the ceiling.
+    Lists and ranges multiply.
 
     Examples:
 
@@ -62,17 +60,15 @@ def transpose(
         device=device,
         cache=cache,
     )
-    _measure("transpose", sweep, csv, force, seed, samples, max_seconds, dry_run)
+    _measure("transpose", sweep, sampling, running)
 
 
+@takes(sampling=Sampling, running=Running)
 def matmul(
+    *,
     n: Annotated[
         str | None,
-        typer.Option(
-            "--n",
-            metavar="N,…",
-            help=f"Side of square matrices, or columns of B and C: {_SIZE}. (default: 1024)",
-        ),
+        typer.Option("--n", metavar="N,…", help=f"Side, or columns of B and C: {_LISTS}. (default: 1024)"),
     ] = None,
     m: Annotated[str | None, typer.Option("--m", metavar="N,…", help="Rows of A and C. (default: n)")] = None,
     k: Annotated[
@@ -83,12 +79,8 @@ def matmul(
     dtype: options.Dtypes = None,
     device: options.Devices = None,
     cache: options.Cache = None,
-    csv: options.Csv = None,
-    force: options.Force = False,
-    seed: options.Seed = None,
-    samples: options.Samples = None,
-    max_seconds: options.MaxSeconds = None,
-    dry_run: options.DryRun = False,
+    sampling: Sampling,
+    running: Running,
 ) -> None:
     """Time matrix multiplication: on the CPU, naive, and tiled through shared memory.
 
@@ -104,22 +96,11 @@ def matmul(
       smembench matmul --m 1000 --k 500 --n 2000 --dtype float64
     """
     sweep = options.given(n=n, m=m, k=k, block=block, kernel=kernel, dtype=dtype, device=device, cache=cache)
-    _measure("matmul", sweep, csv, force, seed, samples, max_seconds, dry_run)
+    _measure("matmul", sweep, sampling, running)
 
 
-def _measure(
-    problem: str,
-    sweep: dict[str, Any],
-    csv: Any,
-    force: bool,
-    seed: int | None,
-    samples: int | None,
-    max_seconds: float | None,
-    dry_run: bool,
-) -> None:
+def _measure(problem: str, sweep: dict[str, Any], sampling: Sampling, running: Running) -> None:
     from smembench.cli.measure import measure
     from smembench.config import from_flags
 
-    run = options.given(name=problem, seed=seed, samples=samples, max_seconds=max_seconds)
-    config = from_flags({**run, "sweep": [{"problem": problem, **sweep}]})
-    measure(config, csv=csv, force=force, dry_run=dry_run)
+    measure(from_flags({"name": problem, **sampling.config(), "sweep": [{"problem": problem, **sweep}]}), running)

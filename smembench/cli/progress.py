@@ -12,8 +12,8 @@ from smembench.views.console import stderr
 
 
 @contextmanager
-def progress(total: int) -> Iterator[tuple[Callable[[Case], None], Callable[[], None]]]:
-    """Functions to call when a case begins and when it is done."""
+def progress() -> Iterator[Callable[[Case, int, int], None]]:
+    """A function to call when a visit begins: its case, its number, and how many there are."""
     columns = (
         BarColumn(bar_width=20),
         MofNCompleteColumn(),
@@ -21,5 +21,5 @@ def progress(total: int) -> Iterator[tuple[Callable[[Case], None], Callable[[], 
         TextColumn("{task.description}", markup=False),
     )
     with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
-        task = bar.add_task("", total=total)
-        yield (lambda case: bar.update(task, description=case.id)), (lambda: bar.advance(task))
+        task = bar.add_task("", total=None)
+        yield lambda case, number, of: bar.update(task, completed=number - 1, total=of, description=case.id)

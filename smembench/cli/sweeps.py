@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from smembench.cli import options
+from smembench.cli.options import Running, Sampling, takes
+from smembench.errors import UsageError
 
 if TYPE_CHECKING:
     from smembench.measurement import Measurement
@@ -16,8 +18,12 @@ if TYPE_CHECKING:
     from smembench.views.sections import Section
 
 
+@takes(sampling=Sampling, running=Running)
 def run(
-    config: Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="A sweep, such as configs/quick.toml.")],
+    config: Annotated[
+        Path | None, typer.Argument(metavar="CONFIG.toml", help="A sweep, such as configs/quick.toml.")
+    ] = None,
+    *,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Override a key: samples=50, n=1024, matmul.block=16x16."),
@@ -25,14 +31,20 @@ def run(
     output: Annotated[Path, typer.Option("--output", metavar="DIR", help="Where the run's folder is made.")] = Path(
         "results"
     ),
-    csv: options.Csv = None,
-    force: options.Force = False,
-    dry_run: options.DryRun = False,
+    resume: Annotated[
+        Path | None,
+        typer.Option("--resume", metavar="DIR", help="Go on with a run that was interrupted or killed."),
+    ] = None,
     anonymous: Annotated[
         bool, typer.Option("--anonymous", help="Leave host name, UUIDs and arguments out of run.json.")
     ] = False,
+    sampling: Sampling,
+    running: Running,
 ) -> None:
     """Run a sweep from a file into DIR/<UTC time>-<config>/: cases.csv, samples.csv and run.json.
+
+    Every visit of a case is on disk before the next begins. A run that was cut off goes on with --resume, which
+    needs no CONFIG and refuses when device, driver, versions or configuration differ.
 
     Examples:
 
@@ -40,30 +52,25 @@ def run(
 
       smembench run configs/nightly.toml --set samples=50 --output results
 
-      smembench run configs/documents.toml --dry-run
+      smembench run --resume results/20260101T020000Z-nightly
     """
     from smembench.cli.measure import measure
-    from smembench.config import from_toml
+    from smembench.config import from_stored, from_toml
+    from smembench.store.run_folder import RunFolder
 
-    measure(
-        from_toml(config, set_ or ()),
-        csv=csv,
-        force=force,
-        dry_run=dry_run,
-        output=output,
-        anonymous=anonymous,
-    )
+    if (config is None) == (resume is None):
+        raise UsageError("give either a CONFIG.toml or --resume DIR")
+    if resume is not None:
+        if set_ or sampling.config():
+            raise UsageError(f"--resume {resume}: the run goes on as it began; --set and sampling options do not apply")
+        folder = RunFolder.resume(resume)
+        measure(from_stored(folder.run["config"]), running, resume=folder, anonymous="host" not in folder.run)
+    elif config is not None:
+        measure(from_toml(config, set_ or (), sampling.config()), running, output=output, anonymous=anonymous)
 
 
-def reproduce(
-    device: options.Devices = None,
-    csv: options.Csv = None,
-    force: options.Force = False,
-    seed: options.Seed = None,
-    samples: options.Samples = None,
-    max_seconds: options.MaxSeconds = None,
-    dry_run: options.DryRun = False,
-) -> None:
+@takes(sampling=Sampling, running=Running)
+def reproduce(*, device: options.Devices = None, sampling: Sampling, running: Running) -> None:
     """The documents' tables at their sizes and blocks, their figures beside this device's.
 
     The last column says whether each claim (shared faster than naive, padded faster than unpadded, tiled faster
@@ -82,8 +89,8 @@ def reproduce(
     sweeps = [
         options.given(problem=problem, n=SIZES[problem], block=str(BLOCKS[problem]), device=device) for problem in SIZES
     ]
-    run = options.given(name="documents", seed=seed, samples=samples, max_seconds=max_seconds)
-    measure(from_flags({**run, "sweep": sweeps}), csv=csv, force=force, dry_run=dry_run, draw=_reproduction)
+    config = from_flags({"name": "documents", **sampling.config(), "sweep": sweeps})
+    measure(config, running, draw=_reproduction)
 
 
 def _reproduction(rows: Sequence[Row], done: Sequence[Measurement], run: dict[str, Any]) -> list[Section]:

@@ -34,7 +34,12 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class DeviceInfo:
-    """What run.json says of a device. ``peak_gb_s`` is memory clock × 2 × bus width, in 10^9 bytes a second."""
+    """What run.json says of a device.
+
+    ``l2_bytes`` is the last-level cache, on the CPU too. ``peak_gb_s`` is memory clock × 2 × bus width, in 10^9
+    bytes a second. ``event_pair_us`` is what an event pair reads around nothing, taken off every GPU sample;
+    ``empty_kernel_us`` what is left of the reading around an empty kernel.
+    """
 
     name: str
     kind: str
@@ -53,6 +58,8 @@ class DeviceInfo:
     power_limit_w: float | None = None
     ecc: bool | None = None
     mig: bool | None = None
+    event_pair_us: float | None = None
+    empty_kernel_us: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; what the device does not have is left out."""
@@ -75,8 +82,8 @@ class Prepared(Protocol):
             OutOfBounds: when the kernel wrote into a guard.
         """
 
-    def sampler(self) -> Sampler:
-        """A warmed-up source of samples in the case's cache mode."""
+    def sampler(self, warmup: float) -> Sampler:
+        """A source of samples in the case's cache mode, after ``warmup`` seconds of launches."""
 
     def close(self) -> None:
         """Release the output and whatever timing needed."""

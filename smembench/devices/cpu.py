@@ -24,35 +24,33 @@ _DEFAULT_FLUSH_BYTES = 256 * 2**20
 _TILE_LIMIT_BYTES = 2**26
 
 
+def _read(path: str | Path) -> str:
+    """A small file of the system, or "" where there is none."""
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _proc_field(path: str, field: str) -> str:
+    """The first ``field: value`` of a file under /proc, or ""."""
+    lines = (line.partition(":") for line in _read(path).splitlines())
+    return next((value.strip() for name, _, value in lines if name.strip() == field), "")
+
+
 def _memory(field: str) -> int:
     """A field of /proc/meminfo in bytes, or what sysconf says where there is no such file."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith(f"{field}:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    text = _proc_field("/proc/meminfo", field)
+    return int(text.split()[0]) * 1024 if text else os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _model() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
+    return _proc_field("/proc/cpuinfo", "model name") or platform.processor() or platform.machine()
 
 
 def _last_level_cache_bytes() -> int | None:
-    sizes = []
-    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
-        try:
-            sizes.append(int(path.read_text().strip().removesuffix("K")) * 1024)
-        except (OSError, ValueError):
-            continue
-    return max(sizes, default=None)
+    sizes = (_read(path) for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"))
+    return max((int(size[:-1]) * 1024 for size in sizes if size.endswith("K")), default=None)
 
 
 class CpuDevice:
@@ -89,8 +87,13 @@ class CpuDevice:
         self._flush_buffer += 1
 
     def conditions(self) -> Conditions:
-        """Nothing yet: clocks and temperatures of a CPU are not one number."""
-        return Conditions()
+        """Frequency and governor of the first core, and the load average of the last minute."""
+        mhz = _proc_field("/proc/cpuinfo", "cpu MHz")
+        return Conditions(
+            cpu_mhz=float(mhz) if mhz else None,
+            cpu_governor=_read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or None,
+            cpu_load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        )
 
     def close(self) -> None:
         """Let go of buffers and compiled kernels."""
@@ -132,9 +135,9 @@ class CpuPrepared:
         view: Array = self._buffer[self._guard : -self._guard]
         return view
 
-    def sampler(self) -> Sampler:
+    def sampler(self, warmup: float) -> Sampler:
         """Samples by the host's clock."""
-        return HostClock(self._call, self._flush)
+        return HostClock(self._call, self._flush, warmup)
 
     def close(self) -> None:
         """Release the output."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,12 +15,13 @@ from cuda.bindings import runtime
 from smembench.case import Case
 from smembench.devices.base import GUARD_BYTES, POISON, DeviceInfo, Limits, check_guards
 from smembench.devices.cuda_api import SIMULATED, cuda
+from smembench.devices.cuda_helpers import empty, read_all
 from smembench.errors import DeviceUnavailable
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.registry import Kernel
 from smembench.measurement import Conditions
 from smembench.problems.base import Problem
 from smembench.telemetry import Nvml
-from smembench.timing.cuda_graph import GraphTimer, checked
+from smembench.timing.cuda_graph import GraphTimer, calibrate, checked, nothing
 
 if TYPE_CHECKING:
     from smembench.problems.base import Array
@@ -27,6 +31,8 @@ _STATIC_SHARED_BYTES = 48 * 1024
 """Static shared memory a block may have; more needs dynamic shared memory, on every compute capability."""
 _INDEX_LIMIT = 2**32
 """Kernels index with uint32."""
+_WAKE_SECONDS = 0.3
+_L2_GUESS, _SM_GUESS = 2**26, 128
 
 
 def why_unusable() -> str | None:
@@ -60,17 +66,36 @@ class CudaDevice:
         self._index = index
         self._gpu = cuda.get_current_device()
         self._stream = cuda.stream()
+        self._handle = int(getattr(self._stream.handle, "value", self._stream.handle))
         self._nvml = Nvml(self.uuid)
         self._compiled: dict[tuple[object, ...], Any] = {}
         self._placed: tuple[tuple[Array, ...], list[Any]] | None = None
         self._flush_buffer: Any = None
-        self.info = self._describe()
+        self._residue_ms, empty_kernel_ms = self._calibrate()
+        self.info = replace(
+            self._describe(),
+            event_pair_us=1000 * self._residue_ms,
+            empty_kernel_us=1000 * (empty_kernel_ms - self._residue_ms),
+        )
 
     @property
     def uuid(self) -> str:
         """The GPU's UUID as NVML writes it."""
         uuid = self._gpu.uuid
         return uuid.decode() if isinstance(uuid, bytes) else str(uuid)
+
+    def _calibrate(self) -> tuple[float, float]:
+        """What an event pair reads around nothing and around an empty kernel, in ms."""
+        launch: Callable[[], Any] = cuda.jit(empty)[1, 1, self._stream]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Numba warns of a grid of one block; here it is meant
+            launch()
+            # An idle GPU has low clocks: keep it busy until they are up.
+            deadline = perf_counter() + _WAKE_SECONDS
+            while perf_counter() < deadline:
+                launch()
+            self._stream.synchronize()
+            return calibrate(self._handle, launch, cuda.defer_cleanup)
 
     def _attribute(self, name: str) -> int:
         attribute = getattr(runtime.cudaDeviceAttr, f"cudaDevAttr{name}")
@@ -109,25 +134,32 @@ class CudaDevice:
 
     def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> CudaPrepared:
         """Compile, place the inputs unless they are there already, and allocate the output."""
-        key = (case.problem, case.kernel, case.dtype, case.block, case.pad)
-        program = kernel.build(case)
-        if key not in self._compiled:
-            self._compiled[key] = cuda.jit(program.function)
         if self._placed is None or self._placed[0] is not inputs:
             self._placed = None  # freed before the next are allocated
             self._placed = (inputs, [cuda.to_device(array) for array in inputs])
-        output = cuda.device_array(
-            problem.output_length(case) + 2 * (GUARD_BYTES // inputs[0].itemsize), inputs[0].dtype
-        )
-        scalars = tuple(np.uint32(value) for value in problem.scalars(case))
-        flush_buffer = self._flush() if case.cache == "cold" else None
-        return CudaPrepared(self._compiled[key], program, output, self._placed[1], scalars, self._stream, flush_buffer)
+        guard = GUARD_BYTES // inputs[0].itemsize
+        output = cuda.device_array(problem.output_length(case) + 2 * guard, inputs[0].dtype)
+        arrays = (output[guard:-guard], *self._placed[1])
+        program = kernel.build(case)
+        enqueue: Callable[[], Any]
+        if program.on_host:
+            enqueue = partial(program.function, self._handle, *arrays)
+        else:
+            key = (case.problem, case.kernel, case.dtype, case.block, case.pad)
+            dispatcher = self._compiled.setdefault(key, cuda.jit(program.function))
+            scalars = (np.uint32(value) for value in problem.scalars(case))
+            enqueue = partial(dispatcher[program.grid, program.block, self._stream], *arrays, *scalars)
+        flush = self._flush() if case.cache == "cold" else None
+        return CudaPrepared(enqueue, output, guard, self._stream, self._handle, self._residue_ms, flush)
 
-    def _flush(self) -> Any:
-        """A buffer of twice the L2, kept for later cases."""
+    def _flush(self) -> Callable[[], Any]:
+        """Enqueues reads of twice the L2, from a buffer and by a kernel kept for later cases."""
+        count = 2 * (self.info.l2_bytes or _L2_GUESS) // 4
         if self._flush_buffer is None:
-            self._flush_buffer = cuda.device_array(2 * (self.info.l2_bytes or 2**26), np.uint8)
-        return self._flush_buffer
+            self._flush_buffer = cuda.to_device(np.zeros(count, np.float32))
+        dispatcher = self._compiled.setdefault(("flush",), cuda.jit(read_all))
+        blocks = 4 * (self.info.sm_count or _SM_GUESS)
+        return partial(dispatcher[blocks, 1024, self._stream], self._flush_buffer, np.uint32(count))
 
     def conditions(self) -> Conditions:
         """NVML's view now."""
@@ -139,44 +171,32 @@ class CudaDevice:
         self._compiled.clear()
 
 
-def _released() -> None:
-    """Stands in for the launch of a closed case."""
-
-
 class CudaPrepared:
     """A compiled kernel with its arrays on a GPU."""
 
     def __init__(
         self,
-        dispatcher: Any,
-        program: Program,
+        enqueue: Callable[[], Any],
         buffer: Any,
-        inputs: list[Any],
-        scalars: tuple[np.uint32, ...],
+        guard: int,
         stream: Any,
-        flush_buffer: Any,
+        handle: int,
+        residue_ms: float,
+        flush: Callable[[], Any] | None,
     ) -> None:
-        self._guard = GUARD_BYTES // buffer.dtype.itemsize
+        self._enqueue = enqueue
         self._buffer: Any = buffer
-        self._output: Any = buffer[self._guard : -self._guard]
+        self._guard = guard
         self._stream = stream
-        self._handle = int(getattr(stream.handle, "value", stream.handle))
-        self._flush_buffer = flush_buffer
+        self._handle = handle
+        self._residue_ms = residue_ms
+        self._flush = flush
         self._timer: GraphTimer | None = None
-        configured = dispatcher[program.grid, program.block, stream]
-        arguments = (self._output, *inputs, *scalars)
-        self._enqueue: Callable[[], Any] = lambda: configured(*arguments)
-
-    def _fill(self, buffer: Any, byte: int) -> None:
-        checked(
-            runtime.cudaMemsetAsync(
-                buffer.device_ctypes_pointer.value, byte, buffer.size * buffer.dtype.itemsize, self._handle
-            )
-        )
 
     def poison(self) -> None:
         """Fill the output and its guards."""
-        self._fill(self._buffer, POISON)
+        size = self._buffer.size * self._buffer.dtype.itemsize
+        checked(runtime.cudaMemsetAsync(self._buffer.device_ctypes_pointer.value, POISON, size, self._handle))
 
     def launch(self) -> None:
         """Launch once and wait; compiles on the first call."""
@@ -193,10 +213,16 @@ class CudaPrepared:
         check_guards(host[: self._guard], host[-self._guard :])
         return host[self._guard : -self._guard]
 
-    def sampler(self) -> Sampler:
+    def sampler(self, warmup: float) -> Sampler:
         """Graph-captured samples."""
-        flush = None if self._flush_buffer is None else lambda: self._fill(self._flush_buffer, 0)
-        self._timer = GraphTimer(self._handle, self._enqueue, cuda.defer_cleanup, flush)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if self._flush is not None:
+                self._flush()  # compiles, which a capture forbids
+                self._stream.synchronize()
+            self._timer = GraphTimer(
+                self._handle, self._enqueue, cuda.defer_cleanup, self._residue_ms, self._flush, warmup
+            )
         return self._timer
 
     def close(self) -> None:
@@ -204,5 +230,5 @@ class CudaPrepared:
         if self._timer is not None:
             self._timer.close()
             self._timer = None
-        self._buffer = self._output = None
-        self._enqueue = _released
+        self._buffer = None
+        self._enqueue = nothing

@@ -1,34 +1,46 @@
 """What a kernel file declares, and how the files are found.
 
 A kernel is a module anywhere below this package that has a ``KERNEL``. To add a variant, add a file: the plan,
-the tables, ``smembench list`` and the contract tests pick it up.
+the tables, ``smembench list`` and the contract tests pick it up. Files outside the package join through the
+environment variable ``SMEMBENCH_KERNELS``, a list of paths.
 """
 
 from __future__ import annotations
 
+import os
 import pkgutil
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 
 import smembench.kernels
 from smembench.case import Case
+from smembench.errors import UsageError
 from smembench.problems.base import ITEMSIZE
+
+EXTRA_KERNELS = "SMEMBENCH_KERNELS"
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
     """What a factory returns: a function and the grid it is launched on.
 
-    CUDA: a plain Python function for ``cuda.jit``, ``grid`` and ``block`` in CUDA's (x, y) order.
-    CPU: a compiled function that does the whole grid in one call.
+    CUDA: a plain Python function for ``cuda.jit``, ``grid`` and ``block`` in CUDA's (x, y) order. With ``on_host``
+    the function is not compiled but called as ``function(stream, out, *inputs)`` to enqueue work of a library on
+    the stream, whose handle is an integer.
+    CPU: a function that does the whole grid in one call.
     """
 
-    function: Callable[..., None]
+    function: Callable[..., Any]
     grid: tuple[int, int] = (1, 1)
     block: tuple[int, int] = (1, 1)
+    on_host: bool = False
 
 
 def _nothing(case: Case) -> int:
@@ -83,14 +95,29 @@ def kernels() -> tuple[Kernel, ...]:
         RuntimeError: when two files declare the same kernel.
     """
     found: dict[tuple[str, str, str], Kernel] = {}
-    for module in pkgutil.walk_packages(smembench.kernels.__path__, "smembench.kernels."):
-        kernel: Any = getattr(import_module(module.name), "KERNEL", None)
+    for module in _modules():
+        kernel: Any = getattr(module, "KERNEL", None)
         if isinstance(kernel, Kernel):
             key = (kernel.problem, kernel.kind, kernel.name)
             if key in found:
-                raise RuntimeError(f"{module.name} declares {key} a second time")
+                raise RuntimeError(f"{module.__name__} declares {key} a second time")
             found[key] = kernel
     return tuple(sorted(found.values(), key=lambda kernel: (kernel.problem, kernel.kind, kernel.step)))
+
+
+def _modules() -> Iterator[ModuleType]:
+    """Modules below this package, then the files that ``SMEMBENCH_KERNELS`` names."""
+    for info in pkgutil.walk_packages(smembench.kernels.__path__, "smembench.kernels."):
+        yield import_module(info.name)
+    for path in filter(None, os.environ.get(EXTRA_KERNELS, "").split(os.pathsep)):
+        spec = spec_from_file_location(f"smembench_extra_{Path(path).stem}", path)
+        if spec is None or spec.loader is None or not Path(path).is_file():
+            raise UsageError(f"{EXTRA_KERNELS} {path!r}: there is no such Python file")
+        module = module_from_spec(spec)
+        # Known under its name like any import: Numba and pickle look modules up there.
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+        yield module
 
 
 def names(problem: str) -> tuple[str, ...]:

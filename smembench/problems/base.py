@@ -50,8 +50,10 @@ class Problem(ABC):
     default_blocks: ClassVar[tuple[Block, ...]] = (Block(32, 32), Block(16, 16))
     size_axes: ClassVar[tuple[str, ...]]
     """Names of the sizes a user may give, the one that stands for all first."""
+    ceiling_kernel: ClassVar[str | None] = None
+    """The kernel that ``percent_of_copy`` compares with, if any; it is part of every run."""
     copy_kernel: ClassVar[str | None] = None
-    """The kernel that ``percent_of_copy`` compares with, if any."""
+    """The documents' copy, a thread an element, if any."""
     naive_kernel: ClassVar[str]
     """The kernel that ``speedup_vs_naive`` compares with."""
     cpu_kernel: ClassVar[str | None] = None

@@ -1,69 +1,125 @@
-"""The journal of a run: a JSON line for every finished case, on disk before the next begins."""
+"""The journal of a run: what the run is, then a JSON line for every visit, on disk before the next begins."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from smembench.case import Case
-from smembench.measurement import Conditions, Measurement, Sample, Status
+from smembench.errors import UsageError
+from smembench.measurement import Conditions, Status, Visit
 
 
-def encode(measurement: Measurement) -> dict[str, Any]:
-    """A measurement as plain data."""
+def encode(visit: Visit) -> dict[str, Any]:
+    """A visit as plain data."""
     return {
-        "case": measurement.case.to_dict(),
-        "status": measurement.status.value,
-        "started_at_utc": measurement.started_at_utc,
-        "bytes_moved": measurement.bytes_moved,
-        "flops": measurement.flops,
-        "shared_bytes": measurement.shared_bytes,
-        "reason": measurement.reason,
-        "verified": measurement.verified,
-        "max_error": measurement.max_error,
-        "samples": [[sample.round, sample.index, sample.elapsed_ms] for sample in measurement.samples],
-        "conditions": asdict(measurement.conditions),
-        "peak_gb_s": measurement.peak_gb_s,
+        "case": visit.case.to_dict(),
+        "round": visit.round,
+        "status": visit.status.value,
+        "started_at_utc": visit.started_at_utc,
+        "reason": visit.reason,
+        "verified": visit.verified,
+        "max_error": visit.max_error,
+        "samples": list(visit.samples),
+        "discarded": visit.discarded,
+        "seconds": visit.seconds,
+        "conditions": {key: value for key, value in asdict(visit.conditions).items() if value is not None},
     }
 
 
-def decode(data: Mapping[str, Any]) -> Measurement:
-    """The measurement that ``encode`` wrote."""
-    return Measurement(
+def decode(data: Mapping[str, Any]) -> Visit:
+    """The visit that ``encode`` wrote."""
+    return Visit(
         **{
             **data,
             "case": Case.from_dict(data["case"]),
             "status": Status(data["status"]),
-            "samples": tuple(Sample(*sample) for sample in data["samples"]),
+            "samples": tuple(data["samples"]),
             "conditions": Conditions(**data["conditions"]),
         }
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a journal holds: the run, the visits, and the length of the part that is whole."""
+
+    run: dict[str, Any]
+    visits: list[Visit]
+    whole_bytes: int
+
+
+def read(path: Path) -> Contents:
+    """Read a journal, leaving out a torn last line.
+
+    Raises:
+        UsageError: for a file that cannot be read or is damaged anywhere but at its end.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    # A line counts once its newline is on disk.
+    whole = data[: data.rfind(b"\n") + 1]
+    lines = whole.splitlines()
+    if not lines:
+        raise UsageError(f"{path}: the journal has no beginning; there is nothing to resume")
+    decoded: list[Any] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            entry = json.loads(line)
+            decoded.append(entry["run"] if number == 1 else decode(entry["visit"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"{path}, line {number}: damaged ({type(error).__name__}: {error})") from None
+    return Contents(decoded[0], decoded[1:], len(whole))
+
+
 class Journal:
-    """An append-only file of measurements."""
+    """An append-only file; ``append`` returns when the line is on disk."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
-        self._stream = path.open("x", encoding="utf-8")
+        self._file = descriptor
 
-    def append(self, measurement: Measurement) -> None:
-        """Write one line and wait until it is on disk."""
-        self._stream.write(json.dumps(encode(measurement)) + "\n")
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
+    @classmethod
+    def create(cls, path: Path, run: Mapping[str, Any]) -> Journal:
+        """A new journal that begins with the run's description."""
+        journal = cls(path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666))
+        journal._write({"run": dict(run)})
+        return journal
+
+    @classmethod
+    def reopen(cls, path: Path, contents: Contents) -> Journal:
+        """An existing journal, its torn end cut off, ready for more."""
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
+        os.ftruncate(descriptor, contents.whole_bytes)
+        return cls(path, descriptor)
+
+    def append(self, visit: Visit) -> None:
+        """Write one visit.
+
+        Raises:
+            OSError: when the disk is full or the file is gone.
+        """
+        self._write({"visit": encode(visit)})
+
+    def _write(self, entry: Mapping[str, Any]) -> None:
+        line = json.dumps(entry, ensure_ascii=False).encode() + b"\n"
+        while line:
+            line = line[os.write(self._file, line) :]
+        os.fsync(self._file)
+        if not os.fstat(self._file).st_nlink:
+            raise FileNotFoundError(2, "the file was removed", str(self.path))
+
+    def close(self) -> None:
+        """Close and keep."""
+        os.close(self._file)
 
     def discard(self) -> None:
         """Close and remove: everything it held is in the run's files."""
-        self._stream.close()
-        self.path.unlink()
-
-
-def read(path: Path) -> list[Measurement]:
-    """Measurements of a journal, a torn last line left out."""
-    lines = path.read_text(encoding="utf-8").split("\n")
-    return [decode(json.loads(line)) for line in lines[:-1] if line]
+        self.close()
+        self.path.unlink(missing_ok=True)

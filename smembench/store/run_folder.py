@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from smembench.errors import UsageError
-from smembench.measurement import Measurement
+from smembench.measurement import Measurement, Visit
 from smembench.relations import relate
-from smembench.store import schema
+from smembench.store import journal, schema
 from smembench.store.csv_files import check_folder, write_rows, write_table, write_whole
 from smembench.store.journal import Journal
 from smembench.store.schema import Row
@@ -35,47 +35,80 @@ def rows_of(run_id: str, measurements: Sequence[Measurement]) -> list[Row]:
 
 
 class RunFolder:
-    """``<root>/<run id>/``, made when the run starts.
+    """``<root>/<run id>/``; made by ``create``, or taken up again by ``resume``."""
 
-    Raises:
-        UsageError: when the folder cannot be made or written.
-    """
+    def __init__(self, path: Path, run: Mapping[str, Any], visits: list[Visit], open_journal: Journal) -> None:
+        self.path = path
+        self.run = dict(run)
+        self.visits = visits
+        self._journal = open_journal
 
-    def __init__(self, root: Path, run_id: str, run: Mapping[str, Any]) -> None:
-        self.path = root / run_id
-        self._run_id = run_id
-        self._run = dict(run)
-        self._done: list[Measurement] = []
+    @classmethod
+    def create(cls, root: Path, run: Mapping[str, Any]) -> RunFolder:
+        """Make the folder when the run starts.
+
+        Raises:
+            UsageError: when it cannot be made or written.
+        """
+        path = root / run["run_id"]
         try:
-            self.path.mkdir(parents=True)
+            path.mkdir(parents=True)
         except FileExistsError:
-            raise UsageError(f"{self.path}: is there already; wait a second or give another --output") from None
+            raise UsageError(f"{path}: is there already; wait a second or give another --output") from None
         except OSError as error:
-            raise UsageError(f"--output {root}: {self.path} cannot be made ({error.strerror})") from None
-        check_folder(self.path, f"--output {root}")
-        self._journal = Journal(self.path / JOURNAL)
+            raise UsageError(f"--output {root}: {path} cannot be made ({error.strerror})") from None
+        check_folder(path, f"--output {root}")
+        return cls(path, run, [], Journal.create(path / JOURNAL, run))
 
-    def append(self, measurement: Measurement) -> None:
-        """Keep a finished case."""
-        self._journal.append(measurement)
-        self._done.append(measurement)
+    @classmethod
+    def resume(cls, path: Path) -> RunFolder:
+        """Take up a run that was interrupted or killed.
 
-    def finish(self, *, complete: bool) -> list[Row]:
-        """Write the run's files, each under its name only when whole, and drop the journal."""
-        rows = rows_of(self._run_id, self._done)
+        Raises:
+            UsageError: when there is nothing to resume, or its journal is damaged.
+        """
+        if not (path / JOURNAL).exists():
+            done = read_run(path).get("complete")
+            reason = "the run is complete" if done else f"there is no {JOURNAL} in it"
+            raise UsageError(f"--resume {path}: {reason}; start a new run instead")
+        check_folder(path, f"--resume {path}")
+        contents = journal.read(path / JOURNAL)
+        return cls(path, contents.run, contents.visits, Journal.reopen(path / JOURNAL, contents))
+
+    def append(self, visit: Visit) -> None:
+        """Keep a visit.
+
+        Raises:
+            OSError: when the disk is full or the folder is gone.
+        """
+        self._journal.append(visit)
+        self.visits.append(visit)
+
+    def finish(self, measurements: Sequence[Measurement], *, complete: bool) -> list[Row]:
+        """Write the run's files, each under its name only when whole; a complete run needs its journal no more.
+
+        Raises:
+            OSError: when the disk is full or the folder is gone.
+        """
+        run_id = self.run["run_id"]
+        rows = rows_of(run_id, measurements)
         cases, samples = io.StringIO(), io.StringIO()
         write_rows(cases, rows)
-        write_table(samples, schema.SAMPLE_COLUMNS, schema.sample_fields(self._run_id, self._done))
-        run = {
-            **self._run,
-            "complete": complete,
-            "ended_at_utc": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
+        write_table(samples, schema.SAMPLE_COLUMNS, schema.sample_fields(run_id, measurements))
+        ended = datetime.now(UTC).isoformat(timespec="seconds")
         write_whole(self.path / CASES, cases.getvalue())
         write_whole(self.path / SAMPLES, samples.getvalue())
-        write_whole(self.path / RUN, json.dumps(run, indent=2, ensure_ascii=False) + "\n")
-        self._journal.discard()
+        write_whole(self.path / RUN, to_json({**self.run, "complete": complete, "ended_at_utc": ended}))
+        if complete:
+            self._journal.discard()
+        else:
+            self._journal.close()
         return rows
+
+
+def to_json(data: Mapping[str, Any]) -> str:
+    """Indented JSON with a newline at its end."""
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
 def read_run(folder: Path) -> dict[str, Any]:

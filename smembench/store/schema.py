@@ -21,9 +21,12 @@ class Row:
 
     ``shared_bytes`` is one block's tile (one thread's tile buffer on the CPU). ``elapsed_ms`` is the median a
     launch. ``bytes`` and ``flops`` are the problem's counts a launch; ``effective_gb_s`` and ``gflop_s`` are
-    those over the median, in 10^9 a second. ``percent_of_copy`` compares with copyGmem of the same block,
-    ``percent_of_peak`` with memory clock × 2 × bus width. ``max_error``: transpose, the fraction of elements
-    that differ; matmul, ‖out − ref‖/‖ref‖.
+    those over the median, in 10^9 a second. ``percent_of_copy`` compares with memcpy (cudaMemcpy device to
+    device, NumPy's copy on the CPU), ``percent_of_copygmem`` with copyGmem of the same block,
+    ``percent_of_peak`` with memory clock × 2 × bus width, or with the arithmetic peak where there are FLOPs.
+    ``max_error``: transpose, the fraction of elements that differ; matmul, ‖out − ref‖/‖ref‖. ``precision`` is
+    the relative half-width of the median's 95 % interval, ``converged`` whether it is as small as was asked.
+    ``within_cache``: the arrays fit the last-level cache, so the bandwidth is not the memory's.
     """
 
     schema_version: int
@@ -65,6 +68,17 @@ class Row:
     power_w: float | None
     throttle_reasons: str | None
     started_at_utc: str
+    percent_of_copygmem: float | None
+    rounds: int
+    samples_discarded: int
+    precision: float | None
+    converged: bool | None
+    within_cache: bool | None
+    memory_clock_mhz: int | None
+    other_processes: int | None
+    cpu_mhz: float | None
+    cpu_governor: str | None
+    cpu_load: float | None
 
     @property
     def ok(self) -> bool:
@@ -102,9 +116,6 @@ def row_of(run_id: str, measurement: Measurement, relations: Mapping[Case, Relat
     """The row of a measurement."""
     case, summary, conditions = measurement.case, measurement.summary, measurement.conditions
     related = relations.get(case, Relations())
-    gb_s, peak = measurement.effective_gb_s, measurement.peak_gb_s
-    # A product is bound by arithmetic; only problems without FLOPs are held to the memory's peak.
-    percent_of_peak = None if gb_s is None or peak is None or measurement.flops else 100 * gb_s / peak
     return Row(
         schema_version=SCHEMA_VERSION,
         run_id=run_id,
@@ -133,11 +144,11 @@ def row_of(run_id: str, measurement: Measurement, relations: Mapping[Case, Relat
         elapsed_ms_q3=summary.q3 if summary else None,
         elapsed_ms_max=summary.max if summary else None,
         bytes=measurement.bytes_moved,
-        effective_gb_s=gb_s,
+        effective_gb_s=measurement.effective_gb_s,
         flops=measurement.flops or None,
         gflop_s=measurement.gflop_s,
         percent_of_copy=related.percent_of_copy,
-        percent_of_peak=percent_of_peak,
+        percent_of_peak=measurement.percent_of_peak,
         speedup_vs_cpu=related.speedup_vs_cpu,
         speedup_vs_naive=related.speedup_vs_naive,
         sm_clock_mhz=conditions.sm_clock_mhz,
@@ -145,6 +156,17 @@ def row_of(run_id: str, measurement: Measurement, relations: Mapping[Case, Relat
         power_w=conditions.power_w,
         throttle_reasons=conditions.throttle_reasons,
         started_at_utc=measurement.started_at_utc,
+        percent_of_copygmem=related.percent_of_copygmem,
+        rounds=measurement.rounds,
+        samples_discarded=measurement.discarded,
+        precision=measurement.precision,
+        converged=measurement.converged,
+        within_cache=measurement.within_cache,
+        memory_clock_mhz=conditions.memory_clock_mhz,
+        other_processes=conditions.other_processes,
+        cpu_mhz=conditions.cpu_mhz,
+        cpu_governor=conditions.cpu_governor,
+        cpu_load=conditions.cpu_load,
     )
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import perf_counter_ns
 
 _SAMPLE_NS = 2_000_000
 """A sample lasts at least this long, so that the clock's own cost (about 50 ns) is under 0.01 %."""
-_WARM_UP_NS = 20_000_000
 
 
 class HostClock:
@@ -16,21 +15,26 @@ class HostClock:
 
     Warm: calls back to back, as many as fill 2 ms, divided by their number. Cold: ``flush`` before each single
     call, outside the timed part.
+
+    Args:
+        call: what is timed.
+        flush: what is called before each call; None for warm samples.
+        warmup: seconds of calls before the first sample.
     """
 
-    def __init__(self, call: Callable[[], None], flush: Callable[[], None] | None = None) -> None:
+    def __init__(self, call: Callable[[], None], flush: Callable[[], None] | None = None, warmup: float = 0.02) -> None:
         self._call = call
         self._flush = flush
-        elapsed = [self._time(1) for _ in range(2)]
-        while sum(elapsed) < _WARM_UP_NS:
+        elapsed = [self._time(1)]
+        while sum(elapsed) < warmup * 1e9:
             elapsed.append(self._time(1))
         self._calls = 1 if flush else math.ceil(_SAMPLE_NS / max(min(elapsed), 1))
 
-    def take(self) -> Sequence[float]:
+    def take(self) -> float:
         """One sample in ms a call."""
         if self._flush is not None:
             self._flush()
-        return [self._time(self._calls) / self._calls / 1e6]
+        return self._time(self._calls) / self._calls / 1e6
 
     def _time(self, calls: int) -> int:
         begun = perf_counter_ns()

@@ -1,39 +1,136 @@
-"""The stop rule: how many samples a case gets."""
+"""The stop rule: how many samples a case gets, and in which rounds. Pure but for the clock."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+import random
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from smembench.measurement import Sample
+from smembench.measurement import Conditions
+from smembench.timing.summary import Summary, median_interval
 
 MIN_SAMPLES = 3
 """Fewest samples of a case too slow for more; below it a median says nothing."""
+MAX_EXTRA_ROUNDS = 12
+"""Rounds added for cases that have not converged, each twice as long as the one before."""
+_BATCH_SECONDS = 0.05
+"""Samples between two looks at the device's state."""
+_DISCARDS_PER_SAMPLE = 2
+"""How many throttled samples are thrown away for each one wanted, before one is kept and marked."""
+
+T = TypeVar("T", bound=Hashable)
 
 
 class Sampler(Protocol):
     """A source of samples; one call takes a device some milliseconds, or one launch if that is longer."""
 
-    def take(self) -> Sequence[float]:
-        """One or more elapsed times in ms a launch."""
+    def take(self) -> float:
+        """An elapsed time in ms a launch."""
 
 
 @dataclass(frozen=True, slots=True)
 class StopRule:
-    """Stop at ``samples``, or after ``max_seconds`` with at least ``MIN_SAMPLES``."""
+    """When a case has enough.
+
+    At least ``samples`` over at least ``rounds`` rounds, and on until the relative half-width of the median's
+    95 % interval is under ``precision``; whatever happens no longer than ``max_seconds`` of sampling, save that
+    ``MIN_SAMPLES`` are always taken.
+    """
 
     samples: int = 30
+    rounds: int = 3
+    precision: float = 0.005
     max_seconds: float = 30.0
+    warmup: float = 0.02
+
+    def share(self, round_: int) -> int:
+        """Samples to take in a round: an even part in the first ``rounds``, then twice as many each time."""
+        part = math.ceil(max(self.samples, MIN_SAMPLES) / self.rounds)
+        return part << max(round_ - self.rounds + 1, 0)
+
+    def seconds(self, round_: int, spent: float) -> float:
+        """Seconds a round may sample: an even part of the limit at first, then what is left."""
+        if round_ < self.rounds:
+            return self.max_seconds / self.rounds
+        return max(self.max_seconds - spent, 0.0)
+
+    def satisfied(self, values: Sequence[float], spent: float) -> bool:
+        """Whether a case needs no further round."""
+        if len(values) < MIN_SAMPLES:
+            return False
+        return spent >= self.max_seconds or (len(values) >= self.samples and precision_of(values) <= self.precision)
 
 
-def collect(sampler: Sampler, rule: StopRule, clock: Callable[[], float] = perf_counter) -> tuple[Sample, ...]:
-    """Samples of one round, in the order they were taken."""
+def precision_of(values: Sequence[float]) -> float:
+    """Half the width of the median's 95 % confidence interval over the median; 1 for under three values."""
+    if len(values) < MIN_SAMPLES:
+        return 1.0
+    low, high = median_interval(values)
+    return (high - low) / 2 / Summary.of(values).median
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Samples of one visit in ms, the states seen around them, and how many were thrown away."""
+
+    values: tuple[float, ...]
+    states: tuple[Conditions, ...]
+    discarded: int
+    seconds: float
+
+
+def collect(
+    sampler: Sampler,
+    count: int,
+    seconds: float,
+    observe: Callable[[], Conditions] = Conditions,
+    stopped: Callable[[], bool] = lambda: False,
+    clock: Callable[[], float] = perf_counter,
+) -> Batch:
+    """Take ``count`` samples, fewer when ``seconds`` run out or ``stopped`` says so, but at least one.
+
+    The device's state is read between batches. Samples from a batch that ended throttled are thrown away and
+    taken again while there is time and patience; after that they are kept, and their state says so.
+    """
     values: list[float] = []
+    states: list[Conditions] = []
+    discarded = 0
     begun = clock()
-    while len(values) < rule.samples:
-        if len(values) >= MIN_SAMPLES and clock() - begun >= rule.max_seconds:
+    while len(values) < count and not (stopped() and values):
+        batch: list[float] = []
+        batch_begun = clock()
+        while len(values) + len(batch) < count:
+            batch.append(sampler.take())
+            now = clock()
+            if now - batch_begun >= _BATCH_SECONDS or now - begun >= seconds or stopped():
+                break
+        state = observe()
+        late = clock() - begun >= seconds or stopped()
+        if state.throttled and not late and discarded < _DISCARDS_PER_SAMPLE * count:
+            discarded += len(batch)
+            continue
+        values += batch
+        states.append(state)
+        if late:
             break
-        values.extend(sampler.take())
-    return tuple(Sample(0, index, value) for index, value in enumerate(values[: rule.samples]))
+    return Batch(tuple(values), tuple(states), discarded, clock() - begun)
+
+
+def shuffled(cases: Sequence[T], group: Callable[[T], Hashable], seed: int, round_: int) -> list[T]:
+    """The cases of one round in seeded random order, those of a group together.
+
+    A group shares its inputs: keeping it together makes them once a round, and its cases are those that are
+    compared with each other.
+    """
+    rng = random.Random(f"{seed}/{round_}")
+    groups: dict[Hashable, list[T]] = {}
+    for case in cases:
+        groups.setdefault(group(case), []).append(case)
+    order = list(groups.values())
+    rng.shuffle(order)
+    for members in order:
+        rng.shuffle(members)
+    return [case for members in order for case in members]

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from rich.console import Console
 
-stdout = Console(highlight=False)
-stderr = Console(stderr=True, highlight=False)
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave a closed pipe to the command line, which says so; Rich would exit without a word."""
+        raise BrokenPipeError
+
+
+stdout = _Console(highlight=False)
+stderr = _Console(stderr=True, highlight=False)
 
 
 def can_show(console: Console, text: str) -> bool:

@@ -85,7 +85,7 @@ def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
     if with_flops:
         columns += [Column("GFLOP/s"), Column("GB/s"), Column("vs CPU"), Column("vs naive")]
     else:
-        columns += [Column("GB/s"), Column(f"% of {PROBLEMS[rows[0].problem].copy_kernel}")]
+        columns += [Column("GB/s"), Column("% of\ncopyGmem"), Column("% of\nmemcpy")]
     columns.append(Column("✓", numeric=False))
     cells = []
     for row in rows:
@@ -100,7 +100,7 @@ def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
                 times(row.speedup_vs_naive),
             ]
         else:
-            line += [number(row.effective_gb_s), number(row.percent_of_copy)]
+            line += [number(row.effective_gb_s), number(row.percent_of_copygmem), number(row.percent_of_copy)]
         line.append("✓" if row.verified else "")
         cells.append(line)
     return Section(
@@ -120,10 +120,16 @@ def _bar(row: Row, with_flops: bool) -> Bar:
 
 def _notes(rows: Sequence[Row]) -> list[str]:
     notes = [f"{label(row)}: {row.status}: {row.reason}" for row in rows if not row.ok]
-    few = [row for row in rows if row.ok and row.samples < 30]
-    notes += [f"{label(row)}: {row.samples} samples, as many as the time allowed" for row in few]
-    throttled = [row for row in rows if row.throttle_reasons not in (None, "none")]
-    notes += [f"{label(row)}: the GPU was throttled ({row.throttle_reasons})" for row in throttled]
+    done = [row for row in rows if row.ok]
+    for row in done:
+        if row.converged is False and row.precision is not None:
+            notes.append(f"{label(row)}: not converged: ±{100 * row.precision:.1f} % after {row.samples} samples")
+        if row.throttle_reasons not in (None, "none"):
+            notes.append(f"{label(row)}: the GPU throttled while it was measured ({row.throttle_reasons})")
+    if any(row.other_processes for row in done):
+        notes.append("other processes used the GPU at the same time")
+    if any(row.within_cache for row in done):
+        notes.append("the arrays fit the last-level cache: this is the cache's bandwidth, not the memory's")
     return notes
 
 

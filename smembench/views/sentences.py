@@ -26,12 +26,11 @@ def _transpose(rows: Sequence[Row]) -> str:
     if shared and padded:
         unpadded = [row for row in rows if row.kernel == shared.kernel]
         same_block = next((row for row in unpadded if row.block == padded.block), shared)
-        parts.append(f"padding makes it {_compared(padded, same_block)} in {padded.block} blocks")
+        parts.append(f"in {padded.block} blocks padding makes it {_compared(padded, same_block)}")
     best = min((row for row in (shared, padded) if row), key=_time, default=None)
-    if copy and best and best.elapsed_ms and copy.elapsed_ms:
-        parts.append(
-            f"{best.kernel} {best.block} reaches {100 * copy.elapsed_ms / best.elapsed_ms:.0f} % of the fastest copyGmem"
-        )
+    if copy and best:
+        percent = f"{100 * _time(copy) / _time(best):.0f} %"
+        parts.append(f"{best.kernel} {best.block} reaches {percent} of the fastest copyGmem")
     return _join(parts)
 
 
@@ -53,6 +52,8 @@ def _compared(row: Row, other: Row, called: str = "") -> str:
     ratio = _time(other) / _time(row)
     if not apart:
         return f"no different from {called} within the spread"
+    if ratio < 1:
+        return f"slower than {called}: it takes {1 / ratio:.2f} times as long"
     return f"{ratio:.2f}× as fast as {called}" if ratio < 100 else f"{ratio:.0f}× as fast as {called}"
 
 

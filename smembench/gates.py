@@ -1,0 +1,66 @@
+"""Figures that cannot be true. A benchmark that prints one has a bug, and must say so instead."""
+
+from __future__ import annotations
+
+from smembench.devices.base import DeviceInfo
+from smembench.measurement import Measurement
+
+_SLACK = 1.01
+"""The clocks NVML gives are nominal; one percent over them is not yet impossible."""
+
+# Results a clock and multiprocessor for 32-bit and 64-bit floating-point multiply-add: CUDA C++ Programming Guide,
+# "Arithmetic Instructions", table of throughputs by compute capability.
+_FMA_PER_CLOCK = {
+    "7.0": (64, 32),
+    "7.5": (64, 2),
+    "8.0": (64, 32),
+    "8.6": (128, 2),
+    "8.9": (128, 2),
+    "9.0": (128, 64),
+    "10.0": (128, 64),
+    "12.0": (128, 2),
+}
+
+
+def memory_bound_gb_s(bytes_moved: int, info: DeviceInfo) -> float | None:
+    """The highest effective bandwidth physics allows, in 10^9 bytes a second; None where it is unknown.
+
+    Of the bytes of a launch at most a cache full can stay in the cache from launch to launch; the rest crosses
+    the memory bus at its peak at best. So no launch takes less than (bytes - cache) / peak, which for a working
+    set many times the cache is the peak itself. A working set within the cache has no bound.
+    """
+    if info.peak_gb_s is None or info.l2_bytes is None or bytes_moved <= info.l2_bytes:
+        return None
+    return info.peak_gb_s * bytes_moved / (bytes_moved - info.l2_bytes)
+
+
+def peak_gflop_s(dtype: str, info: DeviceInfo) -> float | None:
+    """2 · results a clock · multiprocessors · highest SM clock; None where one of them is unknown."""
+    rates = _FMA_PER_CLOCK.get(info.compute_capability or "")
+    if rates is None or info.sm_count is None or info.sm_clock_max_mhz is None:
+        return None
+    rate = {"float32": rates[0], "float64": rates[1]}.get(dtype)
+    return None if rate is None else 2 * rate * info.sm_count * info.sm_clock_max_mhz / 1e3
+
+
+def impossible(measurement: Measurement, info: DeviceInfo) -> str:
+    """Why a figure cannot be true, or ""."""
+    gb_s, bound = measurement.effective_gb_s, memory_bound_gb_s(measurement.bytes_moved, info)
+    if gb_s is not None and bound is not None and gb_s > _SLACK * bound:
+        return (
+            f"impossible: {gb_s:.0f} GB/s, and with a peak of {info.peak_gb_s:.0f} GB/s of memory and "
+            f"{info.l2_bytes} bytes of L2 no launch can exceed {bound:.0f}"
+        )
+    gflop_s, peak = measurement.gflop_s, peak_gflop_s(measurement.case.dtype, info)
+    if gflop_s is not None and peak is not None and gflop_s > _SLACK * peak:
+        return f"impossible: {gflop_s:.0f} GFLOP/s is over this device's peak of {peak:.0f}"
+    return ""
+
+
+def peak_percent(measurement: Measurement, info: DeviceInfo) -> float | None:
+    """% of the peak that bounds the problem: arithmetic where it has FLOPs, memory elsewhere."""
+    if measurement.flops:
+        gflop_s, peak = measurement.gflop_s, peak_gflop_s(measurement.case.dtype, info)
+        return None if gflop_s is None or peak is None else 100 * gflop_s / peak
+    gb_s = measurement.effective_gb_s
+    return None if gb_s is None or info.peak_gb_s is None else 100 * gb_s / info.peak_gb_s

@@ -1,0 +1,35 @@
+"""memcpy on the CPU: NumPy's copy on one thread, the ceiling that ``percent_of_copy`` refers to.
+
+On a machine with many cores the parallel kernels can pass it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from smembench.case import Case
+from smembench.kernels.registry import Kernel, Program
+from smembench.problems.transpose import COPY
+
+
+def _copy(out: Any, inp: Any, nx: int, ny: int) -> None:
+    np.copyto(out, inp)
+
+
+def build(case: Case) -> Program:
+    """Program for ``(out, inp, nx, ny)``."""
+    return Program(_copy)
+
+
+KERNEL = Kernel(
+    problem="transpose",
+    name="memcpy",
+    kind="cpu",
+    step=0,
+    summary="NumPy's copy on one thread: the ceiling of % of memcpy",
+    build=build,
+    computes=COPY,
+    blocks=False,
+)

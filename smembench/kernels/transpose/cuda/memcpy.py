@@ -1,0 +1,45 @@
+"""memcpy: cudaMemcpy device to device, the ceiling that ``percent_of_copy`` refers to.
+
+No kernel that moves every byte once is much faster: it reads and writes in the widest accesses the hardware has.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.case import Case
+from smembench.kernels.registry import Kernel, Program
+from smembench.problems.transpose import COPY
+
+
+def _enqueue(stream: int, out: Any, inp: Any) -> None:
+    from cuda.bindings import runtime
+
+    from smembench.timing.cuda_graph import checked
+
+    checked(
+        runtime.cudaMemcpyAsync(
+            out.device_ctypes_pointer.value,
+            inp.device_ctypes_pointer.value,
+            inp.size * inp.dtype.itemsize,
+            runtime.cudaMemcpyKind.cudaMemcpyDeviceToDevice,
+            stream,
+        )
+    )
+
+
+def build(case: Case) -> Program:
+    """Program for ``(stream, out, inp)``."""
+    return Program(_enqueue, on_host=True)
+
+
+KERNEL = Kernel(
+    problem="transpose",
+    name="memcpy",
+    kind="cuda",
+    step=0,
+    summary="cudaMemcpy device to device: the ceiling of % of memcpy",
+    build=build,
+    computes=COPY,
+    blocks=False,
+)

@@ -1,0 +1,26 @@
+"""One line a visit, for --verbose."""
+
+from __future__ import annotations
+
+from smembench.measurement import Status, Visit
+from smembench.timing.summary import Summary
+
+
+def visit_line(visit: Visit) -> str:
+    """The case, its round, its samples, what was discarded, and the device's state."""
+    where = f"round {visit.round + 1} {visit.case.id}"
+    if visit.status is not Status.OK or not visit.samples:
+        return f"{where}: {visit.status}: {visit.reason or 'no samples'}"
+    summary = Summary.of(visit.samples)
+    state = visit.conditions
+    parts = [
+        f"{summary.count} samples of {summary.median:.5f} ms ({summary.min:.5f} to {summary.max:.5f})",
+        f"{visit.discarded} discarded",
+        f"{visit.seconds:.2f} s",
+        f"SM {state.sm_clock_mhz} MHz" if state.sm_clock_mhz else "",
+        f"{state.temperature_c} °C" if state.temperature_c else "",
+        f"{state.power_w:.0f} W" if state.power_w else "",
+        f"throttled: {state.throttle_reasons}" if state.throttled else "",
+        f"{state.other_processes} other processes" if state.other_processes else "",
+    ]
+    return f"{where}: {', '.join(part for part in parts if part)}"
