@@ -42,15 +42,15 @@ def _as_text(value: Any, label: str) -> str:
 
 
 def _ints(value: Any, info: ValidationInfo) -> tuple[int, ...]:
-    return parse_ints(_as_text(value, _label(info)), name=_label(info)) if value != () else ()
+    return parse_ints(_as_text(value, _label(info)), name=_label(info)) if value not in ((), []) else ()
 
 
 def _blocks(value: Any, info: ValidationInfo) -> tuple[Block, ...]:
-    return parse_blocks(_as_text(value, _label(info)), name=_label(info)) if value != () else ()
+    return parse_blocks(_as_text(value, _label(info)), name=_label(info)) if value not in ((), []) else ()
 
 
 def _names(value: Any, info: ValidationInfo) -> tuple[str, ...]:
-    return tuple(_as_text(value, _label(info)).split(",")) if value != () else ()
+    return tuple(_as_text(value, _label(info)).split(",")) if value not in ((), []) else ()
 
 
 def _devices(value: Any, info: ValidationInfo) -> tuple[str, ...]:

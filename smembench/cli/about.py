@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
 
 
@@ -24,10 +27,23 @@ def list_() -> None:
         typer.echo(f"  no GPU: {reason}")
 
 
-def doctor() -> None:
-    """Check what is installed and say what mends what is missing. Exit 1 when nothing can be measured."""
-    from smembench.doctor import examine
+def doctor(
+    timing: Annotated[
+        bool, typer.Option("--timing", help="Hold the timers against Nsight Compute; needs a GPU and ncu.")
+    ] = False,
+    csv: Annotated[Path | None, typer.Option("--csv", metavar="PATH", help="Write the timing table as CSV.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing CSV.")] = False,
+) -> None:
+    """Check what is installed and say what mends what is missing.
+
+    Exit 1 when nothing can be measured, or when the timers and ncu are apart.
+    """
     from smembench.views.console import plain, stdout
+
+    if timing:
+        _timing(csv, force=force)
+        return
+    from smembench.doctor import examine
 
     findings = examine()
     for finding in findings:
@@ -35,4 +51,29 @@ def doctor() -> None:
         if finding.mend:
             stdout.print(plain(stdout, f"       mend: {finding.mend}"), soft_wrap=True, markup=False)
     if any(finding.fatal for finding in findings):
+        raise typer.Exit(1)
+
+
+def _timing(csv: Path | None, *, force: bool) -> None:
+    import io
+
+    from smembench.devices.select import open_device
+    from smembench.environment import versions
+    from smembench.store.csv_files import check_writable, write_table, write_whole
+    from smembench.timing.ncu import compare
+    from smembench.views.console import stdout
+    from smembench.views.table import draw
+    from smembench.views.timing import COLUMNS, records, section
+
+    if csv is not None:
+        check_writable(csv, force=force)
+    info = open_device("cuda:0").info
+    found = list(compare())
+    libraries = ", ".join(f"{name} {version}" for name, version in versions().items() if name.startswith("numba"))
+    draw(stdout, [section(found, f"{info.model} · driver {info.driver} · {libraries}")])
+    if csv is not None:
+        text = io.StringIO()
+        write_table(text, COLUMNS, records(found))
+        write_whole(csv, text.getvalue())
+    if not all(item.agrees for item in found):
         raise typer.Exit(1)

@@ -79,7 +79,7 @@ def measure(
         run = describe_run(run_id, config, session.seed, infos, anonymous=anonymous, argv=sys.argv[1:])
         folder = resume
         if resume is not None:
-            _check_same(resume, run, force=running.force)
+            _check_same(resume, run, session, force=running.force)
             run = resume.run
         elif output is not None:
             folder = RunFolder.create(output, run)
@@ -176,9 +176,12 @@ class _Outcome:
             raise typer.Exit(FAILED)
 
 
-def _check_same(resume: RunFolder, run: dict[str, Any], *, force: bool) -> None:
+def _check_same(resume: RunFolder, run: dict[str, Any], session: Session, *, force: bool) -> None:
     from smembench.environment import differences
 
+    planned = {item.case for item in session.planned}
+    if stray := [visit.case.id for visit in resume.visits if visit.case not in planned]:
+        raise UsageError(f"--resume {resume.path}: holds {stray[0]}, which this configuration does not plan")
     found = differences(resume.run, run)
     if not found:
         return

@@ -43,8 +43,8 @@ def run(
 ) -> None:
     """Run a sweep from a file into DIR/<UTC time>-<config>/: cases.csv, samples.csv and run.json.
 
-    Every visit of a case is on disk before the next begins. A run that was cut off goes on with --resume, which
-    needs no CONFIG and refuses when device, driver, versions or configuration differ.
+    Every visit of a case is on disk before the next begins. A run that was cut off goes on with --resume; it
+    needs no CONFIG and refuses when device, driver, versions or a CONFIG given all the same differ.
 
     Examples:
 
@@ -58,15 +58,17 @@ def run(
     from smembench.config import from_stored, from_toml
     from smembench.store.run_folder import RunFolder
 
-    if (config is None) == (resume is None):
-        raise UsageError("give either a CONFIG.toml or --resume DIR")
+    given = from_toml(config, set_ or (), sampling.config()) if config is not None else None
     if resume is not None:
-        if set_ or sampling.config():
-            raise UsageError(f"--resume {resume}: the run goes on as it began; --set and sampling options do not apply")
         folder = RunFolder.resume(resume)
-        measure(from_stored(folder.run["config"]), running, resume=folder, anonymous="host" not in folder.run)
-    elif config is not None:
-        measure(from_toml(config, set_ or (), sampling.config()), running, output=output, anonymous=anonymous)
+        if given is None and (set_ or sampling.config()):
+            raise UsageError(f"--resume {resume}: goes on as it began; --set and sampling options need a CONFIG")
+        stored = from_stored(folder.run["config"])
+        measure(given or stored, running, resume=folder, anonymous="host" not in folder.run)
+    elif given is not None:
+        measure(given, running, output=output, anonymous=anonymous)
+    else:
+        raise UsageError("give a CONFIG.toml, such as configs/quick.toml, or --resume DIR")
 
 
 @takes(sampling=Sampling, running=Running)

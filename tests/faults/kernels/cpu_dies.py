@@ -1,0 +1,20 @@
+"""A kernel that takes its process with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+from smembench.case import Case
+from smembench.kernels.registry import Kernel, Program
+
+
+def build(case: Case) -> Program:
+    def fault(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    return Program(fault)
+
+
+KERNEL = Kernel("transpose", "dies", "cpu", 90, "takes its process with it", build, computes="transpose", blocks=False)

@@ -1,0 +1,21 @@
+"""A kernel that writes beyond its output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.case import Case
+from smembench.kernels.registry import Kernel, Program
+
+
+def build(case: Case) -> Program:
+    def fault(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        out[:] = inp.reshape(int(ny), int(nx)).T.ravel()
+        out.base[-1] = 0
+
+    return Program(fault)
+
+
+KERNEL = Kernel(
+    "transpose", "outside", "cpu", 90, "writes beyond its output", build, computes="transpose", blocks=False
+)

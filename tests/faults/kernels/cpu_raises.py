@@ -1,0 +1,18 @@
+"""A kernel that raises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.case import Case
+from smembench.kernels.registry import Kernel, Program
+
+
+def build(case: Case) -> Program:
+    def fault(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        raise MemoryError("out of memory on purpose")
+
+    return Program(fault)
+
+
+KERNEL = Kernel("transpose", "raises", "cpu", 90, "raises", build, computes="transpose", blocks=False)

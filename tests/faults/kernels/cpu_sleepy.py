@@ -1,0 +1,20 @@
+"""A kernel that takes 50 ms a launch."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from smembench.case import Case
+from smembench.kernels.registry import Kernel, Program
+
+
+def build(case: Case) -> Program:
+    def fault(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        out[:] = inp.reshape(int(ny), int(nx)).T.ravel()
+        time.sleep(0.05)
+
+    return Program(fault)
+
+
+KERNEL = Kernel("transpose", "sleepy", "cpu", 90, "takes 50 ms a launch", build, computes="transpose", blocks=False)

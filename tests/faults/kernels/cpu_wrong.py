@@ -1,0 +1,19 @@
+"""A kernel that is off by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.case import Case
+from smembench.kernels.registry import Kernel, Program
+
+
+def build(case: Case) -> Program:
+    def fault(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        out[:] = inp
+        out[0] += 1
+
+    return Program(fault)
+
+
+KERNEL = Kernel("transpose", "wrong", "cpu", 90, "is off by one", build, computes="transpose", blocks=False)

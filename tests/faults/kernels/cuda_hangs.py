@@ -1,0 +1,22 @@
+"""A CUDA kernel that never ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.case import Case
+from smembench.devices.cuda_api import uint32
+from smembench.kernels.registry import Kernel, Program
+
+
+def build(case: Case) -> Program:
+    def fault(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        i = uint32(0)
+        while out[0] != inp[0] or i < uint32(2):
+            i = uint32(1)
+            out[0] = out[0]
+
+    return Program(fault, (1, 1), (1, 1))
+
+
+KERNEL = Kernel("transpose", "hangs", "cuda", 90, "never ends", build, computes="transpose", blocks=False)

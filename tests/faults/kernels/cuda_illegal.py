@@ -1,0 +1,21 @@
+"""A CUDA kernel that reads an illegal address."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.case import Case
+from smembench.devices.cuda_api import cuda
+from smembench.kernels.registry import Kernel, Program
+
+
+def build(case: Case) -> Program:
+    def fault(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        out[0] = inp[cuda.blockIdx.x + 2**45]
+
+    return Program(fault, (1, 1), (1, 1))
+
+
+KERNEL = Kernel(
+    "transpose", "illegal", "cuda", 90, "reads an illegal address", build, computes="transpose", blocks=False
+)

@@ -1,0 +1,18 @@
+"""A CUDA kernel that does not compile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.case import Case
+from smembench.kernels.registry import Kernel, Program
+
+
+def build(case: Case) -> Program:
+    def fault(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        out[0] = no_such_name  # type: ignore[name-defined]  # noqa: F821
+
+    return Program(fault, (1, 1), (1, 1))
+
+
+KERNEL = Kernel("transpose", "uncompilable", "cuda", 90, "does not compile", build, computes="transpose", blocks=False)

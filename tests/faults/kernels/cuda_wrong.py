@@ -1,0 +1,22 @@
+"""A CUDA kernel that leaves its output as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.case import Case
+from smembench.devices.cuda_api import uint32
+from smembench.kernels.registry import Kernel, Program
+
+
+def build(case: Case) -> Program:
+    def fault(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        if nx == uint32(0):
+            out[0] = inp[0]
+
+    return Program(fault, (1, 1), (1, 1))
+
+
+KERNEL = Kernel(
+    "transpose", "wrong", "cuda", 90, "leaves its output as it was", build, computes="transpose", blocks=False
+)

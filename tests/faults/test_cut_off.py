@@ -1,0 +1,300 @@
+"""Runs that are cut off: nothing finished is lost, and what is left can be resumed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from smembench.case import Case
+from smembench.errors import UsageError
+from smembench.measurement import Status, Visit
+from smembench.store import journal
+from smembench.store.journal import Journal
+from smembench.store.run_folder import JOURNAL
+
+KERNELS = Path(__file__).parent / "kernels"
+CONFIG = """
+samples = 4
+rounds = 2
+precision = 99.0
+seed = 7
+[[sweep]]
+problem = "transpose"
+kernel = "sleepy"
+n = [16, 17, 18, 19]
+device = "cpu"
+"""
+VISIT = Visit(
+    Case("transpose", "copyGmem", "cpu", "float32", 8, 8), 0, Status.OK, "2026-01-01T00:00:00+00:00", samples=(1.5, 2.5)
+)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "cut.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+def start(*arguments: str, limit: Callable[[], None] | None = None) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "smembench", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "SMEMBENCH_KERNELS": str(KERNELS / "cpu_sleepy.py")},
+        preexec_fn=limit,
+    )
+
+
+def run_folder(root: Path) -> Path:
+    (folder,) = root.iterdir()
+    return folder
+
+
+def wait_for_visits(root: Path, count: int) -> Path:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for path in root.glob(f"*/{JOURNAL}"):
+            if path.read_bytes().count(b"\n") > count:
+                return path
+        time.sleep(0.02)
+    raise AssertionError("the run did not come far enough")
+
+
+def samples_per_case(folder: Path) -> dict[str, int]:
+    with (folder / "cases.csv").open() as stream:
+        return {row["case_id"]: int(row["samples"]) for row in csv.DictReader(stream)}
+
+
+def children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in tasks]
+
+
+def test_ctrl_c_keeps_everything_and_can_be_resumed(config: Path, tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    process = start("run", str(config), "--output", str(root))
+    wait_for_visits(root, 3)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    folder = run_folder(root)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert f"--resume {folder}" in err
+    assert "sleepy" in out  # the table of what is there
+    assert not json.loads((folder / "run.json").read_text())["complete"]
+
+    resumed = start("run", "--resume", str(folder))
+    out, err = resumed.communicate(timeout=60)
+    assert resumed.returncode == 0, err
+    assert json.loads((folder / "run.json").read_text())["complete"]
+    assert not (folder / JOURNAL).exists()
+
+    whole = start("run", str(config), "--output", str(tmp_path / "whole"))
+    whole.communicate(timeout=60)
+    counts = samples_per_case(folder)
+    # The sample in flight at the interruption is kept on top.
+    assert counts.keys() == samples_per_case(run_folder(tmp_path / "whole")).keys()
+    assert all(count >= 4 for count in counts.values())
+
+
+def test_kill_9_of_the_parent_loses_no_visit_and_takes_the_worker_along(config: Path, tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    process = start("run", str(config), "--output", str(root))
+    path = wait_for_visits(root, 2)
+    workers = children(process.pid)
+    process.kill()
+    process.communicate()
+    before = journal.read(path).visits
+    assert len(before) >= 2
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes() for pid in workers):
+        assert time.monotonic() < deadline, "the worker outlived its parent"
+        time.sleep(0.05)
+
+    with path.open("ab") as stream:
+        stream.write(b'{"visit": {"case"')  # torn
+    resumed = start("run", "--resume", str(path.parent))
+    _, err = resumed.communicate(timeout=60)
+    assert resumed.returncode == 0, err
+    with (path.parent / "samples.csv").open() as stream:
+        kept = [(row["case_id"], int(row["round"]), float(row["elapsed_ms"])) for row in csv.DictReader(stream)]
+    for visit in before:
+        for value in visit.samples:
+            assert (visit.case.id, visit.round, value) in kept
+
+
+def test_kill_9_of_the_worker_is_a_failed_case(config: Path, tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    process = start("run", str(config), "--output", str(root))
+    wait_for_visits(root, 1)
+    for pid in children(process.pid):
+        os.kill(pid, signal.SIGKILL)
+    process.communicate(timeout=60)
+    with (run_folder(root) / "cases.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    failed = [row for row in rows if row["status"] != "ok"]
+    assert process.returncode == 1
+    assert len(rows) == 5 * 4 / 2.5  # memcpy and sleepy at four sizes
+    assert [row["reason"] for row in failed] == ["the worker process was killed by SIGKILL"]
+
+
+@pytest.mark.parametrize("change", ["versions", "config", "devices"])
+def test_resume_refuses_another_environment_unless_forced(change: str, config: Path, tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    process = start("run", str(config), "--output", str(root))
+    path = wait_for_visits(root, 1)
+    process.kill()
+    process.communicate()
+    lines = path.read_text().splitlines(keepends=True)
+    head = json.loads(lines[0])
+    if change == "devices":
+        head["run"]["devices"][0]["model"] = "another"
+    elif change == "versions":
+        head["run"]["versions"]["numba"] = "0.1"
+    else:
+        config.write_text(CONFIG.replace("samples = 4", "samples = 5"))
+    path.write_text("".join([json.dumps(head) + "\n", *lines[1:]]))
+
+    again = ["run", str(config), "--resume", str(path.parent)]
+    refused = start(*again)
+    _, err = refused.communicate(timeout=60)
+    assert refused.returncode == 2
+    assert "--force" in err
+    assert len(err.strip().splitlines()) == 1
+    forced = start(*again, "--force")
+    _, err = forced.communicate(timeout=60)
+    assert forced.returncode == 0, err
+    assert json.loads((path.parent / "run.json").read_text())["resumed_with_differences"]
+
+
+def test_resume_refuses_a_config_without_the_cases_measured(config: Path, tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    process = start("run", str(config), "--output", str(root))
+    path = wait_for_visits(root, 1)
+    process.kill()
+    process.communicate()
+    config.write_text(CONFIG.replace("16, 17, 18, 19", "20"))
+    refused = start("run", str(config), "--resume", str(path.parent), "--force")
+    _, err = refused.communicate(timeout=60)
+    assert refused.returncode == 2
+    assert "does not plan" in err
+
+
+def test_a_complete_run_cannot_be_resumed(config: Path, tmp_path: Path) -> None:
+    start("run", str(config), "--output", str(tmp_path / "r"), "--quick").communicate(timeout=60)
+    again = start("run", "--resume", str(run_folder(tmp_path / "r")))
+    _, err = again.communicate(timeout=60)
+    assert again.returncode == 2
+    assert "the run is complete" in err
+
+
+def test_a_full_disk_ends_in_one_line(config: Path, tmp_path: Path) -> None:
+    root = tmp_path / "results"
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
+
+    process = start("run", str(config), "--output", str(root), limit=limit)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "Traceback" not in err
+    assert "cannot be written (File too large)" in err
+    assert journal.read(run_folder(root) / JOURNAL).visits
+
+
+def test_a_removed_folder_ends_in_one_line(config: Path, tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    process = start("run", str(config), "--output", str(root))
+    path = wait_for_visits(root, 1)
+    shutil.rmtree(path.parent)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "Traceback" not in err
+    assert "cannot be written (" in err
+
+
+def test_a_journal_cut_at_every_byte_gives_back_every_whole_visit(tmp_path: Path) -> None:
+    path = tmp_path / JOURNAL
+    writer = Journal.create(path, {"run_id": "x"})
+    ends = [path.stat().st_size]
+    for round_ in range(3):
+        writer.append(replace(VISIT, round=round_))
+        ends.append(path.stat().st_size)
+    writer.close()
+    data = path.read_bytes()
+    for length in range(len(data) + 1):
+        path.write_bytes(data[:length])
+        whole = sum(end <= length for end in ends)
+        if not whole:
+            with pytest.raises(UsageError, match="nothing to resume"):
+                journal.read(path)
+            continue
+        contents = journal.read(path)
+        assert [visit.round for visit in contents.visits] == list(range(whole - 1))
+        again = Journal.reopen(path, contents)
+        again.append(VISIT)
+        again.close()
+        assert journal.read(path).visits == [*contents.visits, VISIT]
+
+
+def test_a_journal_damaged_in_the_middle_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / JOURNAL
+    writer = Journal.create(path, {"run_id": "x"})
+    for _ in range(3):
+        writer.append(VISIT)
+    writer.close()
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:2], b"{]\n", *lines[3:]]))
+    with pytest.raises(UsageError, match="line 3: damaged"):
+        journal.read(path)
+
+
+WRITER = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from smembench.store.journal import Journal, decode
+import json
+visit = decode(json.loads(sys.argv[2]))
+writer = Journal.create(Path(sys.argv[1]), {"run_id": "x"})
+for round_ in range(100000):
+    writer.append(replace(visit, round=round_))
+    print(round_, flush=True)
+"""
+
+
+def test_200_kills_at_random_moments_lose_no_visit_that_was_acknowledged(tmp_path: Path) -> None:
+    rng = random.Random(20260101)
+    argument = json.dumps(journal.encode(VISIT))
+    acknowledged_in_all = 0
+    for trial in range(200):
+        path = tmp_path / f"{trial}.jsonl"
+        process = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path), argument], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(rng.random() * 0.02)
+        process.kill()
+        printed = [line for line in process.communicate()[0].splitlines(keepends=True) if line.endswith("\n")]
+        acknowledged = len(printed) + 1
+        acknowledged_in_all += acknowledged
+        rounds = [visit.round for visit in journal.read(path).visits]
+        assert rounds == list(range(len(rounds)))
+        assert len(rounds) >= acknowledged
+    assert acknowledged_in_all > 400

@@ -1,0 +1,64 @@
+"""Kernels that hang, read where they may not, or do not compile, on a real GPU: rows, and the run goes on."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from smembench.devices.cuda import why_unusable
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable()))]
+
+KERNELS = Path(__file__).parents[1] / "faults" / "kernels"
+COMMAND = [sys.executable, "-m", "smembench", "transpose", "--device", "cuda", "--block", "16x16", "--quick"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "reason"),
+    [
+        ("hangs", "timeout", "no answer within"),
+        ("illegal", "failed", "ILLEGAL_ADDRESS"),
+        ("wrong", "wrong_result", "elements differ"),
+        ("outside", "wrong_result", "the kernel wrote outside its output"),
+        ("uncompilable", "failed", "TypingError"),
+    ],
+)
+def test_a_fault_is_a_row_and_the_others_are_measured(fault: str, status: str, reason: str) -> None:
+    run = subprocess.run(
+        [*COMMAND, "--n", "64", "--kernel", f"copyGmem,{fault},naiveGmem", "--timeout", "8", "--csv", "-"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "SMEMBENCH_KERNELS": str(KERNELS / f"cuda_{fault}.py")},
+        check=False,
+    )
+    rows = {row["kernel"]: row for row in csv.DictReader(io.StringIO(run.stdout))}
+    assert run.returncode == 1, run.stderr
+    assert rows[fault]["status"] == status, rows[fault]["reason"]
+    assert reason.lower() in rows[fault]["reason"].lower()
+    assert rows[fault]["elapsed_ms"] == ""
+    assert rows["copyGmem"]["status"] == rows["naiveGmem"]["status"] == "ok"
+
+
+def test_a_second_run_is_refused_with_the_holder_named_and_may_wait() -> None:
+    first = subprocess.Popen(
+        [*COMMAND, "--n", "8192", "--samples", "100000", "--max-seconds", "6", "--kernel", "naiveGmem"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(5)
+    refused = subprocess.run([*COMMAND, "--n", "64"], capture_output=True, text=True, timeout=60, check=False)
+    waited = subprocess.run([*COMMAND, "--n", "64", "--wait"], capture_output=True, text=True, timeout=60, check=False)
+    first.communicate(timeout=60)
+    assert refused.returncode == 4
+    assert f"process {first.pid}" in refused.stderr
+    assert "--no-lock" in refused.stderr
+    assert waited.returncode == 0, waited.stderr
