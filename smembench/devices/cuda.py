@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -87,15 +86,13 @@ class CudaDevice:
     def _calibrate(self) -> tuple[float, float]:
         """What an event pair reads around nothing and around an empty kernel, in ms."""
         launch: Callable[[], Any] = cuda.jit(empty)[1, 1, self._stream]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Numba warns of a grid of one block; here it is meant
+        launch()
+        # An idle GPU has low clocks: keep it busy until they are up.
+        deadline = perf_counter() + _WAKE_SECONDS
+        while perf_counter() < deadline:
             launch()
-            # An idle GPU has low clocks: keep it busy until they are up.
-            deadline = perf_counter() + _WAKE_SECONDS
-            while perf_counter() < deadline:
-                launch()
-            self._stream.synchronize()
-            return calibrate(self._handle, launch, cuda.defer_cleanup)
+        self._stream.synchronize()
+        return calibrate(self._handle, launch, cuda.defer_cleanup)
 
     def _attribute(self, name: str) -> int:
         attribute = getattr(runtime.cudaDeviceAttr, f"cudaDevAttr{name}")
@@ -200,10 +197,7 @@ class CudaPrepared:
 
     def launch(self) -> None:
         """Launch once and wait; compiles on the first call."""
-        with warnings.catch_warnings():
-            # Numba warns of small grids; here they are asked for.
-            warnings.simplefilter("ignore")
-            self._enqueue()
+        self._enqueue()
         self._stream.synchronize()
 
     def output(self) -> Array:
@@ -215,14 +209,10 @@ class CudaPrepared:
 
     def sampler(self, warmup: float) -> Sampler:
         """Graph-captured samples."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if self._flush is not None:
-                self._flush()  # compiles, which a capture forbids
-                self._stream.synchronize()
-            self._timer = GraphTimer(
-                self._handle, self._enqueue, cuda.defer_cleanup, self._residue_ms, self._flush, warmup
-            )
+        if self._flush is not None:
+            self._flush()  # compiles, which a capture forbids
+            self._stream.synchronize()
+        self._timer = GraphTimer(self._handle, self._enqueue, cuda.defer_cleanup, self._residue_ms, self._flush, warmup)
         return self._timer
 
     def close(self) -> None:

@@ -7,9 +7,12 @@ from typing import Any
 
 import numba
 from numba import cuda, uint32, uint64
-from numba.core import config
+from numba.cuda.core import config
 
 __all__ = ["SIMULATED", "cuda", "number", "uint32", "uint64"]
+
+# Numba warns of small grids; here they are asked for.
+config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 
 SIMULATED: bool = bool(config.ENABLE_CUDASIM)
 """Whether kernels run in Numba's simulator (NUMBA_ENABLE_CUDASIM=1 at import), one Python thread a CUDA thread."""

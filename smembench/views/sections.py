@@ -109,7 +109,7 @@ def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
         cells=cells,
         bars=[_bar(row, with_flops) for row in rows if row.ok],
         sentence=sentence(rows),
-        notes=_notes(rows),
+        notes=_notes(rows, run),
     )
 
 
@@ -118,7 +118,7 @@ def _bar(row: Row, with_flops: bool) -> Bar:
     return Bar(label(row), value or 0.0, "GFLOP/s" if with_flops else "GB/s")
 
 
-def _notes(rows: Sequence[Row]) -> list[str]:
+def _notes(rows: Sequence[Row], run: Mapping[str, Any]) -> list[str]:
     notes = [f"{label(row)}: {row.status}: {row.reason}" for row in rows if not row.ok]
     done = [row for row in rows if row.ok]
     for row in done:
@@ -128,6 +128,10 @@ def _notes(rows: Sequence[Row]) -> list[str]:
             notes.append(f"{label(row)}: the GPU throttled while it was measured ({row.throttle_reasons})")
     if any(row.other_processes for row in done):
         notes.append("other processes used the GPU at the same time")
+    threads = next((device.get("threads") for device in run.get("devices", []) if device.get("kind") == "cpu"), None)
+    load = max((row.cpu_load for row in done if row.cpu_load is not None), default=None)
+    if threads and load and load > threads + 1:
+        notes.append(f"the host was busy: load average {load:.1f} on {threads} threads, its own included")
     if any(row.within_cache for row in done):
         notes.append("the arrays fit the last-level cache: this is the cache's bandwidth, not the memory's")
     return notes

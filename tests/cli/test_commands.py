@@ -1,0 +1,259 @@
+"""The program as users run it: what it prints where, what it writes, and how it ends."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from smembench import __version__
+from smembench.store.schema import COLUMNS, SAMPLE_COLUMNS
+
+Program = Callable[..., subprocess.CompletedProcess[str]]
+
+ROOT = Path(__file__).parents[2]
+QUICK = ("--device", "cpu", "--samples", "3", "--rounds", "1", "--precision", "90")
+COPY = ("transpose", "--n", "8", "--kernel", "copyGmem", "--block", "4x4", *QUICK)
+PRODUCT = ("matmul", "--m", "5", "--k", "6", "--n", "7", "--kernel", "cpu", *QUICK)
+CONFIG = """
+samples = 3
+rounds = 1
+precision = 90
+seed = 7
+[[sweep]]
+problem = "transpose"
+kernel = "copyGmem,naiveGmem"
+device = "cpu"
+n = 8
+block = "16x16"
+[[sweep]]
+problem = "matmul"
+kernel = "cpu"
+device = "cpu"
+n = "4:8:*2"
+"""
+
+
+def records(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.fixture(scope="module")
+def stored(program: Program, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run of ``CONFIG``."""
+    folder = tmp_path_factory.mktemp("stored")
+    (folder / "tiny.toml").write_text(CONFIG)
+    ran = program("run", folder / "tiny.toml", "--output", folder / "results")
+    assert ran.returncode == 0, ran.stderr
+    (run,) = (folder / "results").iterdir()
+    assert str(run) in ran.stderr
+    return run
+
+
+def test_version(program: Program) -> None:
+    assert program("--version").stdout == f"smembench {__version__}\n"
+
+
+def test_help_is_quick(program: Program) -> None:
+    seconds = []
+    for _ in range(3):
+        begun = time.perf_counter()
+        assert "Exit codes" in program("--help").stdout
+        seconds.append(time.perf_counter() - begun)
+    assert min(seconds) < 0.4
+
+
+@pytest.mark.parametrize("command", ["transpose", "matmul", "reproduce", "run", "show", "list", "doctor"])
+def test_every_command_has_help(program: Program, command: str) -> None:
+    assert f"smembench {command}" in program(command, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "case"),
+    [
+        (COPY, "transpose/copyGmem/cpu/numba/float32/8x8/b4x4/warm"),
+        (PRODUCT, "matmul/cpu/cpu/numba/float32/5x6x7/warm"),
+        ((*PRODUCT, "--dtype", "float64", "--cache", "cold"), "matmul/cpu/cpu/numba/float64/5x6x7/cold"),
+    ],
+    ids=["transpose", "matmul", "cold"],
+)
+def test_csv_to_stdout_is_nothing_but_csv(program: Program, arguments: tuple[str, ...], case: str) -> None:
+    ran = program(*arguments, "--csv", "-")
+    assert ran.returncode == 0, ran.stderr
+    row = {row["case_id"]: row for row in records(ran.stdout)}[case]
+    assert tuple(row) == COLUMNS
+    assert (row["status"], row["verified"]) == ("ok", "true")
+    assert float(row["elapsed_ms"]) > 0
+    assert row["kernel"] in ran.stderr
+
+
+def test_a_table_goes_to_stdout_and_an_existing_csv_is_kept(program: Program, tmp_path: Path) -> None:
+    path = tmp_path / "cases.csv"
+    first = program(*COPY, "--csv", path)
+    assert (first.returncode, first.stderr) == (0, "")
+    assert "copyGmem" in first.stdout
+    assert "\x1b" not in first.stdout
+    assert max(map(len, first.stdout.splitlines())) <= 80
+    written = path.read_text()
+    assert "copyGmem" in {row["kernel"] for row in records(written)}
+
+    kept = program(*COPY, "--csv", path)
+    assert (kept.returncode, path.read_text()) == (2, written)
+    forced = program(*COPY, "--csv", path, "--force")
+    assert forced.returncode == 0
+    assert path.read_text() != written
+
+
+def test_without_a_gpu_auto_runs_on_the_cpu_and_says_so(program: Program) -> None:
+    ran = program("transpose", "--dry-run")
+    assert ran.returncode == 0
+    assert "no GPU is usable, so this runs on the CPU" in ran.stderr
+    assert all("/cpu/" in line for line in ran.stdout.splitlines())
+
+
+def test_a_dry_run_measures_and_writes_nothing(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "tiny.toml").write_text(CONFIG)
+    ran = program(
+        "run", "tiny.toml", "--set", "n=16", "--output", "results", "--csv", "x.csv", "--dry-run", cwd=tmp_path
+    )
+    assert ran.returncode == 0
+    assert [line for line in ran.stdout.splitlines() if "/memcpy/" not in line] == [
+        "transpose/copyGmem/cpu/numba/float32/16x16/b16x16/warm",
+        "transpose/naiveGmem/cpu/numba/float32/16x16/b16x16/warm",
+        "matmul/cpu/cpu/numba/float32/16x16x16/warm",
+    ]
+    assert "nothing was measured" in ran.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["tiny.toml"]
+
+
+def test_a_run_leaves_cases_samples_and_its_circumstances(stored: Path) -> None:
+    assert sorted(path.name for path in stored.iterdir()) == ["cases.csv", "run.json", "samples.csv"]
+    cases = records((stored / "cases.csv").read_text())
+    samples = records((stored / "samples.csv").read_text())
+    assert tuple(cases[0]) == COLUMNS
+    assert tuple(samples[0]) == SAMPLE_COLUMNS
+    assert [row["kernel"] for row in cases if row["kernel"] != "memcpy"] == ["copyGmem", "naiveGmem", "cpu", "cpu"]
+    for row in cases:
+        of_case = [sample for sample in samples if sample["case_id"] == row["case_id"]]
+        assert len(of_case) == int(row["samples"]) >= 3
+        assert min(float(sample["elapsed_ms"]) for sample in of_case) == float(row["elapsed_ms_min"])
+    run = json.loads((stored / "run.json").read_text())
+    assert {row["run_id"] for row in [*cases, *samples]} == {run["run_id"]} == {stored.name}
+    assert (run["schema_version"], run["seed"], run["complete"], run["config"]["name"]) == (1, 7, True, "tiny")
+    assert run["argv"][0] == "run"
+    assert run["devices"][0]["kind"] == "cpu"
+    assert run["versions"].keys() >= {"python", "numba", "numpy", "smembench"}
+
+
+def test_an_anonymous_run_names_no_machine(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "tiny.toml").write_text(CONFIG)
+    arguments = ("--set", "kernel=cpu", "--set", "problem=matmul", "--set", "n=4", "--output", "here", "--anonymous")
+    assert program("run", "tiny.toml", *arguments, cwd=tmp_path).returncode == 0
+    (path,) = (tmp_path / "here").glob("*/run.json")
+    run = json.loads(path.read_text())
+    assert run["devices"] == [{"name": "cpu", "kind": "cpu"}]
+    assert run.keys().isdisjoint({"host", "argv"})
+
+
+def test_a_stored_run_is_shown_without_a_device(program: Program, stored: Path) -> None:
+    shown = program("show", stored)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    for words in ("matrix transpose 8×8", "matrix multiplication 4×4×4", "naiveGmem", "✓"):
+        assert words in shown.stdout
+    assert program("show", stored / "cases.csv").stdout.count("✓") == shown.stdout.count("✓")
+
+
+def test_a_stored_run_as_markdown(program: Program, stored: Path) -> None:
+    lines = program("show", stored, "--markdown").stdout.splitlines()
+    assert lines[2].startswith("| kernel | block | elapsed ms |")
+    assert lines[3].startswith("| :--- | :--- | ---: |")
+    assert {"| copyGmem", "| naiveGmem"} <= {line.split(" | ")[0] for line in lines[4:7]}
+
+
+def test_a_stored_run_beside_the_documents(program: Program, stored: Path) -> None:
+    shown = program("show", stored, "--documents").stdout
+    for words in ("Tesla K40", "177.15 GB/s", "holds here?", "568.871 ms"):
+        assert words in shown
+
+
+def test_reproduce_plans_the_documents_tables(program: Program) -> None:
+    ran = program("reproduce", "--device", "cpu", "--dry-run")
+    assert ran.returncode == 0
+    kernels = [line.split("/")[1] for line in ran.stdout.splitlines()]
+    assert [name for name in kernels if name != "memcpy"] == [
+        *("copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad"),
+        *("cpu", "naive", "tiled"),
+    ]
+    assert ran.stdout.count("4096x4096/b16x16") == 4
+    assert ran.stdout.count("1024x1024x1024") == 3
+
+
+def test_list_and_doctor_say_what_there_is(program: Program) -> None:
+    listed, examined = program("list"), program("doctor")
+    assert (listed.returncode, examined.returncode) == (0, 0)
+    for words in ("transposeSmemPad", "matmul: matrix multiplication", "no GPU: "):
+        assert words in listed.stdout
+    for words in ("numba-cuda: ", "--   GPU: ", "mend: ", "CPU: "):
+        assert words in examined.stdout
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}],
+    ids=["PYTHONIOENCODING", "LANG"],
+)
+@pytest.mark.parametrize("command", ["show", "list", "doctor"])
+def test_plain_ascii(program: Program, stored: Path, environment: dict[str, str], command: str) -> None:
+    ran = program(command, *([stored] if command == "show" else []), **environment)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.isascii()
+    assert "copyGmem" in ran.stdout or command == "doctor"
+
+
+@pytest.mark.parametrize("command", ["list", "show"])
+def test_a_reader_that_leaves_causes_no_traceback(stored: Path, command: str) -> None:
+    arguments = [sys.executable, "-m", "smembench", command, *([str(stored)] if command == "show" else [])]
+    with subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read().decode().splitlines()
+    assert all(line.startswith("smembench: ") for line in said)
+    assert len(said) <= 1
+
+
+def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text(CONFIG)
+    slow = ("--set", "samples=100000", "--set", "max_seconds=2")
+    with subprocess.Popen(
+        [sys.executable, "-m", "smembench", "run", "long.toml", *slow, "--output", "results"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        deadline = time.monotonic() + 60
+        while not any(path.read_text().count("\n") > 1 for path in tmp_path.glob("results/*/journal*")):
+            assert process.poll() is None, "it ended before it was interrupted"
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the whole group
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted" in said
+    assert "Traceback" not in said
+    (run,) = (tmp_path / "results").iterdir()
+    kept = records((run / "cases.csv").read_text())
+    assert "ok" in {row["status"] for row in kept}
+    assert json.loads((run / "run.json").read_text())["complete"] is False

@@ -1,0 +1,96 @@
+"""What several test files share: made-up measurements, and the program as a process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.measurement import Measurement, Sample, Status
+from smembench.problems import PROBLEMS
+from smembench.relations import relate
+from smembench.store.schema import Row, row_of
+
+Program = Callable[..., subprocess.CompletedProcess[str]]
+Measured = Callable[..., Measurement]
+Rows = Callable[..., list[Row]]
+
+# These need NUMBA_ENABLE_CUDASIM before numba is imported: test_simulator.py runs them in a process that has it.
+collect_ignore = [] if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else ["simulator/test_cuda_kernels.py"]
+
+ROOT = Path(__file__).parent.parent
+BLOCK = Block(32, 32)
+
+settings.register_profile("smembench", deadline=None)  # files are synced to disk, however long that takes
+settings.load_profile("smembench")
+
+
+@pytest.fixture(scope="session")
+def program() -> Program:
+    """Run ``smembench`` with these arguments as a user would, on a machine without a GPU, in 80 columns."""
+
+    def run(*arguments: object, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+        hidden = {"NUMBA_ENABLE_CUDASIM", "PYTHONIOENCODING", "FORCE_COLOR"}
+        kept = {name: value for name, value in os.environ.items() if name not in hidden}
+        return subprocess.run(
+            [sys.executable, "-m", "smembench", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=120,
+            cwd=cwd,
+            env=kept | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "COLUMNS": "80"} | environment,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def measured() -> Measured:
+    """Make a measurement of a kernel from elapsed times; without times it failed."""
+
+    def make(
+        kernel: str,
+        elapsed_ms: Sequence[float] = (),
+        *,
+        problem: str = "transpose",
+        device: str = "cuda:0",
+        n: int = 4096,
+        block: Block | None = BLOCK,
+        pad: int | None = None,
+        cache: str = "warm",
+    ) -> Measurement:
+        contract = PROBLEMS[problem]
+        k = n if contract.cpu_kernel else None
+        case = Case(problem, kernel, device, "float32", n, n, k, block, pad, cache)
+        return Measurement(
+            case=case,
+            status=Status.OK if elapsed_ms else Status.FAILED,
+            started_at_utc="2026-01-02T03:04:05+00:00",
+            bytes_moved=contract.bytes_moved(case),
+            flops=contract.flops(case),
+            shared_bytes=0,
+            reason="" if elapsed_ms else "LaunchError: out of luck",
+            verified=bool(elapsed_ms),
+            samples=tuple(Sample(0, index, value) for index, value in enumerate(elapsed_ms)),
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def rows(measured: Measured) -> Rows:
+    """Make the rows of one run from kernels and their elapsed times."""
+
+    def make(times: Mapping[str, Sequence[float]], **case: object) -> list[Row]:
+        measurements = [measured(kernel, elapsed_ms, **case) for kernel, elapsed_ms in times.items()]
+        return [row_of("run", measurement, relate(measurements)) for measurement in measurements]
+
+    return make

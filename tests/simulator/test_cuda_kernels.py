@@ -1,0 +1,87 @@
+"""Every CUDA kernel in Numba's simulator; collected only where NUMBA_ENABLE_CUDASIM is set (see conftest.py)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.devices import simulator
+from smembench.devices.cuda_api import cuda
+from smembench.kernels import registry
+from smembench.kernels.grids import block_of, covering
+from smembench.kernels.registry import Kernel, Program
+from smembench.problems import PROBLEMS, Verification
+from smembench.problems.transpose import TRANSPOSE
+
+KERNELS = [kernel for kernel in registry.kernels() if kernel.kind == "cuda" and kernel.blocks]
+"""Those without blocks are calls of a library."""
+SIZES = [(1, 1, 1), (5, 7, 3), (9, 4, 6), (4, 8, 17)]
+"""m, n and k: one element, ragged both ways, whole blocks with a ragged k."""
+BLOCKS = [Block(4, 4), Block(8, 2), Block(2, 8), Block(3, 3)]
+
+
+def verify(kernel: Kernel, case: Case) -> Verification:
+    problem = PROBLEMS[kernel.problem]
+    inputs = problem.inputs(case, seed=1)
+    output = simulator.run(case, kernel, problem, inputs)
+    return problem.check(case, problem.reference(case, inputs, kernel.computes), output)
+
+
+def cases_of(kernel: Kernel) -> list[Case]:
+    pads: list[int | None] = [None] if kernel.pad is None else [1, 2] if kernel.pad else [0]
+    problem = PROBLEMS[kernel.problem]
+    cases = [
+        Case(problem.name, kernel.name, "cuda:0", dtype, m, n, k if problem.cpu_kernel else None, block, pad)
+        for dtype in problem.dtypes
+        for m, n, k in SIZES
+        for block in BLOCKS
+        for pad in pads
+    ]
+    return [case for case in cases if not kernel.refuse(case)]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "case"),
+    [pytest.param(kernel, case, id=case.id) for kernel in KERNELS for case in cases_of(kernel)],
+)
+def test_every_kernel_is_right_on_ragged_sizes(kernel: Kernel, case: Case) -> None:
+    verdict = verify(kernel, case)
+    assert verdict.passed, verdict.detail
+
+
+def without_bounds(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    """A transpose that every thread of the grid takes part in."""
+    x, y = cuda.grid(2)
+    out[int(x * ny + y)] = inp[int(y * nx + x) % inp.size]
+
+
+def off_by_one(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    """A transpose whose bounds test leaves the last row out."""
+    x, y = cuda.grid(2)
+    if x < nx and y < ny - 1:
+        out[int(x * ny + y)] = inp[int(y * nx + x)]
+
+
+def as_kernel(function: Any) -> Kernel:
+    def build(case: Case) -> Program:
+        block = block_of(case)
+        return Program(function, covering(case.n, case.m, block), block)
+
+    return replace(KERNELS[-1], problem="transpose", name="wrong", build=build, computes=TRANSPOSE)
+
+
+WRONG = Case("transpose", "wrong", "cuda:0", "float32", 5, 7, None, Block(4, 4))
+
+
+def test_a_write_beside_the_output_is_caught() -> None:
+    with pytest.raises(IndexError, match="out of bounds"):
+        verify(as_kernel(without_bounds), WRONG)
+
+
+def test_rows_left_out_are_caught() -> None:
+    verdict = verify(as_kernel(off_by_one), WRONG)
+    assert (verdict.passed, verdict.detail) == (False, "7 of 35 elements differ, the first at index 4")

@@ -1,0 +1,38 @@
+"""Starts the simulator's tests in a process of their own: it must be switched on before numba is imported."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from smembench.case import Case
+from smembench.devices import simulator
+from smembench.errors import DeviceUnavailable
+from smembench.kernels import registry
+from smembench.problems import PROBLEMS
+
+SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+
+
+@pytest.mark.skipif(SIMULATED, reason="this is that process")
+def test_cuda_kernels_in_the_simulator() -> None:
+    tests = Path(__file__).with_name("test_cuda_kernels.py")
+    found = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},
+        cwd=Path(__file__).parents[2],
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+@pytest.mark.skipif(SIMULATED, reason="the simulator is on")
+def test_the_simulator_refuses_to_run_when_it_is_off() -> None:
+    case = Case("transpose", "copyGmem", "cuda:0", "float32", 1, 1)
+    with pytest.raises(DeviceUnavailable, match="set NUMBA_ENABLE_CUDASIM=1"):
+        simulator.run(case, registry.kernel_of(case), PROBLEMS["transpose"], ())

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import ast
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import smembench.kernels
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.devices.base import OutOfBounds, check_guards
+from smembench.devices.select import canonical
+from smembench.documents.figures import FIGURES
+from smembench.errors import UsageError
+from smembench.kernels import registry
+from smembench.problems import PROBLEMS
+
+KERNELS = registry.kernels()
+FOLDER = Path(smembench.kernels.__path__[0])
+FILES = [path for kind in ("cuda", "cpu") for path in FOLDER.glob(f"*/{kind}/*.py") if path.stem != "__init__"]
+
+
+def test_every_kernel_file_declares_one_kernel() -> None:
+    assert len(KERNELS) == len(FILES)
+    assert len({(kernel.problem, kernel.kind, kernel.name) for kernel in KERNELS}) == len(KERNELS)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_every_kernel_file_begins_with_its_idea(path: Path) -> None:
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    assert docstring
+    first = docstring.splitlines()[0]
+    assert ":" in first
+    assert first.endswith(".")
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: f"{kernel.problem}-{kernel.kind}-{kernel.name}")
+def test_declarations_are_complete(kernel: registry.Kernel) -> None:
+    case = Case(kernel.problem, kernel.name, kernel.kind, "float64", 8, 8, 8, Block(8, 8), 1 if kernel.pad else 0)
+    assert kernel.problem in PROBLEMS
+    assert kernel.summary
+    assert "\n" not in kernel.summary
+    assert registry.kernel_of(case) is kernel
+    assert kernel.refuse(case) is None
+    assert kernel.pad is None or kernel.shared_bytes(case) == 8 * (9 if kernel.pad else 8) * 8
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_names_are_the_documents_in_their_order(problem: str) -> None:
+    documented = list(dict.fromkeys(figure.kernel for figure in FIGURES if figure.problem == problem))
+    assert [name for name in registry.names(problem) if name in documented] == documented
+
+
+def test_what_no_file_declares_is_not_found() -> None:
+    assert registry.find("transpose", "copyGmem", "tpu") is None
+    with pytest.raises(LookupError, match="no cpu kernel 'sort' for transpose"):
+        registry.kernel_of(Case("transpose", "sort", "cpu", "float32", 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [("auto", "auto"), (" CPU ", "cpu"), ("cuda", "cuda:0"), ("CUDA:01", "cuda:1"), ("cuda:12", "cuda:12")],
+)
+def test_names_of_devices(written: str, name: str) -> None:
+    assert canonical(written) == name
+
+
+@pytest.mark.parametrize("written", ["", "gpu", "cuda:", "cuda:-1", "cuda:x", "cpu:0"])
+def test_other_names_are_no_devices(written: str) -> None:
+    with pytest.raises(UsageError, match=f"device {written!r}: no such device"):
+        canonical(written)
+
+
+def test_a_byte_changed_beside_the_output_is_found() -> None:
+    for side, place in product((0, 1), (0, -1)):
+        guards = np.full((2, 8), 0xFF, np.uint8)
+        check_guards(*guards)
+        guards[side, place] = 0xFE
+        with pytest.raises(OutOfBounds, match=("before", "after")[side]):
+            check_guards(*guards)
