@@ -13,7 +13,7 @@ from smembench.kernels import registry
 from smembench.measurement import Conditions, Measurement, Sample, Status, Visit
 from smembench.plan import Planned
 from smembench.problems import PROBLEMS
-from smembench.timing.sampling import precision_of
+from smembench.summary import precision_of
 
 
 def assemble(

@@ -18,7 +18,7 @@ from pydantic import (
     ValidationInfo,
 )
 
-from smembench.axes import Block, parse_blocks, parse_ints, parse_names, unknown
+from smembench.axes import Block, parse_blocks, parse_ints, parse_names, split, unknown
 from smembench.devices.select import canonical
 from smembench.errors import UsageError
 from smembench.problems import PROBLEMS
@@ -49,13 +49,27 @@ def _blocks(value: Any, info: ValidationInfo) -> tuple[Block, ...]:
     return parse_blocks(_as_text(value, _label(info)), name=_label(info)) if value not in ((), []) else ()
 
 
-def _names(value: Any, info: ValidationInfo) -> tuple[str, ...]:
-    return tuple(_as_text(value, _label(info)).split(",")) if value not in ((), []) else ()
+def _kernels(value: Any, info: ValidationInfo) -> tuple[str, ...]:
+    from smembench.kernels import registry  # imports Numba: only for a config that names kernels
+
+    problem = info.data.get("problem")
+    if value in ((), []) or problem is None:
+        return ()
+    label = _label(info)
+    return parse_names(_as_text(value, label), registry.names(problem), name=label, what=f"{problem} kernel")
+
+
+def _dtypes(value: Any, info: ValidationInfo) -> tuple[str, ...]:
+    problem = info.data.get("problem")
+    if problem is None:
+        return ()
+    label, allowed = _label(info), PROBLEMS[problem].dtypes
+    return parse_names(_as_text(value, label), allowed, name=label, what=f"element type for {problem}")
 
 
 def _devices(value: Any, info: ValidationInfo) -> tuple[str, ...]:
     try:
-        return tuple(dict.fromkeys(canonical(name) for name in _names(value, info)))
+        return tuple(dict.fromkeys(canonical(name) for name in split(_as_text(value, _label(info)))))
     except UsageError as error:
         raise UsageError(f"{_label(info)}: {error}") from None
 
@@ -82,9 +96,9 @@ class Sweep(_Strict):
     """One product of axes over one problem. Every axis takes a value, a list or a range."""
 
     problem: Literal["transpose", "matmul"]
-    kernel: Annotated[tuple[str, ...], BeforeValidator(_names)] = ()
+    kernel: Annotated[tuple[str, ...], BeforeValidator(_kernels)] = ()
     device: Annotated[tuple[str, ...], BeforeValidator(_devices)] = ("auto",)
-    dtype: Annotated[tuple[str, ...], BeforeValidator(_names)] = ("float32",)
+    dtype: Annotated[tuple[str, ...], BeforeValidator(_dtypes)] = ("float32",)
     cache: Annotated[tuple[str, ...], BeforeValidator(_cache_modes)] = ("warm",)
     n: Ints = ()
     nx: Ints = ()

@@ -53,7 +53,7 @@ def _install(library: str, found: dict[str, str]) -> str:
 
 
 def _gpu() -> Iterator[Finding]:
-    from smembench.devices.cuda_api import SIMULATED
+    from smembench.cuda_api import SIMULATED
 
     yield Finding(
         "CUDA simulator",
@@ -95,7 +95,7 @@ def _gpu() -> Iterator[Finding]:
 def _compiler() -> Finding:
     from cuda.bindings import runtime
 
-    from smembench.devices.cuda_api import cuda, uint32
+    from smembench.cuda_api import cuda, uint32
 
     major = runtime.cudaDriverGetVersion()[1] // 1000
     try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from smembench.case import Case
-from smembench.timing.summary import Summary
+from smembench.summary import Summary
 
 
 class Status(StrEnum):

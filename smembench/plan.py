@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from smembench.axes import Block, parse_names
+from smembench.axes import Block
 from smembench.case import Case
 from smembench.config import Config, Sweep
 from smembench.devices.base import GUARD_BYTES, Limits
@@ -53,12 +53,10 @@ def _placements(sweep: Sweep, resolve: Mapping[str, str]) -> list[tuple[str, Ker
 
     A kernel that exists only for the CPU, the baseline of the speed-ups, runs there whatever device was chosen.
     """
-    known = registry.names(sweep.problem)
-    chosen = known
+    chosen = registry.names(sweep.problem)
     if sweep.kernel:
-        chosen = parse_names(",".join(sweep.kernel), known, name="kernel", what=f"{sweep.problem} kernel")
         ceiling = PROBLEMS[sweep.problem].ceiling_kernel
-        chosen = tuple(dict.fromkeys((*([ceiling] if ceiling else []), *chosen)))
+        chosen = tuple(dict.fromkeys((*([ceiling] if ceiling else []), *sweep.kernel)))
     placements: dict[tuple[str, str], tuple[str, Kernel]] = {}
     for device in dict.fromkeys(resolve[name] for name in sweep.device):
         for name in chosen:
@@ -85,11 +83,10 @@ def _wanted(kernel: Kernel, sweep: Sweep) -> bool:
 
 def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> list[Planned]:
     problem = PROBLEMS[sweep.problem]
-    dtypes = parse_names(",".join(sweep.dtype), problem.dtypes, name="dtype", what=f"element type for {problem.name}")
     shapes = problem.shapes(sweep.sizes())
     placements = _placements(sweep, resolve)
     planned = []
-    for dtype, shape, cache in product(dtypes, shapes, sweep.cache):
+    for dtype, shape, cache in product(sweep.dtype, shapes, sweep.cache):
         for device, kernel in placements:
             case = Case(problem.name, kernel.name, device, dtype, shape.m, shape.n, shape.k, cache=cache)
             for variant in _variants(case, kernel, sweep.block or problem.default_blocks, sweep.pad_width):

@@ -14,7 +14,8 @@ from smembench.devices.base import Device, OutOfBounds
 from smembench.kernels import registry
 from smembench.measurement import Status, Visit
 from smembench.problems import PROBLEMS
-from smembench.timing.sampling import MIN_SAMPLES, collect
+from smembench.summary import MIN_SAMPLES
+from smembench.timing.sampling import collect
 
 if TYPE_CHECKING:
     from smembench.problems.base import Array

@@ -60,7 +60,7 @@ def _timing(csv: Path | None, *, force: bool) -> None:
     from smembench.devices.select import open_device
     from smembench.environment import versions
     from smembench.store.csv_files import check_writable, write_table, write_whole
-    from smembench.timing.ncu import compare
+    from smembench.timing_check import compare
     from smembench.views.console import stdout
     from smembench.views.table import draw
     from smembench.views.timing import COLUMNS, records, section

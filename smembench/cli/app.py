@@ -12,6 +12,9 @@ from smembench import __version__
 from smembench.cli import about, problems, sweeps
 from smembench.errors import SmembenchError
 
+_SIGNALLED = 130
+"""What Typer returns after Ctrl-C; a run that was interrupted while measuring says more."""
+
 app = typer.Typer(
     name="smembench",
     help="Benchmark of GPU shared memory: transpose and matrix multiplication, verified, then timed.",
@@ -55,6 +58,8 @@ def main() -> None:
         code: Any = app(standalone_mode=False)
         # Output that fails only when Python flushes at exit would be a traceback.
         sys.stdout.flush()
+        if code == _SIGNALLED:
+            _fail("interrupted", code)
     except SmembenchError as error:
         code = _fail(error, error.exit_code)
     except BrokenPipeError:

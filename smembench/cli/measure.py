@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from smembench.cli.options import Running
-from smembench.errors import DeviceUnavailable, SmembenchError, UsageError
+from smembench.errors import DeviceUnavailable, RunInterrupted, SmembenchError, UsageError
 
 if TYPE_CHECKING:
     from smembench.config import Config
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     Draw = Callable[[Sequence[Row], Sequence[Measurement], dict[str, Any]], list[Section]]
 
-INTERRUPTED = 130
 FAILED = 1
 
 
@@ -170,8 +169,7 @@ class _Outcome:
             raise self._error
         if self._interrupted:
             again = f"; go on with: smembench run --resume {self._folder.path}" if self._folder else ""
-            say(f"interrupted: what was measured is kept{again}")
-            raise typer.Exit(INTERRUPTED)
+            raise RunInterrupted(f"interrupted: what was measured is kept{again}")
         if any(measurement.failed for measurement in self.measurements):
             raise typer.Exit(FAILED)
 

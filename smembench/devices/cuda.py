@@ -12,15 +12,15 @@ import numpy as np
 from cuda.bindings import runtime
 
 from smembench.case import Case
+from smembench.cuda_api import SIMULATED, checked, cuda
 from smembench.devices.base import GUARD_BYTES, POISON, DeviceInfo, Limits, check_guards
-from smembench.devices.cuda_api import SIMULATED, cuda
 from smembench.devices.cuda_helpers import empty, read_all
 from smembench.errors import DeviceUnavailable
 from smembench.kernels.registry import Kernel
 from smembench.measurement import Conditions
 from smembench.problems.base import Problem
 from smembench.telemetry import Nvml
-from smembench.timing.cuda_graph import GraphTimer, calibrate, checked, nothing
+from smembench.timing.cuda_graph import GraphTimer, calibrate, nothing
 
 if TYPE_CHECKING:
     from smembench.problems.base import Array

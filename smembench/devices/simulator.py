@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from smembench.case import Case
-from smembench.devices.base import GUARD_BYTES, POISON, check_guards
-from smembench.devices.cuda_api import SIMULATED, cuda
+from smembench.cuda_api import SIMULATED, cuda
+from smembench.devices.base import POISON
 from smembench.errors import DeviceUnavailable
 from smembench.kernels.registry import Kernel
 from smembench.problems.base import Problem
@@ -22,15 +22,13 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
 
     Raises:
         DeviceUnavailable: when NUMBA_ENABLE_CUDASIM was not set before Numba was imported.
-        OutOfBounds: when the kernel wrote outside its output.
+        IndexError: when the kernel reads or writes outside an array.
     """
     if not SIMULATED:
         raise DeviceUnavailable("simulator: set NUMBA_ENABLE_CUDASIM=1 before the start")
-    guard = GUARD_BYTES // inputs[0].itemsize
-    buffer = np.empty(problem.output_length(case) + 2 * guard, inputs[0].dtype)
-    buffer.view("u1")[:] = POISON
+    output = np.empty(problem.output_length(case), inputs[0].dtype)
+    output.view("u1")[:] = POISON
     program = kernel.build(case)
     launch: Any = cuda.jit(program.function)[program.grid, program.block]
-    launch(buffer[guard:-guard], *inputs, *(np.uint32(value) for value in problem.scalars(case)))
-    check_guards(buffer[:guard], buffer[-guard:])
-    return buffer[guard:-guard]
+    launch(output, *inputs, *(np.uint32(value) for value in problem.scalars(case)))
+    return output

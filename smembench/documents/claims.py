@@ -8,7 +8,7 @@ from enum import StrEnum
 from statistics import median
 
 from smembench.documents.figures import devices_of, ratio
-from smembench.timing.summary import median_interval
+from smembench.summary import median_interval
 
 
 @dataclass(frozen=True, slots=True)

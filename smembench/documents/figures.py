@@ -22,7 +22,8 @@ class Figure:
     gb_s: float | None = None
 
 
-# 4096 × 4096 float32 in blocks of 16 × 16, ECC off. 2·4096²·4 bytes over each time gives the GB/s of the table.
+# 4096 × 4096 float32 in blocks of 16 × 16, ECC off. 2·4096²·4 bytes over each time gives the GB/s of the
+# table but for naiveGmem, where it gives 37.17 and 68.94: the slides must have rounded the times more than the rates.
 _M2090, _K40 = "Tesla M2090", "Tesla K40"
 # 1024 × 1024 float32; the GPU and the CPU are not named. The tiles are 32 × 32.
 _UNNAMED = "the blog's machine"

@@ -21,10 +21,10 @@ ITEMSIZE = {"float16": 2, "float32": 4, "float64": 8, "int32": 4}
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Whether an output is right, the problem's error measure, and what is wrong otherwise."""
+    """Whether an output is right, the problem's error measure (None for NaN), and what is wrong otherwise."""
 
     passed: bool
-    error: float
+    error: float | None
     detail: str = ""
 
 

@@ -108,6 +108,8 @@ class Matmul(Problem):
         tolerance = 4 * math.sqrt(case.k) * float(np.finfo(case.dtype).eps)
         if error <= tolerance and worst <= 8 * tolerance:  # False for NaN, as it must be
             return Verification(True, error)
+        if not math.isfinite(error):
+            return Verification(False, None, f"{np.count_nonzero(~np.isfinite(out))} entries are NaN or infinite")
         measure = "error" if reference.probes is None else "Freivalds residual"
         detail = (
             f"relative {measure} {error:.2g} (allowed {tolerance:.2g}), "

@@ -82,6 +82,8 @@ def read_rows(path: Path) -> list[Row]:
     try:
         with path.open(encoding="utf-8", newline="") as stream:
             reader = csv.DictReader(stream)
+            if missing := [column for column in schema.REQUIRED if column not in (reader.fieldnames or ())]:
+                raise UsageError(f"{path}: not a cases.csv: the column {missing[0]} is missing")
             rows = []
             for record in reader:
                 try:
@@ -89,8 +91,8 @@ def read_rows(path: Path) -> list[Row]:
                 except ValueError as error:
                     raise UsageError(f"{path}, line {reader.line_num}: {error}") from None
             return rows
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"{path}: cannot be read ({error})") from None
 
 
 def read_samples(path: Path) -> dict[str, list[float]]:
@@ -106,6 +108,6 @@ def read_samples(path: Path) -> dict[str, list[float]]:
                 samples.setdefault(record["case_id"], []).append(float(record["elapsed_ms"]))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
-    except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"{path}: is not a samples.csv ({error})") from None
+    except (KeyError, TypeError, ValueError, csv.Error) as error:
+        raise UsageError(f"{path}: not a samples.csv ({type(error).__name__}: {error})") from None
     return samples

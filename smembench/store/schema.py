@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, get_type_hints
@@ -9,6 +10,7 @@ from typing import Any, get_type_hints
 from smembench.axes import Block
 from smembench.case import Case
 from smembench.measurement import Measurement
+from smembench.problems import PROBLEMS
 from smembench.relations import Relations
 
 SCHEMA_VERSION = 1
@@ -69,8 +71,8 @@ class Row:
     throttle_reasons: str | None
     started_at_utc: str
     percent_of_copygmem: float | None
-    rounds: int
-    samples_discarded: int
+    rounds: int | None
+    samples_discarded: int | None
     precision: float | None
     converged: bool | None
     within_cache: bool | None
@@ -109,6 +111,8 @@ class Row:
 
 
 COLUMNS = tuple(field.name for field in fields(Row))
+REQUIRED = COLUMNS[: COLUMNS.index("started_at_utc") + 1]
+"""The columns every schema-1 file has; those after them are additions."""
 _HINTS = get_type_hints(Row)
 
 
@@ -192,11 +196,19 @@ def from_fields(record: Mapping[str, str]) -> Row:
     """
     values: dict[str, Any] = {}
     for column in COLUMNS:
+        # Columns that later versions added may be absent, and are then empty.
         text = record.get(column)
-        if text is None:
+        if text is None and column in REQUIRED:
             raise ValueError(f"the column {column} is missing")
-        values[column] = _from_text(text, str(_HINTS[column]), column)
-    return Row(**values)
+        values[column] = _from_text(text or "", str(_HINTS[column]), column)
+    row = Row(**values)
+    if row.schema_version != SCHEMA_VERSION:
+        raise ValueError(f"schema version {row.schema_version}; this smembench reads {SCHEMA_VERSION}")
+    if row.problem not in PROBLEMS:
+        raise ValueError(f"there is no problem {row.problem!r}")
+    if row.ok and not all(time and time > 0 for time in (row.elapsed_ms, row.elapsed_ms_min, row.elapsed_ms_max)):
+        raise ValueError("an ok case has no positive elapsed_ms")
+    return row
 
 
 def _from_text(text: str, hint: str, column: str) -> Any:
@@ -206,7 +218,9 @@ def _from_text(text: str, hint: str, column: str) -> Any:
         if "bool" in hint:
             return {"true": True, "false": False}[text]
         if "float" in hint:
-            return float(text)
+            if not math.isfinite(value := float(text)):
+                raise ValueError
+            return value
         return int(text) if "int" in hint else text
     except (KeyError, ValueError):
         raise ValueError(f"the column {column} holds {text!r}") from None

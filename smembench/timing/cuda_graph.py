@@ -25,6 +25,8 @@ from typing import Any
 
 from cuda.bindings import runtime
 
+from smembench.cuda_api import checked
+
 _SAMPLE_MS = 1.0
 """A sample is the mean of as many launches as fill this: event times come in steps of 32 ns."""
 _MAX_LAUNCHES = 100
@@ -34,20 +36,6 @@ _CALIBRATION_PAIRS = 50
 Launch = Callable[[], Any]
 Quiet = Callable[[], AbstractContextManager[Any]]
 """A context in which Numba frees no memory, which a capture forbids."""
-
-
-def checked(result: tuple[Any, ...]) -> Any:
-    """The value of a CUDA runtime call.
-
-    Raises:
-        RuntimeError: with CUDA's name and text for the error.
-    """
-    error = result[0]
-    if error != runtime.cudaError_t.cudaSuccess:
-        _, name = runtime.cudaGetErrorName(error)
-        _, text = runtime.cudaGetErrorString(error)
-        raise RuntimeError(f"{name.decode()}: {text.decode()}")
-    return result[1] if len(result) == 2 else result[1:]
 
 
 def nothing() -> None:

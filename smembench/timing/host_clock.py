@@ -25,10 +25,11 @@ class HostClock:
     def __init__(self, call: Callable[[], None], flush: Callable[[], None] | None = None, warmup: float = 0.02) -> None:
         self._call = call
         self._flush = flush
-        elapsed = [self._time(1)]
-        while sum(elapsed) < warmup * 1e9:
-            elapsed.append(self._time(1))
-        self._calls = 1 if flush else math.ceil(_SAMPLE_NS / max(min(elapsed), 1))
+        fastest = spent = self._time(1)
+        while spent < warmup * 1e9:
+            elapsed = self._time(1)
+            fastest, spent = min(fastest, elapsed), spent + max(elapsed, 1)
+        self._calls = 1 if flush else math.ceil(_SAMPLE_NS / max(fastest, 1))
 
     def take(self) -> float:
         """One sample in ms a call."""

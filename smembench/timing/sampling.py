@@ -10,10 +10,8 @@ from time import perf_counter
 from typing import Protocol, TypeVar
 
 from smembench.measurement import Conditions
-from smembench.timing.summary import Summary, median_interval
+from smembench.summary import MIN_SAMPLES, precision_of
 
-MIN_SAMPLES = 3
-"""Fewest samples of a case too slow for more; below it a median says nothing."""
 MAX_EXTRA_ROUNDS = 12
 """Rounds added for cases that have not converged, each twice as long as the one before."""
 _BATCH_SECONDS = 0.05
@@ -62,14 +60,6 @@ class StopRule:
         if len(values) < MIN_SAMPLES:
             return False
         return spent >= self.max_seconds or (len(values) >= self.samples and precision_of(values) <= self.precision)
-
-
-def precision_of(values: Sequence[float]) -> float:
-    """Half the width of the median's 95 % confidence interval over the median; 1 for under three values."""
-    if len(values) < MIN_SAMPLES:
-        return 1.0
-    low, high = median_interval(values)
-    return (high - low) / 2 / Summary.of(values).median
 
 
 @dataclass(frozen=True, slots=True)

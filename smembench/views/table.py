@@ -31,7 +31,7 @@ def _draw_section(console: Console, section: Section) -> None:
         table.add_column(
             plain(console, column.heading),
             justify="right" if column.numeric else "left",
-            no_wrap=column.numeric,
+            overflow="fold",
         )
     for line in section.cells:
         table.add_row(*(Text(plain(console, cell)) for cell in line))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from smembench.timing.ncu import ALLOWED_PERCENT, ALLOWED_US, METRIC, Agreement
+from smembench.timing_check import ALLOWED_PERCENT, ALLOWED_US, METRIC, Agreement
 from smembench.views.sections import Column, Section
 
 COLUMNS = (

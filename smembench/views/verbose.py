@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from smembench.measurement import Status, Visit
-from smembench.timing.summary import Summary
+from smembench.summary import Summary
 
 
 def visit_line(visit: Visit) -> str:

@@ -49,9 +49,9 @@ def refused(ran: subprocess.CompletedProcess[str], code: int, *words: str) -> No
         ("transpose --pad-width 0", "--pad-width '0'"),
         ("transpose --block 32", "--block '32'"),
         ("transpose --block 0x4", "--block '0x4'"),
-        ("transpose --kernel naiveGem", "'naiveGem' naiveGmem?"),
+        ("transpose --kernel naiveGem", "--kernel 'naiveGem' naiveGmem?"),
         ("transpose --kernel tiled", "'tiled' transpose"),
-        ("transpose --dtype float31", "'float31' float32?"),
+        ("transpose --dtype float31", "--dtype 'float31' float32?"),
         ("matmul --dtype int32", "'int32' matmul"),
         ("transpose --cache hot", "--cache 'hot'"),
         ("transpose --device tpu", "--device 'tpu'"),
@@ -74,7 +74,7 @@ def refused(ran: subprocess.CompletedProcess[str], code: int, *words: str) -> No
         ("transpose --device cpu --csv taken.csv", "--csv taken.csv --force"),
         ("transpose --device cpu --csv .", "--csv folder"),
         ("show none", "none"),
-        ("show taken.csv", "taken.csv line 2"),
+        ("show taken.csv", "taken.csv column missing"),
     ],
 )
 def test_wrong_usage_is_refused_before_anything_is_measured(

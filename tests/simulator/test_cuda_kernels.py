@@ -9,8 +9,8 @@ import pytest
 
 from smembench.axes import Block
 from smembench.case import Case
+from smembench.cuda_api import cuda
 from smembench.devices import simulator
-from smembench.devices.cuda_api import cuda
 from smembench.kernels import registry
 from smembench.kernels.grids import block_of, covering
 from smembench.kernels.registry import Kernel, Program

@@ -81,6 +81,7 @@ def test_a_right_output_passes(name: str, dtype: str, sizes: tuple[int, int, int
     case = case_of(name, dtype, *sizes)
     verdict = judge(case, lambda inputs: solve(case, inputs))
     assert verdict.passed, verdict.detail
+    assert verdict.error is not None
     assert verdict.error <= (0.0 if name == "transpose" else 1e-6)
 
 
@@ -115,7 +116,6 @@ def test_poison_left_in_one_element_fails(name: str, dtype: str, sizes: tuple[in
 
 WRONG: dict[str, Spoil] = {
     "one entry off": lambda output: np.add.at(output, (1, 2), 1e-3),
-    "infinite entry": lambda output: np.add.at(output, (0, 0), np.inf),
     "rows swapped": lambda output: np.copyto(output[:2], output[[1, 0]]),
     "a thousandth too small": lambda output: np.multiply(output, 0.999, out=output),
     "all zero": lambda output: output.fill(0),
@@ -129,6 +129,13 @@ def test_a_wrong_product_fails(spoil: Spoil, sizes: tuple[int, int, int], dtype:
     verdict = judge_spoiled(case_of("matmul", dtype, *sizes), spoil)
     assert not verdict.passed
     assert ("Freivalds" in verdict.detail) == (sizes == PROBED)
+
+
+@pytest.mark.parametrize("sizes", [EXACT, PROBED], ids=["exact", "Freivalds"])
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_entries_without_a_value_fail_and_have_no_error(value: float, sizes: tuple[int, int, int]) -> None:
+    verdict = judge_spoiled(case_of("matmul", "float32", *sizes), lambda output: np.add.at(output, (0, 0), value))
+    assert (verdict.passed, verdict.error, verdict.detail) == (False, None, "1 entries are NaN or infinite")
 
 
 @pytest.mark.parametrize("dtype", PROBLEMS["matmul"].dtypes)

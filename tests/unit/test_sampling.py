@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smembench.measurement import Conditions
-from smembench.timing.sampling import MIN_SAMPLES, StopRule, collect, precision_of, shuffled
+from smembench.summary import MIN_SAMPLES, precision_of
+from smembench.timing.sampling import StopRule, collect, shuffled
 
 
 class Ticking:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from smembench.errors import UsageError
 from smembench.measurement import Measurement
+from smembench.problems import PROBLEMS
 from smembench.store import schema
 from smembench.store.csv_files import (
     check_writable,
@@ -32,7 +33,7 @@ speedup_vs_cpu, speedup_vs_naive, sm_clock_mhz, temperature_c, power_w, throttle
 """
 
 texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
-floats = st.floats(allow_nan=False)
+floats = st.floats(allow_nan=False, allow_infinity=False)
 BY_HINT: dict[str, st.SearchStrategy[object]] = {
     "str": texts,
     "int": st.integers(),
@@ -42,7 +43,12 @@ BY_HINT: dict[str, st.SearchStrategy[object]] = {
     "int | None": st.none() | st.integers(),
     "float | None": st.none() | floats,
 }
-any_rows = st.builds(Row, **{name: BY_HINT[hint] for name, hint in Row.__annotations__.items()})
+BY_NAME: dict[str, st.SearchStrategy[object]] = {
+    "schema_version": st.just(schema.SCHEMA_VERSION),
+    "problem": st.sampled_from(list(PROBLEMS)),
+    "status": st.sampled_from(["failed", "timeout", "skipped"]),
+}
+any_rows = st.builds(Row, **{name: BY_NAME.get(name, BY_HINT[hint]) for name, hint in Row.__annotations__.items()})
 
 
 def as_csv(rows: Sequence[Row]) -> str:
@@ -99,11 +105,15 @@ def test_what_does_not_apply_is_an_empty_field(cases: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        (",m,n,", ",m,columns,", "line 2: the column n is missing"),
         (",4096,", ",4k,", "line 2: the column m holds '4k'"),
         (",true,", ",yes,", "line 2: the column verified holds 'yes'"),
         (",false,", ",0,", "line 3: the column verified holds '0'"),
         (",1.0,", ",fast,", "line 2: the column elapsed_ms holds 'fast'"),
+        (",1.0,", ",nan,", "line 2: the column elapsed_ms holds 'nan'"),
+        (",1.0,", ",0.0,", "line 2: an ok case has no positive elapsed_ms"),
+        (",1.0,", ",,", "line 2: an ok case has no positive elapsed_ms"),
+        ("\n1,run", "\n2,run", "line 2: schema version 2; this smembench reads 1"),
+        (",transpose,", ",sort,", "line 2: there is no problem 'sort'"),
         (",failed,", ",\n", "line 3: the column reason is missing"),
     ],
 )
@@ -112,6 +122,28 @@ def test_a_damaged_file_is_refused_with_its_line(cases: Path, old: str, new: str
     with pytest.raises(UsageError) as caught:
         read_rows(cases)
     assert str(caught.value) == f"{cases}, {fault}"
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"", "not a cases.csv: the column schema_version is missing"),
+        (b"a,b\n", "not a cases.csv: the column schema_version is missing"),
+        (b"\xff\xfe\x00", "cannot be read"),
+        (b"a\x00,b\n\x00", "not a cases.csv"),
+    ],
+)
+def test_something_else_than_a_cases_csv_is_refused(tmp_path: Path, content: bytes, fault: str) -> None:
+    path = tmp_path / "cases.csv"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match=fault):
+        read_rows(path)
+
+
+def test_columns_added_later_may_be_absent(cases: Path) -> None:
+    lines = [line.split(",") for line in cases.read_text().splitlines()]
+    cases.write_text("".join(",".join(line[: len(schema.REQUIRED)]) + "\n" for line in lines))
+    assert [row.converged for row in read_rows(cases)] == [None, None]
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -132,7 +164,7 @@ def test_samples_round_trip(tmp_path: Path, measured: Measured) -> None:
 def test_damaged_samples_are_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "samples.csv"
     path.write_text(text)
-    with pytest.raises(UsageError, match=f"{path}: is not a samples.csv"):
+    with pytest.raises(UsageError, match=f"{path}: not a samples.csv"):
         read_samples(path)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smembench.timing.summary import Summary, median_interval
+from smembench.summary import Summary, median_interval
 
 times = st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=200)
 

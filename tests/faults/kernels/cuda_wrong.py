@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.case import Case
-from smembench.devices.cuda_api import uint32
+from smembench.cuda_api import uint32
 from smembench.kernels.registry import Kernel, Program
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.case import Case
-from smembench.devices.cuda_api import cuda, number, uint32, uint64
+from smembench.cuda_api import cuda, number, uint32, uint64
 from smembench.kernels.grids import block_of, covering
 from smembench.kernels.registry import Kernel, Program
 

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from cuda.bindings import runtime
+
 from smembench.case import Case
+from smembench.cuda_api import checked
 from smembench.kernels.registry import Kernel, Program
 from smembench.problems.transpose import COPY
 
 
 def _enqueue(stream: int, out: Any, inp: Any) -> None:
-    from cuda.bindings import runtime
-
-    from smembench.timing.cuda_graph import checked
-
     checked(
         runtime.cudaMemcpyAsync(
             out.device_ctypes_pointer.value,

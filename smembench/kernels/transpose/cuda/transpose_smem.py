@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.case import Case
-from smembench.devices.cuda_api import cuda, number, uint32
+from smembench.cuda_api import cuda, number, uint32
 from smembench.kernels.grids import block_of, covering, tile_elements, tile_width
 from smembench.kernels.registry import Kernel, Program
 from smembench.problems.transpose import TRANSPOSE

@@ -125,7 +125,7 @@ def _theirs(ncu: str, cache_control: str) -> list[float]:
     options = ["--metrics", METRIC, "--clock-control", "none", "--cache-control", cache_control]
     output = ["--csv", "--print-units", "base", "--profile-from-start", "off"]
     run = subprocess.run(
-        [ncu, *options, *output, sys.executable, "-m", "smembench.timing.ncu"],
+        [ncu, *options, *output, sys.executable, "-m", "smembench.timing_check"],
         capture_output=True,
         text=True,
         timeout=_NCU_SECONDS,
@@ -151,8 +151,8 @@ def parse(output: str) -> list[float]:
 
 def _launch_all() -> None:
     """The child under ncu: every case, profiled only while its kernel is launched."""
+    from smembench.cuda_api import cuda
     from smembench.devices.cuda import CudaDevice
-    from smembench.devices.cuda_api import cuda
     from smembench.kernels import registry
     from smembench.problems import PROBLEMS
 

@@ -6,6 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+MIN_SAMPLES = 3
+"""Fewest samples of a case too slow for more; below it a median says nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -71,3 +74,11 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[
         rank += 1
     rank = max(rank, 1)
     return ordered[rank - 1], ordered[count - rank]
+
+
+def precision_of(values: Sequence[float]) -> float:
+    """Half the width of the median's 95 % confidence interval over the median; 1 for under three values."""
+    if len(values) < MIN_SAMPLES:
+        return 1.0
+    low, high = median_interval(values)
+    return (high - low) / 2 / Summary.of(values).median

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from smembench.timing.ncu import CASES, Agreement, parse
+from smembench.timing_check import CASES, Agreement, parse
 
 OUTPUT = """==PROF== Connected to process 42
 "ID","Kernel Name","Metric Name","Metric Unit","Metric Value"

@@ -1,0 +1,38 @@
+"""The one place that imports ``numba.cuda``, for kernels and for the CUDA device; with it, CUDA's error check.
+
+numba-cuda is in maintenance; a successor with the same dialect is taken up here and nowhere else.
+"""
+
+from typing import Any
+
+import numba
+from cuda.bindings import runtime
+from numba import cuda, uint32, uint64
+from numba.cuda.core import config
+
+__all__ = ["SIMULATED", "checked", "cuda", "number", "uint32", "uint64"]
+
+# Numba warns of small grids; here they are asked for.
+config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
+
+SIMULATED: bool = bool(config.ENABLE_CUDASIM)
+"""Whether kernels run in Numba's simulator (NUMBA_ENABLE_CUDASIM=1 at import), one Python thread a CUDA thread."""
+
+
+def number(dtype: str) -> Any:
+    """Numba's type for a dtype name, for shared arrays and for constants."""
+    return getattr(numba.types, dtype)
+
+
+def checked(result: tuple[Any, ...]) -> Any:
+    """The value of a CUDA runtime call.
+
+    Raises:
+        RuntimeError: with CUDA's name and text for the error.
+    """
+    error = result[0]
+    if error != runtime.cudaError_t.cudaSuccess:
+        _, name = runtime.cudaGetErrorName(error)
+        _, text = runtime.cudaGetErrorString(error)
+        raise RuntimeError(f"{name.decode()}: {text.decode()}")
+    return result[1] if len(result) == 2 else result[1:]
