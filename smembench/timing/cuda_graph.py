@@ -120,12 +120,14 @@ class GraphTimer:
     ) -> None:
         self._residue_ms = residue_ms
         once = TimedGraph(stream, [launch], flush or nothing, quiet)
-        single_ms = min(once.replay()[0] for _ in range(3))
+        single_ms = once.replay()[0]
+        if single_ms < _SAMPLE_MS:  # the first launch after a pause can be slow, and would make few of many
+            single_ms = min(single_ms, once.replay()[0], once.replay()[0])
         once.close()
         wanted = math.ceil(_SAMPLE_MS / max(single_ms, 1e-6))
         launches = min(max(wanted, 1), _COLD_LAUNCHES if flush else _MAX_LAUNCHES)
-        # Warm launches need one of their own kind before them; the first of a graph is not counted.
-        self._uncounted = 0 if flush else 1
+        # For the same reason the first of several warm launches is not counted.
+        self._uncounted = 0 if flush or launches == 1 else 1
         self._graph = TimedGraph(stream, [launch] * (launches + self._uncounted), flush or nothing, quiet)
         spent_ms = sum(self._graph.replay())
         while spent_ms < 1000 * warmup:

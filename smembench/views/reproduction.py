@@ -19,7 +19,12 @@ def reproduction(rows: Sequence[Row], samples: Samples, run: Mapping[str, Any]) 
     """One section for each problem of the documents that the rows hold."""
     found = []
     for problem in PROBLEMS:
-        of_problem = [row for row in rows if row.problem == problem and row.block in (None, BLOCKS[problem])]
+        known = {figure.kernel for figure in FIGURES if figure.problem == problem}
+        of_problem = [
+            row
+            for row in rows
+            if row.problem == problem and row.kernel in known and row.block in (None, BLOCKS[problem])
+        ]
         if of_problem:
             found.append(_section(problem, of_problem, samples, run))
     return found
@@ -63,7 +68,7 @@ def _here(row: Row) -> str:
         return row.status
     if PROBLEMS[row.problem].cpu_kernel:
         return "\n".join(part for part in (f"{milliseconds(row.elapsed_ms)} ms", _vs_cpu(row.speedup_vs_cpu)) if part)
-    percent = "" if row.percent_of_copy is None else f"{row.percent_of_copy:.0f} % of copy"
+    percent = "" if row.percent_of_copygmem is None else f"{row.percent_of_copygmem:.0f} % of copy"
     return "\n".join((f"{milliseconds(row.elapsed_ms)} ms", f"{number(row.effective_gb_s)} GB/s", percent))
 
 
@@ -92,13 +97,17 @@ def _judged(row: Row, rows: Sequence[Row], samples: Samples) -> str:
 
 
 def say(finding: Finding) -> str:
-    """``yes: 1.74× naiveGmem (1.70–1.78; documents 1.69, 2.33; 30+30 samples)``."""
+    """``yes: 1.74× over naiveGmem``, then the bounds and samples, then the documents' ratios, a line each."""
     claim = finding.claim
-    documented = ", ".join(f"{value:.2f}" if value < 100 else f"{value:.0f}" for value in sorted(claim.documented()))
-    bounds = f"{_ratio(finding.low)}–{_ratio(finding.high)}"
-    numbers = f"{bounds}; documents {documented}; {finding.samples[0]}+{finding.samples[1]} samples"
     verdict = {Holds.YES: "yes", Holds.NO: "NO", Holds.UNDECIDED: "undecided"}[finding.holds]
-    return f"{verdict}: {_ratio(finding.ratio)}× as fast as {claim.slower} ({numbers})"
+    documented = ", ".join(map(_ratio, sorted(claim.documented())))
+    return "\n".join(
+        (
+            f"{verdict}: {_ratio(finding.ratio)}× over {claim.slower}",
+            f"{_ratio(finding.low)}–{_ratio(finding.high)}, {finding.samples[0]}+{finding.samples[1]} samples",
+            f"documents {documented}",
+        )
+    )
 
 
 def _ratio(value: float) -> str:
