@@ -11,6 +11,10 @@ from smembench.case import Case
 from smembench.views.console import stderr
 
 
+def _short(case: Case) -> str:
+    return " ".join(str(part) for part in (case.kernel, case.block, case.size) if part is not None)
+
+
 @contextmanager
 def progress() -> Iterator[Callable[[Case, int, int], None]]:
     """A function to call when a visit begins: its case, its number, and how many there are."""
@@ -22,4 +26,4 @@ def progress() -> Iterator[Callable[[Case, int, int], None]]:
     )
     with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
         task = bar.add_task("", total=None)
-        yield lambda case, number, of: bar.update(task, completed=number - 1, total=of, description=case.id)
+        yield lambda case, number, of: bar.update(task, completed=number - 1, total=of, description=_short(case))

@@ -49,7 +49,7 @@ def _section(problem: str, rows: Sequence[Row], samples: Samples, run: Mapping[s
         cells.append([row.kernel, *documented, _here(row), _judged(row, rows, samples)])
     sources = dict.fromkeys(figure.source for figure in FIGURES if figure.problem == problem)
     return Section(
-        heading=f"{describe(rows[0], run)}, blocks of {BLOCKS[problem]}",
+        heading=f"{describe(rows, run)}, blocks of {BLOCKS[problem]}",
         columns=columns,
         cells=cells,
         sentence=f"The documents' figures: {'; '.join(sources)}.",

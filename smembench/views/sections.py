@@ -53,11 +53,12 @@ def label(row: Row) -> str:
     return " ".join(part for part in (row.kernel, _block(row)) if part)
 
 
-def describe(row: Row, run: Mapping[str, Any]) -> str:
-    """Device, size, dtype, cache mode and library versions, for the line above a table."""
+def describe(rows: Sequence[Row], run: Mapping[str, Any]) -> str:
+    """Devices, size, dtype, cache mode and library versions of rows of one size, for the line above a table."""
+    row = rows[0]
     size = "×".join(str(side) for side in (row.m, row.k, row.n) if side is not None)
     parts = [
-        device_names(run) or row.device,
+        device_names(rows, run),
         f"{PROBLEMS[row.problem].title} {size} {row.dtype}",
         f"{row.cache} cache",
     ]
@@ -69,10 +70,11 @@ def describe(row: Row, run: Mapping[str, Any]) -> str:
     return " · ".join([*parts, ", ".join(libraries)] if libraries else parts)
 
 
-def device_names(run: Mapping[str, Any]) -> str:
-    """Models of the devices of a run, GPUs first."""
-    devices = sorted(run.get("devices", []), key=lambda device: device.get("kind") != "cuda")
-    return " and ".join(str(device.get("model", device["name"])) for device in devices)
+def device_names(rows: Sequence[Row], run: Mapping[str, Any]) -> str:
+    """Models of the devices these rows were measured on, GPUs first; their names where the run tells no more."""
+    models = {device["name"]: str(device.get("model", device["name"])) for device in run.get("devices", [])}
+    used = sorted({row.device for row in rows}, key=lambda name: (name == "cpu", name))
+    return " and ".join(models.get(name, name) for name in used)
 
 
 def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
@@ -104,7 +106,7 @@ def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
         line.append("✓" if row.verified else "")
         cells.append(line)
     return Section(
-        heading=describe(rows[0], run),
+        heading=describe(rows, run),
         columns=columns,
         cells=cells,
         bars=[_bar(row, with_flops) for row in rows if row.ok],

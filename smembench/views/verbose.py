@@ -23,4 +23,5 @@ def visit_line(visit: Visit) -> str:
         f"throttled: {state.throttle_reasons}" if state.throttled else "",
         f"{state.other_processes} other processes" if state.other_processes else "",
     ]
-    return f"{where}: {', '.join(part for part in parts if part)}"
+    values = " ".join(f"{value:.5f}" for value in visit.samples)
+    return f"{where}: {', '.join(part for part in parts if part)}: {values}"

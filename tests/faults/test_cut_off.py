@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -298,3 +299,37 @@ def test_200_kills_at_random_moments_lose_no_visit_that_was_acknowledged(tmp_pat
         assert rounds == list(range(len(rounds)))
         assert len(rounds) >= acknowledged
     assert acknowledged_in_all > 400
+
+
+def test_kills_at_random_moments_lose_nothing_that_was_finished(config: Path, tmp_path: Path) -> None:
+    """Kill the run or its worker again and again; ``SMEMBENCH_KILLS`` says how often at least."""
+    rng = random.Random(20260102)
+    root = tmp_path / "results"
+    kept: list[Visit] = []
+    finished = 0
+    for kill in range(int(os.environ.get("SMEMBENCH_KILLS", "6"))):
+        folders = list(root.glob(f"*/{JOURNAL}"))
+        again = ["--resume", str(folders[0].parent)] if folders else [str(config), "--output", str(root)]
+        process = start("run", *again)
+        time.sleep(rng.uniform(0.0, 4.0))
+        victims = children(process.pid) if kill % 3 == 0 and process.poll() is None else [process.pid]
+        for pid in victims:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.communicate(timeout=60)
+        paths = list(root.glob(f"*/{JOURNAL}"))
+        if paths and paths[0].stat().st_size:
+            visits = journal.read(paths[0]).visits
+            assert visits[: len(kept)] == kept
+            kept = visits
+        elif root.exists() and (complete := list(root.glob("*/samples.csv"))):
+            with complete[0].open() as stream:
+                values = [float(row["elapsed_ms"]) for row in csv.DictReader(stream)]
+            ok = {visit.case for visit in kept} - {visit.case for visit in kept if visit.status is not Status.OK}
+            assert set(values) >= {value for visit in kept if visit.case in ok for value in visit.samples}
+            finished += 1
+            kept = []
+            shutil.rmtree(root)
+        else:
+            shutil.rmtree(root, ignore_errors=True)
+    assert finished or kept or not root.exists()

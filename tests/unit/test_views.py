@@ -64,7 +64,9 @@ def test_rows_of_one_size_dtype_and_cache_make_a_section(rows: Rows) -> None:
         ["matrix transpose 512×512 float32", "warm cache"],
         ["matrix multiplication 4096×4096×4096 float32", "warm cache"],
     ]
-    assert found[0].heading.startswith("H200 and EPYC · ")
+    assert found[0].heading.startswith("H200 · ")
+    both = [*rows({"cpu": [5.0]}, problem="matmul", device="cpu"), *rows({"naive": [1.0]}, problem="matmul")]
+    assert sections(both, RUN)[0].heading.startswith("H200 and EPYC · ")
     assert found[0].heading.endswith(" · numba 0.68, numba-cuda 0.30, numpy 2.4")
 
 
@@ -213,5 +215,5 @@ def test_the_documents_stand_beside_what_was_measured(rows: Rows) -> None:
     assert copy[4] == "no samples of naiveGmem and copyGmem"
     assert naive[3:] == ["failed", ""]
     assert shared[4] == "no samples of naiveGmem and transposeSmem"
-    assert padded[4].startswith("yes: 2.00× as fast as transposeSmem")
+    assert padded[4].startswith("yes: 2.00× over transposeSmem\n")
     assert section.notes == ["naiveGmem: failed: LaunchError: out of luck"]
