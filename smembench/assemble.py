@@ -76,7 +76,7 @@ def _measurement(case: Case, visits: Sequence[Visit], info: DeviceInfo, wanted: 
 
 
 def merged(states: Sequence[Conditions]) -> Conditions:
-    """One state for several: middle clocks, highest temperature, power and load, every throttle reason seen."""
+    """One state for several: middle clocks, the highest of the rest, every throttle reason."""
 
     def numbers(name: str) -> list[float]:
         return [value for state in states if (value := getattr(state, name)) is not None]
@@ -98,4 +98,5 @@ def merged(states: Sequence[Conditions]) -> Conditions:
         cpu_mhz=median(mhz) if (mhz := numbers("cpu_mhz")) else None,
         cpu_governor=next((state.cpu_governor for state in states if state.cpu_governor), None),
         cpu_load=max(numbers("cpu_load"), default=None),
+        cpu_waiting=max(numbers("cpu_waiting"), default=None),
     )

@@ -19,12 +19,17 @@ class Status(StrEnum):
     SKIPPED = "skipped"
 
 
+CROWDED = 0.05
+"""Share of time without a core above which CPU samples are not trusted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Conditions:
     """The device's state around samples; None where the system gives no value.
 
     ``throttle_reasons`` is "none" when NVML was asked and saw none. ``other_processes`` counts compute processes
-    of others on the GPU. The ``cpu_`` fields are of the host, for CPU cases.
+    of others on the GPU. The ``cpu_`` fields are of the host, for CPU cases; ``cpu_waiting`` is the time this
+    process's threads could have run and were not given a core, over the time that passed.
     """
 
     sm_clock_mhz: int | None = None
@@ -36,18 +41,29 @@ class Conditions:
     cpu_mhz: float | None = None
     cpu_governor: str | None = None
     cpu_load: float | None = None
+    cpu_waiting: float | None = None
 
     @property
     def throttled(self) -> bool:
         """Whether the clocks were held down when this was read."""
         return self.throttle_reasons not in (None, "none")
 
+    @property
+    def crowded(self) -> bool:
+        """Whether other processes took the cores away often enough to show in the times."""
+        return self.cpu_waiting is not None and self.cpu_waiting > CROWDED
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether samples taken in this state should be taken again."""
+        return self.throttled or self.crowded
+
 
 @dataclass(frozen=True, slots=True)
 class Visit:
     """One case in one round: checked again, then sampled.
 
-    ``samples`` are ms a launch; ``discarded`` counts samples thrown away because the device throttled, and
+    ``samples`` are ms a launch; ``discarded`` counts samples thrown away because the device was disturbed, and
     ``seconds`` is the time spent sampling.
     """
 

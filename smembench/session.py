@@ -16,12 +16,10 @@ from smembench.devices.select import CPU, resolve
 from smembench.lock import DeviceLock
 from smembench.measurement import Measurement, Visit
 from smembench.plan import Planned, devices_needed, plan
+from smembench.rules import rules_of
 from smembench.runner import Runner
 from smembench.timing.sampling import StopRule
 from smembench.worker import Worker
-
-PRECISION = {"cuda": 0.005, "cpu": 0.02}
-"""Relative half-width of the median's interval to reach where the config says nothing: a CPU shares its cores."""
 
 
 @dataclass(slots=True)
@@ -95,16 +93,7 @@ def open_session(
         held.pop_all()
     finally:
         held.close()
-    rules = {
-        kind: StopRule(
-            config.samples,
-            config.rounds,
-            PRECISION[kind] if config.precision is None else config.precision / 100,
-            config.max_seconds,
-            config.warmup,
-        )
-        for kind in PRECISION
-    }
+    rules = rules_of(config)
     chosen = config.seed if seed is None else seed
     seed = secrets.randbits(31) if chosen is None else chosen
     runner = Runner(planned, rules, seed, config.timeout, worker, lambda: Worker(names))

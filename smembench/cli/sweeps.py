@@ -109,7 +109,7 @@ def show(
     ] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown.")] = False,
 ) -> None:
-    """Draw the tables of a stored run again, without a device.
+    """Draw the tables of a stored run again, without a device; of one that was killed, from its journal.
 
     Examples:
 
@@ -117,8 +117,9 @@ def show(
 
       smembench show cases.csv --markdown
     """
+    from smembench.recover import recover
     from smembench.store.csv_files import read_rows, read_samples
-    from smembench.store.run_folder import CASES, SAMPLES, read_run
+    from smembench.store.run_folder import CASES, JOURNAL, SAMPLES, read_run, rows_of
     from smembench.views.console import stdout
     from smembench.views.markdown import markdown as as_markdown
     from smembench.views.reproduction import reproduction
@@ -126,13 +127,16 @@ def show(
     from smembench.views.table import draw
 
     folder = path if path.is_dir() else path.parent
-    rows = read_rows(path / CASES if path.is_dir() else path)
-    run = read_run(folder) if path.is_dir() else {}
-    if documents:
-        by_id = read_samples(folder / SAMPLES)
-        found = reproduction(rows, {row.case: by_id.get(row.case_id, []) for row in rows}, run)
+    if path.is_dir() and (path / JOURNAL).exists() and not (path / CASES).exists():
+        measurements, run = recover(path / JOURNAL)
+        rows = rows_of(run["run_id"], measurements)
+        found = _reproduction(rows, measurements, run) if documents else sections(rows, run)
     else:
-        found = sections(rows, run)
+        rows = read_rows(path / CASES if path.is_dir() else path)
+        run = read_run(folder) if path.is_dir() else {}
+        by_id = read_samples(folder / SAMPLES) if documents else {}
+        samples = {row.case: by_id.get(row.case_id, []) for row in rows}
+        found = reproduction(rows, samples, run) if documents else sections(rows, run)
     if markdown:
         typer.echo(as_markdown(found), nl=False)
     else:

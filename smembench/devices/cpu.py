@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from pathlib import Path
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _DEFAULT_FLUSH_BYTES = 256 * 2**20
 _TILE_LIMIT_BYTES = 2**26
+_TASKS, _SCHEDSTAT = Path("/proc/self/task"), Path("/proc/self/schedstat")
 
 
 def _read(path: str | Path) -> str:
@@ -42,6 +44,15 @@ def _memory(field: str) -> int:
     """A field of /proc/meminfo in bytes, or what sysconf says where there is no such file."""
     text = _proc_field("/proc/meminfo", field)
     return int(text.split()[0]) * 1024 if text else os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _scheduled() -> tuple[int, int]:
+    """Nanoseconds of the clock, and those that this process's threads have waited for a core in all."""
+    waited = 0
+    for task in _TASKS.glob("*/schedstat"):
+        fields = _read(task).split()  # time on a core, time waiting for one, turns
+        waited += int(fields[1]) if len(fields) > 1 else 0
+    return perf_counter_ns(), waited
 
 
 def _model() -> str:
@@ -66,6 +77,7 @@ class CpuDevice:
             l2_bytes=_last_level_cache_bytes(),
         )
         self._flush_buffer: Array | None = None
+        self._scheduled = _scheduled()
         self._compiled: dict[tuple[object, ...], Any] = {}
 
     def limits(self) -> Limits:
@@ -87,12 +99,15 @@ class CpuDevice:
         self._flush_buffer += 1
 
     def conditions(self) -> Conditions:
-        """Frequency and governor of the first core, and the load average of the last minute."""
+        """Frequency and governor of the first core, load average of a minute, and waiting since the last call."""
         mhz = _proc_field("/proc/cpuinfo", "cpu MHz")
+        before, self._scheduled = self._scheduled, _scheduled()
+        passed, waited = (now - then for now, then in zip(self._scheduled, before, strict=True))
         return Conditions(
             cpu_mhz=float(mhz) if mhz else None,
             cpu_governor=_read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or None,
             cpu_load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+            cpu_waiting=waited / passed if passed and _SCHEDSTAT.exists() else None,
         )
 
     def close(self) -> None:

@@ -28,7 +28,8 @@ class Row:
     ``percent_of_peak`` with memory clock × 2 × bus width, or with the arithmetic peak where there are FLOPs.
     ``max_error``: transpose, the fraction of elements that differ; matmul, ‖out − ref‖/‖ref‖. ``precision`` is
     the relative half-width of the median's 95 % interval, ``converged`` whether it is as small as was asked.
-    ``within_cache``: the arrays fit the last-level cache, so the bandwidth is not the memory's.
+    ``within_cache``: the arrays fit the last-level cache, so the bandwidth is not the memory's. ``cpu_waiting``:
+    share of time the threads of a CPU case waited for a core.
     """
 
     schema_version: int
@@ -81,6 +82,7 @@ class Row:
     cpu_mhz: float | None
     cpu_governor: str | None
     cpu_load: float | None
+    cpu_waiting: float | None
 
     @property
     def ok(self) -> bool:
@@ -171,6 +173,7 @@ def row_of(run_id: str, measurement: Measurement, relations: Mapping[Case, Relat
         cpu_mhz=conditions.cpu_mhz,
         cpu_governor=conditions.cpu_governor,
         cpu_load=conditions.cpu_load,
+        cpu_waiting=conditions.cpu_waiting,
     )
 
 

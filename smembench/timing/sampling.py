@@ -17,7 +17,7 @@ MAX_EXTRA_ROUNDS = 12
 _BATCH_SECONDS = 0.05
 """Samples between two looks at the device's state."""
 _DISCARDS_PER_SAMPLE = 2
-"""How many throttled samples are thrown away for each one wanted, before one is kept and marked."""
+"""How many disturbed samples are thrown away for each one wanted, before one is kept and marked."""
 
 T = TypeVar("T", bound=Hashable)
 
@@ -82,8 +82,9 @@ def collect(
 ) -> Batch:
     """Take ``count`` samples, fewer when ``seconds`` run out or ``stopped`` says so, but at least one.
 
-    The device's state is read between batches. Samples from a batch that ended throttled are thrown away and
-    taken again while there is time and patience; after that they are kept, and their state says so.
+    The device's state is read between batches. Samples from a batch that ended throttled, or crowded out by
+    other processes, are thrown away and taken again while there is time and patience; after that they are kept,
+    and their state says so.
     """
     values: list[float] = []
     states: list[Conditions] = []
@@ -99,7 +100,7 @@ def collect(
                 break
         state = observe()
         late = clock() - begun >= seconds or stopped()
-        if state.throttled and not late and discarded < _DISCARDS_PER_SAMPLE * count:
+        if state.disturbed and not late and discarded < _DISCARDS_PER_SAMPLE * count:
             discarded += len(batch)
             continue
         values += batch

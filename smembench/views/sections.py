@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from smembench.measurement import CROWDED
 from smembench.problems import PROBLEMS
 from smembench.store.schema import Row
 from smembench.views.sentences import sentence
@@ -111,7 +112,7 @@ def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
         cells=cells,
         bars=[_bar(row, with_flops) for row in rows if row.ok],
         sentence=sentence(rows),
-        notes=_notes(rows, run),
+        notes=_notes(rows),
     )
 
 
@@ -120,7 +121,7 @@ def _bar(row: Row, with_flops: bool) -> Bar:
     return Bar(label(row), value or 0.0, "GFLOP/s" if with_flops else "GB/s")
 
 
-def _notes(rows: Sequence[Row], run: Mapping[str, Any]) -> list[str]:
+def _notes(rows: Sequence[Row]) -> list[str]:
     notes = [f"{label(row)}: {row.status}: {row.reason}" for row in rows if not row.ok]
     done = [row for row in rows if row.ok]
     for row in done:
@@ -128,12 +129,11 @@ def _notes(rows: Sequence[Row], run: Mapping[str, Any]) -> list[str]:
             notes.append(f"{label(row)}: not converged: ±{100 * row.precision:.1f} % after {row.samples} samples")
         if row.throttle_reasons not in (None, "none"):
             notes.append(f"{label(row)}: the GPU throttled while it was measured ({row.throttle_reasons})")
+        if row.cpu_waiting is not None and row.cpu_waiting > CROWDED:
+            waited = f"its threads waited {100 * row.cpu_waiting:.0f} % of the time for a core"
+            notes.append(f"{label(row)}: measured on a busy host, too slow by much or little: {waited}")
     if any(row.other_processes for row in done):
         notes.append("other processes used the GPU at the same time")
-    threads = next((device.get("threads") for device in run.get("devices", []) if device.get("kind") == "cpu"), None)
-    load = max((row.cpu_load for row in done if row.cpu_load is not None), default=None)
-    if threads and load and load > threads + 1:
-        notes.append(f"the host was busy: load average {load:.1f} on {threads} threads, its own included")
     if any(row.within_cache for row in done):
         notes.append("the arrays fit the last-level cache: this is the cache's bandwidth, not the memory's")
     return notes

@@ -26,7 +26,12 @@ def draw(console: Console, sections: Sequence[Section]) -> None:
 
 def _draw_section(console: Console, section: Section) -> None:
     console.print(Text(plain(console, section.heading), style="bold"))
-    table = Table(box=box.SIMPLE_HEAD if console.is_terminal else None, header_style="bold", pad_edge=False)
+    table = Table(
+        box=box.SIMPLE_HEAD if console.is_terminal else None,
+        header_style="bold",
+        pad_edge=False,
+        padding=(0, 1, 0, 0) if console.is_terminal else (0, 1),
+    )
     for column in section.columns:
         table.add_column(
             plain(console, column.heading),

@@ -21,6 +21,7 @@ def visit_line(visit: Visit) -> str:
         f"{state.temperature_c} °C" if state.temperature_c else "",
         f"{state.power_w:.0f} W" if state.power_w else "",
         f"throttled: {state.throttle_reasons}" if state.throttled else "",
+        f"waited {100 * state.cpu_waiting:.1f} % for a core" if state.cpu_waiting is not None else "",
         f"{state.other_processes} other processes" if state.other_processes else "",
     ]
     values = " ".join(f"{value:.5f}" for value in visit.samples)

@@ -127,6 +127,11 @@ def test_kill_9_of_the_parent_loses_no_visit_and_takes_the_worker_along(config: 
         assert time.monotonic() < deadline, "the worker outlived its parent"
         time.sleep(0.05)
 
+    shown = start("show", str(path.parent))
+    out, err = shown.communicate(timeout=60)
+    assert shown.returncode == 0, err
+    assert "sleepy" in out
+
     with path.open("ab") as stream:
         stream.write(b'{"visit": {"case"')  # torn
     resumed = start("run", "--resume", str(path.parent))

@@ -69,6 +69,14 @@ def test_when_throttling_does_not_end_the_samples_are_kept_and_marked() -> None:
     assert all(state.throttled for state in batch.states)
 
 
+def test_samples_without_a_core_are_taken_again_as_well() -> None:
+    source = Ticking(0.1)
+    pending = iter([0.5, 0.0, 0.04])
+    batch = collect(source, 2, 100.0, lambda: Conditions(cpu_waiting=next(pending)), clock=source.clock)
+    assert batch.values == (2.0, 3.0)
+    assert batch.discarded == 1
+
+
 def test_a_stop_ends_after_the_sample_in_flight() -> None:
     source = Ticking(1.0)
     batch = collect(source, 100, 1000.0, stopped=lambda: source.now >= 3, clock=source.clock)
