@@ -53,7 +53,7 @@ def _placements(sweep: Sweep, resolve: Mapping[str, str]) -> list[tuple[str, Ker
 
     A kernel that exists only for the CPU, the baseline of the speed-ups, runs there whatever device was chosen.
     """
-    chosen = registry.names(sweep.problem)
+    chosen = registry.names(sweep.problem, standard=True)
     if sweep.kernel:
         ceiling = PROBLEMS[sweep.problem].ceiling_kernel
         chosen = tuple(dict.fromkeys((*([ceiling] if ceiling else []), *sweep.kernel)))

@@ -147,7 +147,9 @@ class CudaDevice:
             key = (case.problem, case.kernel, case.dtype, case.block, case.pad)
             dispatcher = self._compiled.setdefault(key, cuda.jit(program.function))
             scalars = (np.uint32(value) for value in problem.scalars(case))
-            enqueue = partial(dispatcher[program.grid, program.block, self._stream], *arrays, *scalars)
+            enqueue = partial(
+                dispatcher[program.grid, program.block, self._stream, program.dynamic_bytes], *arrays, *scalars
+            )
         flush = self._flush() if case.cache == "cold" else None
         return CudaPrepared(enqueue, output, guard, self._stream, self._handle, self._residue_ms, flush)
 

@@ -29,6 +29,6 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
     output = np.empty(problem.output_length(case), inputs[0].dtype)
     output.view("u1")[:] = POISON
     program = kernel.build(case)
-    launch: Any = cuda.jit(program.function)[program.grid, program.block]
+    launch: Any = cuda.jit(program.function)[program.grid, program.block, None, program.dynamic_bytes]
     launch(output, *inputs, *(np.uint32(value) for value in problem.scalars(case)))
     return output

@@ -33,7 +33,7 @@ class Program:
 
     CUDA: a plain Python function for ``cuda.jit``, ``grid`` and ``block`` in CUDA's (x, y) order. With ``on_host``
     the function is not compiled but called as ``function(stream, out, *inputs)`` to enqueue work of a library on
-    the stream, whose handle is an integer.
+    the stream, whose handle is an integer. ``dynamic_bytes`` of shared memory are given to each block at launch.
     CPU: a function that does the whole grid in one call.
     """
 
@@ -41,6 +41,7 @@ class Program:
     grid: tuple[int, int] = (1, 1)
     block: tuple[int, int] = (1, 1)
     on_host: bool = False
+    dynamic_bytes: int = 0
 
 
 def _nothing(case: Case) -> int:
@@ -68,6 +69,7 @@ class Kernel:
         pad: None for a kernel without a tile, else whether its tile is padded.
         tile_elements: elements of the shared tile (CUDA) or of one thread's tile buffer (CPU).
         refuse: why a case cannot be run, or None.
+        standard: whether it runs unless kernels are named; the others are asked for with ``--kernel``.
     """
 
     problem: str
@@ -81,6 +83,7 @@ class Kernel:
     pad: bool | None = None
     tile_elements: Callable[[Case], int] = _nothing
     refuse: Callable[[Case], str | None] = _anything
+    standard: bool = True
 
     def shared_bytes(self, case: Case) -> int:
         """Bytes of the tile for this case."""
@@ -120,9 +123,10 @@ def _modules() -> Iterator[ModuleType]:
         yield module
 
 
-def names(problem: str) -> tuple[str, ...]:
-    """Names of the problem's kernels on any device, in teaching order."""
-    of_problem = sorted((k for k in kernels() if k.problem == problem), key=lambda kernel: kernel.step)
+def names(problem: str, *, standard: bool = False) -> tuple[str, ...]:
+    """Names of the problem's kernels on any device, in teaching order; with ``standard`` only those."""
+    chosen = (kernel for kernel in kernels() if kernel.problem == problem and (kernel.standard or not standard))
+    of_problem = sorted(chosen, key=lambda kernel: kernel.step)
     return tuple(dict.fromkeys(kernel.name for kernel in of_problem))
 
 
