@@ -7,10 +7,6 @@ under ``ncu`` that launches each kernel a few times. ``--cache-control none`` st
 
 from __future__ import annotations
 
-import csv
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -19,6 +15,7 @@ from smembench.axes import Block
 from smembench.case import Case
 from smembench.errors import UsageError
 from smembench.measurement import Status
+from smembench.ncu import profile
 from smembench.timing.sampling import StopRule
 from smembench.visit import Request
 from smembench.worker import Worker
@@ -28,7 +25,6 @@ ALLOWED_PERCENT, ALLOWED_US = 3.0, 0.7
 """What counts as agreement: either is enough, since a few tenths of a microsecond are events, not kernels."""
 _CACHE_CONTROL = {"warm": "none", "cold": "all"}
 _LAUNCHES, _UNCOUNTED = 14, 4
-_NCU_SECONDS = 600
 _VISIT_SECONDS = 300.0
 
 
@@ -94,13 +90,10 @@ def compare() -> Iterator[Agreement]:
         DeviceUnavailable: without a GPU.
         WorkerFailed: when a kernel fails.
     """
-    ncu = shutil.which("ncu")
-    if ncu is None:
-        raise UsageError("doctor --timing: ncu (Nsight Compute) is not on the PATH; it comes with the CUDA toolkit")
     for cache in _CACHE_CONTROL:
         cases = [replace(case, cache=cache) for case in CASES]
+        theirs = _theirs(cases, _CACHE_CONTROL[cache])
         ours = _ours(cases)
-        theirs = _theirs(ncu, _CACHE_CONTROL[cache])
         for case, ours_us, ncu_us in zip(cases, ours, theirs, strict=True):
             yield Agreement(case, ours_us, ncu_us)
 
@@ -121,52 +114,13 @@ def _ours(cases: Sequence[Case]) -> list[float]:
     return found
 
 
-def _theirs(ncu: str, cache_control: str) -> list[float]:
-    options = ["--metrics", METRIC, "--clock-control", "none", "--cache-control", cache_control]
-    output = ["--csv", "--print-units", "base", "--profile-from-start", "off"]
-    run = subprocess.run(
-        [ncu, *options, *output, sys.executable, "-m", "smembench.timing_check"],
-        capture_output=True,
-        text=True,
-        timeout=_NCU_SECONDS,
-        check=False,
+def _theirs(cases: Sequence[Case], cache_control: str) -> list[float]:
+    readings = profile(
+        cases,
+        [METRIC],
+        cache_control=cache_control,
+        launches=_LAUNCHES,
+        uncounted=_UNCOUNTED,
+        asked_by="doctor --timing",
     )
-    durations = parse(run.stdout)
-    if len(durations) != _LAUNCHES * len(CASES):
-        said = " ".join((run.stderr or run.stdout).split())[-300:]
-        raise UsageError(f"doctor --timing: ncu gave {len(durations)} figures of {_LAUNCHES * len(CASES)}: {said}")
-    groups = (durations[start : start + _LAUNCHES] for start in range(0, len(durations), _LAUNCHES))
-    return [median(group[_UNCOUNTED:]) for group in groups]
-
-
-def parse(output: str) -> list[float]:
-    """Durations in µs from ncu's CSV, in the order of the launches; ncu gives nanoseconds in base units."""
-    lines = [line for line in output.splitlines() if line.startswith('"')]
-    return [
-        float(record["Metric Value"].replace(",", "")) / 1000
-        for record in csv.DictReader(lines)
-        if record["Metric Name"] == METRIC
-    ]
-
-
-def _launch_all() -> None:
-    """The child under ncu: every case, profiled only while its kernel is launched."""
-    from smembench.cuda_api import cuda
-    from smembench.devices.cuda import CudaDevice
-    from smembench.kernels import registry
-    from smembench.problems import PROBLEMS
-
-    device = CudaDevice()
-    for case in CASES:
-        problem = PROBLEMS[case.problem]
-        prepared = device.prepare(case, registry.kernel_of(case), problem, problem.inputs(case, seed=1))
-        prepared.launch()
-        cuda.profile_start()
-        for _ in range(_LAUNCHES):
-            prepared.launch()
-        cuda.profile_stop()
-        prepared.close()
-
-
-if __name__ == "__main__":
-    _launch_all()
+    return [reading[METRIC] / 1000 for reading in readings]

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from smembench import __version__
-from smembench.cli import about, problems, sweeps
+from smembench.cli import about, explain, problems, sweeps
 from smembench.errors import SmembenchError
 
 _SIGNALLED = 130
@@ -46,6 +46,7 @@ for command in (
     sweeps.reproduce,
     sweeps.run,
     sweeps.show,
+    explain.explain,
     about.list_,
     about.doctor,
 ):

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+
+if TYPE_CHECKING:
+    from smembench.case import Case
 
 SAMPLING, RUNNING = "Sampling", "Running and output"
 
@@ -214,3 +218,33 @@ def takes(**groups: type[Any]) -> Callable[[Callable[..., None]], Callable[..., 
 def given(**values: Any) -> dict[str, Any]:
     """The options that were given."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def cuda_cases(kernels: str, blocks: str, dtypes: str, pads: str, n: int) -> list[Case]:
+    """CUDA cases of kernels whose problem follows from their names: the product of the lists.
+
+    Raises:
+        UsageError: for a name, block, dtype or pad that does not exist, and a block that a kernel refuses.
+    """
+    from smembench.axes import parse_blocks, parse_ints, parse_names
+    from smembench.case import Case
+    from smembench.errors import UsageError
+    from smembench.kernels import registry
+    from smembench.problems import PROBLEMS
+
+    known = {found.name: found for found in registry.kernels() if found.kind == "cuda"}
+    cases = []
+    for name in parse_names(kernels, list(known), name="kernel", what="CUDA kernel"):
+        kernel = known[name]
+        problem = PROBLEMS[kernel.problem]
+        chosen = parse_names(dtypes, problem.dtypes, name="--dtype", what=f"element type for {problem.name}")
+        padding: Sequence[int | None] = [None]
+        if kernel.pad is not None:
+            padding = parse_ints(pads, name="--pad-width", least=0) if kernel.pad else [0]
+        k = n if "k" in problem.size_axes else None
+        for dtype, block, pad in product(chosen, parse_blocks(blocks), padding):
+            case = Case(problem.name, name, "cuda:0", dtype, n, n, k, block if kernel.blocks else None, pad)
+            if reason := kernel.refuse(case):
+                raise UsageError(reason)
+            cases.append(case)
+    return cases

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from smembench.axes import Block
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 ITEMSIZE = {"float16": 2, "float32": 4, "float64": 8, "int32": 4}
+
+
+def _shrunk(side: int, least: int = 256) -> int:
+    """A side that leaves the same remainder: rows begin at the same places of sectors and banks."""
+    return side if side <= 2 * least else least + side % least
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,8 @@ class Problem(ABC):
     """The kernel that ``percent_of_copy`` compares with, if any; it is part of every run."""
     copy_kernel: ClassVar[str | None] = None
     """The documents' copy, a thread an element, if any."""
+    arrays: ClassVar[tuple[str, ...]]
+    """Names of a kernel's arrays: the output, then the inputs."""
     naive_kernel: ClassVar[str]
     """The kernel that ``speedup_vs_naive`` compares with."""
     cpu_kernel: ClassVar[str | None] = None
@@ -98,6 +105,10 @@ class Problem(ABC):
     def operations(self, case: Case) -> int:
         """A count proportional to the time of a launch, to predict a long run from a short one."""
         return self.flops(case) or self.bytes_moved(case)
+
+    def pattern(self, case: Case) -> Case:
+        """A smaller case whose first block touches memory in the same way, for a trace."""
+        return replace(case, m=_shrunk(case.m), n=_shrunk(case.n))
 
     def input_key(self, case: Case) -> tuple[object, ...]:
         """Cases with the same key have the same inputs and references."""

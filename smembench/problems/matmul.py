@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ class Matmul(Problem):
     dtypes = ("float32", "float64")
     default_n = 1024
     size_axes = ("n", "m", "k")
+    arrays = ("C", "A", "B")
     naive_kernel = "naive"
     cpu_kernel = "cpu"
 
@@ -121,6 +122,13 @@ class Matmul(Problem):
         """(m·k + k·n + m·n)·itemsize, the compulsory bytes."""
         assert case.k is not None
         return (case.m * case.k + case.k * case.n + case.m * case.n) * ITEMSIZE[case.dtype]
+
+    def pattern(self, case: Case) -> Case:
+        """As for any problem; of the loop over k, two steps of a 32-wide tile, since it repeats after that."""
+        assert case.k is not None
+        smaller = super().pattern(case)
+        # The remainder by 8 elements of float32, a sector, is kept.
+        return replace(smaller, k=case.k if case.k <= 64 else 64 + case.k % 8)
 
     def flops(self, case: Case) -> int:
         """2·m·n·k: a multiplication and an addition a term."""

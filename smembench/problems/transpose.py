@@ -29,6 +29,7 @@ class Transpose(Problem):
     dtypes = ("float32", "float64", "float16", "int32")
     default_n = 4096
     size_axes = ("n", "nx", "ny")
+    arrays = ("out", "in")
     ceiling_kernel = "memcpy"
     copy_kernel = "copyGmem"
     naive_kernel = "naiveGmem"

@@ -51,6 +51,12 @@ def test_kernels_come_in_teaching_order_and_once() -> None:
     assert len(planned({}, {})) == len(LADDER)
 
 
+@pytest.mark.parametrize("names", ["naiveGmemUnroll", "transposeSmemDyn,transposeSmemUnrollPad"])
+def test_a_kernel_that_is_not_standard_runs_only_when_named(names: str) -> None:
+    assert not set(names.split(",")) & set(kernels())
+    assert kernels(kernel=names) == names.split(",")
+
+
 def test_the_ceiling_is_measured_along_once_a_size() -> None:
     config = from_flags({"sweep": [{"problem": "transpose", "n": "64,128", "kernel": "naiveGmem", "block": "8x8,4x4"}]})
     cases = [item.case for item in plan(config, {"cuda:0": GPU, "cpu": HOST}, RESOLVED)]

@@ -44,13 +44,29 @@ def test_declarations_are_complete(kernel: registry.Kernel) -> None:
     assert "\n" not in kernel.summary
     assert registry.kernel_of(case) is kernel
     assert kernel.refuse(case) is None
-    assert kernel.pad is None or kernel.shared_bytes(case) == 8 * (9 if kernel.pad else 8) * 8
+    columns = (16 if "Unroll" in kernel.name else 8) + (1 if kernel.pad else 0)
+    assert kernel.pad is None or kernel.shared_bytes(case) == 8 * columns * 8
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_names_are_the_documents_in_their_order(problem: str) -> None:
     documented = list(dict.fromkeys(figure.kernel for figure in FIGURES if figure.problem == problem))
     assert [name for name in registry.names(problem) if name in documented] == documented
+
+
+def test_kernels_asked_for_by_name_stand_between_the_others() -> None:
+    standard = ["memcpy", "copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad"]
+    unrolled = ["transposeSmemUnroll", "transposeSmemUnrollPad"]
+    dynamic = ["transposeSmemDyn", "transposeSmemPadDyn"]
+    assert list(registry.names("transpose", standard=True)) == standard
+    names = [*standard[:3], "naiveGmemUnroll", *standard[3:], *unrolled, *dynamic]
+    assert list(registry.names("transpose")) == names
+
+
+@pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if "Dyn" in kernel.name], ids=lambda k: k.name)
+def test_dynamic_shared_memory_is_the_tile(kernel: registry.Kernel) -> None:
+    case = Case(kernel.problem, kernel.name, "cuda:0", "float64", 5, 7, None, Block(8, 4), 3 if kernel.pad else 0)
+    assert kernel.build(case).dynamic_bytes == kernel.shared_bytes(case) == 4 * (8 + (case.pad or 0)) * 8
 
 
 def test_what_no_file_declares_is_not_found() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from smembench.timing_check import CASES, Agreement, parse
+from smembench.ncu import parse
+from smembench.timing_check import CASES, METRIC, Agreement
 
 OUTPUT = """==PROF== Connected to process 42
 "ID","Kernel Name","Metric Name","Metric Unit","Metric Value"
@@ -13,9 +14,9 @@ OUTPUT = """==PROF== Connected to process 42
 """
 
 
-def test_durations_are_read_in_order_as_microseconds() -> None:
-    assert parse(OUTPUT) == [1.856, 103877.0565]
-    assert parse("==ERROR== no GPU\n") == []
+def test_readings_are_read_in_the_order_of_the_launches() -> None:
+    assert parse(OUTPUT) == {METRIC: [1856.0, 103877056.5]}
+    assert parse("==ERROR== no GPU\n") == {}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,95 @@
+"""Bank conflicts of shared memory, compute capability 5.0 and later: 32 banks, successive 4-byte words in turn.
+
+Source of the rules for up to 4 bytes a lane: CUDA C++ Programming Guide, "Compute Capability 5.x", section
+"Shared Memory", to which the sections of later capabilities refer. Lanes in one word share one access; of several
+stores to one address, one wins, at no further cost. What a wavefront is: Nsight Compute Kernel Profiling Guide,
+"Memory Tables".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from smembench.explain.warp import LANES, active_lanes
+
+BANKS = 32
+"""Banks that can each serve one word in one wavefront."""
+
+WORD_BYTES = 4
+"""Bytes of a word, the width of a bank."""
+
+
+def bank_of(address: int) -> int:
+    """The bank, 0 to 31, that holds a byte address of shared memory.
+
+    Raises:
+        ValueError: for a negative address.
+    """
+    if address < 0:
+        raise ValueError(f"address {address} is negative")
+    return address // WORD_BYTES % BANKS
+
+
+def wavefronts(addresses: Sequence[int | None], width: int) -> int:
+    """Passes through shared memory that serve one request: the most distinct words any one bank has to deliver.
+
+    Elements of 8 bytes are served a half-warp at a time (lanes 0-15, 16-31), of 16 bytes a quarter-warp (8 lanes),
+    each part by itself. NVIDIA's guides no longer say so: the Programming Guide had it for capability 2.x, and its
+    staff and measurements have it for later ones. Hardware may serve a wider load in fewer when lanes share words
+    (on 7.x with equal addresses in lanes n and n^1 throughout, or n and n^2: NVIDIA's staff in the developer forum,
+    "Unexpected shared memory bank conflict"). No guide documents that, so it is left out: for wide loads of shared
+    words this is an upper bound.
+
+    Args:
+        addresses: byte addresses of up to 32 lanes, None where a lane is inactive.
+        width: bytes of each lane's element.
+
+    Returns:
+        Wavefronts, 0 when no lane is active.
+
+    Raises:
+        ValueError: as active_lanes.
+    """
+    parts: dict[int, list[set[int]]] = {}
+    for lane, address in active_lanes(addresses, width):
+        banks = parts.setdefault(_part(lane, width), [set() for _ in range(BANKS)])
+        for byte in range(address, address + width, WORD_BYTES):
+            banks[bank_of(byte)].add(byte // WORD_BYTES)
+    return sum(max(map(len, banks)) for banks in parts.values())
+
+
+def ideal_wavefronts(addresses: Sequence[int | None], width: int) -> int:
+    """Wavefronts of a request by the same lanes free of conflicts: one for each part of the warp with an active lane.
+
+    A full warp needs 1 for elements of up to 4 bytes, 2 for 8, 4 for 16; no active lane, 0.
+
+    Raises:
+        ValueError: as active_lanes.
+    """
+    return len({_part(lane, width) for lane, _ in active_lanes(addresses, width)})
+
+
+def conflict_degree(addresses: Sequence[int | None], width: int) -> float:
+    """Wavefronts over ideal wavefronts: 1 is free of conflicts (or without an active lane), 32 the worst.
+
+    Raises:
+        ValueError: as active_lanes.
+    """
+    ideal = ideal_wavefronts(addresses, width)
+    return wavefronts(addresses, width) / ideal if ideal else 1.0
+
+
+def is_broadcast(addresses: Sequence[int | None], width: int) -> bool:
+    """Whether at least two lanes are active, and all in one 4-byte word; for wider elements, in one element.
+
+    Raises:
+        ValueError: as active_lanes.
+    """
+    active = active_lanes(addresses, width)
+    # Aligned, so that elements of several words are the same when their first words are.
+    return len(active) > 1 and len({address // WORD_BYTES for _, address in active}) == 1
+
+
+def _part(lane: int, width: int) -> int:
+    """Which part of the warp a lane is served with: as many lanes as fill the banks, at most all."""
+    return lane // min(LANES, BANKS * WORD_BYTES // width)

@@ -1,0 +1,50 @@
+"""Coalescing of global memory: a request moves whole sectors of 32 bytes, however little of them it asks for.
+
+Source: CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory" (capability 6.0 and later: as many 32-byte
+transactions as serve all the threads of the warp).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from smembench.explain.warp import active_lanes
+
+SECTOR_BYTES = 32
+"""Bytes of a sector, the unit in which L1 asks L2, and L2 asks memory."""
+
+
+def sectors(addresses: Sequence[int | None], width: int) -> int:
+    """Distinct 32-byte sectors that the active lanes touch; an aligned element of up to 16 bytes lies in one.
+
+    Args:
+        addresses: byte addresses of up to 32 lanes, None where a lane is inactive.
+        width: bytes of each lane's element.
+
+    Raises:
+        ValueError: as active_lanes.
+    """
+    return len({address // SECTOR_BYTES for _, address in active_lanes(addresses, width)})
+
+
+def ideal_sectors(addresses: Sequence[int | None], width: int) -> int:
+    """Fewest sectors that hold as many distinct bytes as were asked for: at least 1, but 0 without an active lane.
+
+    Raises:
+        ValueError: as active_lanes.
+    """
+    return -(-_distinct_bytes(addresses, width) // SECTOR_BYTES)
+
+
+def efficiency(addresses: Sequence[int | None], width: int) -> float:
+    """Distinct bytes asked for over bytes moved (32 a sector), above 0 and at most 1; 1 without an active lane.
+
+    Raises:
+        ValueError: as active_lanes.
+    """
+    moved = SECTOR_BYTES * sectors(addresses, width)
+    return _distinct_bytes(addresses, width) / moved if moved else 1.0
+
+
+def _distinct_bytes(addresses: Sequence[int | None], width: int) -> int:
+    return width * len({address for _, address in active_lanes(addresses, width)})

@@ -1,0 +1,76 @@
+"""The predictions held against the hardware's counters, through Nsight Compute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from smembench.case import Case
+from smembench.explain.analysis import Explanation, explain
+from smembench.ncu import profile
+
+_SHARED = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+_SHARED_REQUESTS = "smsp__inst_executed_op_shared_{}.sum"
+_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
+_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
+_DRAM = "dram__bytes.sum"
+_WARPS = "sm__warps_active.avg.pct_of_peak_sustained_active"
+_SHORT = {"load": "ld", "store": "st"}
+METRICS: tuple[str, ...] = (
+    *(metric.format(short) for metric in (_SHARED, _SHARED_REQUESTS, _SECTORS, _REQUESTS) for short in _SHORT.values()),
+    _DRAM,
+    _WARPS,
+)
+ALLOWED_WAVEFRONTS = 0.15
+"""Wavefronts a request by which the counters may exceed the prediction: arbitration, not conflicts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One figure of one case, predicted and counted; ``agrees`` is None where nothing is claimed."""
+
+    case: Case
+    figure: str
+    predicted: float | None
+    counted: float
+    agrees: bool | None = None
+
+
+def compare(cases: Sequence[Case], capability: str | None) -> list[Comparison]:
+    """Predict and count every case.
+
+    Wavefronts a shared request agree within ``ALLOWED_WAVEFRONTS``, sectors a global request exactly (to 0.005, the
+    rounding of a quotient). DRAM bytes stand beside the problem's compulsory bytes and achieved occupancy beside the
+    theoretical one; both depend on more than the kernel, so neither is judged.
+
+    Raises:
+        UsageError: when ncu is not there.
+    """
+    readings = profile(cases, METRICS, cache_control="all", launches=3, uncounted=1, asked_by="explain --measure")
+    return [
+        found
+        for case, reading in zip(cases, readings, strict=True)
+        for found in _compare(explain(case, capability), reading)
+    ]
+
+
+def _compare(explained: Explanation, reading: dict[str, float]) -> list[Comparison]:
+    case, found = explained.case, []
+    for kind, short in _SHORT.items():
+        requests = reading[_SHARED_REQUESTS.format(short)]
+        predicted = explained.wavefronts(kind)
+        if requests or predicted is not None:
+            counted = reading[_SHARED.format(short)] / requests if requests else 0.0
+            agrees = predicted is not None and abs(counted - predicted) <= ALLOWED_WAVEFRONTS
+            found.append(Comparison(case, f"wavefronts a shared {kind}", predicted, counted, agrees))
+    for kind, short in _SHORT.items():
+        requests = reading[_REQUESTS.format(short)]
+        sectors = explained.sectors(kind)
+        if requests or sectors is not None:
+            counted = reading[_SECTORS.format(short)] / requests if requests else 0.0
+            agrees = sectors is not None and abs(counted - sectors) <= 0.005
+            found.append(Comparison(case, f"sectors a global {kind}", sectors, counted, agrees))
+    found.append(Comparison(case, "DRAM bytes", float(explained.bytes_moved), reading[_DRAM]))
+    resident = None if explained.occupancy is None else 100 * explained.occupancy.fraction
+    found.append(Comparison(case, "occupancy %", resident, reading[_WARPS]))
+    return found

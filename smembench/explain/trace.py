@@ -1,0 +1,212 @@
+"""Run the very function that is timed, thread by thread, and note the address of every memory access.
+
+The kernel's ``cuda`` is replaced by a recorder: arrays have addresses and no content, barriers do nothing, and the
+threads of a block run one after the other. So a trace needs no line written for a kernel, and holds for kernels whose
+addresses do not depend on the data they load. Values read are zero.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from linecache import getline
+from math import prod
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from smembench.case import Case
+from smembench.cuda_api import cuda
+from smembench.errors import UsageError
+from smembench.kernels.registry import Kernel
+from smembench.problems import PROBLEMS
+from smembench.problems.base import ITEMSIZE
+
+WARP = 32
+_GLOBAL_GAP = 2**40
+"""Distance between global arrays, far over any size, so that none share a sector; a multiple of every alignment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One access in the source: global arrays have the problem's names, shared ones are shared0, shared1 and so on.
+
+    ``space`` is shared or global, ``kind`` load or store, ``width`` the bytes of an element.
+    """
+
+    line: int
+    space: str
+    kind: str
+    array: str
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class SharedArray:
+    """A shared array of the kernel: name, shape, bytes of an element, and the byte it begins at."""
+
+    name: str
+    shape: tuple[int, ...]
+    itemsize: int
+    base: int
+
+    @property
+    def bytes(self) -> int:
+        """Its size."""
+        return prod(self.shape) * self.itemsize
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One access of one warp: a byte address for each of 32 lanes, None for lanes that do not take part."""
+
+    place: Place
+    warp: int
+    addresses: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Every request of the traced blocks, the shared arrays, the source file, and which blocks (x, y)."""
+
+    requests: tuple[Request, ...]
+    shared: tuple[SharedArray, ...]
+    filename: str
+    blocks: tuple[tuple[int, int], ...]
+
+    def source(self, line: int) -> str:
+        """A line of the kernel's source."""
+        return getline(self.filename, line).strip()
+
+
+class _Recorder:
+    """Collects addresses of the thread in hand."""
+
+    def __init__(self, dynamic_bytes: int) -> None:
+        self.lanes: dict[tuple[Place, int, int], list[int | None]] = {}
+        self.shared: list[SharedArray] = []
+        self._dynamic_bytes = dynamic_bytes
+        self._thread = 0
+        self._counts: dict[Place, int] = {}
+        self._arrays = 0
+
+    def enter(self, thread: int) -> None:
+        """Begin a thread of a block."""
+        self._thread = thread
+        self._counts = {}
+        self._arrays = 0
+
+    def note(self, place: Place, address: int) -> None:
+        """The n-th access at a place belongs to the warp's n-th request there."""
+        count = self._counts[place] = self._counts.get(place, -1) + 1
+        warp, lane = divmod(self._thread, WARP)
+        self.lanes.setdefault((place, warp, count), [None] * WARP)[lane] = address
+
+    def shared_array(self, shape: Any, dtype: Any, alignment: int = 0) -> _Array:
+        """What ``cuda.shared.array`` returns: every thread's n-th call is the same array."""
+        index, self._arrays = self._arrays, self._arrays + 1
+        if index == len(self.shared):
+            size = int(dtype.bitwidth) // 8
+            sides = shape if isinstance(shape, tuple) else (shape,)
+            if sides == (0,):  # dynamic: as long as the launch says
+                sides = (self._dynamic_bytes // size,)
+            end = self.shared[-1].base + self.shared[-1].bytes if self.shared else 0
+            step = max(alignment, size)
+            self.shared.append(SharedArray(f"shared{index}", sides, size, -(-end // step) * step))
+        array = self.shared[index]
+        return _Array(self, "shared", array.name, array.shape, array.itemsize, array.base, str(dtype))
+
+
+class _Array:
+    """An array that has addresses and no content."""
+
+    def __init__(
+        self, recorder: _Recorder, space: str, name: str, shape: tuple[int, ...], itemsize: int, base: int, dtype: str
+    ) -> None:
+        self._recorder = recorder
+        self._space, self._name, self._itemsize, self._base = space, name, itemsize, base
+        self._strides = [itemsize * prod(shape[axis + 1 :]) for axis in range(len(shape))]
+        self._zero = np.zeros((), dtype)[()]
+
+    def _note(self, index: Any, kind: str, line: int) -> None:
+        indices = index if isinstance(index, tuple) else (index,)
+        offset = sum(int(i) * stride for i, stride in zip(indices, self._strides, strict=True))
+        place = Place(line, self._space, kind, self._name, self._itemsize)
+        self._recorder.note(place, self._base + offset)
+
+    def __getitem__(self, index: Any) -> Any:
+        self._note(index, "load", sys._getframe(1).f_lineno)
+        return self._zero
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._note(index, "store", sys._getframe(1).f_lineno)
+
+
+def trace(kernel: Kernel, case: Case) -> Trace:
+    """Trace a CUDA kernel on the first and the last block of its grid, which differ where the case is ragged.
+
+    Raises:
+        UsageError: for a kernel that cannot be traced: a library's, or one that uses what the recorder does not have.
+    """
+    program = kernel.build(case)
+    if program.on_host:
+        raise UsageError(f"{kernel.name}: is a library's copy, not a kernel with source to explain")
+    recorder = _Recorder(program.dynamic_bytes)
+    problem, size = PROBLEMS[case.problem], ITEMSIZE[case.dtype]
+    arrays = [
+        _Array(recorder, "global", name, (1,), size, number * _GLOBAL_GAP, case.dtype)
+        for number, name in enumerate(problem.arrays, 1)
+    ]
+    scalars = [np.uint32(value) for value in problem.scalars(case)]
+    blocks = tuple(dict.fromkeys([(0, 0), (program.grid[0] - 1, program.grid[1] - 1)]))
+    width, height = program.block
+    requests: list[Request] = []
+    for block in blocks:
+        fake = _fake_cuda(recorder, program.block, program.grid, block)
+        recorder.lanes = {}
+        with _replaced(fake), np.errstate(over="ignore"):
+            for thread in range(width * height):
+                recorder.enter(thread)
+                fake.threadIdx = SimpleNamespace(x=thread % width, y=thread // width, z=0)
+                _run(program.function, arrays, scalars, kernel)
+        requests += [Request(place, warp, tuple(lanes)) for (place, warp, _), lanes in recorder.lanes.items()]
+    return Trace(tuple(requests), tuple(recorder.shared), program.function.__code__.co_filename, blocks)
+
+
+def _run(function: Callable[..., Any], arrays: list[_Array], scalars: list[Any], kernel: Kernel) -> None:
+    try:
+        function(*arrays, *scalars)
+    except AttributeError as error:
+        raise UsageError(f"{kernel.name}: cannot be traced: {error}") from None
+
+
+def _fake_cuda(recorder: _Recorder, block: tuple[int, int], grid: tuple[int, int], index: tuple[int, int]) -> Any:
+    def axes(x: int, y: int) -> SimpleNamespace:
+        return SimpleNamespace(x=x, y=y, z=0)
+
+    return SimpleNamespace(
+        blockDim=axes(*block),
+        gridDim=axes(*grid),
+        blockIdx=axes(*index),
+        threadIdx=axes(0, 0),
+        syncthreads=lambda: None,
+        shared=SimpleNamespace(array=recorder.shared_array),
+        local=SimpleNamespace(array=lambda shape, dtype, alignment=0: np.zeros(shape, str(dtype))),
+    )
+
+
+@contextmanager
+def _replaced(fake: Any) -> Iterator[None]:
+    """Put ``fake`` in the place of ``cuda`` wherever a kernel may look it up."""
+    holders = [module for module in list(sys.modules.values()) if getattr(module, "cuda", None) is cuda]
+    namespaces = [vars(module) for module in holders if module.__name__.startswith("smembench")]
+    try:
+        for namespace in namespaces:
+            namespace["cuda"] = fake
+        yield
+    finally:
+        for namespace in namespaces:
+            namespace["cuda"] = cuda

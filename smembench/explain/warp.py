@@ -1,0 +1,29 @@
+"""One memory request of a warp: a byte address a lane, None where the lane is inactive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+LANES = 32
+"""Threads of a warp, on every NVIDIA GPU so far."""
+
+WIDTHS = (1, 2, 4, 8, 16)
+"""Bytes one lane can ask for in one instruction (PTX ISA, ``ld``: .b8 to .b64, and vectors up to 128 bits)."""
+
+
+def active_lanes(addresses: Sequence[int | None], width: int) -> list[tuple[int, int]]:
+    """(lane, byte address) of the lanes that take part; a sequence shorter than a warp ends in inactive lanes.
+
+    Raises:
+        ValueError: for a width in bytes that no instruction has, more than 32 lanes, or an address that is negative
+            or no multiple of the width (PTX demands natural alignment).
+    """
+    if width not in WIDTHS:
+        raise ValueError(f"an element has one of {WIDTHS} bytes, not {width}")
+    if len(addresses) > LANES:
+        raise ValueError(f"a warp has {LANES} lanes, not {len(addresses)}")
+    active = [(lane, address) for lane, address in enumerate(addresses) if address is not None]
+    for lane, address in active:
+        if address < 0 or address % width:
+            raise ValueError(f"lane {lane}: address {address} is negative or no multiple of {width} bytes")
+    return active

@@ -1,0 +1,198 @@
+"""``smembench explain``: accesses as tables, the tile as a picture, and what it means in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from smembench.explain.analysis import Explanation, SharedAccess
+from smembench.explain.banks import WORD_BYTES, bank_of
+from smembench.explain.counters import Comparison
+from smembench.explain.trace import SharedArray
+from smembench.views.sections import Column, Section, number
+
+_WIDEST = 33
+"""Columns of a tile that fit a picture of 80 characters, two a bank."""
+_COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "red", "bright_cyan", "bright_green")
+
+
+def explanation(explained: Explanation) -> list[Section]:
+    """A section for shared memory, where the kernel uses any, and one for global memory."""
+    case = explained.case
+    pad = f", pad {case.pad}" if case.pad is not None else ""
+    heading = f"{case.kernel} · block {case.block}{pad} · {case.dtype} · {explained.threads} threads"
+    found = []
+    if explained.shared:
+        columns = ("line", "access", "array", "wavefronts\na request", "conflict", "")
+        found.append(
+            Section(
+                heading=f"{heading}, {explained.shared_bytes} bytes of shared memory",
+                columns=[Column(name, numeric=name == "wavefronts\na request") for name in columns],
+                cells=[
+                    [
+                        str(access.place.line),
+                        access.place.kind,
+                        access.place.array,
+                        number(access.wavefronts),
+                        conflict(access),
+                        access.source,
+                    ]
+                    for access in explained.shared
+                ],
+            )
+        )
+    headings = ("line", "access", "array", "sectors\na request", "ideal", "efficiency", "")
+    found.append(
+        Section(
+            heading="Global memory, sectors of 32 bytes" if found else heading,
+            columns=[Column(name, numeric=name not in ("line", "access", "array", "")) for name in headings],
+            cells=[
+                [
+                    str(access.place.line),
+                    access.place.kind,
+                    access.place.array,
+                    number(access.sectors),
+                    number(access.ideal),
+                    f"{100 * access.efficiency:.0f} %",
+                    access.source,
+                ]
+                for access in explained.memory
+            ],
+            sentence=" ".join(sentences(explained)),
+        )
+    )
+    return found
+
+
+def conflict(access: SharedAccess) -> str:
+    """``none``, ``broadcast`` or ``32-way``."""
+    if access.broadcast:
+        return "broadcast"
+    return "none" if access.degree == 1 else f"{number(access.degree).rstrip('0').rstrip('.')}-way"
+
+
+def sentences(explained: Explanation) -> list[str]:
+    """What the tables mean, shared memory first."""
+    said = []
+    if explained.shared:
+        sides = {kind: explained.degree(kind) for kind in ("load", "store")}
+        bad = [
+            f"{kind}s take {number(degree)} times the wavefronts they need"
+            for kind, degree in sides.items()
+            if degree and degree > 1
+        ]
+        said.append(f"In shared memory {' and '.join(bad)}." if bad else "Shared memory is free of bank conflicts.")
+    wasteful = [access for access in explained.memory if access.efficiency < 1]
+    for access in wasteful:
+        share = f"{100 * access.efficiency:.0f} %"
+        said.append(f"Of the bytes that the {access.place.kind} of {access.place.array} moves, {share} are asked for.")
+    if not wasteful:
+        said.append("Every global access is fully coalesced.")
+    if (resident := explained.occupancy) is not None:
+        said.append(
+            f"Occupancy {100 * resident.fraction:.0f} %: {resident.blocks} blocks or {resident.warps} of "
+            f"{resident.max_warps} warps a multiprocessor, limited by {resident.limiter}."
+        )
+    bound = (
+        "nothing is computed: memory bounds it"
+        if not explained.intensity
+        else f"{number(explained.intensity)} FLOP a compulsory byte"
+    )
+    said.append(f"Arithmetic intensity: {bound}.")
+    return said
+
+
+def picture(explained: Explanation) -> list[Text]:
+    """The tile of the worst shared access: each word's bank where warp 0's lanes touch it, dots elsewhere.
+
+    Padding is set off by a bar. Words of one colour are in one bank: a request that touches many of one colour in
+    different rows is the conflict. Empty for kernels without a two-dimensional tile of at most 33 words a row.
+    """
+    worst = max(explained.shared, key=lambda access: access.degree, default=None)
+    tiles = {tile.name: tile for tile in explained.trace.shared}
+    if worst is None or len(tiles[worst.place.array].shape) != 2:
+        return []
+    tile = tiles[worst.place.array]
+    rows, columns = tile.shape
+    if columns > _WIDEST or tile.itemsize < WORD_BYTES:
+        return []
+    touched = {address for address in worst.worst.addresses if address is not None}
+    title = f"{tile.name}, line {worst.place.line}: the words one warp's {worst.place.kind} touches, by bank"
+    return [Text(title), *(_row(tile, row, columns, explained.case.pad or 0, touched) for row in range(rows))]
+
+
+def _row(tile: SharedArray, row: int, columns: int, pad: int, touched: set[int]) -> Text:
+    line = Text()
+    for column in range(columns):
+        if pad and column == columns - pad:
+            line.append("│")
+        address = tile.base + (row * columns + column) * tile.itemsize
+        bank = bank_of(address)
+        if address in touched:
+            line.append(f"{bank:2d}", style=f"reverse {_COLOURS[bank % len(_COLOURS)]}")
+        else:
+            line.append(" ·", style="dim")
+    return line
+
+
+def comparison(found: Sequence[Comparison], heading: str) -> Section:
+    """Predictions and counters side by side."""
+    judged = [item for item in found if item.agrees is not None]
+    agreeing = sum(item.agrees is True for item in judged)
+    return Section(
+        heading=heading,
+        columns=[
+            Column("kernel", numeric=False),
+            Column("block", numeric=False),
+            Column("dtype", numeric=False),
+            Column("figure", numeric=False),
+            Column("predicted"),
+            Column("counted"),
+            Column("agrees", numeric=False),
+        ],
+        cells=[
+            [
+                item.case.kernel,
+                f"{item.case.block} +{item.case.pad}" if item.case.pad else str(item.case.block),
+                item.case.dtype,
+                item.figure,
+                "" if item.predicted is None else number(item.predicted),
+                number(item.counted),
+                {True: "yes", False: "NO", None: ""}[item.agrees],
+            ]
+            for item in found
+        ],
+        sentence=f"{agreeing} of {len(judged)} predictions agree with the counters.",
+    )
+
+
+COMPARISON_COLUMNS = ("case_id", "figure", "predicted", "counted", "agrees")
+
+
+def comparison_records(found: Sequence[Comparison]) -> list[list[str]]:
+    """CSV records under ``COMPARISON_COLUMNS``."""
+    return [
+        [
+            item.case.id,
+            item.figure,
+            "" if item.predicted is None else repr(item.predicted),
+            repr(item.counted),
+            "" if item.agrees is None else str(item.agrees).lower(),
+        ]
+        for item in found
+    ]
+
+
+def pads(tried: Sequence[tuple[int, float, float]], best: int | None, heading: str) -> Section:
+    """The pads that were tried, and which is the smallest without conflicts."""
+    least = min(tried, key=lambda pad: (pad[1] + pad[2], pad[0]))
+    verdict = f"The smallest pad free of conflicts on both sides is {best}."
+    if best is None:
+        verdict = f"No pad up to {tried[-1][0]} is free of conflicts on both sides; pad {least[0]} has the fewest."
+    return Section(
+        heading=heading,
+        columns=[Column("pad"), Column("load\ndegree"), Column("store\ndegree")],
+        cells=[[str(pad), number(loads), number(stores)] for pad, loads, stores in tried],
+        sentence=verdict,
+    )

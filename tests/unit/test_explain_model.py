@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from itertools import islice
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smembench.explain.banks import bank_of, conflict_degree, ideal_wavefronts, is_broadcast, wavefronts
+from smembench.explain.coalescing import efficiency, ideal_sectors, sectors
+from smembench.explain.occupancy import Occupancy, occupancy
+
+Addresses = list[int | None]
+Request = tuple[Addresses, int]
+
+LANES_TOGETHER = {1: 32, 2: 32, 4: 32, 8: 16, 16: 8}
+CAPABILITIES = ["7.0", "7.5", "8.0", "8.6", "8.7", "8.9", "9.0", "10.0", "12.0"]
+
+
+@st.composite
+def requests(draw: st.DrawFn, most: int = 32) -> Request:
+    width = draw(st.sampled_from(sorted(LANES_TOGETHER)))
+    # A small range makes shared words likely, a stride of a bank's row makes conflicts likely.
+    stride = draw(st.sampled_from([width, 128]))
+    place = st.integers(0, draw(st.sampled_from([3, 40, 5000]))).map(lambda i: i * stride)
+    return draw(st.lists(st.none() | place, min_size=0, max_size=most)), width
+
+
+def column(width: int, pitch: int) -> Addresses:
+    return [lane * pitch * width for lane in range(32)]
+
+
+def brute_force_wavefronts(addresses: Addresses, width: int) -> int:
+    """Play the hardware: in each wavefront of a part every bank hands out one of its outstanding words."""
+    count, rest = 0, iter(addresses)
+    while part := list(islice(rest, LANES_TOGETHER[width])):
+        touched = [byte // 4 for address in part if address is not None for byte in range(address, address + width)]
+        outstanding: dict[int, list[int]] = {}
+        for word in dict.fromkeys(touched):
+            outstanding.setdefault(word % 32, []).append(word)
+        while any(outstanding.values()):
+            count += 1
+            for words in outstanding.values():
+                del words[:1]
+    return count
+
+
+@given(requests())
+def test_wavefronts_agree_with_a_simulation_of_the_banks(request_: Request) -> None:
+    assert wavefronts(*request_) == brute_force_wavefronts(*request_)
+
+
+@given(requests(), st.randoms(use_true_random=False))
+def test_the_order_of_lanes_within_a_part_does_not_matter(request_: Request, rng: random.Random) -> None:
+    addresses, width = request_
+    together = LANES_TOGETHER[width]
+    shuffled: Addresses = []
+    for start in range(0, len(addresses), together):
+        part = addresses[start : start + together]
+        shuffled += rng.sample(part, len(part))
+    assert wavefronts(shuffled, width) == wavefronts(addresses, width)
+    assert ideal_wavefronts(shuffled, width) == ideal_wavefronts(addresses, width)
+
+
+@given(requests(most=31))
+def test_an_inactive_lane_more_changes_nothing(request_: Request) -> None:
+    addresses, width = request_
+    for figure in (wavefronts, ideal_wavefronts, conflict_degree, is_broadcast, sectors, ideal_sectors, efficiency):
+        assert figure([*addresses, None], width) == figure(addresses, width)
+
+
+@given(requests())
+def test_bounds_of_wavefronts_and_degree(request_: Request) -> None:
+    addresses, width = request_
+    assert ideal_wavefronts(addresses, width) <= wavefronts(addresses, width) <= 32
+    assert 1 <= conflict_degree(addresses, width) <= 32
+    if is_broadcast(addresses, width):
+        assert conflict_degree(addresses, width) == 1
+
+
+@given(st.integers(1, 200), st.integers(0, 1000))
+def test_a_stride_of_words_conflicts_by_its_common_divisor_with_the_banks(stride: int, offset: int) -> None:
+    assert wavefronts([4 * (offset + lane * stride) for lane in range(32)], 4) == math.gcd(stride, 32)
+
+
+@pytest.mark.parametrize(
+    ("width", "pitch", "expected", "degree"),
+    [
+        (4, 32, 32, 32),  # a column of the float32 tile: every word in one bank
+        (4, 33, 1, 1),
+        (8, 32, 32, 16),  # float64: the 16 lanes of a half share two banks
+        (8, 33, 2, 1),
+        (16, 32, 32, 8),
+        (16, 33, 4, 1),
+        (2, 32, 16, 16),  # rows of 16 words: two banks, 16 words each
+        (1, 32, 8, 8),  # rows of 8 words: four banks, 8 words each
+        (1, 1, 1, 1),
+    ],
+)
+def test_columns_of_a_tile(width: int, pitch: int, expected: int, degree: float) -> None:
+    assert wavefronts(column(width, pitch), width) == expected
+    assert conflict_degree(column(width, pitch), width) == degree
+
+
+@pytest.mark.parametrize(("width", "full"), [(1, 1), (2, 1), (4, 1), (8, 2), (16, 4)])
+def test_rows_and_broadcasts_are_free_of_conflicts(width: int, full: int) -> None:
+    row, same = column(width, 1), [64] * 32
+    assert wavefronts(row, width) == ideal_wavefronts(row, width) == full
+    assert wavefronts(same, width) == full
+    assert is_broadcast(same, width)
+    assert not is_broadcast(row, width)
+
+
+def test_fewer_parts_with_active_lanes_need_fewer_wavefronts() -> None:
+    upper_half = [None] * 16 + [8 * lane for lane in range(16)]
+    assert wavefronts(upper_half, 8) == ideal_wavefronts(upper_half, 8) == 1
+    lanes_0_and_31 = [0, *[None] * 30, 0]
+    assert ideal_wavefronts(lanes_0_and_31, 16) == wavefronts(lanes_0_and_31, 16) == 2
+
+
+def test_a_request_without_active_lanes_costs_nothing() -> None:
+    for none in ([], [None] * 32):
+        assert wavefronts(none, 4) == ideal_wavefronts(none, 4) == sectors(none, 4) == ideal_sectors(none, 4) == 0
+        assert conflict_degree(none, 4) == efficiency(none, 4) == 1
+        assert not is_broadcast(none, 4)
+
+
+def test_a_broadcast_takes_two_lanes_in_one_word() -> None:
+    assert not is_broadcast([4], 4)
+    assert is_broadcast([4, None, 5], 1)
+    assert not is_broadcast([3, 4], 1)
+    assert not is_broadcast([0, 8], 8)
+
+
+def test_banks_repeat_every_128_bytes() -> None:
+    assert [bank_of(address) for address in (0, 3, 4, 127, 128, 132)] == [0, 0, 1, 31, 0, 1]
+    with pytest.raises(ValueError, match="negative"):
+        bank_of(-4)
+
+
+@pytest.mark.parametrize(
+    ("addresses", "width", "why"),
+    [
+        ([0], 3, "one of"),
+        ([0], 32, "one of"),
+        ([0], 0, "one of"),
+        ([0, 6], 4, "lane 1.*multiple of 4"),
+        ([8], 16, "multiple of 16"),
+        ([None, -4], 4, "lane 1.*negative"),
+        ([0] * 33, 4, "32 lanes, not 33"),
+    ],
+)
+def test_requests_that_no_warp_can_make(addresses: Sequence[int | None], width: int, why: str) -> None:
+    for figure in (wavefronts, ideal_wavefronts, conflict_degree, is_broadcast, sectors, ideal_sectors, efficiency):
+        with pytest.raises(ValueError, match=why):
+            figure(addresses, width)
+
+
+@given(requests())
+def test_sectors_agree_with_a_count_of_bytes(request_: Request) -> None:
+    addresses, width = request_
+    asked = {byte for address in addresses if address is not None for byte in range(address, address + width)}
+    moved = {byte for asked_byte in asked for byte in range(asked_byte & ~31, (asked_byte | 31) + 1)}
+    assert sectors(addresses, width) == len(moved) / 32
+    assert ideal_sectors(addresses, width) == math.ceil(len(asked) / 32)
+    assert ideal_sectors(addresses, width) <= sectors(addresses, width)
+    assert efficiency(addresses, width) == pytest.approx(len(asked) / len(moved) if moved else 1)
+
+
+@pytest.mark.parametrize(
+    ("addresses", "width", "expected", "ideal", "share"),
+    [
+        ([4 * lane for lane in range(32)], 4, 4, 4, 1),
+        ([4 * lane + 4 for lane in range(32)], 4, 5, 4, 0.8),
+        ([8 * lane for lane in range(32)], 4, 8, 4, 0.5),
+        ([32 * lane for lane in range(32)], 4, 32, 4, 0.125),
+        ([4096 * lane for lane in range(32)], 4, 32, 4, 0.125),
+        ([8 * lane for lane in range(32)], 8, 8, 8, 1),
+        ([16 * lane for lane in range(32)], 16, 16, 16, 1),
+        ([40] * 32, 4, 1, 1, 0.125),
+    ],
+)
+def test_known_requests_to_global_memory(
+    addresses: Addresses, width: int, expected: int, ideal: int, share: float
+) -> None:
+    assert sectors(addresses, width) == expected
+    assert ideal_sectors(addresses, width) == ideal
+    assert efficiency(addresses, width) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("capability", "threads", "shared", "registers", "blocks", "warps", "limiter"),
+    [
+        ("9.0", 1024, 4224, 16, 2, 64, "threads"),
+        ("9.0", 256, 0, 32, 8, 64, "threads"),  # registers are as tight: 8 × 256 × 32 = 64 K
+        ("9.0", 256, 48 * 1024, None, 4, 32, "shared memory"),  # 4 × (48 + 1) KiB of 228
+        ("9.0", 32, 0, None, 32, 32, "blocks"),
+        ("9.0", 64, 0, None, 32, 64, "threads"),
+        ("9.0", 33, 0, None, 32, 64, "threads"),  # a begun warp counts whole
+        ("9.0", 256, 227 * 1024, None, 1, 8, "shared memory"),
+        ("9.0", 32, 0, 48, 32, 32, "blocks"),  # 40 warps by registers: 10 in each partition, not 42 in all
+        ("9.0", 64, 0, 48, 20, 40, "registers"),
+        ("9.0", 256, 0, 33, 6, 48, "registers"),  # 33 × 32 rounds up to 1280: 12 warps a partition
+        ("9.0", 1024, 0, 64, 1, 32, "registers"),
+        ("9.0", 64, 7296, None, 28, 56, "shared memory"),  # 65 × 128 bytes with what is reserved: steps of 128
+        ("10.0", 1024, 4224, 16, 2, 64, "threads"),
+        ("12.0", 1024, 4224, 16, 1, 32, "threads"),  # 48 warps: the second block does not fit
+        ("12.0", 128, 8 * 1024, None, 11, 44, "shared memory"),  # 11 × 9 KiB of 100
+        ("8.9", 32, 0, None, 24, 24, "blocks"),
+        ("8.6", 32, 0, None, 16, 16, "blocks"),
+        ("8.6", 256, 33 * 1024, 32, 2, 16, "shared memory"),
+        ("8.7", 256, 33 * 1024, 32, 4, 32, "shared memory"),
+        ("8.0", 256, 40 * 1024, 32, 4, 32, "shared memory"),  # 4 × 41 KiB is all of 164
+        ("7.0", 256, 48 * 1024, 32, 2, 16, "shared memory"),  # nothing is reserved before 8.0
+        ("7.0", 64, 3 * 1024 + 1, None, 29, 58, "shared memory"),  # in steps of 256 bytes
+        ("7.5", 1024, 4224, 16, 1, 32, "threads"),
+        ("7.5", 32, 0, None, 16, 16, "blocks"),
+    ],
+)
+def test_known_occupancies(
+    capability: str, threads: int, shared: int, registers: int | None, blocks: int, warps: int, limiter: str
+) -> None:
+    found = occupancy(capability, threads, shared, registers)
+    assert (found.blocks, found.warps, found.limiter) == (blocks, warps, limiter)
+    assert found.fraction == warps / found.max_warps
+
+
+@pytest.mark.parametrize(
+    ("capability", "optin_kib", "max_threads", "max_blocks"),
+    [
+        ("7.0", 96, 2048, 32),
+        ("7.5", 64, 1024, 16),
+        ("8.0", 163, 2048, 32),
+        ("8.6", 99, 1536, 16),
+        ("8.7", 163, 1536, 16),
+        ("8.9", 99, 1536, 24),
+        ("9.0", 227, 2048, 32),
+        ("10.0", 227, 2048, 32),
+        ("12.0", 99, 1536, 24),
+    ],
+)
+def test_the_limits_of_each_capability(capability: str, optin_kib: int, max_threads: int, max_blocks: int) -> None:
+    assert occupancy(capability, 32, 0, None) == Occupancy(max_blocks, max_blocks, max_threads // 32, "blocks")
+    found = occupancy(capability, 32, optin_kib * 1024, None)
+    assert found == Occupancy(1, 1, max_threads // 32, "shared memory")
+    with pytest.raises(ValueError, match=f"{optin_kib * 1024} bytes of shared memory on {capability}"):
+        occupancy(capability, 32, optin_kib * 1024 + 1, None)
+
+
+@given(st.sampled_from(CAPABILITIES), st.integers(1, 1024), st.integers(0, 64 * 1024), st.integers(1, 64))
+def test_one_more_of_anything_never_raises_the_blocks(
+    capability: str, threads: int, shared: int, registers: int
+) -> None:
+    found = occupancy(capability, threads, shared, registers)
+    assert found.blocks >= 1
+    assert 0 < found.fraction <= 1
+    assert found.blocks <= occupancy(capability, threads, shared, None).blocks
+    assert found.blocks <= occupancy(capability, max(threads - 1, 1), shared, registers).blocks
+    assert found.blocks <= occupancy(capability, threads, max(shared - 1, 0), registers).blocks
+    assert found.blocks <= occupancy(capability, threads, shared, max(registers - 1, 1)).blocks
+
+
+@pytest.mark.parametrize(
+    ("capability", "threads", "shared", "registers", "why"),
+    [
+        ("3.5", 32, 0, None, r"3\.5 is not among 7\.0, 7\.5, .*12\.0"),
+        ("9.0", 0, 0, None, "1 to 1024 threads"),
+        ("9.0", 1025, 0, None, "1 to 1024 threads"),
+        ("9.0", 32, -1, None, "shared memory"),
+        ("9.0", 32, 0, 0, "1 to 255 registers"),
+        ("9.0", 32, 0, 256, "1 to 255 registers"),
+        ("9.0", 1024, 0, 65, "exceed the 65536"),
+        ("9.0", 288, 0, 176, "exceed the 65536"),  # 9 warps of 5632 fit, but 9 are checked as 12
+    ],
+)
+def test_blocks_that_cannot_run(capability: str, threads: int, shared: int, registers: int | None, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        occupancy(capability, threads, shared, registers)
