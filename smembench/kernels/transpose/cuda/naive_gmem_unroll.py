@@ -1,0 +1,48 @@
+"""naiveGmemUnroll: naiveGmem with two elements a thread, of two blocks side by side.
+
+The grid is half as wide, and a thread asks for both elements before it writes the first: two reads in flight a
+thread instead of one. The accesses are naiveGmem's: each read of a warp is coalesced, each write lies ny elements
+apart, a sector each. Where those mostly wasted sectors already keep the memory busy, more requests do not help.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.cuda_api import cuda, uint32
+from smembench.kernels.grids import block_of, covering
+from smembench.kernels.registry import Kernel, Program
+from smembench.problems.transpose import TRANSPOSE
+
+
+def build(case: Case) -> Program:
+    """Program for ``(out, inp, nx, ny)``."""
+    block = block_of(case)
+    bx, by = block
+
+    def naive_gmem_unroll(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        ix = uint32(uint32(cuda.blockIdx.x) * uint32(2 * bx) + uint32(cuda.threadIdx.x))
+        iy = uint32(uint32(cuda.blockIdx.y) * uint32(by) + uint32(cuda.threadIdx.y))
+        right = uint32(ix + uint32(bx))
+        if ix < nx and iy < ny:
+            first = inp[uint32(iy * nx + ix)]
+            if right < nx:
+                second = inp[uint32(iy * nx + right)]
+                out[uint32(right * ny + iy)] = second
+            out[uint32(ix * ny + iy)] = first
+
+    return Program(naive_gmem_unroll, covering(case.n, case.m, Block(2 * bx, by)), block)
+
+
+KERNEL = Kernel(
+    problem="transpose",
+    name="naiveGmemUnroll",
+    kind="cuda",
+    step=25,
+    summary="naiveGmem with two elements a thread: twice the reads in flight, writes as strided",
+    build=build,
+    computes=TRANSPOSE,
+    standard=False,
+)

@@ -1,0 +1,65 @@
+"""transposeSmemDyn: transposeSmem with its tile in dynamic shared memory.
+
+The kernel declares an array without a size and the launch says how many bytes it gets. Such an array has one
+dimension, so the kernel computes row · width + column itself. Accesses are transposeSmem's: both global sides
+coalesced, a 32-way conflict on the load of a 32-wide float32 tile. The width is a constant of the compiled kernel
+here too, so the instructions are nearly the same and the times should be.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.case import Case
+from smembench.cuda_api import cuda, number, uint32
+from smembench.kernels.grids import block_of, covering, tile_elements, tile_width
+from smembench.kernels.registry import Kernel, Program
+from smembench.problems.base import ITEMSIZE
+from smembench.problems.transpose import TRANSPOSE
+
+
+def build(case: Case) -> Program:
+    """Program for ``(out, inp, nx, ny)``; the launch gives the tile by · (bx + pad) elements."""
+    block = block_of(case)
+    bx, by = block
+    width = tile_width(case)
+    dtype = number(case.dtype)
+
+    def transpose_smem_dyn(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        tile = cuda.shared.array(0, dtype)
+        tx = uint32(cuda.threadIdx.x)
+        ty = uint32(cuda.threadIdx.y)
+        x0 = uint32(uint32(cuda.blockIdx.x) * uint32(bx))
+        y0 = uint32(uint32(cuda.blockIdx.y) * uint32(by))
+
+        ix = uint32(x0 + tx)
+        iy = uint32(y0 + ty)
+        if ix < nx and iy < ny:
+            tile[uint32(ty * uint32(width) + tx)] = inp[uint32(iy * nx + ix)]
+        cuda.syncthreads()
+
+        # Thread index in the transposed block, which is by wide and bx high.
+        bidx = uint32(ty * uint32(bx) + tx)
+        irow = uint32(bidx // uint32(by))
+        icol = uint32(bidx % uint32(by))
+        ox = uint32(y0 + icol)
+        oy = uint32(x0 + irow)
+        if ox < ny and oy < nx:
+            out[uint32(oy * ny + ox)] = tile[uint32(icol * uint32(width) + irow)]
+
+    dynamic_bytes = tile_elements(case) * ITEMSIZE[case.dtype]
+    return Program(transpose_smem_dyn, covering(case.n, case.m, block), block, dynamic_bytes=dynamic_bytes)
+
+
+KERNEL = Kernel(
+    problem="transpose",
+    name="transposeSmemDyn",
+    kind="cuda",
+    step=70,
+    summary="transposeSmem in dynamic shared memory, whose size the launch gives",
+    build=build,
+    computes=TRANSPOSE,
+    pad=False,
+    tile_elements=tile_elements,
+    standard=False,
+)

@@ -1,0 +1,25 @@
+"""transposeSmemPadDyn: transposeSmemDyn with ``pad`` extra columns in the tile.
+
+The row stride and the bytes asked for at the launch grow by the padding; as in transposeSmemPad, one extra column
+puts a column of a 32-wide float32 tile into 32 different banks and the load is free of conflicts.
+"""
+
+from __future__ import annotations
+
+from smembench.kernels.grids import tile_elements
+from smembench.kernels.registry import Kernel
+from smembench.kernels.transpose.cuda.transpose_smem_dyn import build
+from smembench.problems.transpose import TRANSPOSE
+
+KERNEL = Kernel(
+    problem="transpose",
+    name="transposeSmemPadDyn",
+    kind="cuda",
+    step=80,
+    summary="transposeSmemDyn with padded rows: a tile's column lies in different banks",
+    build=build,
+    computes=TRANSPOSE,
+    pad=True,
+    tile_elements=tile_elements,
+    standard=False,
+)

@@ -1,0 +1,86 @@
+"""transposeSmemUnroll: transposeSmem with two elements a thread, from a tile two blocks wide.
+
+A block of bx × by threads handles a tile of by rows and 2·bx columns, so the grid is half as wide. A thread asks
+for an element of each half before it stores the first, and after the barrier writes two: twice the work in flight,
+and half the barriers and index arithmetic an element. Both global sides stay coalesced.
+
+A row of the tile is now 2·bx elements, so conflicts are at least those of transposeSmem: 32-way on both loads of
+a 32x32 float32 block as before, and 16-way instead of 8-way with 16x16, where the stores into the tile become 2-way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.cuda_api import cuda, number, uint32
+from smembench.kernels.grids import block_of, covering
+from smembench.kernels.registry import Kernel, Program
+from smembench.problems.transpose import TRANSPOSE
+
+
+def tile_width(case: Case) -> int:
+    """Columns of the shared tile, two blocks and the padding."""
+    return 2 * block_of(case).x + (case.pad or 0)
+
+
+def tile_elements(case: Case) -> int:
+    """Elements of one block's tile, padding included."""
+    return block_of(case).y * tile_width(case)
+
+
+def build(case: Case) -> Program:
+    """Program for ``(out, inp, nx, ny)``; the tile is by × (2·bx + pad)."""
+    block = block_of(case)
+    bx, by = block
+    width = tile_width(case)
+    dtype = number(case.dtype)
+
+    def transpose_smem_unroll(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        tile = cuda.shared.array((by, width), dtype)
+        tx = uint32(cuda.threadIdx.x)
+        ty = uint32(cuda.threadIdx.y)
+        x0 = uint32(uint32(cuda.blockIdx.x) * uint32(2 * bx))
+        y0 = uint32(uint32(cuda.blockIdx.y) * uint32(by))
+
+        ix = uint32(x0 + tx)
+        iy = uint32(y0 + ty)
+        right = uint32(ix + uint32(bx))
+        if ix < nx and iy < ny:
+            first = inp[uint32(iy * nx + ix)]
+            if right < nx:
+                second = inp[uint32(iy * nx + right)]
+                tile[ty, uint32(tx + uint32(bx))] = second
+            tile[ty, tx] = first
+        cuda.syncthreads()
+
+        # Thread index in the transposed block, which is by wide and bx high; the second such block lies below.
+        bidx = uint32(ty * uint32(bx) + tx)
+        irow = uint32(bidx // uint32(by))
+        icol = uint32(bidx % uint32(by))
+        ox = uint32(y0 + icol)
+        oy = uint32(x0 + irow)
+        below = uint32(oy + uint32(bx))
+        if ox < ny and oy < nx:
+            first = tile[icol, irow]
+            if below < nx:
+                second = tile[icol, uint32(irow + uint32(bx))]
+                out[uint32(below * ny + ox)] = second
+            out[uint32(oy * ny + ox)] = first
+
+    return Program(transpose_smem_unroll, covering(case.n, case.m, Block(2 * bx, by)), block)
+
+
+KERNEL = Kernel(
+    problem="transpose",
+    name="transposeSmemUnroll",
+    kind="cuda",
+    step=50,
+    summary="transposeSmem with two elements a thread, from a tile two blocks wide",
+    build=build,
+    computes=TRANSPOSE,
+    pad=False,
+    tile_elements=tile_elements,
+    standard=False,
+)
