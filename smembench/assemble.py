@@ -8,6 +8,7 @@ from statistics import median
 
 from smembench.case import Case
 from smembench.devices.base import DeviceInfo
+from smembench.explain.analysis import predict
 from smembench.gates import impossible, peak_percent
 from smembench.kernels import registry
 from smembench.measurement import Conditions, Measurement, Sample, Status, Visit
@@ -72,7 +73,8 @@ def _measurement(case: Case, visits: Sequence[Visit], info: DeviceInfo, wanted: 
     if reason := impossible(measured, info):
         # Not a figure: nobody should quote it, so the samples go as well.
         return replace(blank, status=Status.FAILED, reason=reason)
-    return replace(measured, percent_of_peak=peak_percent(measured, info))
+    predicted = predict(case, info.compute_capability)
+    return replace(measured, percent_of_peak=peak_percent(measured, info), prediction=predicted)
 
 
 def merged(states: Sequence[Conditions]) -> Conditions:

@@ -90,6 +90,21 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a trace of the kernel says beside its time; None for what it does not do or cannot be traced.
+
+    ``load_conflict`` and ``store_conflict`` are wavefronts over those of conflict-free requests to shared memory,
+    ``load_sectors`` and ``store_sectors`` 32-byte sectors a request to global memory, ``occupancy`` a fraction.
+    """
+
+    load_conflict: float | None = None
+    store_conflict: float | None = None
+    load_sectors: float | None = None
+    store_sectors: float | None = None
+    occupancy: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Measurement:
     """A case, how it ended, and its samples.
 
@@ -116,6 +131,7 @@ class Measurement:
     within_cache: bool | None = None
     percent_of_peak: float | None = None
     conditions: Conditions = Conditions()
+    prediction: Prediction = Prediction()
 
     @property
     def ok(self) -> bool:

@@ -13,6 +13,7 @@ from smembench.explain import banks, coalescing
 from smembench.explain.occupancy import Occupancy, occupancy
 from smembench.explain.trace import Place, Request, Trace, trace
 from smembench.kernels import registry
+from smembench.measurement import Prediction
 from smembench.problems import PROBLEMS
 
 MAX_PAD = 32
@@ -185,17 +186,6 @@ def best_pad(case: Case, limit: int = MAX_PAD) -> tuple[int | None, list[tuple[i
         if loads == stores == 1.0:
             return pad, tried
     return None, tried
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """The figures of an explanation that stand beside a time in cases.csv."""
-
-    load_conflict: float | None = None
-    store_conflict: float | None = None
-    load_sectors: float | None = None
-    store_sectors: float | None = None
-    occupancy: float | None = None
 
 
 def predict(case: Case, capability: str | None) -> Prediction:

@@ -29,7 +29,7 @@ class Row:
     ``max_error``: transpose, the fraction of elements that differ; matmul, ‖out − ref‖/‖ref‖. ``precision`` is
     the relative half-width of the median's 95 % interval, ``converged`` whether it is as small as was asked.
     ``within_cache``: the arrays fit the last-level cache, so the bandwidth is not the memory's. ``cpu_waiting``:
-    share of time the threads of a CPU case waited for a core.
+    share of time the threads of a CPU case waited for a core. ``predicted_…``: see ``Prediction``.
     """
 
     schema_version: int
@@ -83,6 +83,11 @@ class Row:
     cpu_governor: str | None
     cpu_load: float | None
     cpu_waiting: float | None
+    predicted_load_conflict: float | None
+    predicted_store_conflict: float | None
+    predicted_load_sectors: float | None
+    predicted_store_sectors: float | None
+    predicted_occupancy: float | None
 
     @property
     def ok(self) -> bool:
@@ -174,6 +179,11 @@ def row_of(run_id: str, measurement: Measurement, relations: Mapping[Case, Relat
         cpu_governor=conditions.cpu_governor,
         cpu_load=conditions.cpu_load,
         cpu_waiting=conditions.cpu_waiting,
+        predicted_load_conflict=measurement.prediction.load_conflict,
+        predicted_store_conflict=measurement.prediction.store_conflict,
+        predicted_load_sectors=measurement.prediction.load_sectors,
+        predicted_store_sectors=measurement.prediction.store_sectors,
+        predicted_occupancy=measurement.prediction.occupancy,
     )
 
 

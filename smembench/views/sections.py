@@ -14,10 +14,11 @@ from smembench.views.sentences import sentence
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A heading, and whether its cells are numbers."""
+    """A heading, whether its cells are numbers, and whether it is left out where the screen is narrow."""
 
     heading: str
     numeric: bool = True
+    wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,10 @@ def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
         columns += [Column("GFLOP/s"), Column("GB/s"), Column("vs CPU"), Column("vs naive")]
     else:
         columns += [Column("GB/s"), Column("% of\ncopyGmem"), Column("% of\nmemcpy")]
+    predicted = any(row.predicted_load_sectors is not None for row in rows)
+    if predicted:
+        headings = ("conflicts\nld / st", "sectors\nld / st", "occu-\npancy")
+        columns += [Column(heading, wide=True) for heading in headings]
     columns.append(Column("✓", numeric=False))
     cells = []
     for row in rows:
@@ -104,6 +109,8 @@ def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
             ]
         else:
             line += [number(row.effective_gb_s), number(row.percent_of_copygmem), number(row.percent_of_copy)]
+        if predicted:
+            line += _predicted(row)
         line.append("✓" if row.verified else "")
         cells.append(line)
     return Section(
@@ -114,6 +121,24 @@ def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
         sentence=sentence(rows),
         notes=_notes(rows),
     )
+
+
+def _predicted(row: Row) -> tuple[str, str, str]:
+    """Predicted conflicts, sectors a request and occupancy, loads before stores."""
+    return (
+        _pair(row.predicted_load_conflict, row.predicted_store_conflict),
+        _pair(row.predicted_load_sectors, row.predicted_store_sectors),
+        "" if row.predicted_occupancy is None else f"{100 * row.predicted_occupancy:.0f} %",
+    )
+
+
+def _pair(load: float | None, store: float | None) -> str:
+    return "" if load is None and store is None else f"{compact(load)} / {compact(store)}"
+
+
+def compact(value: float | None) -> str:
+    """A small number without a fraction where it has none."""
+    return "-" if value is None else f"{value:.3g}"
 
 
 def _bar(row: Row, with_flops: bool) -> Bar:

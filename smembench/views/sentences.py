@@ -26,7 +26,8 @@ def _transpose(rows: Sequence[Row]) -> str:
     if shared and padded:
         unpadded = [row for row in rows if row.kernel == shared.kernel]
         same_block = next((row for row in unpadded if row.block == padded.block), shared)
-        parts.append(f"in {padded.block} blocks padding makes it {_compared(padded, same_block)}")
+        because = _conflict_change(same_block, padded)
+        parts.append(f"in {padded.block} blocks padding makes it {_compared(padded, same_block)}{because}")
     best = min((row for row in (shared, padded) if row), key=_time, default=None)
     if copy and best:
         percent = f"{100 * _time(copy) / _time(best):.0f} %"
@@ -63,6 +64,19 @@ def _fastest(rows: Sequence[Row], kernel: str) -> Row | None:
 
 def _time(row: Row) -> float:
     return row.elapsed_ms or 0.0
+
+
+def _conflict_change(before: Row, after: Row) -> str:
+    """Why padding helped or did not: the conflicts predicted without and with it."""
+    if None in (before.predicted_load_conflict, after.predicted_load_conflict):
+        return ""
+    return f" ({_conflicts(before)} become {_conflicts(after)})"
+
+
+def _conflicts(row: Row) -> str:
+    sides = (("loads", row.predicted_load_conflict), ("stores", row.predicted_store_conflict))
+    found = [f"{degree:.3g}-way conflicts of {side}" for side, degree in sides if degree and degree > 1]
+    return " and ".join(found) or "no conflicts"
 
 
 def _quartile(row: Row, which: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 
 from rich import box
 from rich.console import Console
@@ -13,6 +14,8 @@ from rich.text import Text
 from smembench.views.console import can_show, plain
 from smembench.views.sections import Bar, Section, number
 
+_WIDE = 100
+"""Columns of a screen from which on every column of a table is shown."""
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -32,14 +35,15 @@ def _draw_section(console: Console, section: Section) -> None:
         pad_edge=False,
         padding=(0, 1, 0, 0) if console.is_terminal else (0, 1),
     )
-    for column in section.columns:
+    shown = [not column.wide or console.width >= _WIDE for column in section.columns]
+    for column in compress(section.columns, shown):
         table.add_column(
             plain(console, column.heading),
             justify="right" if column.numeric else "left",
             overflow="fold",
         )
     for line in section.cells:
-        table.add_row(*(Text(plain(console, cell)) for cell in line))
+        table.add_row(*(Text(plain(console, cell)) for cell in compress(line, shown)))
     console.print(table)
     if section.bars:
         if not console.is_terminal:
