@@ -17,7 +17,7 @@ def list_() -> None:
     for problem in PROBLEMS.values():
         typer.echo(f"{problem.name}: {problem.title}, {', '.join(problem.dtypes)}")
         for kernel in (kernel for kernel in registry.kernels() if kernel.problem == problem.name):
-            typer.echo(f"  {kernel.kind:<5} {kernel.name:<17} {kernel.summary}")
+            typer.echo(f"  {kernel.kind:<5} {kernel.name:<23} {kernel.summary}")
     from smembench.devices.cuda import gpu_count, why_unusable
 
     typer.echo("devices:")

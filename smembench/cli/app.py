@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from smembench import __version__
-from smembench.cli import about, explain, problems, sweeps
+from smembench.cli import about, explain, lesson, problems, sweeps
 from smembench.errors import SmembenchError
 
 _SIGNALLED = 130
@@ -47,6 +47,7 @@ for command in (
     sweeps.run,
     sweeps.show,
     explain.explain,
+    lesson.lesson,
     about.list_,
     about.doctor,
 ):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
+import shutil
 import subprocess
 import sys
 import time
@@ -62,3 +64,33 @@ def test_a_second_run_is_refused_with_the_holder_named_and_may_wait() -> None:
     assert f"process {first.pid}" in refused.stderr
     assert "--no-lock" in refused.stderr
     assert waited.returncode == 0, waited.stderr
+
+
+def test_verification_catches_a_missing_barrier() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "smembench", "lesson", "barrier", "--runs", "10"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    counts = re.findall(r"wrong in (\d+) of 10 runs", run.stdout)
+    assert counts[0] == "0"
+    assert int(counts[1]) > 0
+
+
+@pytest.mark.skipif(shutil.which("ncu") is None, reason="Nsight Compute is not on the PATH")
+def test_predictions_agree_with_the_counters() -> None:
+    kernels = "naiveGmem,transposeSmem,transposeSmemPad,transposeSmemUnroll"
+    run = subprocess.run(
+        [
+            *(sys.executable, "-m", "smembench", "explain", kernels, "--measure"),
+            *("--block", "32x32,16x16", "--dtype", "float32,float64", "--n", "512"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "56 of 56 predictions agree" in run.stdout

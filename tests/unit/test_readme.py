@@ -39,6 +39,14 @@ def test_the_timing_sentence_counts_the_table() -> None:
     assert f"<!-- timing -->{agrees.count('true')} of {len(agrees)}<!-- end -->" in README
 
 
+def test_the_explain_sentence_counts_the_table() -> None:
+    with (ROOT / "results/reference/h200-explain.csv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    agrees = [row["agrees"] for row in rows if row["agrees"]]
+    assert f"<!-- explain -->{agrees.count('true')} of {len(agrees)}<!-- end -->" in README
+    assert f"over {len({row['case_id'] for row in rows})} combinations" in README
+
+
 @pytest.mark.parametrize("link", re.findall(r"\]\(([^)]+)\)", README))
 def test_links_lead_somewhere(link: str) -> None:
     assert (ROOT / link).exists()
