@@ -6,7 +6,7 @@ numba-cuda is in maintenance; a successor with the same dialect is taken up here
 from typing import Any
 
 import numba
-from cuda.bindings import runtime
+from cuda.bindings import driver, runtime
 from numba import cuda, uint32, uint64
 from numba.cuda.core import config
 
@@ -25,14 +25,16 @@ def number(dtype: str) -> Any:
 
 
 def checked(result: tuple[Any, ...]) -> Any:
-    """The value of a CUDA runtime call.
+    """The value of a CUDA runtime or driver call.
 
     Raises:
         RuntimeError: with CUDA's name and text for the error.
     """
     error = result[0]
-    if error != runtime.cudaError_t.cudaSuccess:
-        _, name = runtime.cudaGetErrorName(error)
-        _, text = runtime.cudaGetErrorString(error)
+    if int(error) != 0:
+        api = runtime if isinstance(error, runtime.cudaError_t) else driver
+        prefix = "cuda" if api is runtime else "cu"
+        _, name = getattr(api, f"{prefix}GetErrorName")(error)
+        _, text = getattr(api, f"{prefix}GetErrorString")(error)
         raise RuntimeError(f"{name.decode()}: {text.decode()}")
     return result[1] if len(result) == 2 else result[1:]

@@ -12,7 +12,7 @@ from smembench.assemble import assemble
 from smembench.case import Case
 from smembench.config import Config
 from smembench.devices.base import DeviceInfo
-from smembench.devices.select import CPU, resolve
+from smembench.devices.select import CPU, resolve, uuid_of
 from smembench.lock import DeviceLock
 from smembench.measurement import Measurement, Visit
 from smembench.plan import Planned, devices_needed, plan
@@ -78,23 +78,17 @@ def open_session(
         note = note or said
     # The CPU is always asked: its free memory is the host's.
     names = tuple(dict.fromkeys((*devices_needed(config, resolved), CPU)))
-    worker = Worker(names)
-    held = ExitStack()
-    held.callback(worker.kill)  # until the runner owns it
-    try:
+    with ExitStack() as held:
+        # Before a worker opens the device: opening one calibrates it, which would disturb another run.
+        for uuid in filter(None, map(uuid_of, names)) if lock else ():
+            held.enter_context(DeviceLock(uuid, wait=wait, waiting=waiting))
+        worker = Worker(names)
+        held.callback(worker.kill)
         planned = plan(config, worker.limits, resolved)
         used = {item.case.device for item in planned}
         infos = {name: info for name, info in worker.infos.items() if name in used}
-        locks = ExitStack()
-        if lock:
-            for info in infos.values():
-                if info.uuid is not None:
-                    locks.enter_context(DeviceLock(info.uuid, wait=wait, waiting=waiting))
-        held.pop_all()
-    finally:
-        held.close()
-    rules = rules_of(config)
-    chosen = config.seed if seed is None else seed
-    seed = secrets.randbits(31) if chosen is None else chosen
-    runner = Runner(planned, rules, seed, config.timeout, worker, lambda: Worker(names))
-    return Session(config, seed, planned, infos, note, rules, runner, locks)
+        rules = rules_of(config)
+        chosen = config.seed if seed is None else seed
+        seed = secrets.randbits(31) if chosen is None else chosen
+        runner = Runner(planned, rules, seed, config.timeout, worker, lambda: Worker(names))
+        return Session(config, seed, planned, infos, note, rules, runner, held.pop_all())

@@ -88,7 +88,8 @@ class Worker:
 
     def wait_stopped(self, timeout: float) -> Visit | None:
         """What the visit under way had when it ended after ``stop``; None when it does not end in time."""
-        with suppress(WorkerFailed):
+        # Ctrl-C may have cut an answer in two; whatever its rest decodes to, there is then nothing to keep.
+        with suppress(Exception):
             answer = self._answer(timeout)
             return answer if isinstance(answer, Visit) else None
         return None

@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import numpy as np
-from cuda.bindings import runtime
+from cuda.bindings import driver, runtime
 
 from smembench.case import Case
 from smembench.cuda_api import SIMULATED, checked, cuda
@@ -47,6 +48,14 @@ def why_unusable() -> str | None:
 def gpu_count() -> int:
     """GPUs that CUDA shows, 0 where there is none to use."""
     return 0 if why_unusable() else len(cuda.gpus)
+
+
+def gpu_uuid(index: int) -> str | None:
+    """The UUID of a GPU as NVML writes it, without making a context on it; None when there is no such GPU."""
+    if index >= gpu_count():
+        return None
+    device = checked(driver.cuDeviceGet(index))
+    return f"GPU-{UUID(bytes=bytes(checked(driver.cuDeviceGetUuid(device)).bytes))}"
 
 
 class CudaDevice:

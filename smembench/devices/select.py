@@ -41,6 +41,19 @@ def resolve(names: Iterable[str]) -> tuple[tuple[str, ...], str | None]:
     return tuple(dict.fromkeys(chosen)), note
 
 
+def uuid_of(name: str) -> str | None:
+    """The UUID of a GPU by its canonical name, found without opening it; None for the CPU and where there is none."""
+    if name == CPU:
+        return None
+    from smembench.devices.cuda import gpu_uuid
+
+    return gpu_uuid(_index(name))
+
+
+def _index(name: str) -> int:
+    return int(name.partition(":")[2])
+
+
 def open_device(name: str) -> Device:
     """The device of a canonical name.
 
@@ -53,4 +66,4 @@ def open_device(name: str) -> Device:
         return CpuDevice()
     from smembench.devices.cuda import CudaDevice
 
-    return CudaDevice(int(name.partition(":")[2]))
+    return CudaDevice(_index(name))

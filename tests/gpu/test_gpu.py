@@ -9,7 +9,7 @@ import pytest
 
 from smembench.axes import Block
 from smembench.case import Case
-from smembench.devices.cuda import CudaDevice, why_unusable
+from smembench.devices.cuda import CudaDevice, gpu_uuid, why_unusable
 from smembench.kernels import registry
 from smembench.kernels.registry import Kernel
 from smembench.problems import PROBLEMS
@@ -94,3 +94,5 @@ def test_the_residue_and_the_description_are_plausible(gpu: CudaDevice) -> None:
     assert info.peak_gb_s > 50
     assert info.uuid is not None
     assert info.uuid.startswith("GPU-")
+    assert info.uuid == gpu_uuid(0)
+    assert gpu_uuid(99) is None
