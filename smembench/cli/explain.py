@@ -68,6 +68,11 @@ def explain(
     from smembench.views.explanation import explanation, pads, picture
     from smembench.views.table import draw
 
+    chosen = [name for name, given in (("--measure", measure), ("--best-pad", best_pad), ("--json", json)) if given]
+    if len(chosen) > 1:
+        raise UsageError(f"{' and '.join(chosen)}: give one of them")
+    if csv is not None and not measure:
+        raise UsageError(f"--csv {csv}: is written with --measure; use --json for the explanation itself")
     cases = options.cuda_cases(kernel, block, dtype, pad_width, n)
     if measure:
         _measure(cases, capability, csv)

@@ -229,6 +229,7 @@ def cuda_cases(kernels: str, blocks: str, dtypes: str, pads: str, n: int) -> lis
     from smembench.axes import parse_blocks, parse_ints, parse_names
     from smembench.case import Case
     from smembench.errors import UsageError
+    from smembench.explain.occupancy import MAX_THREADS
     from smembench.kernels import registry
     from smembench.problems import PROBLEMS
 
@@ -246,5 +247,7 @@ def cuda_cases(kernels: str, blocks: str, dtypes: str, pads: str, n: int) -> lis
             case = Case(problem.name, name, "cuda:0", dtype, n, n, k, block if kernel.blocks else None, pad)
             if reason := kernel.refuse(case):
                 raise UsageError(reason)
+            if block.x * block.y > MAX_THREADS:
+                raise UsageError(f"--block {block}: a block has at most {MAX_THREADS} threads")
             cases.append(case)
     return cases

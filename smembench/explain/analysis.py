@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from statistics import fmean
 from typing import Any
 
 from smembench.case import Case
@@ -15,13 +16,14 @@ from smembench.explain.trace import Place, Request, Trace, trace
 from smembench.kernels import registry
 from smembench.measurement import Prediction
 from smembench.problems import PROBLEMS
+from smembench.problems.base import pattern_period
 
 MAX_PAD = 32
 
 
 @dataclass(frozen=True, slots=True)
 class SharedAccess:
-    """One shared access of the source over all traced warps; figures are means a request.
+    """One shared access of the source over all warps of the grid; figures are means a request.
 
     ``degree`` is wavefronts over those of a conflict-free request: 1 is free of conflicts, 32 the worst.
     """
@@ -42,7 +44,7 @@ class SharedAccess:
 
 @dataclass(frozen=True, slots=True)
 class GlobalAccess:
-    """One global access of the source over all traced warps; figures are means a request.
+    """One global access of the source over all warps of the grid; figures are means a request.
 
     ``efficiency`` is the share of the bytes moved that was asked for.
     """
@@ -108,13 +110,16 @@ def explain(case: Case, capability: str | None = None, registers: int | None = N
     """
     kernel = registry.kernel_of(case)
     problem = PROBLEMS[case.problem]
-    traced = trace(kernel, problem.pattern(case))
-    threads = kernel.build(case).block[0] * kernel.build(case).block[1]
+    program = kernel.build(case)
+    threads = program.block[0] * program.block[1]
     shared_bytes = kernel.shared_bytes(case)
     try:
         resident = None if capability is None else occupancy(capability, threads, shared_bytes, registers)
     except ValueError as error:
         raise UsageError(f"{error}") from None
+    period = pattern_period(case)
+    ragged = bool(case.m % period or case.n % period)
+    traced = trace(kernel, problem.pattern(case), program.grid, ragged=ragged)
     return Explanation(
         case=case,
         trace=traced,
@@ -136,34 +141,34 @@ def _places(requests: Iterable[Request], space: str) -> list[tuple[Place, list[R
 
 
 def _shared(place: Place, requests: Sequence[Request], traced: Trace) -> SharedAccess:
+    weights = [request.weight for request in requests]
     costs = [banks.wavefronts(request.addresses, place.width) for request in requests]
     ideal = [banks.ideal_wavefronts(request.addresses, place.width) for request in requests]
     worst = max(range(len(requests)), key=lambda index: costs[index] / ideal[index])
     return SharedAccess(
         place=place,
         source=traced.source(place.line),
-        requests=len(requests),
-        wavefronts=sum(costs) / len(costs),
-        ideal=sum(ideal) / len(ideal),
+        requests=sum(weights),
+        wavefronts=fmean(costs, weights),
+        ideal=fmean(ideal, weights),
         worst=requests[worst],
         broadcast=all(banks.is_broadcast(request.addresses, place.width) for request in requests),
     )
 
 
 def _global(place: Place, requests: Sequence[Request], traced: Trace) -> GlobalAccess:
+    weights = [request.weight for request in requests]
     sectors = [coalescing.sectors(request.addresses, place.width) for request in requests]
     ideal = [coalescing.ideal_sectors(request.addresses, place.width) for request in requests]
-    asked = sum(
-        coalescing.efficiency(request.addresses, place.width) * count
-        for request, count in zip(requests, sectors, strict=True)
-    )
+    efficiency = [coalescing.efficiency(request.addresses, place.width) for request in requests]
+    moved = [count * weight for count, weight in zip(sectors, weights, strict=True)]
     return GlobalAccess(
         place=place,
         source=traced.source(place.line),
-        requests=len(requests),
-        sectors=sum(sectors) / len(sectors),
-        ideal=sum(ideal) / len(ideal),
-        efficiency=asked / sum(sectors),
+        requests=sum(weights),
+        sectors=fmean(sectors, weights),
+        ideal=fmean(ideal, weights),
+        efficiency=fmean(efficiency, moved),
     )
 
 
@@ -192,13 +197,16 @@ def predict(case: Case, capability: str | None) -> Prediction:
     """Predictions for a case; all None for CPU cases and for kernels that cannot be traced."""
     if case.kind != "cuda":
         return Prediction()
-    return _predict(replace(PROBLEMS[case.problem].pattern(case), device="cuda:0", cache="warm"), capability)
+    return _predict(replace(case, device="cuda:0", cache="warm"), capability)
 
 
 @lru_cache(maxsize=1024)
 def _predict(case: Case, capability: str | None) -> Prediction:
     try:
-        explained = explain(case, capability)
+        try:
+            explained = explain(case, capability)
+        except UsageError:  # a capability whose limits are not known
+            explained = explain(case)
     except Exception:  # a kernel that cannot be traced is timed all the same
         return Prediction()
     return Prediction(

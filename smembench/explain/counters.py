@@ -22,7 +22,7 @@ METRICS: tuple[str, ...] = (
     _WARPS,
 )
 ALLOWED_WAVEFRONTS = 0.15
-"""Wavefronts a request by which the counters may exceed the prediction: arbitration, not conflicts."""
+"""Wavefronts a request by which counters and prediction may differ."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,11 +61,15 @@ class SharedArray:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One access of one warp: a byte address for each of 32 lanes, None for lanes that do not take part."""
+    """One access of one warp: a byte address for each of 32 lanes, None for lanes that do not take part.
+
+    ``weight`` is how many blocks of the grid make the same request.
+    """
 
     place: Place
     warp: int
     addresses: tuple[int | None, ...]
+    weight: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +149,25 @@ class _Array:
         self._note(index, "store", sys._getframe(1).f_lineno)
 
 
-def trace(kernel: Kernel, case: Case) -> Trace:
-    """Trace a CUDA kernel on the first and the last block of its grid, which differ where the case is ragged.
+def kinds_of_blocks(grid: tuple[int, int], like: tuple[int, int]) -> dict[tuple[int, int], int]:
+    """The blocks of ``grid`` that stand for all of a grid ``like`` it, and for how many each.
+
+    Inside, right edge, bottom edge and corner: with ragged sizes blocks differ by these and by nothing else.
+    """
+    columns, rows = (
+        {0: count - 1, last - 1: 1} if count > 1 else {0: 1} for last, count in zip(grid, like, strict=True)
+    )
+    return {(x, y): across * down for x, across in columns.items() for y, down in rows.items()}
+
+
+def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ragged: bool = True) -> Trace:
+    """Trace a CUDA kernel on one block of each kind.
+
+    Args:
+        kernel: the kernel.
+        case: sizes and block to trace; a small one serves for a large one that leaves the same remainders.
+        grid: the grid (x, y) the trace is to stand for; the case's own when None.
+        ragged: whether blocks at the edges differ; if not, one block stands for all.
 
     Raises:
         UsageError: for a kernel that cannot be traced: a library's, or one that uses what the recorder does not have.
@@ -161,10 +182,11 @@ def trace(kernel: Kernel, case: Case) -> Trace:
         for number, name in enumerate(problem.arrays, 1)
     ]
     scalars = [np.uint32(value) for value in problem.scalars(case)]
-    blocks = tuple(dict.fromkeys([(0, 0), (program.grid[0] - 1, program.grid[1] - 1)]))
+    whole = grid or program.grid
+    blocks = kinds_of_blocks(program.grid, whole) if ragged else {(0, 0): prod(whole)}
     width, height = program.block
     requests: list[Request] = []
-    for block in blocks:
+    for block, weight in blocks.items():
         fake = _fake_cuda(recorder, program.block, program.grid, block)
         recorder.lanes = {}
         with _replaced(fake), np.errstate(over="ignore"):
@@ -172,8 +194,8 @@ def trace(kernel: Kernel, case: Case) -> Trace:
                 recorder.enter(thread)
                 fake.threadIdx = SimpleNamespace(x=thread % width, y=thread // width, z=0)
                 _run(program.function, arrays, scalars, kernel)
-        requests += [Request(place, warp, tuple(lanes)) for (place, warp, _), lanes in recorder.lanes.items()]
-    return Trace(tuple(requests), tuple(recorder.shared), program.function.__code__.co_filename, blocks)
+        requests += [Request(place, warp, tuple(lanes), weight) for (place, warp, _), lanes in recorder.lanes.items()]
+    return Trace(tuple(requests), tuple(recorder.shared), program.function.__code__.co_filename, tuple(blocks))
 
 
 def _run(function: Callable[..., Any], arrays: list[_Array], scalars: list[Any], kernel: Kernel) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import lcm
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from smembench.axes import Block
@@ -19,9 +20,15 @@ if TYPE_CHECKING:
 ITEMSIZE = {"float16": 2, "float32": 4, "float64": 8, "int32": 4}
 
 
-def _shrunk(side: int, least: int = 256) -> int:
+def pattern_period(case: Case) -> int:
+    """Elements after which accesses along a side repeat: a multiple of the block, of two, and of 32 elements."""
+    block = case.block or Block(1, 1)
+    return lcm(2 * block.x, 2 * block.y, 32)
+
+
+def shrunk(side: int, period: int) -> int:
     """A side that leaves the same remainder: rows begin at the same places of sectors and banks."""
-    return side if side <= 2 * least else least + side % least
+    return side if side <= 4 * period else 3 * period + side % period
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +114,9 @@ class Problem(ABC):
         return self.flops(case) or self.bytes_moved(case)
 
     def pattern(self, case: Case) -> Case:
-        """A smaller case whose first block touches memory in the same way, for a trace."""
-        return replace(case, m=_shrunk(case.m), n=_shrunk(case.n))
+        """A smaller case whose blocks touch memory in the same ways, for a trace."""
+        period = pattern_period(case)
+        return replace(case, m=shrunk(case.m, period), n=shrunk(case.n, period))
 
     def input_key(self, case: Case) -> tuple[object, ...]:
         """Cases with the same key have the same inputs and references."""

@@ -9,7 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from smembench.case import Case
-from smembench.problems.base import ITEMSIZE, Problem, Shape, Verification
+from smembench.problems.base import ITEMSIZE, Problem, Shape, Verification, pattern_period
 
 if TYPE_CHECKING:
     from smembench.problems.base import Array
@@ -124,11 +124,14 @@ class Matmul(Problem):
         return (case.m * case.k + case.k * case.n + case.m * case.n) * ITEMSIZE[case.dtype]
 
     def pattern(self, case: Case) -> Case:
-        """As for any problem; of the loop over k, two steps of a 32-wide tile, since it repeats after that."""
+        """As for any problem, and fewer steps of the loop over k.
+
+        Exact where k is a multiple of the tile, since the loop then repeats; where it is not, the one step that
+        differs weighs more than it should.
+        """
         assert case.k is not None
-        smaller = super().pattern(case)
-        # The remainder by 8 elements of float32, a sector, is kept.
-        return replace(smaller, k=case.k if case.k <= 64 else 64 + case.k % 8)
+        period = pattern_period(case)
+        return replace(super().pattern(case), k=case.k if case.k <= 2 * period else period + case.k % period)
 
     def flops(self, case: Case) -> int:
         """2·m·n·k: a multiplication and an addition a term."""

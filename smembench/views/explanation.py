@@ -12,6 +12,7 @@ from smembench.explain.counters import Comparison
 from smembench.explain.trace import SharedArray
 from smembench.views.sections import Column, Section, number
 
+_SCREEN = 80
 _WIDEST = 33
 """Columns of a tile that fit a picture of 80 characters, two a bank."""
 _COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "red", "bright_cyan", "bright_green")
@@ -109,7 +110,8 @@ def picture(explained: Explanation) -> list[Text]:
     Padding is set off by a bar. Words of one colour are in one bank: a request that touches many of one colour in
     different rows is the conflict. Empty for kernels without a two-dimensional tile of at most 33 words a row.
     """
-    worst = max(explained.shared, key=lambda access: access.degree, default=None)
+    # Of equals the load: the column it reads is what padding is for.
+    worst = max(explained.shared, key=lambda access: (access.degree, access.place.kind == "load"), default=None)
     tiles = {tile.name: tile for tile in explained.trace.shared}
     if worst is None or len(tiles[worst.place.array].shape) != 2:
         return []
@@ -124,15 +126,16 @@ def picture(explained: Explanation) -> list[Text]:
 
 def _row(tile: SharedArray, row: int, columns: int, pad: int, touched: set[int]) -> Text:
     line = Text()
+    cell = 3 if 3 * columns < _SCREEN else 2
     for column in range(columns):
         if pad and column == columns - pad:
-            line.append("│")
+            line.append("|")
         address = tile.base + (row * columns + column) * tile.itemsize
         bank = bank_of(address)
         if address in touched:
-            line.append(f"{bank:2d}", style=f"reverse {_COLOURS[bank % len(_COLOURS)]}")
+            line.append(f"{bank:{cell}d}", style=f"reverse {_COLOURS[bank % len(_COLOURS)]}")
         else:
-            line.append(" ·", style="dim")
+            line.append(f"{'.':>{cell}}", style="dim")
     return line
 
 

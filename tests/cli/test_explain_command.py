@@ -1,0 +1,151 @@
+"""``smembench explain`` as users run it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from smembench.views.explanation import COMPARISON_COLUMNS
+
+Program = Callable[..., subprocess.CompletedProcess[str]]
+
+# A hardware that counts 1 of everything, three launches a case.
+NCU = f"""#!{sys.executable}
+import json, sys
+metrics = sys.argv[sys.argv.index("--metrics") + 1].split(",")
+work = json.loads(sys.argv[-1])
+print('"Metric Name","Metric Value"')
+for _ in range(work["launches"] * len(work["cases"])):
+    for metric in metrics:
+        print(f'"{{metric}}","1"')
+"""
+
+
+@pytest.fixture
+def ncu(tmp_path: Path) -> Path:
+    """A folder with an ``ncu`` that needs no GPU."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "ncu").write_text(NCU)
+    (folder / "ncu").chmod(0o755)
+    return folder
+
+
+def test_an_explanation_is_a_table_a_sentence_and_a_picture(program: Program) -> None:
+    ran = program("explain", "transposesmem")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("transposeSmem · block 32x32, pad 0 · float32 · 1024 threads")
+    for words in ("32-way", "sectors of 32 bytes", "loads take 32.0 times the wavefronts", "Occupancy 100 %"):
+        assert words in ran.stdout
+    assert ran.stdout.count("\n 0 .") == 32
+    assert "\x1b" not in ran.stdout
+    assert max(map(len, ran.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("kernel", ["transposeSmem", "transposeSmemPad", "naiveGmem", "tiled"])
+def test_plain_ascii(program: Program, kernel: str) -> None:
+    ran = program("explain", kernel, "--block", "16x16", PYTHONIOENCODING="ascii")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.isascii()
+    assert kernel in ran.stdout
+
+
+def test_json_holds_the_figures(program: Program) -> None:
+    ran = program("explain", "transposeSmemPad", "--block", "16x16", "--json", "--n", 512)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    found = json.loads(ran.stdout)
+    assert found["case_id"] == "transpose/transposeSmemPad/cuda:0/numba/float32/512x512/b16x16/pad1/warm"
+    assert (found["shared_bytes"], found["threads"]) == (16 * 17 * 4, 256)
+    figures = ("kind", "wavefronts_per_request", "ideal_wavefronts_per_request", "conflict_degree", "broadcast")
+    assert [[access[figure] for figure in figures] for access in found["shared"]] == [
+        ["store", 2, 1, 2, False],
+        ["load", 2, 1, 2, False],
+    ]
+    figures = ("kind", "array", "sectors_per_request", "ideal_sectors_per_request", "efficiency")
+    assert [[access[figure] for figure in figures] for access in found["global"]] == [
+        ["load", "in", 4, 4, 1],
+        ["store", "out", 4, 4, 1],
+    ]
+    assert found["shared"][0]["source"].startswith("tile[ty, tx] = inp[")
+    assert found["occupancy"] == {"blocks_per_sm": 8, "warps_per_sm": 64, "fraction": 1, "limiter": "threads"}
+    assert found["arithmetic_intensity_flop_per_byte"] == 0
+
+
+@pytest.mark.parametrize(
+    ("block", "verdict"), [("32x32", "on both sides is 1."), ("16x16", "on both sides; pad 2 has the fewest.")]
+)
+def test_the_best_pad(program: Program, block: str, verdict: str) -> None:
+    ran = program("explain", "transposeSmemPad", "--block", block, "--best-pad", PYTHONIOENCODING="ascii")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert verdict in " ".join(ran.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("transposSmem", "kernel 'transposSmem' transposeSmem?"),
+        ("memcpy", "memcpy library's"),
+        ("transposeSmem --block 32", "--block '32'"),
+        ("tiled --block 32x16", "tiled square 32x16"),
+        ("transposeSmem --block 64x32", "--block 64x32 1024 threads"),
+        ("transposeSmem --dtype float31", "--dtype 'float31' float32?"),
+        ("tiled --dtype int32", "--dtype 'int32'"),
+        ("transposeSmemPad --pad-width -1", "--pad-width '-1'"),
+        ("transposeSmem --n 0", "--n"),
+        ("transposeSmem --cc 3.0", "3.0 9.0"),
+        ("transposeSmem,copyGmem", "2 cases --measure"),
+        ("transposeSmem --block 32x32,16x16", "2 cases --measure"),
+        ("transposeSmem --best-pad", "--best-pad transposeSmem"),
+        ("transposeSmemPad --best-pad --json", "--best-pad and --json"),
+        ("transposeSmem --csv x.csv", "--csv x.csv --measure"),
+        ("transposeSmem --measure", "--measure ncu PATH"),
+    ],
+)
+def test_what_cannot_be_explained_is_refused_in_one_line(
+    program: Program, tmp_path: Path, arguments: str, words: str
+) -> None:
+    ran = program("explain", *arguments.split(), PATH=str(tmp_path))
+    assert (ran.returncode, ran.stdout) == (2, "")
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith("smembench: ")
+    assert [word for word in words.split() if word not in line] == []
+
+
+def test_a_prediction_that_the_counters_contradict_is_a_failure(program: Program, ncu: Path, tmp_path: Path) -> None:
+    path = tmp_path / "compared.csv"
+    ran = program(
+        *("explain", "copyGmem,naiveGmem", "--measure", "--block", "32x32,16x16", "--csv", path),
+        PATH=f"{ncu}{os.pathsep}{os.environ['PATH']}",
+    )
+    assert (ran.returncode, ran.stderr) == (1, "")
+    assert "4 cases" in ran.stdout
+    assert "0 of " in ran.stdout
+    with path.open(newline="") as file:
+        records = list(csv.DictReader(file))
+    assert tuple(records[0]) == COMPARISON_COLUMNS
+    assert len({record["case_id"] for record in records}) == 4
+    sectors = [record for record in records if record["figure"] == "sectors a global load"]
+    assert [(record["predicted"], record["counted"], record["agrees"]) for record in sectors] == [
+        ("4.0", "1.0", "false")
+    ] * 4
+
+
+def test_an_existing_csv_is_kept(program: Program, ncu: Path, tmp_path: Path) -> None:
+    path = tmp_path / "taken.csv"
+    path.write_text("mine\n")
+    ran = program("explain", "copyGmem", "--measure", "--csv", path, PATH=f"{ncu}{os.pathsep}{os.environ['PATH']}")
+    assert (ran.returncode, ran.stdout, path.read_text()) == (2, "", "mine\n")
+    assert len(ran.stderr.splitlines()) == 1
+
+
+def test_help(program: Program) -> None:
+    shown = program("explain", "--help").stdout
+    assert "smembench explain" in shown
+    assert "--best-pad" in shown
