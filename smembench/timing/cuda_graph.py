@@ -7,8 +7,8 @@ one kernel overlaps the beginning of the next, and the quotient reads up to 40 %
 
 An event pair with nothing in between reads about 1.25 µs on an H200. That residue is measured on the device at
 the start of every run, recorded, and taken off. What is left agrees with Nsight Compute's gpu__time_duration.sum
-within 3 % or 0.7 µs, but for kernels whose time depends on where their arrays lie: naiveGmem at 1024², cold, read 18.0
-to 19.1 µs by Nsight Compute from run to run on an H200. ``smembench doctor --timing`` shows it for the device at hand.
+within 3 % or 0.7 µs, but for kernels whose own time differs more from run to run: naiveGmem at 1024², cold, read 18.0
+to 19.1 µs by Nsight Compute in five runs on an H200. ``smembench doctor --timing`` shows it for the device at hand.
 
 Warm: the L2 is as the launch before left it. Cold: before each launch more bytes than the L2 holds are read, so
 that it is full of other, clean lines. Flushing by writing would leave it full of dirty ones, whose way back to
