@@ -25,8 +25,8 @@ def build(case: Case) -> Program:
         row = uint32(uint32(cuda.blockIdx.y) * uint32(by) + uint32(cuda.threadIdx.y))
         if row < m and col < n:
             total = zero
-            # 64-bit offsets that only grow: NVVM turns them into pointers with constant steps and unrolls the
-            # loop, which it does not do for 32-bit ones or for Numba's range over a run-time bound.
+            # 64-bit offsets that only grow: NVVM turns them into pointers with constant steps. With 32-bit ones it
+            # computes an address anew for every load, and Numba's range over a run-time bound does not unroll.
             ia = uint64(uint32(row * k))
             end = uint64(ia + uint64(k))
             ib = uint64(col)
