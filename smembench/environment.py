@@ -15,7 +15,7 @@ import smembench
 from smembench.config import Config
 from smembench.devices.base import DeviceInfo
 
-_MEASURED = ("event_pair_us", "empty_kernel_us")
+_MEASURED = ("event_pair_us", "empty_kernel_us", "memory_bytes")
 LIBRARIES = (
     "numba",
     "numba-cuda",
@@ -76,7 +76,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def _flat(part: Any) -> dict[str, Any]:
-    """Versions as they are, devices as ``name field``; what is measured anew each time is left out."""
+    """Versions as they are, devices as ``name field``; what is read anew each time, and may differ, is left out."""
     if isinstance(part, dict):
         return part
     return {
