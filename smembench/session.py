@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -55,6 +55,21 @@ class Session:
         self._held.close()
 
 
+@contextmanager
+def locked(
+    names: Iterable[str], *, wait: bool = False, waiting: Callable[[str], None] = lambda holder: None
+) -> Iterator[None]:
+    """Hold the locks of the GPUs among these devices; the CPU has none.
+
+    Raises:
+        DeviceUnavailable: when another process holds one and ``wait`` is not given.
+    """
+    with ExitStack() as held:
+        for uuid in filter(None, map(uuid_of, names)):
+            held.enter_context(DeviceLock(uuid, wait=wait, waiting=waiting))
+        yield
+
+
 def open_session(
     config: Config,
     *,
@@ -80,8 +95,8 @@ def open_session(
     names = tuple(dict.fromkeys((*devices_needed(config, resolved), CPU)))
     with ExitStack() as held:
         # Before a worker opens the device: opening one calibrates it, which would disturb another run.
-        for uuid in filter(None, map(uuid_of, names)) if lock else ():
-            held.enter_context(DeviceLock(uuid, wait=wait, waiting=waiting))
+        if lock:
+            held.enter_context(locked(names, wait=wait, waiting=waiting))
         worker = Worker(names)
         held.callback(worker.kill)
         planned = plan(config, worker.limits, resolved)

@@ -55,11 +55,10 @@ def doctor(
 
 
 def _timing(csv: Path | None, *, force: bool) -> None:
-    import io
-
     from smembench.devices.select import open_device
     from smembench.environment import versions
-    from smembench.store.csv_files import check_writable, write_table, write_whole
+    from smembench.session import locked
+    from smembench.store.csv_files import check_writable, table_text, write_whole
     from smembench.timing_check import compare
     from smembench.views.console import stdout
     from smembench.views.table import draw
@@ -67,13 +66,12 @@ def _timing(csv: Path | None, *, force: bool) -> None:
 
     if csv is not None:
         check_writable(csv, force=force)
-    info = open_device("cuda:0").info
-    found = list(compare())
+    with locked(["cuda:0"]):
+        info = open_device("cuda:0").info
+        found = list(compare())
     libraries = ", ".join(f"{name} {version}" for name, version in versions().items() if name.startswith("numba"))
     draw(stdout, [section(found, f"{info.model} · driver {info.driver} · {libraries}")])
     if csv is not None:
-        text = io.StringIO()
-        write_table(text, COLUMNS, records(found))
-        write_whole(csv, text.getvalue())
+        write_whole(csv, table_text(COLUMNS, records(found)))
     if not all(item.agrees for item in found):
         raise typer.Exit(1)

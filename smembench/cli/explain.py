@@ -95,21 +95,19 @@ def explain(
 
 
 def _measure(cases: Sequence[Case], capability: str | None, csv: Path | None) -> None:
-    import io
-
     from smembench.explain.counters import compare
-    from smembench.store.csv_files import check_writable, write_table, write_whole
+    from smembench.session import locked
+    from smembench.store.csv_files import check_writable, table_text, write_whole
     from smembench.views.console import stdout
     from smembench.views.explanation import COMPARISON_COLUMNS, comparison, comparison_records
     from smembench.views.table import draw
 
     if csv is not None:
         check_writable(csv, force=False)
-    found = compare(cases, capability)
+    with locked({case.device for case in cases}):
+        found = compare(cases, capability)
     draw(stdout, [comparison(found, f"Predicted from a trace, and counted by the hardware: {len(cases)} cases")])
     if csv is not None:
-        text = io.StringIO()
-        write_table(text, COMPARISON_COLUMNS, comparison_records(found))
-        write_whole(csv, text.getvalue())
+        write_whole(csv, table_text(COMPARISON_COLUMNS, comparison_records(found)))
     if any(item.agrees is False for item in found):
         raise typer.Exit(1)

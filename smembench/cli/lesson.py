@@ -25,6 +25,7 @@ def lesson(
 
       smembench lesson barrier --runs 200
     """
+    from contextlib import closing
     from pathlib import Path
 
     import smembench.lessons
@@ -33,6 +34,7 @@ def lesson(
     from smembench.devices.select import canonical
     from smembench.kernels.registry import EXTRA_KERNELS
     from smembench.measurement import Status
+    from smembench.session import locked
     from smembench.visit import Request
     from smembench.worker import Worker
 
@@ -42,8 +44,7 @@ def lesson(
     os.environ[EXTRA_KERNELS] = str(Path(smembench.lessons.__file__).with_name(f"{name}.py"))
     where = canonical(device)
     (threads, *_) = parse_blocks(block)
-    worker = Worker([where])
-    try:
+    with locked([where]), closing(Worker([where])) as worker:
         for kernel in ("transposeSmem", "transposeSmemNoBarrier"):
             case = Case("transpose", kernel, where, "float32", n, n, None, threads, 0)
             wrong = 0
@@ -52,8 +53,6 @@ def lesson(
                 visit = worker.visit(Request(case, run, 1, 0.0, 1.0, 0.0, seed=run), timeout=60.0)
                 wrong += visit.status is Status.WRONG_RESULT
             typer.echo(f"{kernel:<23} {threads}: wrong in {wrong} of {runs} runs")
-    finally:
-        worker.close()
     typer.echo(
         "Without the barrier a warp may read a part of the tile that another has not written. Whether it does is a "
         "matter of timing: a right result proves nothing, and only the barrier makes it right every time."
