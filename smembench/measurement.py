@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from smembench.case import Case
@@ -78,6 +79,11 @@ class Visit:
     discarded: int = 0
     seconds: float = 0.0
     conditions: Conditions = Conditions()
+
+
+def now_utc() -> str:
+    """The time a visit begins at, as it is stored."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Protocol
 
 from smembench.case import Case
 from smembench.errors import DeviceUnavailable
-from smembench.measurement import Status, Visit
+from smembench.measurement import Status, Visit, now_utc
 from smembench.plan import Planned
 from smembench.problems import PROBLEMS
 from smembench.timing.sampling import MAX_EXTRA_ROUNDS, StopRule, shuffled
@@ -105,7 +104,7 @@ class Runner:
             self._progress[visit.case].add(visit)
         for item in self._planned:
             if item.skip and not self._progress[item.case].rounds:
-                yield self._note(Visit(item.case, 0, Status.SKIPPED, _now(), item.skip))
+                yield self._note(Visit(item.case, 0, Status.SKIPPED, now_utc(), item.skip))
         rounds = max(rule.rounds for rule in self._rules.values())
         visits = 0
         for round_ in range(rounds + MAX_EXTRA_ROUNDS):
@@ -138,7 +137,7 @@ class Runner:
         rule = self._rules[case.kind]
         seconds = rule.seconds(round_, self._progress[case].seconds)
         request = Request(case, round_, rule.share(round_), seconds, rule.max_seconds, rule.warmup, self._seed)
-        started = _now()
+        started = now_utc()
         try:
             if self._worker is None:
                 self._worker = self._hire()
@@ -169,7 +168,3 @@ class Runner:
 
 def _inputs_of(case: Case) -> tuple[object, ...]:
     return (case.device, *PROBLEMS[case.problem].input_key(case))
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -36,11 +36,6 @@ class Summary:
         q1, median, q3 = (_quantile(ordered, p) for p in (0.25, 0.5, 0.75))
         return cls(len(ordered), ordered[0], q1, median, q3, ordered[-1])
 
-    @property
-    def spread(self) -> float:
-        """Half the interquartile range over the median: the ± of the tables, as a fraction."""
-        return (self.q3 - self.q1) / 2 / self.median
-
 
 def _quantile(ordered: Sequence[float], p: float) -> float:
     place = p * (len(ordered) - 1)

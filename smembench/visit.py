@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from smembench.assemble import merged
 from smembench.case import Case
 from smembench.devices.base import Device, OutOfBounds
 from smembench.kernels import registry
-from smembench.measurement import Status, Visit
+from smembench.measurement import Status, Visit, now_utc
 from smembench.problems import PROBLEMS
 from smembench.summary import MIN_SAMPLES
 from smembench.timing.sampling import collect
@@ -65,7 +64,7 @@ class Visitor:
             Exception: whatever the device or the kernel raised; the device may be unusable after it.
         """
         case = request.case
-        blank = Visit(case, request.round, Status.OK, datetime.now(UTC).isoformat(timespec="milliseconds"))
+        blank = Visit(case, request.round, Status.OK, now_utc())
         if case.kind == "cpu" and request.round == 0 and (reason := self._too_long(request)):
             return replace(blank, status=Status.SKIPPED, reason=reason)
         problem, kernel, device = PROBLEMS[case.problem], registry.kernel_of(case), self._devices[case.device]

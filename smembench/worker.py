@@ -65,11 +65,6 @@ class Worker:
             self.kill()
             raise
 
-    @property
-    def pid(self) -> int:
-        """The child's process id."""
-        return self._process.pid
-
     def visit(self, request: Request, timeout: float) -> Visit:
         """Have a case visited.
 

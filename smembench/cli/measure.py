@@ -192,17 +192,15 @@ def _check_same(resume: RunFolder, run: dict[str, Any], session: Session, *, for
 
 
 def _write_csv(csv: Path, rows: Sequence[Row]) -> None:
-    import io
+    from smembench.store import schema
+    from smembench.store.csv_files import table_text, write_whole
 
-    from smembench.store.csv_files import write_rows, write_whole
-
-    text = io.StringIO()
-    write_rows(text, rows)
+    text = table_text(schema.COLUMNS, map(schema.to_fields, rows))
     if str(csv) == "-":
-        sys.stdout.write(text.getvalue())
+        sys.stdout.write(text)
         sys.stdout.flush()
     else:
-        write_whole(csv, text.getvalue())
+        write_whole(csv, text)
 
 
 def _show(

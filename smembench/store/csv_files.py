@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -19,6 +20,13 @@ def write_table(stream: TextIO, columns: Sequence[str], records: Iterable[Sequen
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(records)
+
+
+def table_text(columns: Sequence[str], records: Iterable[Sequence[str]]) -> str:
+    """What ``write_table`` writes."""
+    stream = io.StringIO()
+    write_table(stream, columns, records)
+    return stream.getvalue()
 
 
 def write_rows(stream: TextIO, rows: Iterable[Row]) -> None:

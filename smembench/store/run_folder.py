@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -13,7 +12,7 @@ from smembench.errors import UsageError
 from smembench.measurement import Measurement, Visit
 from smembench.relations import relate
 from smembench.store import journal, schema
-from smembench.store.csv_files import check_folder, write_rows, write_table, write_whole
+from smembench.store.csv_files import check_folder, table_text, write_whole
 from smembench.store.journal import Journal
 from smembench.store.schema import Row
 
@@ -92,12 +91,10 @@ class RunFolder:
         """
         run_id = self.run["run_id"]
         rows = rows_of(run_id, measurements)
-        cases, samples = io.StringIO(), io.StringIO()
-        write_rows(cases, rows)
-        write_table(samples, schema.SAMPLE_COLUMNS, schema.sample_fields(run_id, measurements))
+        samples = schema.sample_fields(run_id, measurements)
         ended = datetime.now(UTC).isoformat(timespec="seconds")
-        write_whole(self.path / CASES, cases.getvalue())
-        write_whole(self.path / SAMPLES, samples.getvalue())
+        write_whole(self.path / CASES, table_text(schema.COLUMNS, map(schema.to_fields, rows)))
+        write_whole(self.path / SAMPLES, table_text(schema.SAMPLE_COLUMNS, samples))
         write_whole(self.path / RUN, to_json({**self.run, "complete": complete, "ended_at_utc": ended}))
         if complete:
             self._journal.discard()

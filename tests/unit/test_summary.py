@@ -21,10 +21,6 @@ def test_summary_agrees_with_numpy(values: list[float]) -> None:
     assert summary.count == len(values)
 
 
-def test_spread_is_half_the_interquartile_range_over_the_median() -> None:
-    assert Summary.of([8.0, 9.0, 10.0, 11.0, 12.0]).spread == pytest.approx(0.1)
-
-
 @pytest.mark.parametrize("values", [[], [0.0], [1.0, -1.0], [1.0, math.nan], [math.inf]])
 def test_times_must_be_positive_and_finite(values: list[float]) -> None:
     with pytest.raises(ValueError, match=r"no samples|positive and finite"):
