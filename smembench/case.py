@@ -14,7 +14,8 @@ class Case:
 
     Sizes follow the problem. Transpose: the input has ``m`` rows (ny) and ``n`` columns (nx), ``k`` is None.
     Matmul: an m×k matrix times a k×n matrix. ``block`` is None for kernels without blocks, ``pad`` (extra
-    columns of the shared tile) is None for kernels without a tile.
+    columns of the shared tile) is None for kernels without a tile. ``stride`` is None unless it was asked for: the
+    row stride of all three matrices of a product, in elements.
     """
 
     problem: str
@@ -28,6 +29,7 @@ class Case:
     pad: int | None = None
     cache: str = "warm"
     compiler: str = "numba"
+    stride: int | None = None
 
     @property
     def kind(self) -> str:
@@ -43,6 +45,8 @@ class Case:
     def id(self) -> str:
         """A name that is the same in every run: ``transpose/transposeSmemPad/cuda:0/numba/…``."""
         parts = [self.problem, self.kernel, self.device, self.compiler, self.dtype, self.size]
+        if self.stride is not None:
+            parts.append(f"s{self.stride}")
         if self.block is not None:
             parts.append(f"b{self.block}")
         if self.pad is not None:

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     BaseModel,
@@ -47,6 +47,12 @@ def _ints(value: Any, info: ValidationInfo) -> tuple[int, ...]:
 
 def _blocks(value: Any, info: ValidationInfo) -> tuple[Block, ...]:
     return parse_blocks(_as_text(value, _label(info)), name=_label(info)) if value not in ((), []) else ()
+
+
+def _problem(value: Any) -> str:
+    if value not in PROBLEMS:
+        raise ValueError(unknown(str(value), list(PROBLEMS), "problem"))
+    return str(value)
 
 
 def _kernels(value: Any, info: ValidationInfo) -> tuple[str, ...]:
@@ -95,7 +101,7 @@ class _Strict(BaseModel):
 class Sweep(_Strict):
     """One product of axes over one problem. Every axis takes a value, a list or a range."""
 
-    problem: Literal["transpose", "matmul"]
+    problem: Annotated[str, BeforeValidator(_problem)]
     kernel: Annotated[tuple[str, ...], BeforeValidator(_kernels)] = ()
     device: Annotated[tuple[str, ...], BeforeValidator(_devices)] = ("auto",)
     dtype: Annotated[tuple[str, ...], BeforeValidator(_dtypes)] = ("float32",)
@@ -105,6 +111,7 @@ class Sweep(_Strict):
     ny: Ints = ()
     m: Ints = ()
     k: Ints = ()
+    stride: Ints = ()
     block: Annotated[tuple[Block, ...], BeforeValidator(_blocks), PlainSerializer(lambda v: [*map(str, v)])] = ()
     pad: bool | None = None
     pad_width: Ints = (1,)
@@ -234,5 +241,6 @@ def _explain(error: ValidationError, *, flags: bool) -> str:
     if fault["type"] == "missing":
         return f"{key!r} is missing{within}"
     label = f"--{key.replace('_', '-')}" if flags else f"{key}{within}"
-    reason = fault["msg"][0].lower() + fault["msg"][1:]
+    said = fault["msg"].removeprefix("Value error, ")
+    reason = said[0].lower() + said[1:]
     return f"{label} {fault['input']!r}: {reason}"

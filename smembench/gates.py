@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from smembench.devices.base import DeviceInfo
 from smembench.measurement import Measurement
+from smembench.problems import PROBLEMS
 
 _SLACK = 1.01
 """The clocks NVML gives are nominal; one percent over them is not yet impossible."""
@@ -45,7 +46,9 @@ def peak_gflop_s(dtype: str, info: DeviceInfo) -> float | None:
 
 def impossible(measurement: Measurement, info: DeviceInfo) -> str:
     """Why a figure cannot be true, or ""."""
-    gb_s, bound = measurement.effective_gb_s, memory_bound_gb_s(measurement.bytes_moved, info)
+    in_memory = PROBLEMS[measurement.case.problem].memory == "device"
+    bound = memory_bound_gb_s(measurement.bytes_moved, info) if in_memory else None
+    gb_s = measurement.effective_gb_s
     if gb_s is not None and bound is not None and gb_s > _SLACK * bound:
         return (
             f"impossible: {gb_s:.0f} GB/s, and with a peak of {info.peak_gb_s:.0f} GB/s of memory and "
@@ -63,4 +66,6 @@ def peak_percent(measurement: Measurement, info: DeviceInfo) -> float | None:
         gflop_s, peak = measurement.gflop_s, peak_gflop_s(measurement.case.dtype, info)
         return None if gflop_s is None or peak is None else 100 * gflop_s / peak
     gb_s = measurement.effective_gb_s
+    if PROBLEMS[measurement.case.problem].memory != "device":
+        return None
     return None if gb_s is None or info.peak_gb_s is None else 100 * gb_s / info.peak_gb_s

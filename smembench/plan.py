@@ -89,25 +89,29 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
     for dtype, shape, cache in product(sweep.dtype, shapes, sweep.cache):
         for device, kernel in placements:
             case = Case(problem.name, kernel.name, device, dtype, shape.m, shape.n, shape.k, cache=cache)
-            for variant in _variants(case, kernel, sweep.block or problem.default_blocks, sweep.pad_width):
+            for variant in _variants(case, kernel, problem, sweep):
                 _check(variant, kernel, problem, limits[device], limits.get("cpu"))
                 planned.append(Planned(variant, kernel.refuse(variant) or ""))
     return planned
 
 
-def _variants(case: Case, kernel: Kernel, blocks: Sequence[Block], pads: Sequence[int]) -> list[Case]:
-    """The case with every block and pad that its kernel takes."""
-    if not kernel.blocks:
-        return [case]
-    pads_of_kernel: Sequence[int | None] = [None]
-    if kernel.pad is not None:
-        pads_of_kernel = pads if kernel.pad else [0]
-    return [replace(case, block=block, pad=pad) for block, pad in product(blocks, pads_of_kernel)]
+def _variants(case: Case, kernel: Kernel, problem: Problem, sweep: Sweep) -> list[Case]:
+    """The case with every block, pad and stride that its kernel takes."""
+    blocks: Sequence[Block | None] = (sweep.block or problem.default_blocks) if kernel.blocks else (None,)
+    pads: Sequence[int | None] = (None,)
+    if kernel.blocks and kernel.pad is not None:
+        pads = sweep.pad_width if kernel.pad else (0,)
+    strides: Sequence[int | None] = (sweep.stride or problem.default_strides) if kernel.strided else (None,)
+    return [replace(case, block=block, pad=pad, stride=stride) for stride, block, pad in product(strides, blocks, pads)]
 
 
 def device_bytes(case: Case, problem: Problem) -> int:
     """Memory the arrays of a case take on its device."""
-    return problem.bytes_moved(case) + 2 * GUARD_BYTES
+    return _arrays_bytes(case, problem) + 2 * GUARD_BYTES
+
+
+def _arrays_bytes(case: Case, problem: Problem) -> int:
+    return sum(problem.lengths(case)) * ITEMSIZE[case.dtype]
 
 
 def host_bytes(case: Case, problem: Problem) -> int:
@@ -115,13 +119,15 @@ def host_bytes(case: Case, problem: Problem) -> int:
     output = problem.output_length(case) * ITEMSIZE[case.dtype]
     # The reference of a product is computed in float64.
     reference = 4 * output if problem.flops(case) else output
-    return problem.bytes_moved(case) + output + reference
+    return _arrays_bytes(case, problem) + output + reference
 
 
 def _check(case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: Limits | None) -> None:
     where = f"{case.problem} {case.kernel} {case.size} {case.dtype} on {case.device}"
+    if reason := problem.refuse(case):
+        raise UsageError(f"{where}: {reason}")
     if limits.max_elements is not None:
-        for count in (case.m * case.n, case.m * (case.k or 1), (case.k or 1) * case.n):
+        for count in problem.lengths(case):
             if count > limits.max_elements:
                 raise UsageError(
                     f"{where}: {count} elements are over the {limits.max_elements} that 32-bit indices reach; "

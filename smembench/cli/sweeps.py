@@ -117,26 +117,16 @@ def show(
 
       smembench show cases.csv --markdown
     """
-    from smembench.recover import recover
-    from smembench.store.csv_files import read_rows, read_samples
-    from smembench.store.run_folder import CASES, JOURNAL, SAMPLES, read_run, rows_of
+    from smembench.stored import load
     from smembench.views.console import stdout
     from smembench.views.markdown import markdown as as_markdown
     from smembench.views.reproduction import reproduction
     from smembench.views.sections import sections
     from smembench.views.table import draw
 
-    folder = path if path.is_dir() else path.parent
-    if path.is_dir() and (path / JOURNAL).exists() and not (path / CASES).exists():
-        measurements, run = recover(path / JOURNAL)
-        rows = rows_of(run["run_id"], measurements)
-        found = _reproduction(rows, measurements, run) if documents else sections(rows, run)
-    else:
-        rows = read_rows(path / CASES if path.is_dir() else path)
-        run = read_run(folder) if path.is_dir() else {}
-        by_id = read_samples(folder / SAMPLES) if documents else {}
-        samples = {row.case: by_id.get(row.case_id, []) for row in rows}
-        found = reproduction(rows, samples, run) if documents else sections(rows, run)
+    stored = load(path)
+    samples = {row.case: stored.values(row.case_id) for row in stored.rows}
+    found = reproduction(stored.rows, samples, stored.run) if documents else sections(stored.rows, stored.run)
     if markdown:
         typer.echo(as_markdown(found), nl=False)
     else:

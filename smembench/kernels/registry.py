@@ -69,6 +69,7 @@ class Kernel:
         pad: None for a kernel without a tile, else whether its tile is padded.
         tile_elements: elements of the shared tile (CUDA) or of one thread's tile buffer (CPU).
         refuse: why a case cannot be run, or None.
+        strided: whether the case may have a stride.
         standard: whether it runs unless kernels are named; the others are asked for with ``--kernel``.
     """
 
@@ -83,6 +84,7 @@ class Kernel:
     pad: bool | None = None
     tile_elements: Callable[[Case], int] = _nothing
     refuse: Callable[[Case], str | None] = _anything
+    strided: bool = False
     standard: bool = True
 
     def shared_bytes(self, case: Case) -> int:

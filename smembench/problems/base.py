@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import lcm
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from smembench.axes import Block
 from smembench.case import Case
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
+
+Memory = Literal["device", "shared", "link"]
 
 ITEMSIZE = {"float16": 2, "float32": 4, "float64": 8, "int32": 4}
 
@@ -66,10 +68,16 @@ class Problem(ABC):
     """The kernel that ``percent_of_copy`` compares with, if any; it is part of every run."""
     copy_kernel: ClassVar[str | None] = None
     """The documents' copy, a thread an element, if any."""
+    default_strides: ClassVar[tuple[int | None, ...]] = (None,)
+    """Strides of strided kernels where none are given."""
+    memory: ClassVar[Memory] = "device"
+    """The memory that ``bytes_moved`` crosses, whose peak no effective bandwidth can exceed."""
+    columns: ClassVar[tuple[str, ...]]
+    """The columns of cases.csv that tables of this problem show beside the time, the rate that its bars show first."""
     arrays: ClassVar[tuple[str, ...]]
     """Names of a kernel's arrays: the output, then the inputs."""
-    naive_kernel: ClassVar[str]
-    """The kernel that ``speedup_vs_naive`` compares with."""
+    naive_kernel: ClassVar[str | None] = None
+    """The kernel that ``speedup_vs_naive`` compares with, if any."""
     cpu_kernel: ClassVar[str | None] = None
     """The CPU kernel that ``speedup_vs_cpu`` compares with, if any."""
 
@@ -81,13 +89,21 @@ class Problem(ABC):
             UsageError: when the sizes contradict each other.
         """
 
+    def refuse(self, case: Case) -> str | None:
+        """Why a case makes no sense whatever the kernel, or None."""
+        return None
+
     @abstractmethod
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
         """Random host arrays for this case; the same for the same seed, sizes and dtype."""
 
     @abstractmethod
+    def lengths(self, case: Case) -> tuple[int, ...]:
+        """Elements of the arrays, in the order of ``arrays``."""
+
     def output_length(self, case: Case) -> int:
         """Elements of the output."""
+        return self.lengths(case)[0]
 
     @abstractmethod
     def scalars(self, case: Case) -> tuple[int, ...]:
@@ -120,7 +136,7 @@ class Problem(ABC):
 
     def input_key(self, case: Case) -> tuple[object, ...]:
         """Cases with the same key have the same inputs and references."""
-        return (self.name, case.m, case.n, case.k, case.dtype)
+        return (self.name, case.m, case.n, case.k, case.stride, case.dtype)
 
     def rng(self, case: Case, seed: int) -> np.random.Generator:
         """A generator for this case's inputs: the seed and the sizes decide the stream."""

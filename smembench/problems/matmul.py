@@ -35,6 +35,7 @@ class Matmul(Problem):
     dtypes = ("float32", "float64")
     default_n = 1024
     size_axes = ("n", "m", "k")
+    columns = ("gflop_s", "effective_gb_s", "speedup_vs_cpu", "speedup_vs_naive")
     arrays = ("C", "A", "B")
     naive_kernel = "naive"
     cpu_kernel = "cpu"
@@ -59,9 +60,10 @@ class Matmul(Problem):
         b -= half
         return a, b
 
-    def output_length(self, case: Case) -> int:
-        """m·n elements."""
-        return case.m * case.n
+    def lengths(self, case: Case) -> tuple[int, ...]:
+        """m·n, m·k and k·n elements."""
+        assert case.k is not None
+        return (case.m * case.n, case.m * case.k, case.k * case.n)
 
     def scalars(self, case: Case) -> tuple[int, ...]:
         """``(m, n, k)``."""

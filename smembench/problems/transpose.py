@@ -29,6 +29,7 @@ class Transpose(Problem):
     dtypes = ("float32", "float64", "float16", "int32")
     default_n = 4096
     size_axes = ("n", "nx", "ny")
+    columns = ("effective_gb_s", "percent_of_copygmem", "percent_of_copy")
     arrays = ("out", "in")
     ceiling_kernel = "memcpy"
     copy_kernel = "copyGmem"
@@ -60,9 +61,9 @@ class Transpose(Problem):
             case _:
                 return (rng.random(count, dtype=np.float32).astype(case.dtype, copy=False),)
 
-    def output_length(self, case: Case) -> int:
-        """m·n elements."""
-        return case.m * case.n
+    def lengths(self, case: Case) -> tuple[int, ...]:
+        """m·n elements each."""
+        return (case.m * case.n, case.m * case.n)
 
     def scalars(self, case: Case) -> tuple[int, ...]:
         """``(nx, ny)``, in the order of the documents."""

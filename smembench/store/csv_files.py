@@ -6,13 +6,16 @@ import csv
 import io
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
 from smembench.errors import UsageError
 from smembench.store import schema
 from smembench.store.schema import Row
+
+Samples = Mapping[int, Sequence[float]]
+"""Elapsed times of one case in ms, by round."""
 
 
 def write_table(stream: TextIO, columns: Sequence[str], records: Iterable[Sequence[str]]) -> None:
@@ -103,19 +106,20 @@ def read_rows(path: Path) -> list[Row]:
         raise UsageError(f"{path}: cannot be read ({error})") from None
 
 
-def read_samples(path: Path) -> dict[str, list[float]]:
-    """Elapsed times of a samples.csv in ms, by case id.
+def read_samples(path: Path) -> dict[str, Samples]:
+    """Elapsed times of a samples.csv in ms, by case id and round.
 
     Raises:
         UsageError: for a file that is not there or has no such columns.
     """
-    samples: dict[str, list[float]] = {}
+    samples: dict[str, dict[int, list[float]]] = {}
     try:
         with path.open(encoding="utf-8", newline="") as stream:
             for record in csv.DictReader(stream):
-                samples.setdefault(record["case_id"], []).append(float(record["elapsed_ms"]))
+                by_round = samples.setdefault(record["case_id"], {})
+                by_round.setdefault(int(record["round"]), []).append(float(record["elapsed_ms"]))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
     except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise UsageError(f"{path}: not a samples.csv ({type(error).__name__}: {error})") from None
-    return samples
+    return dict(samples)

@@ -29,7 +29,8 @@ class Row:
     ``max_error``: transpose, the fraction of elements that differ; matmul, ‖out − ref‖/‖ref‖. ``precision`` is
     the relative half-width of the median's 95 % interval, ``converged`` whether it is as small as was asked.
     ``within_cache``: the arrays fit the last-level cache, so the bandwidth is not the memory's. ``cpu_waiting``:
-    share of time the threads of a CPU case waited for a core. ``predicted_…``: see ``Prediction``.
+    share of time the threads of a CPU case waited for a core. ``predicted_…``: see ``Prediction``; ``stride``: see
+    ``Case``.
     """
 
     schema_version: int
@@ -88,6 +89,7 @@ class Row:
     predicted_load_sectors: float | None
     predicted_store_sectors: float | None
     predicted_occupancy: float | None
+    stride: int | None
 
     @property
     def ok(self) -> bool:
@@ -114,6 +116,7 @@ class Row:
             self.pad,
             self.cache,
             self.compiler,
+            self.stride,
         )
 
 
@@ -184,6 +187,7 @@ def row_of(run_id: str, measurement: Measurement, relations: Mapping[Case, Relat
         predicted_load_sectors=measurement.prediction.load_sectors,
         predicted_store_sectors=measurement.prediction.store_sectors,
         predicted_occupancy=measurement.prediction.occupancy,
+        stride=case.stride,
     )
 
 

@@ -10,7 +10,8 @@ from smembench.explain.analysis import Explanation, SharedAccess
 from smembench.explain.banks import WORD_BYTES, bank_of
 from smembench.explain.counters import Comparison
 from smembench.explain.trace import SharedArray
-from smembench.views.sections import Column, Section, number
+from smembench.views.columns import Column, number
+from smembench.views.sections import Section
 
 _SCREEN = 80
 _WIDEST = 33

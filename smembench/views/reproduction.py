@@ -10,7 +10,8 @@ from smembench.documents.claims import CLAIMS, Finding, Holds, judge
 from smembench.documents.figures import BLOCKS, FIGURES, Figure, devices_of, figure_of
 from smembench.problems import PROBLEMS
 from smembench.store.schema import Row
-from smembench.views.sections import Column, Section, describe, milliseconds, number, times
+from smembench.views.columns import Column, milliseconds, number, times
+from smembench.views.sections import Section, describe
 
 Samples = Mapping[Case, Sequence[float]]
 

@@ -9,16 +9,8 @@ from typing import Any
 from smembench.measurement import CROWDED
 from smembench.problems import PROBLEMS
 from smembench.store.schema import Row
+from smembench.views.columns import FIGURES, Column, compact, milliseconds, value
 from smembench.views.sentences import sentence
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A heading, whether its cells are numbers, and whether it is left out where the screen is narrow."""
-
-    heading: str
-    numeric: bool = True
-    wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +35,10 @@ class Section:
 
 
 def sections(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Section]:
-    """One section for every problem, size, dtype and cache mode, in the order of the rows."""
+    """One section for every problem, size, stride, dtype and cache mode, in the order of the rows."""
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
-        groups.setdefault((row.problem, row.m, row.n, row.k, row.dtype, row.cache), []).append(row)
+        groups.setdefault((row.problem, row.m, row.n, row.k, row.stride, row.dtype, row.cache), []).append(row)
     return [_section(group, run) for group in groups.values()]
 
 
@@ -61,7 +53,7 @@ def describe(rows: Sequence[Row], run: Mapping[str, Any]) -> str:
     size = "×".join(str(side) for side in (row.m, row.k, row.n) if side is not None)
     parts = [
         device_names(rows, run),
-        f"{PROBLEMS[row.problem].title} {size} {row.dtype}",
+        f"{PROBLEMS[row.problem].title} {size} {row.dtype}" + (f", stride {row.stride}" if row.stride else ""),
         f"{row.cache} cache",
     ]
     libraries = [
@@ -80,16 +72,13 @@ def device_names(rows: Sequence[Row], run: Mapping[str, Any]) -> str:
 
 
 def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
-    with_flops = bool(PROBLEMS[rows[0].problem].cpu_kernel)
+    figures = PROBLEMS[rows[0].problem].columns
     with_device = len({row.device for row in rows}) > 1
     columns = [Column("kernel", numeric=False), Column("block", numeric=False)]
     if with_device:
         columns.insert(1, Column("on", numeric=False))
     columns += [Column("elapsed ms"), Column("±")]
-    if with_flops:
-        columns += [Column("GFLOP/s"), Column("GB/s"), Column("vs CPU"), Column("vs naive")]
-    else:
-        columns += [Column("GB/s"), Column("% of\ncopyGmem"), Column("% of\nmemcpy")]
+    columns += [Column(FIGURES[name].heading) for name in figures]
     predicted = any(row.predicted_load_sectors is not None for row in rows)
     if predicted:
         headings = ("conflicts\nld / st", "sectors\nld / st", "occu-\npancy")
@@ -100,15 +89,7 @@ def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
         line = [row.kernel, _block(row), *_time(row)]
         if with_device:
             line.insert(1, row.device)
-        if with_flops:
-            line += [
-                number(row.gflop_s),
-                number(row.effective_gb_s),
-                times(row.speedup_vs_cpu),
-                times(row.speedup_vs_naive),
-            ]
-        else:
-            line += [number(row.effective_gb_s), number(row.percent_of_copygmem), number(row.percent_of_copy)]
+        line += [FIGURES[name].text(value(row, name)) for name in figures]
         if predicted:
             line += _predicted(row)
         line.append("✓" if row.verified else "")
@@ -117,7 +98,7 @@ def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
         heading=describe(rows, run),
         columns=columns,
         cells=cells,
-        bars=[_bar(row, with_flops) for row in rows if row.ok],
+        bars=[_bar(row, figures[0]) for row in rows if row.ok],
         sentence=sentence(rows),
         notes=_notes(rows),
     )
@@ -136,14 +117,8 @@ def _pair(load: float | None, store: float | None) -> str:
     return "" if load is None and store is None else f"{compact(load)} / {compact(store)}"
 
 
-def compact(value: float | None) -> str:
-    """A small number without a fraction where it has none."""
-    return "-" if value is None else f"{value:.3g}"
-
-
-def _bar(row: Row, with_flops: bool) -> Bar:
-    value = row.gflop_s if with_flops else row.effective_gb_s
-    return Bar(label(row), value or 0.0, "GFLOP/s" if with_flops else "GB/s")
+def _bar(row: Row, figure: str) -> Bar:
+    return Bar(label(row), value(row, figure) or 0.0, FIGURES[figure].unit)
 
 
 def _notes(rows: Sequence[Row]) -> list[str]:
@@ -175,20 +150,3 @@ def _time(row: Row) -> tuple[str, str]:
         return row.status, ""
     half = (row.elapsed_ms_q3 - row.elapsed_ms_q1) / 2
     return milliseconds(row.elapsed_ms), f"{100 * half / row.elapsed_ms:.1f} %"
-
-
-def milliseconds(value: float) -> str:
-    """A time with four significant digits at least, to the nanosecond at most."""
-    return f"{value:.1f}" if value >= 1000 else f"{value:.{4 if value >= 0.1 else 5}f}"
-
-
-def number(value: float | None) -> str:
-    """A rate or a percentage with three to four significant digits."""
-    if value is None:
-        return ""
-    return f"{value:.0f}" if value >= 1000 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
-
-
-def times(value: float | None) -> str:
-    """A speed-up."""
-    return "" if value is None else f"{number(value)}×"

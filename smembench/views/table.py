@@ -11,8 +11,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from smembench.views.columns import number
 from smembench.views.console import can_show, plain
-from smembench.views.sections import Bar, Section, number
+from smembench.views.sections import Bar, Section
 
 _WIDE = 100
 """Columns of a screen from which on every column of a table is shown."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smembench.timing_check import ALLOWED_PERCENT, ALLOWED_US, METRIC, Agreement
-from smembench.views.sections import Column, Section
+from smembench.views.columns import Column
+from smembench.views.sections import Section
 
 COLUMNS = (
     "kernel",

@@ -157,7 +157,7 @@ def test_samples_round_trip(tmp_path: Path, measured: Measured) -> None:
     stream = io.StringIO()
     write_table(stream, schema.SAMPLE_COLUMNS, schema.sample_fields("run", done))
     write_whole(tmp_path / "samples.csv", stream.getvalue())
-    assert read_samples(tmp_path / "samples.csv") == {done[0].case.id: [0.1, 1 / 3], done[2].case.id: [1e-7]}
+    assert read_samples(tmp_path / "samples.csv") == {done[0].case.id: {0: [0.1, 1 / 3]}, done[2].case.id: {0: [1e-7]}}
 
 
 @pytest.mark.parametrize("text", ["a,b\n1,2\n", "case_id,elapsed_ms\nx,fast\n", "case_id,elapsed_ms\nx\n"])

@@ -11,10 +11,11 @@ from rich.console import Console
 
 from smembench.axes import Block
 from smembench.store.schema import Row
+from smembench.views.columns import Column, milliseconds, number, times
 from smembench.views.console import plain
 from smembench.views.markdown import markdown
 from smembench.views.reproduction import reproduction
-from smembench.views.sections import Column, Section, milliseconds, number, sections, times
+from smembench.views.sections import Section, sections
 from smembench.views.sentences import sentence
 from smembench.views.table import bar_text, draw
 

@@ -1,0 +1,66 @@
+"""How figures of a row are shown: the heading, and the text of a value. A problem names the columns it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from smembench.store.schema import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A heading, whether its cells are numbers, and whether it is left out where the screen is narrow."""
+
+    heading: str
+    numeric: bool = True
+    wide: bool = False
+
+
+def milliseconds(value: float) -> str:
+    """A time with four significant digits at least, to the nanosecond at most."""
+    return f"{value:.1f}" if value >= 1000 else f"{value:.{4 if value >= 0.1 else 5}f}"
+
+
+def number(value: float | None) -> str:
+    """A rate or a percentage with three to four significant digits."""
+    if value is None:
+        return ""
+    return f"{value:.0f}" if value >= 1000 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def times(value: float | None) -> str:
+    """A speed-up."""
+    return "" if value is None else f"{number(value)}×"
+
+
+def compact(value: float | None) -> str:
+    """A small number without a fraction where it has none."""
+    return "-" if value is None else f"{value:.3g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One column of cases.csv as tables show it; ``unit`` is what a bar of it says."""
+
+    heading: str
+    text: Callable[[float | None], str] = number
+    unit: str = ""
+
+
+FIGURES: dict[str, Figure] = {
+    "effective_gb_s": Figure("GB/s", unit="GB/s"),
+    "gflop_s": Figure("GFLOP/s", unit="GFLOP/s"),
+    "percent_of_copygmem": Figure("% of\ncopyGmem"),
+    "percent_of_copy": Figure("% of\nmemcpy"),
+    "percent_of_peak": Figure("% of\npeak"),
+    "speedup_vs_cpu": Figure("vs CPU", times),
+    "speedup_vs_naive": Figure("vs naive", times),
+}
+"""By column of cases.csv."""
+
+
+def value(row: Row, column: str) -> float | None:
+    """A row's figure, None where it has none."""
+    found = getattr(row, column)
+    return None if found is None else float(found)
