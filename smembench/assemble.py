@@ -9,7 +9,7 @@ from statistics import median
 from smembench.case import Case
 from smembench.devices.base import DeviceInfo
 from smembench.explain.analysis import predict
-from smembench.gates import impossible, peak_percent
+from smembench.gates import bytes_per_clock, impossible, peak_percent
 from smembench.kernels import registry
 from smembench.measurement import Conditions, Measurement, Sample, Status, Visit
 from smembench.plan import Planned
@@ -68,13 +68,20 @@ def _measurement(case: Case, visits: Sequence[Visit], info: DeviceInfo, wanted: 
         samples=samples,
         precision=reached,
         converged=reached <= wanted,
-        within_cache=None if info.l2_bytes is None else blank.bytes_moved <= info.l2_bytes,
+        within_cache=None
+        if info.l2_bytes is None or problem.memory != "device"
+        else blank.bytes_moved <= info.l2_bytes,
     )
     if reason := impossible(measured, info):
         # Not a figure: nobody should quote it, so the samples go as well.
         return replace(blank, status=Status.FAILED, reason=reason)
     predicted = predict(case, info.compute_capability)
-    return replace(measured, percent_of_peak=peak_percent(measured, info), prediction=predicted)
+    return replace(
+        measured,
+        percent_of_peak=peak_percent(measured, info),
+        bytes_per_clock=bytes_per_clock(measured, info),
+        prediction=predicted,
+    )
 
 
 def merged(states: Sequence[Conditions]) -> Conditions:

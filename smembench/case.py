@@ -13,9 +13,9 @@ class Case:
     """One kernel on one device at one size: everything that decides what is run.
 
     Sizes follow the problem. Transpose: the input has ``m`` rows (ny) and ``n`` columns (nx), ``k`` is None.
-    Matmul: an m×k matrix times a k×n matrix. ``block`` is None for kernels without blocks, ``pad`` (extra
-    columns of the shared tile) is None for kernels without a tile. ``stride`` is None unless it was asked for: the
-    row stride of all three matrices of a product, in elements.
+    Matmul: an m×k matrix times a k×n matrix. Access: ``m`` passes of ``n`` threads. ``block`` is None for kernels
+    without blocks, ``pad`` (extra columns of the shared tile) is None for kernels without a tile. ``stride`` is None
+    unless it was asked for: the row stride of all three matrices of a product, or from lane to lane, in elements.
     """
 
     problem: str

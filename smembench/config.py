@@ -84,6 +84,11 @@ def _cache_modes(value: Any, info: ValidationInfo) -> tuple[str, ...]:
     return parse_names(_as_text(value, _label(info)), CACHE_MODES, name=_label(info), what="cache mode")
 
 
+def _first_dtype(data: dict[str, Any]) -> tuple[str, ...]:
+    problem = data.get("problem")
+    return () if problem is None else PROBLEMS[problem].dtypes[:1]
+
+
 Ints = Annotated[tuple[int, ...], BeforeValidator(_ints)]
 
 
@@ -104,13 +109,15 @@ class Sweep(_Strict):
     problem: Annotated[str, BeforeValidator(_problem)]
     kernel: Annotated[tuple[str, ...], BeforeValidator(_kernels)] = ()
     device: Annotated[tuple[str, ...], BeforeValidator(_devices)] = ("auto",)
-    dtype: Annotated[tuple[str, ...], BeforeValidator(_dtypes)] = ("float32",)
+    dtype: Annotated[tuple[str, ...], BeforeValidator(_dtypes)] = Field(default_factory=_first_dtype)
     cache: Annotated[tuple[str, ...], BeforeValidator(_cache_modes)] = ("warm",)
     n: Ints = ()
     nx: Ints = ()
     ny: Ints = ()
     m: Ints = ()
     k: Ints = ()
+    bytes: Ints = ()
+    passes: Ints = ()
     stride: Ints = ()
     block: Annotated[tuple[Block, ...], BeforeValidator(_blocks), PlainSerializer(lambda v: [*map(str, v)])] = ()
     pad: bool | None = None
@@ -122,7 +129,8 @@ class Sweep(_Strict):
         Raises:
             UsageError: for a size this problem does not have.
         """
-        given = {name: getattr(self, name) for name in ("n", "nx", "ny", "m", "k") if getattr(self, name)}
+        sizes = ("n", "nx", "ny", "m", "k", "bytes", "passes")
+        given = {name: getattr(self, name) for name in sizes if getattr(self, name)}
         allowed = PROBLEMS[self.problem].size_axes
         for name in given:
             if name not in allowed:

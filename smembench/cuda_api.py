@@ -1,4 +1,4 @@
-"""The one place that imports ``numba.cuda``, for kernels and for the CUDA device; with it, CUDA's error check.
+"""The one place that imports ``numba.cuda``, for kernels and for the CUDA device; with it, CUDA's error check and copy.
 
 numba-cuda is in maintenance; a successor with the same dialect is taken up here and nowhere else.
 """
@@ -10,7 +10,7 @@ from cuda.bindings import driver, runtime
 from numba import cuda, uint32, uint64
 from numba.cuda.core import config
 
-__all__ = ["SIMULATED", "checked", "cuda", "number", "uint32", "uint64"]
+__all__ = ["SIMULATED", "checked", "copy", "cuda", "number", "uint32", "uint64"]
 
 # Numba warns of small grids; here they are asked for.
 config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
@@ -38,3 +38,17 @@ def checked(result: tuple[Any, ...]) -> Any:
         _, text = getattr(api, f"{prefix}GetErrorString")(error)
         raise RuntimeError(f"{name.decode()}: {text.decode()}")
     return result[1] if len(result) == 2 else result[1:]
+
+
+def copy(stream: int, target: Any, source: Any) -> None:
+    """Enqueue a copy of ``source`` on a stream, between arrays on the device and NumPy arrays in any direction.
+
+    For pageable host memory cudaMemcpyAsync may do part or all of the copy before it returns.
+    """
+    size, kind = source.size * source.dtype.itemsize, runtime.cudaMemcpyKind.cudaMemcpyDefault
+    checked(runtime.cudaMemcpyAsync(_address(target), _address(source), size, kind, stream))
+
+
+def _address(array: Any) -> int:
+    on_device = hasattr(array, "device_ctypes_pointer")
+    return int(array.device_ctypes_pointer.value if on_device else array.ctypes.data)

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from smembench.case import Case
 from smembench.devices.base import DeviceInfo
+from smembench.explain.banks import BANKS, WORD_BYTES
+from smembench.kernels import registry
 from smembench.measurement import Measurement
 from smembench.problems import PROBLEMS
+from smembench.problems.access import BROADCAST, WARP
+from smembench.problems.base import ITEMSIZE
 
 _SLACK = 1.01
 """The clocks NVML gives are nominal; one percent over them is not yet impossible."""
+
+SHARED_BYTES_PER_CLOCK = BANKS * WORD_BYTES
+"""128, of one multiprocessor: a word of each bank (CUDA C++ Programming Guide, "Compute Capability 5.x", section
+"Shared Memory", to which those of later capabilities refer)."""
 
 # Results a clock and multiprocessor for 32-bit and 64-bit floating-point multiply-add: CUDA C++ Programming Guide,
 # "Arithmetic Instructions", table of throughputs by compute capability.
@@ -35,13 +44,39 @@ def memory_bound_gb_s(bytes_moved: int, info: DeviceInfo) -> float | None:
     return info.peak_gb_s * bytes_moved / (bytes_moved - info.l2_bytes)
 
 
-def peak_gflop_s(dtype: str, info: DeviceInfo) -> float | None:
-    """2 · results a clock · multiprocessors · highest SM clock; None where one of them is unknown."""
-    rates = _FMA_PER_CLOCK.get(info.compute_capability or "")
-    if rates is None or info.sm_count is None or info.sm_clock_max_mhz is None:
+def bytes_per_clock(measurement: Measurement, info: DeviceInfo) -> float | None:
+    """Bytes of shared memory a clock and multiprocessor, at the SM clock while it was measured.
+
+    None for problems of other memories, and where the clock or the number of multiprocessors is unknown.
+    """
+    summary, mhz = measurement.summary, measurement.conditions.sm_clock_mhz
+    if PROBLEMS[measurement.case.problem].memory != "shared" or summary is None or not mhz or not info.sm_count:
         return None
-    rate = {"float32": rates[0], "float64": rates[1]}.get(dtype)
-    return None if rate is None else 2 * rate * info.sm_count * info.sm_clock_max_mhz / 1e3
+    return measurement.bytes_moved / (summary.median * mhz * 1e3 * info.sm_count)
+
+
+def most_bytes_per_clock(case: Case) -> int:
+    """The most of them that threads can get: what the banks deliver, and more only where lanes share wider words.
+
+    A word of 4 bytes for a whole warp is 128 bytes in one clock. Of 8 bytes hardware may serve all lanes at once, too.
+    """
+    together = registry.kernel_of(case).computes == BROADCAST
+    return max(SHARED_BYTES_PER_CLOCK, WARP * ITEMSIZE[case.dtype]) if together else SHARED_BYTES_PER_CLOCK
+
+
+def flops_per_clock(dtype: str, capability: str | None) -> int | None:
+    """Floating-point operations a clock and multiprocessor, two each multiply-add; None where that is unknown."""
+    rates = _FMA_PER_CLOCK.get(capability or "")
+    rate = None if rates is None else {"float32": rates[0], "float64": rates[1]}.get(dtype)
+    return None if rate is None else 2 * rate
+
+
+def peak_gflop_s(dtype: str, info: DeviceInfo) -> float | None:
+    """Operations a clock · multiprocessors · highest SM clock; None where one of them is unknown."""
+    rate = flops_per_clock(dtype, info.compute_capability)
+    if rate is None or info.sm_count is None or info.sm_clock_max_mhz is None:
+        return None
+    return rate * info.sm_count * info.sm_clock_max_mhz / 1e3
 
 
 def impossible(measurement: Measurement, info: DeviceInfo) -> str:
@@ -54,6 +89,9 @@ def impossible(measurement: Measurement, info: DeviceInfo) -> str:
             f"impossible: {gb_s:.0f} GB/s, and with a peak of {info.peak_gb_s:.0f} GB/s of memory and "
             f"{info.l2_bytes} bytes of L2 no launch can exceed {bound:.0f}"
         )
+    per_clock = bytes_per_clock(measurement, info)
+    if per_clock is not None and per_clock > _SLACK * (most := most_bytes_per_clock(measurement.case)):
+        return f"impossible: {per_clock:.1f} bytes a clock and multiprocessor, whose shared memory gives {most} at most"
     gflop_s, peak = measurement.gflop_s, peak_gflop_s(measurement.case.dtype, info)
     if gflop_s is not None and peak is not None and gflop_s > _SLACK * peak:
         return f"impossible: {gflop_s:.0f} GFLOP/s is over this device's peak of {peak:.0f}"
@@ -61,10 +99,12 @@ def impossible(measurement: Measurement, info: DeviceInfo) -> str:
 
 
 def peak_percent(measurement: Measurement, info: DeviceInfo) -> float | None:
-    """% of the peak that bounds the problem: arithmetic where it has FLOPs, memory elsewhere."""
+    """% of the peak that bounds the problem: arithmetic where it has FLOPs, its memory elsewhere."""
     if measurement.flops:
         gflop_s, peak = measurement.gflop_s, peak_gflop_s(measurement.case.dtype, info)
         return None if gflop_s is None or peak is None else 100 * gflop_s / peak
+    if (per_clock := bytes_per_clock(measurement, info)) is not None:
+        return 100 * per_clock / SHARED_BYTES_PER_CLOCK
     gb_s = measurement.effective_gb_s
     if PROBLEMS[measurement.case.problem].memory != "device":
         return None

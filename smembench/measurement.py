@@ -64,8 +64,8 @@ class Conditions:
 class Visit:
     """One case in one round: checked again, then sampled.
 
-    ``samples`` are ms a launch; ``discarded`` counts samples thrown away because the device was disturbed, and
-    ``seconds`` is the time spent sampling.
+    ``samples`` are ms a launch; ``discarded`` counts samples thrown away because the device was disturbed,
+    ``discarded_ms`` holds them, where the run kept them, and ``seconds`` is the time spent sampling.
     """
 
     case: Case
@@ -77,6 +77,7 @@ class Visit:
     max_error: float | None = None
     samples: tuple[float, ...] = ()
     discarded: int = 0
+    discarded_ms: tuple[float, ...] = ()
     seconds: float = 0.0
     conditions: Conditions = Conditions()
 
@@ -100,7 +101,8 @@ class Prediction:
     """What a trace of the kernel says beside its time; None for what it does not do or cannot be traced.
 
     ``load_conflict`` and ``store_conflict`` are wavefronts over those of conflict-free requests to shared memory,
-    ``load_sectors`` and ``store_sectors`` 32-byte sectors a request to global memory, ``occupancy`` a fraction.
+    ``load_sectors`` and ``store_sectors`` 32-byte sectors a request to global memory, ``occupancy`` a fraction,
+    ``constant_addresses`` different addresses a request to constant memory.
     """
 
     load_conflict: float | None = None
@@ -108,6 +110,7 @@ class Prediction:
     load_sectors: float | None = None
     store_sectors: float | None = None
     occupancy: float | None = None
+    constant_addresses: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,7 @@ class Measurement:
     ``max_error`` is the problem's error measure, None when nothing could be checked. ``precision`` is the
     relative half-width of the median's 95 % interval, ``converged`` whether it is as small as was asked.
     ``within_cache`` says that the arrays fit the device's last-level cache, so that bandwidth is the cache's.
+    ``bytes_per_clock`` is those moved in shared memory a clock and multiprocessor; None for other memories.
     """
 
     case: Case
@@ -136,6 +140,7 @@ class Measurement:
     converged: bool | None = None
     within_cache: bool | None = None
     percent_of_peak: float | None = None
+    bytes_per_clock: float | None = None
     conditions: Conditions = Conditions()
     prediction: Prediction = Prediction()
 

@@ -10,7 +10,8 @@ from smembench.axes import Block
 from smembench.case import Case
 from smembench.config import Config, Sweep
 from smembench.devices.base import GUARD_BYTES, Limits
-from smembench.errors import UsageError
+from smembench.devices.select import AUTO, CPU
+from smembench.errors import DeviceUnavailable, SmembenchError, UsageError
 from smembench.kernels import registry
 from smembench.kernels.registry import Kernel
 from smembench.problems import PROBLEMS
@@ -37,13 +38,17 @@ def plan(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, str
     Raises:
         UsageError: when a case could never run: its block, tile, grid or memory is over the device's limits,
             or a name does not exist; and when no case is left.
+        DeviceUnavailable: when no case is left because no GPU was found.
     """
     cases: dict[Case, Planned] = {}
     for sweep in config.sweep:
         for planned in _plan_sweep(sweep, limits, resolve):
             cases.setdefault(planned.case, planned)
+    if not cases:
+        problems = ", ".join(dict.fromkeys(sweep.problem for sweep in config.sweep))
+        raise _needs_gpu(f"{problems}: the kernels asked for run", config.sweep, resolve)
     if not any(not planned.skip for planned in cases.values()):
-        reasons = "; ".join(dict.fromkeys(planned.skip for planned in cases.values())) or "the product is empty"
+        reasons = "; ".join(dict.fromkeys(planned.skip for planned in cases.values()))
         raise UsageError(f"nothing to measure: {reasons}")
     return list(cases.values())
 
@@ -66,12 +71,21 @@ def _placements(sweep: Sweep, resolve: Mapping[str, str]) -> list[tuple[str, Ker
                 kernel, place = registry.find(sweep.problem, name, "cpu"), "cpu"
             if kernel is None:
                 if sweep.kernel:
-                    raise UsageError(f"kernel {name!r} runs only on a GPU, not on {device}")
+                    raise _needs_gpu(f"kernel {name!r} runs", [sweep], resolve)
                 continue
             if not _wanted(kernel, sweep):
                 continue
             placements.setdefault((place, name), (place, kernel))
     return list(placements.values())
+
+
+def _needs_gpu(what: str, sweeps: Sequence[Sweep], resolve: Mapping[str, str]) -> SmembenchError:
+    """The error for kernels without a CPU form; no GPU being there is no mistake of who left the device open."""
+    if any(name == AUTO and resolve[name] == CPU for sweep in sweeps for name in sweep.device):
+        return DeviceUnavailable(
+            f"{what} only on a GPU, and none is usable (see: smembench doctor); smembench explain needs none"
+        )
+    return UsageError(f"{what} only on a GPU, not on {CPU}")
 
 
 def _wanted(kernel: Kernel, sweep: Sweep) -> bool:
@@ -85,12 +99,15 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
     problem = PROBLEMS[sweep.problem]
     shapes = problem.shapes(sweep.sizes())
     placements = _placements(sweep, resolve)
+    if sweep.stride and placements and not any(kernel.strided for _, kernel in placements):
+        raise UsageError(f"stride {sweep.stride[0]}: none of the {problem.name} kernels asked for takes one")
     planned = []
     for dtype, shape, cache in product(sweep.dtype, shapes, sweep.cache):
         for device, kernel in placements:
             case = Case(problem.name, kernel.name, device, dtype, shape.m, shape.n, shape.k, cache=cache)
+            case = problem.on_device(case, limits[device].multiprocessors)
             for variant in _variants(case, kernel, problem, sweep):
-                _check(variant, kernel, problem, limits[device], limits.get("cpu"))
+                _check(variant, kernel, problem, limits[device], limits.get(CPU))
                 planned.append(Planned(variant, kernel.refuse(variant) or ""))
     return planned
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,6 @@ from smembench.plan import Planned
 from smembench.rules import rules_of
 from smembench.store import journal
 
-_KNOWN = {field.name for field in fields(DeviceInfo)}
-
 
 def recover(path: Path) -> tuple[list[Measurement], dict[str, Any]]:
     """Measurements of every case a journal holds, in the order they were begun, and the run's description.
@@ -25,12 +22,6 @@ def recover(path: Path) -> tuple[list[Measurement], dict[str, Any]]:
     """
     contents = journal.read(path)
     planned = [Planned(case) for case in dict.fromkeys(visit.case for visit in contents.visits)]
-    infos = {device["name"]: _info(device) for device in contents.run["devices"]}
+    infos = {device["name"]: DeviceInfo.from_dict(device) for device in contents.run["devices"]}
     precision = {kind: rule.precision for kind, rule in rules_of(from_stored(contents.run["config"])).items()}
     return assemble(planned, contents.visits, infos, precision), contents.run
-
-
-def _info(device: dict[str, Any]) -> DeviceInfo:
-    """A device as run.json describes it, which leaves out what it does not have or should not tell."""
-    described = {"model": device["name"], "memory_bytes": 0, **device}
-    return DeviceInfo(**{key: value for key, value in described.items() if key in _KNOWN})

@@ -79,17 +79,21 @@ class Visitor:
             checked = replace(blank, verified=verdict.passed, max_error=verdict.error)
             if not verdict.passed:
                 return replace(checked, status=Status.WRONG_RESULT, reason=verdict.detail)
+            # Before the sampler is made: its warm-up may be the first sample of a slow case.
+            before = device.conditions()
             batch = collect(
                 prepared.sampler(request.warmup),
                 request.samples,
                 request.seconds,
                 device.conditions,
                 self._stopped,
+                before=before,
             )
             return replace(
                 checked,
                 samples=batch.values,
-                discarded=batch.discarded,
+                discarded=len(batch.discarded),
+                discarded_ms=batch.discarded,
                 seconds=batch.seconds,
                 conditions=merged(batch.states),
             )

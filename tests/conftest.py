@@ -68,7 +68,7 @@ def measured() -> Measured:
         cache: str = "warm",
     ) -> Measurement:
         contract = PROBLEMS[problem]
-        k = n if contract.cpu_kernel else None
+        k = n if "k" in contract.size_axes else None
         case = Case(problem, kernel, device, "float32", n, n, k, block, pad, cache)
         return Measurement(
             case=case,

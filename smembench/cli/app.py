@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from smembench import __version__
-from smembench.cli import about, explain, lesson, problems, sweeps
+from smembench.cli import about, concepts, explain, lesson, problems, sweeps
 from smembench.errors import SmembenchError
 
 _SIGNALLED = 130
@@ -43,6 +43,9 @@ def _root(
 for command in (
     problems.transpose,
     problems.matmul,
+    problems.access,
+    concepts.constant,
+    concepts.transfer,
     sweeps.reproduce,
     sweeps.run,
     sweeps.show,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,9 @@ from smembench.errors import UsageError
 
 if TYPE_CHECKING:
     from smembench.case import Case
+    from smembench.devices.base import DeviceInfo
+
+_CAPABILITY = "9.0"
 
 
 def explain(
@@ -31,9 +35,21 @@ def explain(
     n: Annotated[
         int, typer.Option("--n", min=1, help="Side of the matrices; its remainder by 8 elements counts.")
     ] = 4096,
+    stride: Annotated[
+        int | None, typer.Option("--stride", min=1, metavar="N", help="Row stride of a product's matrices in elements.")
+    ] = None,
     capability: Annotated[
-        str | None, typer.Option("--cc", metavar="X.Y", help="Compute capability, for the occupancy.")
-    ] = "9.0",
+        str | None,
+        typer.Option(
+            "--cc",
+            metavar="X.Y",
+            help="Compute capability, for registers and occupancy. (default: of --run or of the GPU here, else 9.0)",
+        ),
+    ] = None,
+    run: Annotated[
+        Path | None,
+        typer.Option("--run", metavar="DIR", help="A stored run whose GPU's roofs are meant. (default: the GPU here)"),
+    ] = None,
     best_pad: Annotated[
         bool, typer.Option("--best-pad", help="Search the smallest pad free of conflicts on both sides.")
     ] = False,
@@ -45,11 +61,12 @@ def explain(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """Explain a kernel from a trace of itself, without a GPU: bank conflicts, coalescing, occupancy.
+    """Explain a kernel from a trace of itself, without a GPU: bank conflicts, coalescing, occupancy, roofs.
 
     The function that is timed is run thread by thread on addresses alone. For each access in its source: wavefronts a
     request in shared memory, where n times the ideal is an n-way conflict, and 32-byte sectors a request in global
-    memory. Occupancy counts threads and shared memory, not registers.
+    memory. Occupancy counts registers where a compiler is there. The roofs are those of memory, of L1 and
+    shared memory, and of arithmetic.
 
     Examples:
 
@@ -57,15 +74,20 @@ def explain(
 
       smembench explain transposeSmemPad --block 16x16 --dtype float64 --best-pad
 
-      smembench explain tiled --json
+      smembench explain tiled --run results/reference/20261120T070928Z-documents
+
+      smembench explain naive --stride 5000 --json
 
       smembench explain transposeSmem,transposeSmemPad --block 32x32,16x16 --pad-width 1,2 --measure
     """
     from json import dumps
 
     from smembench.explain import analysis
+    from smembench.explain.record import to_dict
+    from smembench.explain.registers import registers_of
     from smembench.views.console import plain, stdout
     from smembench.views.explanation import explanation, pads, picture
+    from smembench.views.roof import roof
     from smembench.views.table import draw
 
     chosen = [name for name, given in (("--measure", measure), ("--best-pad", best_pad), ("--json", json)) if given]
@@ -74,6 +96,10 @@ def explain(
     if csv is not None and not measure:
         raise UsageError(f"--csv {csv}: is written with --measure; use --json for the explanation itself")
     cases = options.cuda_cases(kernel, block, dtype, pad_width, n)
+    if stride is not None:
+        cases = [_strided(case, stride) for case in cases]
+    device = _device(run, capability)
+    capability = capability or _capability(device)
     if measure:
         _measure(cases, capability, csv)
         return
@@ -84,14 +110,63 @@ def explain(
         best, tried = analysis.best_pad(case)
         draw(stdout, [pads(tried, best, f"{case.kernel} · block {case.block} · {case.dtype}")])
         return
-    explained = analysis.explain(case, capability)
+    explained = analysis.explain(case, capability, registers_of(case, capability))
     if json:
-        typer.echo(dumps(analysis.to_dict(explained), indent=2))
+        typer.echo(dumps(to_dict(explained, capability, device), indent=2))
         return
-    draw(stdout, explanation(explained))
+    draw(stdout, [*explanation(explained), roof(explained, capability, device)])
     for line in picture(explained):
         line.plain = plain(stdout, line.plain)
         stdout.print(line, soft_wrap=True)
+
+
+def _strided(case: Case, stride: int) -> Case:
+    """The case with that stride.
+
+    Raises:
+        UsageError: for a kernel or a problem that has none, or not that one.
+    """
+    from smembench.kernels.registry import kernel_of
+    from smembench.problems import PROBLEMS
+
+    if not kernel_of(case).strided:
+        raise UsageError(f"--stride {stride}: {case.kernel} has no stride; leave it out")
+    strided = replace(case, stride=stride)
+    if reason := PROBLEMS[case.problem].refuse(strided):
+        raise UsageError(f"--stride {stride}: {reason}")
+    return strided
+
+
+def _device(run: Path | None, capability: str | None) -> DeviceInfo | None:
+    """The GPU whose roofs are meant: that of a stored run, or the one here; None with --cc, which names none.
+
+    Raises:
+        UsageError: for a run that cannot be read or has no GPU.
+    """
+    from smembench.devices.base import DeviceInfo
+
+    if run is None:
+        from smembench.devices.cuda import gpu_info
+
+        return None if capability else gpu_info(0)
+    if capability:
+        raise UsageError("--cc and --run: give one of them; the run's GPU has a compute capability")
+    from smembench.stored import load
+
+    devices = [DeviceInfo.from_dict(device) for device in load(run).run.get("devices", ())]
+    gpus = [device for device in devices if device.kind == "cuda"]
+    if not gpus:
+        raise UsageError(f"--run {run}: its run.json names no GPU; give a run that was measured on one")
+    return gpus[0]
+
+
+def _capability(device: DeviceInfo | None) -> str | None:
+    """That of the device, None where its limits are not known; without a device the default."""
+    from smembench.explain.occupancy import CAPABILITIES
+
+    if device is None:
+        return _CAPABILITY
+    return device.compute_capability if device.compute_capability in CAPABILITIES else None
 
 
 def _measure(cases: Sequence[Case], capability: str | None, csv: Path | None) -> None:

@@ -1,4 +1,4 @@
-"""``smembench transpose`` and ``smembench matmul``: one sweep from flags."""
+"""``smembench transpose``, ``matmul`` and ``access``: one sweep from flags."""
 
 from __future__ import annotations
 
@@ -74,6 +74,14 @@ def matmul(
     k: Annotated[
         str | None, typer.Option("--k", metavar="N,…", help="Columns of A and rows of B. (default: n)")
     ] = None,
+    stride: Annotated[
+        str | None,
+        typer.Option(
+            "--stride",
+            metavar="N,…",
+            help="Row stride of A, B and C in elements, as in a wider matrix. (default: dense)",
+        ),
+    ] = None,
     block: options.Blocks = None,
     kernel: options.Kernels = None,
     dtype: options.Dtypes = None,
@@ -94,9 +102,83 @@ def matmul(
       smembench matmul --n 1024:4096:*2 --kernel naive,tiled --csv matmul.csv
 
       smembench matmul --m 1000 --k 500 --n 2000 --dtype float64
+
+      smembench matmul --n 1024 --stride 4096
     """
-    sweep = options.given(n=n, m=m, k=k, block=block, kernel=kernel, dtype=dtype, device=device, cache=cache)
+    sweep = options.given(
+        n=n, m=m, k=k, stride=stride, block=block, kernel=kernel, dtype=dtype, device=device, cache=cache
+    )
     _measure("matmul", sweep, sampling, running)
+
+
+@takes(sampling=Sampling, running=Running)
+def access(
+    *,
+    passes: Annotated[
+        str | None,
+        typer.Option("--passes", metavar="N,…", help="Times each value goes through shared memory. (default: 256)"),
+    ] = None,
+    n: Annotated[
+        str | None,
+        typer.Option("--n", metavar="N,…", help="Threads. (default: 24576 for each multiprocessor of the GPU)"),
+    ] = None,
+    block: Annotated[
+        str | None,
+        typer.Option(
+            "--block", metavar="XxY,…", help="Block dimensions in threads, the tile's as well. (default: 32x32,32x16)"
+        ),
+    ] = None,
+    stride: Annotated[
+        str | None,
+        typer.Option(
+            "--stride", metavar="N,…", help="Elements from lane to lane, of the kernel strided. (default: 1:32)"
+        ),
+    ] = None,
+    pad: Annotated[
+        bool | None, typer.Option("--pad/--no-pad", help="Of the kernels with a tile only the padded, or unpadded.")
+    ] = None,
+    pad_width: Annotated[
+        str | None, typer.Option("--pad-width", metavar="N,…", help="Extra columns of a padded tile. (default: 1)")
+    ] = None,
+    kernel: options.Kernels = None,
+    dtype: Annotated[
+        str | None, typer.Option("--dtype", metavar="NAME,…", help="Element types. (default: int32)")
+    ] = None,
+    device: options.Devices = None,
+    sampling: Sampling,
+    running: Running,
+) -> None:
+    """Time access patterns of shared memory, in bytes a clock of the 128 that the banks of a multiprocessor deliver.
+
+    The four patterns on a tile, setRowReadCol with padding, and parallelAccess, serialAccess and broadcastAccess; by
+    name each pattern as …Dyn (dynamic shared memory), …Pad and …DynPad too, and with --stride alone the kernel strided.
+    Every thread stores and loads 32 bytes a pass, and only that counts; the sums are checked bit for bit. There is no
+    CPU form; smembench explain predicts the conflicts without a GPU.
+
+    Examples:
+
+      smembench access
+
+      smembench access --stride 1:32 --csv staircase.csv
+
+      smembench access --kernel setRowReadCol,setRowReadColPad --block 32x32,32x16,16x16 --pad-width 1,2
+
+      smembench access --kernel setColReadCol,setColReadColDynPad --dtype int32,int64
+    """
+    if stride is not None and kernel is None:
+        kernel = "strided"
+    sweep = options.given(
+        passes=passes,
+        n=n,
+        block=block,
+        stride=stride,
+        pad=pad,
+        pad_width=pad_width,
+        kernel=kernel,
+        dtype=dtype,
+        device=device,
+    )
+    _measure("access", sweep, sampling, running)
 
 
 def _measure(problem: str, sweep: dict[str, Any], sampling: Sampling, running: Running) -> None:

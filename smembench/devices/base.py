@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 from smembench.case import Case
@@ -22,7 +23,7 @@ POISON = 0xFF
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a device can run. None means no limit of that kind."""
+    """What a device can run. None means no limit of that kind; ``multiprocessors`` are a GPU's."""
 
     free_bytes: int
     max_threads: int | None = None
@@ -30,6 +31,7 @@ class Limits:
     max_grid: tuple[int, int] | None = None
     max_shared_bytes: int | None = None
     max_elements: int | None = None
+    multiprocessors: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,13 @@ class DeviceInfo:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; what the device does not have is left out."""
         return {key: value for key, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> DeviceInfo:
+        """A device as run.json describes it, which leaves out what it does not have or should not tell."""
+        known = {field.name for field in fields(cls)}
+        described = {"model": data["name"], "memory_bytes": 0, **data}
+        return cls(**{key: value for key, value in described.items() if key in known})
 
 
 class Prepared(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -14,14 +14,17 @@ from cuda.bindings import driver, runtime
 
 from smembench.case import Case
 from smembench.cuda_api import SIMULATED, checked, cuda
-from smembench.devices.base import GUARD_BYTES, POISON, DeviceInfo, Limits, check_guards
+from smembench.devices.base import DeviceInfo, Limits
+from smembench.devices.cuda_arrays import Enqueue, Output, between_copies, place_input
+from smembench.devices.cuda_description import attribute, describe
 from smembench.devices.cuda_helpers import empty, read_all
 from smembench.errors import DeviceUnavailable
-from smembench.kernels.registry import Kernel
+from smembench.kernels.registry import Kernel, Place, Program
 from smembench.measurement import Conditions
 from smembench.problems.base import Problem
 from smembench.telemetry import Nvml
 from smembench.timing.cuda_graph import GraphTimer, calibrate, nothing
+from smembench.timing.host_clock import HostClock
 
 if TYPE_CHECKING:
     from smembench.problems.base import Array
@@ -58,6 +61,12 @@ def gpu_uuid(index: int) -> str | None:
     return f"GPU-{UUID(bytes=bytes(checked(driver.cuDeviceGetUuid(device)).bytes))}"
 
 
+def gpu_info(index: int) -> DeviceInfo | None:
+    """What a GPU is, without making a context on it; None when there is no such GPU."""
+    uuid = gpu_uuid(index)
+    return None if uuid is None else describe(index, uuid, Nvml(uuid))
+
+
 class CudaDevice:
     """One GPU.
 
@@ -77,11 +86,12 @@ class CudaDevice:
         self._handle = int(getattr(self._stream.handle, "value", self._stream.handle))
         self._nvml = Nvml(self.uuid)
         self._compiled: dict[tuple[object, ...], Any] = {}
-        self._placed: tuple[tuple[Array, ...], list[Any]] | None = None
+        self._given: tuple[Array, ...] = ()
+        self._placed: dict[Place, list[Any]] = {}
         self._flush_buffer: Any = None
         self._residue_ms, empty_kernel_ms = self._calibrate()
         self.info = replace(
-            self._describe(),
+            describe(index, self.uuid, self._nvml),
             event_pair_us=1000 * self._residue_ms,
             empty_kernel_us=1000 * (empty_kernel_ms - self._residue_ms),
         )
@@ -103,64 +113,53 @@ class CudaDevice:
         self._stream.synchronize()
         return calibrate(self._handle, launch, cuda.defer_cleanup)
 
-    def _attribute(self, name: str) -> int:
-        attribute = getattr(runtime.cudaDeviceAttr, f"cudaDevAttr{name}")
-        return int(checked(runtime.cudaDeviceGetAttribute(attribute, self._index)))
-
-    def _describe(self) -> DeviceInfo:
-        name = self._gpu.name
-        version = checked(runtime.cudaDriverGetVersion())
-        _, total = checked(runtime.cudaMemGetInfo())
-        settings = self._nvml.settings()
-        # NVML's is the clock the memory runs at; CUDA's attribute is 2 % lower on an H200.
-        memory_mhz = settings["memory_clock_max_mhz"] or self._attribute("MemoryClockRate") / 1000
-        return DeviceInfo(
-            name=f"cuda:{self._index}",
-            kind="cuda",
-            model=name.decode() if isinstance(name, bytes) else str(name),
-            memory_bytes=int(total),
-            uuid=self.uuid,
-            compute_capability=".".join(map(str, self._gpu.compute_capability)),
-            sm_count=self._attribute("MultiProcessorCount"),
-            l2_bytes=self._attribute("L2CacheSize"),
-            peak_gb_s=2 * memory_mhz * self._attribute("GlobalMemoryBusWidth") / 8 / 1000 or None,
-            cuda=f"{version // 1000}.{version % 1000 // 10}",
-            **settings,
-        )
-
     def limits(self) -> Limits:
         """Limits of this GPU and its free memory now."""
         free, _ = checked(runtime.cudaMemGetInfo())
         return Limits(
             free_bytes=int(free),
-            max_threads=self._attribute("MaxThreadsPerBlock"),
-            max_block=(self._attribute("MaxBlockDimX"), self._attribute("MaxBlockDimY")),
-            max_grid=(self._attribute("MaxGridDimX"), self._attribute("MaxGridDimY")),
+            max_threads=attribute(self._index, "MaxThreadsPerBlock"),
+            max_block=(attribute(self._index, "MaxBlockDimX"), attribute(self._index, "MaxBlockDimY")),
+            max_grid=(attribute(self._index, "MaxGridDimX"), attribute(self._index, "MaxGridDimY")),
             max_shared_bytes=_STATIC_SHARED_BYTES,
             max_elements=_INDEX_LIMIT - 1,
+            multiprocessors=attribute(self._index, "MultiProcessorCount"),
         )
 
     def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> CudaPrepared:
         """Compile, place the inputs unless they are there already, and allocate the output."""
-        if self._placed is None or self._placed[0] is not inputs:
-            self._placed = None  # freed before the next are allocated
-            self._placed = (inputs, [cuda.to_device(array) for array in inputs])
-        guard = GUARD_BYTES // inputs[0].itemsize
-        output = cuda.device_array(problem.output_length(case) + 2 * guard, inputs[0].dtype)
-        arrays = (output[guard:-guard], *self._placed[1])
         program = kernel.build(case)
-        enqueue: Callable[[], Any]
+        placed = self._place(inputs, program.inputs)
+        output = Output(problem.output_length(case), inputs[0].dtype, program.output)
+        outputs = [output]
+        enqueue: Enqueue
         if program.on_host:
-            enqueue = partial(program.function, self._handle, *arrays)
+            enqueue = partial(program.function, self._handle, output.array, *placed)
+        elif program.on_device:
+            enqueue = partial(self._launch(case, program, problem), output.array, *placed)
         else:
-            key = (case.problem, case.kernel, case.dtype, case.block, case.pad)
-            dispatcher = self._compiled.setdefault(key, cuda.jit(program.function))
-            scalars = (np.uint32(value) for value in problem.scalars(case))
-            enqueue = partial(
-                dispatcher[program.grid, program.block, self._stream, program.dynamic_bytes], *arrays, *scalars
-            )
+            launch = self._launch(case, program, problem)
+            enqueue, on_device = between_copies(self._handle, launch, placed, output)
+            outputs.append(on_device)
         flush = self._flush() if case.cache == "cold" else None
-        return CudaPrepared(enqueue, output, guard, self._stream, self._handle, self._residue_ms, flush)
+        return CudaPrepared(enqueue, outputs, self._stream, self._handle, self._residue_ms, flush, program.on_device)
+
+    def _place(self, inputs: tuple[Array, ...], place: Place) -> list[Any]:
+        """The inputs where a program wants them, kept until others come."""
+        if self._given is not inputs:
+            self._placed = {}  # freed before the next are allocated
+            self._given = inputs
+        if place not in self._placed:
+            self._placed[place] = [place_input(array, place) for array in inputs]
+        return self._placed[place]
+
+    def _launch(self, case: Case, program: Program, problem: Problem) -> Callable[..., Any]:
+        """What launches a kernel when it is called with arrays on the device."""
+        key = (case.problem, case.kernel, case.dtype, case.block, case.pad, case.stride)
+        dispatcher = self._compiled.setdefault(key, cuda.jit(program.function))
+        configured = dispatcher[program.grid, program.block, self._stream, program.dynamic_bytes]
+        scalars = [np.uint32(value) for value in problem.scalars(case)]
+        return lambda *arrays: configured(*arrays, *scalars)
 
     def _flush(self) -> Callable[[], Any]:
         """Enqueues reads of twice the L2, from a buffer and by a kernel kept for later cases."""
@@ -177,36 +176,37 @@ class CudaDevice:
 
     def close(self) -> None:
         """Free the inputs, the flush buffer and the compiled kernels."""
-        self._placed = self._flush_buffer = None
+        self._given, self._placed = (), {}
+        self._flush_buffer = None
         self._compiled.clear()
 
 
 class CudaPrepared:
-    """A compiled kernel with its arrays on a GPU."""
+    """A compiled kernel with its arrays, of which the first output is the one asked for."""
 
     def __init__(
         self,
-        enqueue: Callable[[], Any],
-        buffer: Any,
-        guard: int,
+        enqueue: Enqueue,
+        outputs: Sequence[Output],
         stream: Any,
         handle: int,
         residue_ms: float,
-        flush: Callable[[], Any] | None,
+        flush: Enqueue | None,
+        on_device: bool,
     ) -> None:
         self._enqueue = enqueue
-        self._buffer: Any = buffer
-        self._guard = guard
+        self._outputs = outputs
         self._stream = stream
         self._handle = handle
         self._residue_ms = residue_ms
         self._flush = flush
+        self._on_device = on_device
         self._timer: GraphTimer | None = None
 
     def poison(self) -> None:
-        """Fill the output and its guards."""
-        size = self._buffer.size * self._buffer.dtype.itemsize
-        checked(runtime.cudaMemsetAsync(self._buffer.device_ctypes_pointer.value, POISON, size, self._handle))
+        """Fill the outputs and their guards."""
+        for output in self._outputs:
+            output.poison(self._handle)
 
     def launch(self) -> None:
         """Launch once and wait; compiles on the first call."""
@@ -214,14 +214,15 @@ class CudaPrepared:
         self._stream.synchronize()
 
     def output(self) -> Array:
-        """Copy the output to the host and look at its guards."""
+        """The output on the host, after a look at the guards."""
         self._stream.synchronize()
-        host: Array = self._buffer.copy_to_host()
-        check_guards(host[: self._guard], host[-self._guard :])
-        return host[self._guard : -self._guard]
+        wanted, *_ = [output.read() for output in self._outputs]
+        return wanted
 
     def sampler(self, warmup: float) -> Sampler:
-        """Graph-captured samples."""
+        """Graph-captured samples; with arrays in host memory, calls and waits by the host's clock."""
+        if not self._on_device:
+            return HostClock(self.launch, None, warmup)
         if self._flush is not None:
             self._flush()  # compiles, which a capture forbids
             self._stream.synchronize()
@@ -229,9 +230,9 @@ class CudaPrepared:
         return self._timer
 
     def close(self) -> None:
-        """Release the timer's graph and the output."""
+        """Release the timer's graph and the outputs."""
         if self._timer is not None:
             self._timer.close()
             self._timer = None
-        self._buffer = None
+        self._outputs = ()
         self._enqueue = nothing

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import fmean
-from typing import Any
 
 from smembench.case import Case
 from smembench.errors import UsageError
 from smembench.explain import banks, coalescing
+from smembench.explain.constant import ConstantAccess, constant_accesses
 from smembench.explain.occupancy import Occupancy, occupancy
+from smembench.explain.registers import Registers, registers_of
+from smembench.explain.roof import Work
 from smembench.explain.trace import Place, Request, Trace, trace
+from smembench.explain.traffic import Traffic, traffic
 from smembench.kernels import registry
 from smembench.measurement import Prediction
 from smembench.problems import PROBLEMS
@@ -59,16 +62,23 @@ class GlobalAccess:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a trace says of a case. ``intensity`` is FLOPs over compulsory bytes."""
+    """What a trace says of a case.
+
+    ``traffic`` is what a whole launch asks of global memory, and ``work`` what it has to do; ``registers`` are None
+    where they are not known, and then the occupancy does not count them.
+    """
 
     case: Case
     trace: Trace
     shared: tuple[SharedAccess, ...]
     memory: tuple[GlobalAccess, ...]
+    constant: tuple[ConstantAccess, ...]
+    traffic: tuple[Traffic, ...]
+    work: Work
     shared_bytes: int
     threads: int
+    registers: Registers | None
     occupancy: Occupancy | None
-    intensity: float
 
     def degree(self, kind: str) -> float | None:
         """Wavefronts over the ideal of all shared loads, or of all stores; None where there are none."""
@@ -79,6 +89,16 @@ class Explanation:
     def wavefronts(self, kind: str) -> float | None:
         """Wavefronts a request of all shared loads, or of all stores; None where there are none."""
         return _mean((access.wavefronts, access.requests) for access in self.shared if access.place.kind == kind)
+
+    @property
+    def loads(self) -> tuple[Traffic, ...]:
+        """The loads of global arrays."""
+        return tuple(access for access in self.traffic if access.kind == "load")
+
+    @property
+    def intensity(self) -> float:
+        """FLOPs over compulsory bytes."""
+        return self.work.flops / self.bytes_moved
 
     @property
     def bytes_moved(self) -> int:
@@ -97,13 +117,13 @@ def _mean(weighted: Iterable[tuple[float, int]]) -> float | None:
     return sum(value * weight for value, weight in pairs) / total if total else None
 
 
-def explain(case: Case, capability: str | None = None, registers: int | None = None) -> Explanation:
+def explain(case: Case, capability: str | None = None, registers: Registers | None = None) -> Explanation:
     """Trace a CUDA case and add up what its accesses cost.
 
     Args:
         case: what ``smembench`` would time.
         capability: compute capability for the occupancy, such as ``9.0``; None leaves it out.
-        registers: registers a thread, where they are known; without them occupancy does not count them.
+        registers: those of the compiled kernel, where they are known.
 
     Raises:
         UsageError: for a kernel without source to trace, and for an unknown compute capability.
@@ -114,21 +134,35 @@ def explain(case: Case, capability: str | None = None, registers: int | None = N
     threads = program.block[0] * program.block[1]
     shared_bytes = kernel.shared_bytes(case)
     try:
-        resident = None if capability is None else occupancy(capability, threads, shared_bytes, registers)
+        count = None if registers is None else registers.count
+        resident = None if capability is None else occupancy(capability, threads, shared_bytes, count)
     except ValueError as error:
         raise UsageError(f"{error}") from None
     period = pattern_period(case)
     ragged = bool(case.m % period or case.n % period)
     traced = trace(kernel, problem.pattern(case), program.grid, ragged=ragged)
+    shared = tuple(_shared(place, group, traced) for place, group in _places(traced.requests, "shared"))
+    repeats = problem.steps(case) / problem.steps(problem.pattern(case))
+    asked = traffic(case, traced)
+    work = Work(
+        dtype=case.dtype,
+        memory_bytes=problem.bytes_moved(case) if problem.memory == "device" else 0,
+        wavefronts=repeats * sum(access.wavefronts * access.requests for access in shared)
+        + sum(access.wavefronts for access in asked),
+        flops=problem.flops(case),
+    )
     return Explanation(
         case=case,
         trace=traced,
-        shared=tuple(_shared(place, group, traced) for place, group in _places(traced.requests, "shared")),
+        shared=shared,
         memory=tuple(_global(place, group, traced) for place, group in _places(traced.requests, "global")),
+        constant=constant_accesses(traced),
+        traffic=asked,
+        work=work,
         shared_bytes=shared_bytes,
         threads=threads,
+        registers=registers,
         occupancy=resident,
-        intensity=problem.flops(case) / problem.bytes_moved(case),
     )
 
 
@@ -204,7 +238,7 @@ def predict(case: Case, capability: str | None) -> Prediction:
 def _predict(case: Case, capability: str | None) -> Prediction:
     try:
         try:
-            explained = explain(case, capability)
+            explained = explain(case, capability, registers_of(case, capability))
         except UsageError:  # a capability whose limits are not known
             explained = explain(case)
     except Exception:  # a kernel that cannot be traced is timed all the same
@@ -215,50 +249,5 @@ def _predict(case: Case, capability: str | None) -> Prediction:
         explained.sectors("load"),
         explained.sectors("store"),
         None if explained.occupancy is None else explained.occupancy.fraction,
+        _mean((access.addresses, access.requests) for access in explained.constant),
     )
-
-
-def to_dict(explained: Explanation) -> dict[str, Any]:
-    """Plain data for JSON."""
-    resident = explained.occupancy
-    return {
-        "case_id": explained.case.id,
-        "shared_bytes": explained.shared_bytes,
-        "threads": explained.threads,
-        "shared": [
-            {
-                "line": access.place.line,
-                "kind": access.place.kind,
-                "array": access.place.array,
-                "source": access.source,
-                "requests": access.requests,
-                "wavefronts_per_request": access.wavefronts,
-                "ideal_wavefronts_per_request": access.ideal,
-                "conflict_degree": access.degree,
-                "broadcast": access.broadcast,
-            }
-            for access in explained.shared
-        ],
-        "global": [
-            {
-                "line": access.place.line,
-                "kind": access.place.kind,
-                "array": access.place.array,
-                "source": access.source,
-                "requests": access.requests,
-                "sectors_per_request": access.sectors,
-                "ideal_sectors_per_request": access.ideal,
-                "efficiency": access.efficiency,
-            }
-            for access in explained.memory
-        ],
-        "occupancy": None
-        if resident is None
-        else {
-            "blocks_per_sm": resident.blocks,
-            "warps_per_sm": resident.warps,
-            "fraction": resident.fraction,
-            "limiter": resident.limiter,
-        },
-        "arithmetic_intensity_flop_per_byte": explained.intensity,
-    }

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from smembench.case import Case
 from smembench.explain.analysis import Explanation, explain
+from smembench.explain.coalescing import SECTOR_BYTES
+from smembench.explain.registers import registers_of
 from smembench.ncu import profile
 
 _SHARED = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
@@ -42,8 +44,10 @@ def compare(cases: Sequence[Case], capability: str | None) -> list[Comparison]:
     Wavefronts a shared request agree within ``ALLOWED_WAVEFRONTS``, sectors a global request exactly (to 0.005, the
     rounding of a quotient). A compiler may merge neighbouring accesses of a thread into wider ones, as it does with the
     reads of A's tile in ``tiled``; the counters then count fewer, wider requests than the source has, and the two do
-    not agree. DRAM bytes stand beside the problem's compulsory bytes and achieved occupancy beside the
-    theoretical one; both depend on more than the kernel, so neither is judged.
+    not agree. Requests and bytes of all global loads stand beside those of the trace, whose sum is exact where k is a
+    multiple of the tile; how often each element is read by threads no counter tells, since a broadcast is one request.
+    DRAM bytes stand beside the problem's compulsory bytes and achieved occupancy beside the theoretical one, which
+    depend on more than the kernel. None of these is judged.
 
     Raises:
         UsageError: when ncu is not there.
@@ -52,7 +56,7 @@ def compare(cases: Sequence[Case], capability: str | None) -> list[Comparison]:
     return [
         found
         for case, reading in zip(cases, readings, strict=True)
-        for found in _compare(explain(case, capability), reading)
+        for found in _compare(explain(case, capability, registers_of(case, capability)), reading)
     ]
 
 
@@ -72,6 +76,11 @@ def _compare(explained: Explanation, reading: dict[str, float]) -> list[Comparis
             counted = reading[_SECTORS.format(short)] / requests if requests else 0.0
             agrees = sectors is not None and abs(counted - sectors) <= 0.005
             found.append(Comparison(case, f"sectors a global {kind}", sectors, counted, agrees))
+    for figure, metric, unit, predicted in (
+        ("global load requests", _REQUESTS, 1, sum(load.requests for load in explained.loads)),
+        ("global load bytes", _SECTORS, SECTOR_BYTES, sum(load.bytes for load in explained.loads)),
+    ):
+        found.append(Comparison(case, figure, predicted, unit * reading[metric.format("ld")]))
     found.append(Comparison(case, "DRAM bytes", float(explained.bytes_moved), reading[_DRAM]))
     resident = None if explained.occupancy is None else 100 * explained.occupancy.fraction
     found.append(Comparison(case, "occupancy %", resident, reading[_WARPS]))

@@ -48,6 +48,9 @@ _LIMITS = {
     "12.0": _Limits(48, 24, 100),
 }
 
+CAPABILITIES = tuple(_LIMITS)
+"""Compute capabilities whose limits are known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:

@@ -32,9 +32,9 @@ _GLOBAL_GAP = 2**40
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One access in the source: global arrays have the problem's names, shared ones are shared0, shared1 and so on.
+    """One access in the source: global arrays have the problem's names, others are shared0, shared1, constant0 …
 
-    ``space`` is shared or global, ``kind`` load or store, ``width`` the bytes of an element.
+    ``space`` is shared, constant or global, ``kind`` load or store, ``width`` the bytes of an element.
     """
 
     line: int
@@ -96,12 +96,13 @@ class _Recorder:
         self._thread = 0
         self._counts: dict[Place, int] = {}
         self._arrays = 0
+        self._constants = 0
 
     def enter(self, thread: int) -> None:
         """Begin a thread of a block."""
         self._thread = thread
         self._counts = {}
-        self._arrays = 0
+        self._arrays = self._constants = 0
 
     def note(self, place: Place, address: int) -> None:
         """The n-th access at a place belongs to the warp's n-th request there."""
@@ -122,6 +123,11 @@ class _Recorder:
             self.shared.append(SharedArray(f"shared{index}", sides, size, -(-end // step) * step))
         array = self.shared[index]
         return _Array(self, "shared", array.name, array.shape, array.itemsize, array.base, str(dtype))
+
+    def constant_array(self, like: Any) -> _Array:
+        """What ``cuda.const.array_like`` returns."""
+        name, self._constants = f"constant{self._constants}", self._constants + 1
+        return _Array(self, "constant", name, like.shape, like.itemsize, 0, str(like.dtype))
 
 
 class _Array:
@@ -216,6 +222,7 @@ def _fake_cuda(recorder: _Recorder, block: tuple[int, int], grid: tuple[int, int
         threadIdx=axes(0, 0),
         syncthreads=lambda: None,
         shared=SimpleNamespace(array=recorder.shared_array),
+        const=SimpleNamespace(array_like=recorder.constant_array),
         local=SimpleNamespace(array=lambda shape, dtype, alignment=0: np.zeros(shape, str(dtype))),
     )
 
@@ -223,7 +230,8 @@ def _fake_cuda(recorder: _Recorder, block: tuple[int, int], grid: tuple[int, int
 @contextmanager
 def _replaced(fake: Any) -> Iterator[None]:
     """Put ``fake`` in the place of ``cuda`` wherever a kernel may look it up."""
-    holders = [module for module in list(sys.modules.values()) if getattr(module, "cuda", None) is cuda]
+    real = cuda  # this module's is replaced as well
+    holders = [module for module in list(sys.modules.values()) if getattr(module, "cuda", None) is real]
     namespaces = [vars(module) for module in holders if module.__name__.startswith("smembench")]
     try:
         for namespace in namespaces:
@@ -231,4 +239,4 @@ def _replaced(fake: Any) -> Iterator[None]:
         yield
     finally:
         for namespace in namespaces:
-            namespace["cuda"] = cuda
+            namespace["cuda"] = real

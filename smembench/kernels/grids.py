@@ -34,3 +34,9 @@ def square_only(case: Case) -> str | None:
     """The reason to refuse a block that is not square, or None."""
     block = block_of(case)
     return None if block.x == block.y else f"{case.kernel} needs a square block, not {block}"
+
+
+def threads_of(case: Case) -> int:
+    """Threads of a block, for kernels over one dimension: they are counted along x, then y."""
+    block = block_of(case)
+    return block.x * block.y

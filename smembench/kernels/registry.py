@@ -1,8 +1,8 @@
 """What a kernel file declares, and how the files are found.
 
-A kernel is a module anywhere below this package that has a ``KERNEL``. To add a variant, add a file: the plan,
-the tables, ``smembench list`` and the contract tests pick it up. Files outside the package join through the
-environment variable ``SMEMBENCH_KERNELS``, a list of paths.
+A kernel is a module anywhere below this package that has a ``KERNEL``, or ``KERNELS`` where one file declares several
+that differ by a word. To add a variant, add a file: the plan, the tables, ``smembench list`` and the contract tests
+pick it up. Files outside the package join through the environment variable ``SMEMBENCH_KERNELS``, a list of paths.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ from smembench.problems.base import ITEMSIZE
 
 EXTRA_KERNELS = "SMEMBENCH_KERNELS"
 
+Place = Literal["device", "pageable", "pinned"]
+"""Where an array is: on the device, or in host memory, page-locked or not."""
+
 
 @dataclass(frozen=True, slots=True)
 class Program:
@@ -34,6 +37,8 @@ class Program:
     CUDA: a plain Python function for ``cuda.jit``, ``grid`` and ``block`` in CUDA's (x, y) order. With ``on_host``
     the function is not compiled but called as ``function(stream, out, *inputs)`` to enqueue work of a library on
     the stream, whose handle is an integer. ``dynamic_bytes`` of shared memory are given to each block at launch.
+    ``inputs`` and ``output`` say where the case's arrays are. A function on the host gets them as they are; for a
+    kernel, arrays in host memory are copied to the device before it and back after it, in its time.
     CPU: a function that does the whole grid in one call.
     """
 
@@ -42,6 +47,13 @@ class Program:
     block: tuple[int, int] = (1, 1)
     on_host: bool = False
     dynamic_bytes: int = 0
+    inputs: Place = "device"
+    output: Place = "device"
+
+    @property
+    def on_device(self) -> bool:
+        """Whether all arrays are on the device. If not, only the host's clock sees the whole of the copies."""
+        return self.inputs == self.output == "device"
 
 
 def _nothing(case: Case) -> int:
@@ -62,7 +74,7 @@ class Kernel:
         kind: ``cuda`` or ``cpu``.
         step: place in the teaching order; tables follow it.
         summary: one line for ``smembench list``.
-        build: makes the program for a case; closes over block, pad and dtype, never over sizes except in
+        build: makes the program for a case; closes over block, pad, stride and dtype, never over sizes except in
             ``grid``.
         computes: which of the problem's references its output is held to.
         blocks: whether the case has block dimensions.
@@ -101,13 +113,19 @@ def kernels() -> tuple[Kernel, ...]:
     """
     found: dict[tuple[str, str, str], Kernel] = {}
     for module in _modules():
-        kernel: Any = getattr(module, "KERNEL", None)
-        if isinstance(kernel, Kernel):
+        for kernel in _declared(module):
             key = (kernel.problem, kernel.kind, kernel.name)
             if key in found:
                 raise RuntimeError(f"{module.__name__} declares {key} a second time")
             found[key] = kernel
     return tuple(sorted(found.values(), key=lambda kernel: (kernel.problem, kernel.kind, kernel.step)))
+
+
+def _declared(module: ModuleType) -> Iterator[Kernel]:
+    """Kernels that a module has as ``KERNEL`` or in ``KERNELS``."""
+    for kernel in (getattr(module, "KERNEL", None), *getattr(module, "KERNELS", ())):
+        if isinstance(kernel, Kernel):
+            yield kernel
 
 
 def _modules() -> Iterator[ModuleType]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Memory = Literal["device", "shared", "link"]
 
-ITEMSIZE = {"float16": 2, "float32": 4, "float64": 8, "int32": 4}
+ITEMSIZE = {"float16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8}
 
 
 def pattern_period(case: Case) -> int:
@@ -51,6 +51,19 @@ class Shape:
     k: int | None = None
 
 
+def bit_for_bit(expected: Array, output: Array) -> Verification:
+    """Judge an output that must be the expected one in every bit; the error is the fraction of elements that differ."""
+    import numpy as np
+
+    bits = f"u{output.itemsize}"
+    differ = output.view(bits) != expected.view(bits)
+    wrong = int(np.count_nonzero(differ))
+    if not wrong:
+        return Verification(True, 0.0)
+    detail = f"{wrong} of {output.size} elements differ, the first at index {int(np.argmax(differ))}"
+    return Verification(False, wrong / output.size, detail)
+
+
 class Problem(ABC):
     """What every kernel of a problem shares: they are held to the same inputs, reference and counts.
 
@@ -70,6 +83,8 @@ class Problem(ABC):
     """The documents' copy, a thread an element, if any."""
     default_strides: ClassVar[tuple[int | None, ...]] = (None,)
     """Strides of strided kernels where none are given."""
+    strides_in_rows: ClassVar[bool] = False
+    """Whether strides are compared in one table; otherwise each has its own, like a size."""
     memory: ClassVar[Memory] = "device"
     """The memory that ``bytes_moved`` crosses, whose peak no effective bandwidth can exceed."""
     columns: ClassVar[tuple[str, ...]]
@@ -89,9 +104,17 @@ class Problem(ABC):
             UsageError: when the sizes contradict each other.
         """
 
+    def on_device(self, case: Case, multiprocessors: int | None) -> Case:
+        """The case as a device of so many multiprocessors runs it, for sizes that follow from the device."""
+        return case
+
     def refuse(self, case: Case) -> str | None:
         """Why a case makes no sense whatever the kernel, or None."""
         return None
+
+    def size(self, case: Case) -> str:
+        """The size as tables head it: ``4096×4096``."""
+        return case.size.replace("x", "×")
 
     @abstractmethod
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
@@ -100,6 +123,10 @@ class Problem(ABC):
     @abstractmethod
     def lengths(self, case: Case) -> tuple[int, ...]:
         """Elements of the arrays, in the order of ``arrays``."""
+
+    def elements(self, case: Case) -> tuple[int, ...]:
+        """Elements of the arrays that are used, in the order of ``arrays``: ``lengths`` without gaps between rows."""
+        return self.lengths(case)
 
     def output_length(self, case: Case) -> int:
         """Elements of the output."""
@@ -128,6 +155,10 @@ class Problem(ABC):
     def operations(self, case: Case) -> int:
         """A count proportional to the time of a launch, to predict a long run from a short one."""
         return self.flops(case) or self.bytes_moved(case)
+
+    def steps(self, case: Case) -> int:
+        """How often a thread repeats its accesses to shared memory, to tell a case from its shorter ``pattern``."""
+        return 1
 
     def pattern(self, case: Case) -> Case:
         """A smaller case whose blocks touch memory in the same ways, for a trace."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from smembench.case import Case
 from smembench.errors import UsageError
-from smembench.problems.base import ITEMSIZE, Problem, Shape, Verification
+from smembench.problems.base import ITEMSIZE, Problem, Shape, Verification, bit_for_bit
 
 if TYPE_CHECKING:
     from smembench.problems.base import Array
@@ -79,15 +79,7 @@ class Transpose(Problem):
 
     def check(self, case: Case, reference: Any, output: Array) -> Verification:
         """Bit for bit. The error is the fraction of elements that differ."""
-        import numpy as np
-
-        bits = f"u{ITEMSIZE[case.dtype]}"
-        wrong = int(np.count_nonzero(output.view(bits) != reference.view(bits)))
-        if not wrong:
-            return Verification(True, 0.0)
-        first = int(np.argmax(output.view(bits) != reference.view(bits)))
-        detail = f"{wrong} of {output.size} elements differ, the first at index {first}"
-        return Verification(False, wrong / output.size, detail)
+        return bit_for_bit(reference, output)
 
     def bytes_moved(self, case: Case) -> int:
         """2·m·n·itemsize."""

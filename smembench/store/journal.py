@@ -26,6 +26,7 @@ def encode(visit: Visit) -> dict[str, Any]:
         "max_error": visit.max_error,
         "samples": list(visit.samples),
         "discarded": visit.discarded,
+        "discarded_ms": list(visit.discarded_ms),
         "seconds": visit.seconds,
         "conditions": {key: value for key, value in asdict(visit.conditions).items() if value is not None},
     }
@@ -39,6 +40,7 @@ def decode(data: Mapping[str, Any]) -> Visit:
             "case": Case.from_dict(data["case"]),
             "status": Status(data["status"]),
             "samples": tuple(data["samples"]),
+            "discarded_ms": tuple(data.get("discarded_ms", ())),  # older journals have their number alone
             "conditions": Conditions(**data["conditions"]),
         }
     )

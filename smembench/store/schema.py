@@ -25,7 +25,8 @@ class Row:
     launch. ``bytes`` and ``flops`` are the problem's counts a launch; ``effective_gb_s`` and ``gflop_s`` are
     those over the median, in 10^9 a second. ``percent_of_copy`` compares with memcpy (cudaMemcpy device to
     device, NumPy's copy on the CPU), ``percent_of_copygmem`` with copyGmem of the same block,
-    ``percent_of_peak`` with memory clock × 2 × bus width, or with the arithmetic peak where there are FLOPs.
+    ``percent_of_peak`` with memory clock × 2 × bus width, with the arithmetic peak where there are FLOPs, or with 128
+    bytes a clock and multiprocessor where shared memory is measured; ``bytes_per_clock`` are those of one.
     ``max_error``: transpose, the fraction of elements that differ; matmul, ‖out − ref‖/‖ref‖. ``precision`` is
     the relative half-width of the median's 95 % interval, ``converged`` whether it is as small as was asked.
     ``within_cache``: the arrays fit the last-level cache, so the bandwidth is not the memory's. ``cpu_waiting``:
@@ -90,6 +91,8 @@ class Row:
     predicted_store_sectors: float | None
     predicted_occupancy: float | None
     stride: int | None
+    predicted_constant_addresses: float | None
+    bytes_per_clock: float | None
 
     @property
     def ok(self) -> bool:
@@ -188,6 +191,8 @@ def row_of(run_id: str, measurement: Measurement, relations: Mapping[Case, Relat
         predicted_store_sectors=measurement.prediction.store_sectors,
         predicted_occupancy=measurement.prediction.occupancy,
         stride=case.stride,
+        predicted_constant_addresses=measurement.prediction.constant_addresses,
+        bytes_per_clock=measurement.bytes_per_clock,
     )
 
 

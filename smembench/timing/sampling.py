@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Protocol, TypeVar
 
@@ -18,6 +18,8 @@ _BATCH_SECONDS = 0.05
 """Samples between two looks at the device's state."""
 _DISCARDS_PER_SAMPLE = 2
 """How many disturbed samples are thrown away for each one wanted, before one is kept and marked."""
+
+_UNKNOWN = Conditions()
 
 T = TypeVar("T", bound=Hashable)
 
@@ -64,11 +66,11 @@ class StopRule:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Samples of one visit in ms, the states seen around them, and how many were thrown away."""
+    """Samples of one visit in ms, the states seen around them, and the samples that were thrown away."""
 
     values: tuple[float, ...]
     states: tuple[Conditions, ...]
-    discarded: int
+    discarded: tuple[float, ...]
     seconds: float
 
 
@@ -79,16 +81,17 @@ def collect(
     observe: Callable[[], Conditions] = Conditions,
     stopped: Callable[[], bool] = lambda: False,
     clock: Callable[[], float] = perf_counter,
+    before: Conditions = _UNKNOWN,
 ) -> Batch:
     """Take ``count`` samples, fewer when ``seconds`` run out or ``stopped`` says so, but at least one.
 
-    The device's state is read between batches. Samples from a batch that ended throttled, or crowded out by
-    other processes, are thrown away and taken again while there is time and patience; after that they are kept,
-    and their state says so.
+    The device's state is read after each batch; ``before`` is what it was before the first. Samples from a batch
+    that began or ended throttled, or was crowded out by other processes, are thrown away and taken again while
+    there is time and patience; after that they are kept, and their state says so.
     """
     values: list[float] = []
     states: list[Conditions] = []
-    discarded = 0
+    discarded: list[float] = []
     begun = clock()
     while len(values) < count and not (stopped() and values):
         batch: list[float] = []
@@ -98,16 +101,27 @@ def collect(
             now = clock()
             if now - batch_begun >= _BATCH_SECONDS or now - begun >= seconds or stopped():
                 break
-        state = observe()
+        after = observe()
+        state, before = _around(before, after), after
         late = clock() - begun >= seconds or stopped()
-        if state.disturbed and not late and discarded < _DISCARDS_PER_SAMPLE * count:
-            discarded += len(batch)
+        if state.disturbed and not late and len(discarded) < _DISCARDS_PER_SAMPLE * count:
+            discarded += batch
             continue
         values += batch
         states.append(state)
         if late:
             break
-    return Batch(tuple(values), tuple(states), discarded, clock() - begun)
+    return Batch(tuple(values), tuple(states), tuple(discarded), clock() - begun)
+
+
+def _around(before: Conditions, after: Conditions) -> Conditions:
+    """The state of a batch: as it was after it, and throttled if it was so before.
+
+    What the state before says of waiting for a core is of the time before the batch.
+    """
+    if after.throttled or not before.throttled:
+        return after
+    return replace(after, throttle_reasons=before.throttle_reasons)
 
 
 def shuffled(cases: Sequence[T], group: Callable[[T], Hashable], seed: int, round_: int) -> list[T]:

@@ -29,9 +29,22 @@ def number(value: float | None) -> str:
     return f"{value:.0f}" if value >= 1000 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
+def scaled(value: float, unit: str) -> str:
+    """An amount with a decimal prefix: ``134.2 MB``."""
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= factor:
+            return f"{number(value / factor)} {prefix}{unit}"
+    return f"{number(value)} {unit}"
+
+
 def times(value: float | None) -> str:
     """A speed-up."""
     return "" if value is None else f"{number(value)}×"
+
+
+def count(value: float | None) -> str:
+    """A small number, nothing where there is none."""
+    return "" if value is None else compact(value)
 
 
 def compact(value: float | None) -> str:
@@ -54,8 +67,10 @@ FIGURES: dict[str, Figure] = {
     "percent_of_copygmem": Figure("% of\ncopyGmem"),
     "percent_of_copy": Figure("% of\nmemcpy"),
     "percent_of_peak": Figure("% of\npeak"),
+    "bytes_per_clock": Figure("bytes/clk\nper SM", unit="B/clk"),
     "speedup_vs_cpu": Figure("vs CPU", times),
     "speedup_vs_naive": Figure("vs naive", times),
+    "predicted_constant_addresses": Figure("addresses\na request", count),
 }
 """By column of cases.csv."""
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from rich.text import Text
 
 from smembench.explain.analysis import Explanation, SharedAccess
-from smembench.explain.banks import WORD_BYTES, bank_of
+from smembench.explain.banks import BANKS, WORD_BYTES, bank_of
 from smembench.explain.counters import Comparison
 from smembench.explain.trace import SharedArray
-from smembench.views.columns import Column, number
+from smembench.views.columns import Column, compact, number, scaled
 from smembench.views.sections import Section
 
 _SCREEN = 80
@@ -23,7 +24,8 @@ def explanation(explained: Explanation) -> list[Section]:
     """A section for shared memory, where the kernel uses any, and one for global memory."""
     case = explained.case
     pad = f", pad {case.pad}" if case.pad is not None else ""
-    heading = f"{case.kernel} · block {case.block}{pad} · {case.dtype} · {explained.threads} threads"
+    block = f" · block {case.block}{pad}" if case.block else ""
+    heading = f"{case.kernel}{block} · {case.dtype} · {explained.threads} threads"
     found = []
     if explained.shared:
         columns = ("line", "access", "array", "wavefronts\na request", "conflict", "")
@@ -41,6 +43,18 @@ def explanation(explained: Explanation) -> list[Section]:
                         access.source,
                     ]
                     for access in explained.shared
+                ],
+            )
+        )
+    if explained.constant:
+        names = ("line", "access", "array", "addresses\na request", "")
+        found.append(
+            Section(
+                heading="Constant memory, one address at a time" if found else heading,
+                columns=[Column(name, numeric=name == "addresses\na request") for name in names],
+                cells=[
+                    [str(access.place.line), "load", access.place.array, number(access.addresses), access.source]
+                    for access in explained.constant
                 ],
             )
         )
@@ -85,44 +99,64 @@ def sentences(explained: Explanation) -> list[str]:
             if degree and degree > 1
         ]
         said.append(f"In shared memory {' and '.join(bad)}." if bad else "Shared memory is free of bank conflicts.")
+    for request in explained.constant:
+        split = f"split into {compact(request.addresses)}" if request.addresses > 1 else "a broadcast"
+        said.append(f"Each request to constant memory is {split}.")
     wasteful = [access for access in explained.memory if access.efficiency < 1]
     for access in wasteful:
         share = f"{100 * access.efficiency:.0f} %"
         said.append(f"Of the bytes that the {access.place.kind} of {access.place.array} moves, {share} are asked for.")
     if not wasteful:
         said.append("Every global access is fully coalesced.")
+    counts = [f"{load.array} {_times(load.per_element)}" for load in explained.loads if load.per_element >= 2]
+    if counts:
+        moved = scaled(sum(load.bytes for load in explained.loads), "B")
+        said.append(f"Threads read {' and '.join(counts)}; all loads together move {moved} of sectors.")
     if (resident := explained.occupancy) is not None:
+        blocks = f"{resident.blocks} block{'s' if resident.blocks > 1 else ''}"
         said.append(
-            f"Occupancy {100 * resident.fraction:.0f} %: {resident.blocks} blocks or {resident.warps} of "
-            f"{resident.max_warps} warps a multiprocessor, limited by {resident.limiter}."
+            f"Occupancy {100 * resident.fraction:.0f} %: {blocks} or {resident.warps} of {resident.max_warps} warps a "
+            f"multiprocessor, limited by {resident.limiter}{_registers(explained)}."
         )
-    bound = (
-        "nothing is computed: memory bounds it"
-        if not explained.intensity
-        else f"{number(explained.intensity)} FLOP a compulsory byte"
-    )
-    said.append(f"Arithmetic intensity: {bound}.")
     return said
+
+
+def _times(count: float) -> str:
+    return f"{round(count)} times" if math.isclose(count, round(count)) else f"{number(count)} times"
+
+
+def _registers(explained: Explanation) -> str:
+    """What the occupancy counts of registers."""
+    if explained.registers is None:
+        return "; registers are not counted, since no compiler for them is here"
+    spilled = explained.registers.spilled_bytes
+    return f", at {explained.registers.count} registers a thread" + (f" and {spilled} bytes spilled" if spilled else "")
 
 
 def picture(explained: Explanation) -> list[Text]:
     """The tile of the worst shared access: each word's bank where warp 0's lanes touch it, dots elsewhere.
 
     Padding is set off by a bar. Words of one colour are in one bank: a request that touches many of one colour in
-    different rows is the conflict. Empty for kernels without a two-dimensional tile of at most 33 words a row.
+    different rows is the conflict. An array of one dimension is drawn in rows of all banks, from the first touched to
+    the last. Empty for kernels without a tile, and for one of more than 33 elements a row.
     """
     # Of equals the load: the column it reads is what padding is for.
     worst = max(explained.shared, key=lambda access: (access.degree, access.place.kind == "load"), default=None)
     tiles = {tile.name: tile for tile in explained.trace.shared}
-    if worst is None or len(tiles[worst.place.array].shape) != 2:
+    if worst is None:
         return []
-    tile = tiles[worst.place.array]
-    rows, columns = tile.shape
+    tile, pad = tiles[worst.place.array], explained.case.pad or 0
+    touched = {address for address in worst.worst.addresses if address is not None}
+    if len(tile.shape) == 1:
+        columns, pad = BANKS * WORD_BYTES // tile.itemsize, 0
+        first, last = ((address - tile.base) // (columns * tile.itemsize) for address in (min(touched), max(touched)))
+        rows = range(first, last + 1)
+    else:
+        columns, rows = tile.shape[1], range(tile.shape[0])
     if columns > _WIDEST or tile.itemsize < WORD_BYTES:
         return []
-    touched = {address for address in worst.worst.addresses if address is not None}
     title = f"{tile.name}, line {worst.place.line}: the words one warp's {worst.place.kind} touches, by bank"
-    return [Text(title), *(_row(tile, row, columns, explained.case.pad or 0, touched) for row in range(rows))]
+    return [Text(title), *(_row(tile, row, columns, pad, touched) for row in rows)]
 
 
 def _row(tile: SharedArray, row: int, columns: int, pad: int, touched: set[int]) -> Text:

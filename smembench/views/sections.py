@@ -35,26 +35,29 @@ class Section:
 
 
 def sections(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Section]:
-    """One section for every problem, size, stride, dtype and cache mode, in the order of the rows."""
+    """One section for every problem, size, dtype and cache mode, and stride like a size, in the order of the rows."""
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
-        groups.setdefault((row.problem, row.m, row.n, row.k, row.stride, row.dtype, row.cache), []).append(row)
+        stride = None if PROBLEMS[row.problem].strides_in_rows else row.stride
+        groups.setdefault((row.problem, row.m, row.n, row.k, stride, row.dtype, row.cache), []).append(row)
     return [_section(group, run) for group in groups.values()]
 
 
 def label(row: Row) -> str:
-    """A row's kernel, block and pad in one word or two: ``transposeSmemPad 32x32 +1``."""
-    return " ".join(part for part in (row.kernel, _block(row)) if part)
+    """A row's kernel, block and pad in one word or two: ``transposeSmemPad 32x32 +1``, and a stride of its own."""
+    stride = f"stride {row.stride}" if row.stride and PROBLEMS[row.problem].strides_in_rows else ""
+    return " ".join(part for part in (row.kernel, _block(row), stride) if part)
 
 
 def describe(rows: Sequence[Row], run: Mapping[str, Any]) -> str:
     """Devices, size, dtype, cache mode and library versions of rows of one size, for the line above a table."""
     row = rows[0]
-    size = "×".join(str(side) for side in (row.m, row.k, row.n) if side is not None)
+    problem = PROBLEMS[row.problem]
+    stride = f", stride {row.stride}" if row.stride and not problem.strides_in_rows else ""
     parts = [
         device_names(rows, run),
-        f"{PROBLEMS[row.problem].title} {size} {row.dtype}" + (f", stride {row.stride}" if row.stride else ""),
-        f"{row.cache} cache",
+        f"{problem.title} {problem.size(row.case)} {row.dtype}{stride}",
+        *([f"{row.cache} cache"] if problem.memory == "device" else []),
     ]
     libraries = [
         f"{name} {run['versions'][name]}"
@@ -72,23 +75,30 @@ def device_names(rows: Sequence[Row], run: Mapping[str, Any]) -> str:
 
 
 def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
-    figures = PROBLEMS[rows[0].problem].columns
+    problem = PROBLEMS[rows[0].problem]
+    figures = problem.columns
     with_device = len({row.device for row in rows}) > 1
+    with_stride = problem.strides_in_rows and any(row.stride for row in rows)
     columns = [Column("kernel", numeric=False), Column("block", numeric=False)]
     if with_device:
         columns.insert(1, Column("on", numeric=False))
+    if with_stride:
+        columns.append(Column("stride"))
     columns += [Column("elapsed ms"), Column("±")]
     columns += [Column(FIGURES[name].heading) for name in figures]
-    predicted = any(row.predicted_load_sectors is not None for row in rows)
+    predicted = any(row.predicted_occupancy is not None or row.predicted_load_sectors is not None for row in rows)
     if predicted:
-        headings = ("conflicts\nld / st", "sectors\nld / st", "occu-\npancy")
-        columns += [Column(heading, wide=True) for heading in headings]
+        # Where shared memory is what is measured, its conflicts are the point.
+        columns.append(Column("conflicts\nld / st", wide=problem.memory != "shared"))
+        columns += [Column(heading, wide=True) for heading in ("sectors\nld / st", "occu-\npancy")]
     columns.append(Column("✓", numeric=False))
     cells = []
     for row in rows:
         line = [row.kernel, _block(row), *_time(row)]
         if with_device:
             line.insert(1, row.device)
+        if with_stride:
+            line.insert(-2, str(row.stride or ""))
         line += [FIGURES[name].text(value(row, name)) for name in figures]
         if predicted:
             line += _predicted(row)
@@ -98,7 +108,7 @@ def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
         heading=describe(rows, run),
         columns=columns,
         cells=cells,
-        bars=[_bar(row, figures[0]) for row in rows if row.ok],
+        bars=[_bar(row, figures[0]) for row in rows if row.ok and value(row, figures[0]) is not None],
         sentence=sentence(rows),
         notes=_notes(rows),
     )

@@ -12,7 +12,15 @@ def sentence(rows: Sequence[Row]) -> str:
     done = [row for row in rows if row.ok]
     if not done:
         return ""
-    return _transpose(done) if done[0].problem == "transpose" else _matmul(done)
+    tell = {
+        "transpose": _transpose,
+        "matmul": _matmul,
+        "constant": _constant,
+        "transfer": _transfer,
+        "roundtrip": _roundtrip,
+        "access": _access,
+    }.get(done[0].problem)
+    return tell(done) if tell else ""
 
 
 def _transpose(rows: Sequence[Row]) -> str:
@@ -44,6 +52,57 @@ def _matmul(rows: Sequence[Row]) -> str:
     if cpu and best:
         parts.append(f"{best.kernel} is {_compared(best, cpu, 'the triple loop on one CPU thread')}")
     return _join(parts)
+
+
+def _constant(rows: Sequence[Row]) -> str:
+    """Diverging reads of each memory against uniform ones, then uniform ones against those of global memory."""
+    pairs = [(f"{memory}Diverging", f"{memory}Uniform") for memory in ("constant", "shared", "global")]
+    pairs += [("sharedUniform", "globalUniform"), ("constantUniform", "globalUniform")]
+    found = [(_fastest(rows, one), _fastest(rows, other)) for one, other in pairs]
+    parts = [f"{one.kernel} is {_compared(one, other)}" for one, other in found if one and other]
+    return _join([f"of the stencils {parts[0]}", *parts[1:]]) if parts else ""
+
+
+def _transfer(rows: Sequence[Row]) -> str:
+    parts = []
+    for way, words in (("h2d", "host to device"), ("d2h", "device to host")):
+        pageable, pinned = (_fastest(rows, way + kind) for kind in ("Pageable", "Pinned"))
+        if pageable and pinned:
+            parts.append(f"{words} page-locked memory is {_compared(pinned, pageable, 'pageable')}")
+    return _join(parts)
+
+
+def _roundtrip(rows: Sequence[Row]) -> str:
+    cpu = _fastest(rows, "addOne")
+    gpu = [row for row in (_fastest(rows, "addOnePageable"), _fastest(rows, "addOnePinned")) if row]
+    if cpu is None or not gpu:
+        return ""
+    loop = "the loop on one CPU thread"
+    return _join([f"with its copies {row.kernel} is {_compared(row, cpu, loop)}" for row in gpu])
+
+
+def _access(rows: Sequence[Row]) -> str:
+    """The fastest pattern against what the banks deliver, the slowest against it, and what padding buys."""
+    best, worst = min(rows, key=_time), max(rows, key=_time)
+    parts = []
+    if best.bytes_per_clock is not None and best.percent_of_peak is not None:
+        share = f"{best.percent_of_peak:.0f} % of what the banks deliver"
+        parts.append(f"the fastest, {_pattern(best)}, reaches {best.bytes_per_clock:.1f} bytes a clock, {share}")
+    if worst is not best:
+        parts.append(f"{_pattern(worst)} ({_conflicts(worst)}) is {_compared(worst, best, _pattern(best))}")
+    padded = next((row for row in rows if row.pad), None)
+    unpadded = padded and next(
+        (row for row in rows if (row.kernel, row.block) == (padded.kernel.replace("Pad", ""), padded.block)), None
+    )
+    if padded and unpadded:
+        change = _conflict_change(unpadded, padded)
+        parts.append(f"{_pattern(padded)} is {_compared(padded, unpadded)}{change}")
+    return _join(parts)
+
+
+def _pattern(row: Row) -> str:
+    """A row by its kernel and block, or its stride."""
+    return f"stride {row.stride}" if row.stride else " ".join(str(part) for part in (row.kernel, row.block) if part)
 
 
 def _compared(row: Row, other: Row, called: str = "") -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from smembench.measurement import Status, Visit
 from smembench.summary import Summary
 
 
 def visit_line(visit: Visit) -> str:
-    """The case, its round, its samples, what was discarded, and the device's state."""
+    """The case, its round, the device's state, its samples and those discarded."""
     where = f"round {visit.round + 1} {visit.case.id}"
     if visit.status is not Status.OK or not visit.samples:
         return f"{where}: {visit.status}: {visit.reason or 'no samples'}"
@@ -24,5 +26,9 @@ def visit_line(visit: Visit) -> str:
         f"waited {100 * state.cpu_waiting:.1f} % for a core" if state.cpu_waiting is not None else "",
         f"{state.other_processes} other processes" if state.other_processes else "",
     ]
-    values = " ".join(f"{value:.5f}" for value in visit.samples)
-    return f"{where}: {', '.join(part for part in parts if part)}: {values}"
+    thrown_away = f"; discarded: {_values(visit.discarded_ms)}" if visit.discarded_ms else ""
+    return f"{where}: {', '.join(part for part in parts if part)}: {_values(visit.samples)}{thrown_away}"
+
+
+def _values(samples: Sequence[float]) -> str:
+    return " ".join(f"{value:.5f}" for value in samples)

@@ -83,8 +83,9 @@ def test_every_command_has_help(program: Program, command: str) -> None:
         (COPY, "transpose/copyGmem/cpu/numba/float32/8x8/b4x4/warm"),
         (PRODUCT, "matmul/cpu/cpu/numba/float32/5x6x7/warm"),
         ((*PRODUCT, "--dtype", "float64", "--cache", "cold"), "matmul/cpu/cpu/numba/float64/5x6x7/cold"),
+        ((*PRODUCT, "--stride", "9"), "matmul/cpu/cpu/numba/float32/5x6x7/s9/warm"),
     ],
-    ids=["transpose", "matmul", "cold"],
+    ids=["transpose", "matmul", "cold", "sub-matrices"],
 )
 def test_csv_to_stdout_is_nothing_but_csv(program: Program, arguments: tuple[str, ...], case: str) -> None:
     ran = program(*arguments, "--csv", "-")

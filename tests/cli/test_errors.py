@@ -46,6 +46,7 @@ def refused(ran: subprocess.CompletedProcess[str], code: int, *words: str) -> No
         ("transpose --n 8:4", "--n '8:4'"),
         ("transpose --n 4 --nx 4", "nx and ny"),
         ("matmul --k 1.5", "--k '1.5'"),
+        ("matmul --n 100 --stride 99", "stride 99 100"),
         ("transpose --pad-width 0", "--pad-width '0'"),
         ("transpose --block 32", "--block '32'"),
         ("transpose --block 0x4", "--block '0x4'"),

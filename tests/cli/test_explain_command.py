@@ -16,6 +16,8 @@ from smembench.views.explanation import COMPARISON_COLUMNS
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
+REFERENCE = "results/reference/20261120T070928Z-documents"
+
 # A hardware that counts 1 of everything, three launches a case.
 NCU = f"""#!{sys.executable}
 import json, sys
@@ -74,8 +76,36 @@ def test_json_holds_the_figures(program: Program) -> None:
         ["store", "out", 4, 4, 1],
     ]
     assert found["shared"][0]["source"].startswith("tile[ty, tx] = inp[")
+    counted = found["occupancy"].pop("counts_registers")
+    assert counted == (found["registers"] is not None)
     assert found["occupancy"] == {"blocks_per_sm": 8, "warps_per_sm": 64, "fraction": 1, "limiter": "threads"}
     assert found["arithmetic_intensity_flop_per_byte"] == 0
+    assert (found["device"], found["roofs"][0]["peak_per_s"]) == (None, None)
+
+
+def test_the_roofs_are_those_of_a_stored_run(program: Program) -> None:
+    ran = program("explain", "transposeSmem", "--block", "16x16", "--run", REFERENCE)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "Roofs of NVIDIA H200, 4096×4096" in ran.stdout
+    assert "It hits the roof of memory, at 4814 GB/s" in " ".join(ran.stdout.split())
+    found = json.loads(program("explain", "transposeSmem", "--run", REFERENCE, "--json").stdout)
+    assert found["device"] == "NVIDIA H200"
+    assert max(found["roofs"], key=lambda roof: roof["least_ms"])["name"] == "L1 and shared memory"
+
+
+def test_sub_matrices_are_explained(program: Program) -> None:
+    found = json.loads(program("explain", "naive", "--block", "8x8", "--stride", "4100", "--json").stdout)
+    assert "/4096x4096x4096/s4100/" in found["case_id"]
+    dense = json.loads(program("explain", "naive", "--block", "8x8", "--json").stdout)
+    by_array, by_array_dense = (
+        {access["array"]: access["sectors_per_request"] for access in explained["global"]}
+        for explained in (found, dense)
+    )
+    assert by_array["B"] > by_array_dense["B"]
+    assert by_array["A"] == by_array_dense["A"]
+    assert [(item["array"], item["accesses_per_element"]) for item in found["traffic"]] == [
+        *(("C", 1), ("A", 4096), ("B", 4096)),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -99,6 +129,10 @@ def test_the_best_pad(program: Program, block: str, verdict: str) -> None:
         ("tiled --dtype int32", "--dtype 'int32'"),
         ("transposeSmemPad --pad-width -1", "--pad-width '-1'"),
         ("transposeSmem --n 0", "--n"),
+        ("copyGmem --stride 5000", "--stride 5000 copyGmem"),
+        ("naive --stride 100", "--stride 100 4096"),
+        ("naive --run nowhere", "nowhere"),
+        (f"naive --run {REFERENCE} --cc 9.0", "--cc --run"),
         ("transposeSmem --cc 3.0", "3.0 9.0"),
         ("transposeSmem,copyGmem", "2 cases --measure"),
         ("transposeSmem --block 32x32,16x16", "2 cases --measure"),

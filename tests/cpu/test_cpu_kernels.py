@@ -31,7 +31,8 @@ def test_every_kernel_is_right_on_ragged_sizes(cpu: CpuDevice, kernel: registry.
     pad = {None: None, False: 0, True: 1}[kernel.pad]
     ran = 0
     for dtype, (m, n, k), block in product(problem.dtypes, SIZES, BLOCKS if kernel.blocks else [None]):
-        case = Case(kernel.problem, kernel.name, "cpu", dtype, m, n, k if problem.cpu_kernel else None, block, pad)
+        depth = k if "k" in problem.size_axes else None
+        case = Case(kernel.problem, kernel.name, "cpu", dtype, m, n, depth, block, pad)
         if kernel.refuse(case):
             continue
         inputs = problem.inputs(case, seed=1)

@@ -9,7 +9,8 @@ import pytest
 
 from smembench.axes import Block
 from smembench.case import Case
-from smembench.devices.cuda import CudaDevice, gpu_uuid, why_unusable
+from smembench.devices.cuda import CudaDevice, gpu_info, gpu_uuid, why_unusable
+from smembench.explain.registers import registers_of
 from smembench.kernels import registry
 from smembench.kernels.registry import Kernel
 from smembench.problems import PROBLEMS
@@ -33,7 +34,8 @@ def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: Kernel) 
     limit = gpu.limits().max_shared_bytes or 0
     for dtype, (m, n, k), block in product(problem.dtypes, SHAPES, BLOCKS if kernel.blocks else [None]):
         pad = {None: None, False: 0, True: 1}[kernel.pad]
-        case = Case(kernel.problem, kernel.name, "cuda:0", dtype, m, n, k if problem.cpu_kernel else None, block, pad)
+        depth = k if "k" in problem.size_axes else None
+        case = Case(kernel.problem, kernel.name, "cuda:0", dtype, m, n, depth, block, pad)
         if kernel.refuse(case) or kernel.shared_bytes(case) > limit:
             continue
         inputs = problem.inputs(case, seed=1)
@@ -43,6 +45,35 @@ def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: Kernel) 
         verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
         prepared.close()
         assert verdict.passed, f"{case.id}: {verdict.detail}"
+
+
+@pytest.mark.parametrize("kernel", [kernel for kernel in CUDA if kernel.problem == "matmul"], ids=lambda k: k.name)
+def test_products_of_sub_matrices_touch_nothing_between_their_rows(gpu: CudaDevice, kernel: Kernel) -> None:
+    problem = PROBLEMS["matmul"]
+    for (m, n, k), gap in product(SHAPES, (0, 1, 64)):
+        case = Case("matmul", kernel.name, "cuda:0", "float32", m, n, k, Block(16, 16), stride=max(n, k) + gap)
+        inputs = problem.inputs(case, seed=1)
+        prepared = gpu.prepare(case, kernel, problem, inputs)
+        prepared.poison()
+        prepared.launch()
+        verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
+        prepared.close()
+        assert verdict.passed, f"{case.id}: {verdict.detail}"
+
+
+def test_registers_are_those_of_the_code_that_runs(gpu: CudaDevice) -> None:
+    case = Case("matmul", "tiled", "cuda:0", "float32", 64, 64, 64, Block(32, 32))
+    problem, kernel = PROBLEMS["matmul"], registry.kernel_of(case)
+    assert gpu.info.compute_capability is not None
+    found = registers_of(case, gpu.info.compute_capability)
+    assert found is not None
+    prepared = gpu.prepare(case, kernel, problem, problem.inputs(case, seed=1))
+    prepared.launch()
+    prepared.close()
+    (dispatcher,) = [
+        compiled for key, compiled in gpu._compiled.items() if key[1:4] == ("tiled", "float32", case.block)
+    ]
+    assert found.count in dispatcher.get_regs_per_thread().values()
 
 
 @pytest.mark.parametrize("cache", ["warm", "cold"])
@@ -95,4 +126,6 @@ def test_the_residue_and_the_description_are_plausible(gpu: CudaDevice) -> None:
     assert info.uuid is not None
     assert info.uuid.startswith("GPU-")
     assert info.uuid == gpu_uuid(0)
+    assert gpu_info(0) == replace(info, event_pair_us=None, empty_kernel_us=None)
+    assert gpu_info(99) is None
     assert gpu_uuid(99) is None

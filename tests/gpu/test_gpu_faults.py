@@ -1,4 +1,4 @@
-"""Kernels that hang, read where they may not, or do not compile, on a real GPU: rows, and the run goes on."""
+"""Kernels that hang, read where they may not, do not compile or exhaust a real GPU: rows, and the run goes on."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ COMMAND = [sys.executable, "-m", "smembench", "transpose", "--device", "cuda", "
         ("wrong", "wrong_result", "elements differ"),
         ("outside", "wrong_result", "the kernel wrote outside its output"),
         ("uncompilable", "failed", "TypingError"),
+        ("exhausts", "failed", "OUT_OF_MEMORY"),
     ],
 )
 def test_a_fault_is_a_row_and_the_others_are_measured(fault: str, status: str, reason: str) -> None:

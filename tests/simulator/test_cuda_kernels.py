@@ -17,11 +17,12 @@ from smembench.kernels.registry import Kernel, Program
 from smembench.problems import PROBLEMS, Verification
 from smembench.problems.transpose import TRANSPOSE
 
-KERNELS = [kernel for kernel in registry.kernels() if kernel.kind == "cuda" and kernel.blocks]
-"""Those without blocks are calls of a library."""
-SIZES = [(1, 1, 1), (5, 7, 3), (9, 4, 6), (4, 8, 17)]
-"""m, n and k: one element, ragged both ways, whole blocks with a ragged k."""
+KERNELS = [kernel for kernel in registry.kernels() if kernel.kind == "cuda"]
+SIZES = [(1, 1, 1), (5, 7, 3), (9, 4, 6), (4, 8, 17), (1, 37, 2)]
+"""m, n and k: one element, ragged both ways, whole blocks with a ragged k, a row of several blocks."""
 BLOCKS = [Block(4, 4), Block(8, 2), Block(2, 8), Block(3, 3)]
+ONE_IN = {"access": 7}
+"""Of a problem with many kernels alike one case in so many: no axis is as long, so each still meets all its values."""
 
 
 def verify(kernel: Kernel, case: Case) -> Verification:
@@ -35,13 +36,14 @@ def cases_of(kernel: Kernel) -> list[Case]:
     pads: list[int | None] = [None] if kernel.pad is None else [1, 2] if kernel.pad else [0]
     problem = PROBLEMS[kernel.problem]
     cases = [
-        Case(problem.name, kernel.name, "cuda:0", dtype, m, n, k if problem.cpu_kernel else None, block, pad)
+        Case(problem.name, kernel.name, "cuda:0", dtype, m, n, k if "k" in problem.size_axes else None, block, pad)
         for dtype in problem.dtypes
         for m, n, k in SIZES
-        for block in BLOCKS
+        for block in (BLOCKS if kernel.blocks else [None])
         for pad in pads
     ]
-    return [case for case in cases if not kernel.refuse(case)]
+    allowed = [case for case in cases if not kernel.refuse(case) and not kernel.build(case).on_host]
+    return allowed[:: ONE_IN.get(problem.name, 1)]
 
 
 @pytest.mark.parametrize(
@@ -50,6 +52,27 @@ def cases_of(kernel: Kernel) -> list[Case]:
 )
 def test_every_kernel_is_right_on_ragged_sizes(kernel: Kernel, case: Case) -> None:
     verdict = verify(kernel, case)
+    assert verdict.passed, verdict.detail
+
+
+PRODUCTS = [kernel for kernel in KERNELS if kernel.problem == "matmul" and kernel.strided]
+
+
+@pytest.mark.parametrize("stride", [17, 20])
+@pytest.mark.parametrize("kernel", PRODUCTS, ids=lambda kernel: kernel.name)
+def test_products_of_sub_matrices_touch_nothing_between_their_rows(kernel: Kernel, stride: int) -> None:
+    for m, n, k in [(5, 7, 17), (9, 17, 6)]:
+        verdict = verify(kernel, Case("matmul", kernel.name, "cuda:0", "float32", m, n, k, Block(4, 4), stride=stride))
+        assert verdict.passed, verdict.detail
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stride"), [("strided", 3), ("strided", 12), ("strided", 32), ("broadcastAccess", None)]
+)
+def test_threads_in_a_line_do_not_meet(kernel: str, stride: int | None) -> None:
+    """In more than one block, the last of them ragged."""
+    case = Case("access", kernel, "cuda:0", "int32", 2, 700, stride=stride)
+    verdict = verify(registry.kernel_of(case), case)
     assert verdict.passed, verdict.detail
 
 

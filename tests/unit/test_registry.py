@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 
@@ -15,15 +16,28 @@ from smembench.devices.select import canonical
 from smembench.documents.figures import FIGURES
 from smembench.errors import UsageError
 from smembench.kernels import registry
-from smembench.problems import PROBLEMS
+from smembench.problems import PROBLEMS, access
 
 KERNELS = registry.kernels()
 FOLDER = Path(smembench.kernels.__path__[0])
 FILES = [path for kind in ("cuda", "cpu") for path in FOLDER.glob(f"*/{kind}/*.py") if path.stem != "__init__"]
 
 
-def test_every_kernel_file_declares_one_kernel() -> None:
-    assert len(KERNELS) == len(FILES)
+def tiles(kernel: registry.Kernel) -> int:
+    """Tiles of float64 that a block of the kernel has."""
+    return access.tiles("float64") if kernel.problem == "access" else 1
+
+
+def test_every_kernel_file_declares_a_kernel_or_a_few_that_differ_by_a_word() -> None:
+    modules = [".".join(path.relative_to(FOLDER).with_suffix("").parts) for path in FILES]
+    declared = []
+    for name in modules:
+        module = import_module(f"smembench.kernels.{name}")
+        found = [module.KERNEL] if hasattr(module, "KERNEL") else list(module.KERNELS)
+        shortest = min((kernel.name for kernel in found), key=len)
+        assert all(kernel.name.startswith(shortest) for kernel in found)
+        declared += found
+    assert sorted(kernel.name for kernel in declared) == sorted(kernel.name for kernel in KERNELS)
     assert len({(kernel.problem, kernel.kind, kernel.name) for kernel in KERNELS}) == len(KERNELS)
 
 
@@ -45,7 +59,7 @@ def test_declarations_are_complete(kernel: registry.Kernel) -> None:
     assert registry.kernel_of(case) is kernel
     assert kernel.refuse(case) is None
     columns = (16 if "Unroll" in kernel.name else 8) + (1 if kernel.pad else 0)
-    assert kernel.pad is None or kernel.shared_bytes(case) == 8 * columns * 8
+    assert kernel.pad is None or kernel.shared_bytes(case) == tiles(kernel) * 8 * columns * 8
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
@@ -66,7 +80,9 @@ def test_kernels_asked_for_by_name_stand_between_the_others() -> None:
 @pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if "Dyn" in kernel.name], ids=lambda k: k.name)
 def test_dynamic_shared_memory_is_the_tile(kernel: registry.Kernel) -> None:
     case = Case(kernel.problem, kernel.name, "cuda:0", "float64", 5, 7, None, Block(8, 4), 3 if kernel.pad else 0)
-    assert kernel.build(case).dynamic_bytes == kernel.shared_bytes(case) == 4 * (8 + (case.pad or 0)) * 8
+    assert (
+        kernel.build(case).dynamic_bytes == kernel.shared_bytes(case) == tiles(kernel) * 4 * (8 + (case.pad or 0)) * 8
+    )
 
 
 def test_what_no_file_declares_is_not_found() -> None:

@@ -41,7 +41,7 @@ def test_the_wanted_number_is_taken_when_time_allows() -> None:
     source = Ticking(0.01)
     batch = collect(source, 30, 10.0, clock=source.clock)
     assert batch.values == tuple(float(number) for number in range(1, 31))
-    assert batch.discarded == 0
+    assert batch.discarded == ()
 
 
 @given(st.floats(0.01, 20), st.integers(1, 50), st.floats(0.01, 60))
@@ -56,16 +56,38 @@ def test_time_is_kept_but_one_sample_is_always_taken(each: float, wanted: int, s
 def test_samples_under_throttling_are_thrown_away_and_taken_again() -> None:
     source = Ticking(0.1)
     batch = collect(source, 4, 100.0, states("sw_thermal", "none", "hw_slowdown", "none"), clock=source.clock)
-    assert batch.values == (2.0, 4.0, 5.0, 6.0)
-    assert batch.discarded == 2
+    assert batch.values == (5.0, 6.0, 7.0, 8.0)
+    assert batch.discarded == (1.0, 2.0, 3.0, 4.0)
     assert not any(state.throttled for state in batch.states)
+
+
+def test_a_batch_that_began_throttled_is_thrown_away() -> None:
+    source = Ticking(0.1)
+    cool, hot = Conditions(throttle_reasons="none"), Conditions(throttle_reasons="sw_thermal")
+    batch = collect(source, 2, 100.0, lambda: cool, clock=source.clock, before=hot)
+    assert (batch.values, batch.discarded) == ((2.0, 3.0), (1.0,))
+    assert batch.states == (cool, cool)
+
+
+def test_a_batch_that_began_throttled_and_must_be_kept_is_marked() -> None:
+    source = Ticking(0.1)
+    hot = Conditions(throttle_reasons="sw_thermal")
+    batch = collect(source, 2, 0.05, lambda: Conditions(throttle_reasons="none"), clock=source.clock, before=hot)
+    assert (batch.values, batch.discarded, batch.states) == ((1.0,), (), (hot,))
+
+
+def test_waiting_for_a_core_before_the_first_sample_is_none_of_its_business() -> None:
+    source = Ticking(0.1)
+    crowded, calm = Conditions(cpu_waiting=0.9), Conditions(cpu_waiting=0.0)
+    batch = collect(source, 2, 100.0, lambda: calm, clock=source.clock, before=crowded)
+    assert (batch.values, batch.discarded, batch.states) == ((1.0, 2.0), (), (calm, calm))
 
 
 def test_when_throttling_does_not_end_the_samples_are_kept_and_marked() -> None:
     source = Ticking(0.1)
     batch = collect(source, 4, 100.0, states("sw_thermal"), clock=source.clock)
     assert len(batch.values) == 4
-    assert batch.discarded == 8
+    assert len(batch.discarded) == 8
     assert all(state.throttled for state in batch.states)
 
 
@@ -74,7 +96,7 @@ def test_samples_without_a_core_are_taken_again_as_well() -> None:
     pending = iter([0.5, 0.0, 0.04])
     batch = collect(source, 2, 100.0, lambda: Conditions(cpu_waiting=next(pending)), clock=source.clock)
     assert batch.values == (2.0, 3.0)
-    assert batch.discarded == 1
+    assert batch.discarded == (1.0,)
 
 
 def test_a_stop_ends_after_the_sample_in_flight() -> None:

@@ -1,0 +1,93 @@
+"""An explanation as plain data, for JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.devices.base import DeviceInfo
+from smembench.explain.analysis import Explanation
+from smembench.explain.roof import on_chip_share, ridge, roofs
+
+
+def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo | None) -> dict[str, Any]:
+    """Everything a trace says; ``device`` is the one whose roofs they are, if any."""
+    resident = explained.occupancy
+    return {
+        "case_id": explained.case.id,
+        "shared_bytes": explained.shared_bytes,
+        "threads": explained.threads,
+        "shared": [
+            {
+                "line": access.place.line,
+                "kind": access.place.kind,
+                "array": access.place.array,
+                "source": access.source,
+                "requests": access.requests,
+                "wavefronts_per_request": access.wavefronts,
+                "ideal_wavefronts_per_request": access.ideal,
+                "conflict_degree": access.degree,
+                "broadcast": access.broadcast,
+            }
+            for access in explained.shared
+        ],
+        "global": [
+            {
+                "line": access.place.line,
+                "kind": access.place.kind,
+                "array": access.place.array,
+                "source": access.source,
+                "requests": access.requests,
+                "sectors_per_request": access.sectors,
+                "ideal_sectors_per_request": access.ideal,
+                "efficiency": access.efficiency,
+            }
+            for access in explained.memory
+        ],
+        "constant": [
+            {
+                "line": access.place.line,
+                "array": access.place.array,
+                "source": access.source,
+                "requests": access.requests,
+                "addresses_per_request": access.addresses,
+            }
+            for access in explained.constant
+        ],
+        "traffic": [
+            {
+                "array": access.array,
+                "kind": access.kind,
+                "accesses_per_element": access.per_element,
+                "requests": access.requests,
+                "sectors": access.sectors,
+                "bytes": access.bytes,
+            }
+            for access in explained.traffic
+        ],
+        "registers": None
+        if explained.registers is None
+        else {"per_thread": explained.registers.count, "spilled_bytes": explained.registers.spilled_bytes},
+        "occupancy": None
+        if resident is None
+        else {
+            "blocks_per_sm": resident.blocks,
+            "warps_per_sm": resident.warps,
+            "fraction": resident.fraction,
+            "limiter": resident.limiter,
+            "counts_registers": explained.registers is not None,
+        },
+        "arithmetic_intensity_flop_per_byte": explained.intensity,
+        "on_chip_share_of_arithmetic_peak": on_chip_share(explained.work, capability),
+        "device": None if device is None else device.model,
+        "ridge_flop_per_byte": None if device is None else ridge(explained.work.dtype, device),
+        "roofs": [
+            {
+                "name": roof.name,
+                "amount": roof.amount,
+                "unit": roof.unit,
+                "peak_per_s": roof.peak,
+                "least_ms": roof.milliseconds,
+            }
+            for roof in roofs(explained.work, device)
+        ],
+    }

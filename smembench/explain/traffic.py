@@ -1,0 +1,75 @@
+"""What a whole launch asks of global memory, from the trace of a few blocks and steps.
+
+The programming guide counts accesses by threads: without shared memory A is read B.width times and B A.height times,
+with it B.width / block_size and A.height / block_size times. Hardware counts requests of warps and the sectors they
+touch: a broadcast of one element to 32 lanes is 32 reads, one request and one sector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from smembench.case import Case
+from smembench.explain.banks import BANKS, WORD_BYTES
+from smembench.explain.coalescing import SECTOR_BYTES, ideal_sectors, sectors
+from smembench.explain.trace import Request, Trace
+from smembench.problems import PROBLEMS
+
+WAVEFRONT_BYTES = BANKS * WORD_BYTES
+"""Bytes that one wavefront of the unit of L1 and shared memory can deliver."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """All loads of one global array by a launch, or all its stores.
+
+    ``per_element`` are accesses by threads for each element of the array, ``requests`` those of warps, ``sectors`` the
+    32-byte sectors they touch, every time anew, and ``wavefronts`` the fewest that can serve them.
+    """
+
+    array: str
+    kind: str
+    per_element: float
+    requests: float
+    sectors: float
+    wavefronts: float
+
+    @property
+    def bytes(self) -> float:
+        """Bytes of the sectors, which L1, L2 and memory move between them."""
+        return SECTOR_BYTES * self.sectors
+
+
+def traffic(case: Case, traced: Trace) -> tuple[Traffic, ...]:
+    """Loads and stores of every global array, in the order of the problem's arrays.
+
+    Args:
+        case: the whole case.
+        traced: the trace of its pattern, whose weights stand for the whole grid; what is shorter in it is the loop
+            over k. Requests, sectors and wavefronts are exact where k is a multiple of the tile.
+    """
+    problem = PROBLEMS[case.problem]
+    shorter = problem.elements(replace(case, k=problem.pattern(case).k))
+    found = []
+    for array, elements, of_trace in zip(problem.arrays, problem.elements(case), shorter, strict=True):
+        for kind in ("load", "store"):
+            requests = [
+                request
+                for request in traced.requests
+                if (request.place.space, request.place.kind, request.place.array) == ("global", kind, array)
+            ]
+            if requests:
+                found.append(_add_up(array, kind, requests, of_trace, elements / of_trace))
+    return tuple(found)
+
+
+def _add_up(array: str, kind: str, requests: Sequence[Request], elements: int, ratio: float) -> Traffic:
+    lanes = count = touched = wavefronts = 0
+    for request in requests:
+        width, weight = request.place.width, request.weight
+        lanes += weight * sum(address is not None for address in request.addresses)
+        count += weight
+        touched += weight * sectors(request.addresses, width)
+        wavefronts += weight * -(-SECTOR_BYTES * ideal_sectors(request.addresses, width) // WAVEFRONT_BYTES)
+    return Traffic(array, kind, lanes / elements, ratio * count, ratio * touched, ratio * wavefronts)

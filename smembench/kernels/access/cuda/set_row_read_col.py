@@ -1,0 +1,21 @@
+"""setRowReadCol: each warp stores along rows of the tile and loads down its columns, as a transpose does.
+
+``tile[threadIdx.y][threadIdx.x]`` is stored and ``tile[icol][irow]`` loaded, where icol and irow are the thread's
+place in the transposed block: the load of a 32-wide tile of 4-byte elements has a 32-way conflict (16-way in a 32×16
+block), the store has none. One column of padding frees the load; in a 32×16 block, whose warps take two columns of 16,
+it takes two.
+"""
+
+from smembench.kernels.access.passes import column, row, variants
+from smembench.problems.access import READ_COLUMNS
+
+KERNELS = variants(
+    "setRowReadCol",
+    30,
+    READ_COLUMNS,
+    "rows stored, columns loaded",
+    "bank conflicts on the load",
+    sets=row,
+    reads=column,
+    standard=("", "Pad"),
+)

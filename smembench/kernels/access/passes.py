@@ -1,0 +1,135 @@
+"""What every access kernel does: passes over its tiles, each a store, a barrier, a load and a barrier.
+
+One launch of the documents' kernels touches shared memory twice a thread and takes a few microseconds, whatever the
+pattern. Here a thread carries 32 bytes of values and keeps storing and loading them, so that the time is that of the
+banks: on compute capability 9.0 the loop compiles to 16 accesses of 4 bytes, their addresses in two registers and
+offsets, beside two barriers and four other instructions. Barriers and other threads' stores keep the compiler from
+leaving any of them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smembench.case import Case
+from smembench.cuda_api import cuda, number, uint32, uint64
+from smembench.kernels.grids import block_of, ceil_div, tile_elements, tile_width
+from smembench.kernels.registry import Kernel, Program
+from smembench.problems.access import LINE, tiles
+from smembench.problems.base import ITEMSIZE
+
+
+class Layout(NamedTuple):
+    """Where thread t of a block has its element in a tile: at t % ``run`` · ``step`` + t // ``run`` · ``next_run``.
+
+    The first product wraps round at ``size``, the elements of the tile.
+    """
+
+    run: int
+    step: int
+    next_run: int
+    size: int
+
+
+def row(case: Case) -> Layout:
+    """Element (threadIdx.y, threadIdx.x): a warp's elements follow each other along a row."""
+    return Layout(block_of(case).x, 1, tile_width(case), tile_elements(case))
+
+
+def column(case: Case) -> Layout:
+    """As the documents' icol and irow: a warp's elements follow each other down a column, a row's width apart."""
+    return Layout(block_of(case).y, tile_width(case), 1, tile_elements(case))
+
+
+Places = Callable[[Case], Layout]
+
+
+def build(case: Case, *, sets: Places, reads: Places, dynamic: bool = False) -> Program:
+    """Program for ``(out, inp, n, passes)``; with ``dynamic`` the launch gives the tiles, else the kernel has them."""
+    block = case.block or LINE
+    bx, threads = block.x, block.x * block.y
+    dtype, count = number(case.dtype), tiles(case.dtype)
+    one = np.dtype(case.dtype).type(1)
+    set_run, set_step, set_next, size = sets(case)
+    read_run, read_step, read_next, _ = reads(case)
+    length = 0 if dynamic else count * size
+
+    def access(out: Any, inp: Any, n: Any, passes: Any) -> None:
+        shared = cuda.shared.array(length, dtype)
+        held = cuda.local.array(count, dtype)
+        t = uint32(uint32(cuda.threadIdx.y) * uint32(bx) + uint32(cuda.threadIdx.x))
+        i = uint32(uint32(cuda.blockIdx.x) * uint32(threads) + t)
+        set_at = uint64(
+            (t % uint32(set_run)) * uint32(set_step) % uint32(size) + t // uint32(set_run) * uint32(set_next)
+        )
+        read_at = uint64(
+            (t % uint32(read_run)) * uint32(read_step) % uint32(size) + t // uint32(read_run) * uint32(read_next)
+        )
+        value = dtype(0)
+        if i < n:
+            value = inp[i]
+        for tile in range(count):
+            held[tile] = value
+        done = uint32(0)
+        while done < passes:
+            for tile in range(count):
+                shared[uint64(tile * size) + set_at] = held[tile]
+            cuda.syncthreads()
+            for tile in range(count):
+                held[tile] = shared[uint64((tile + 1) % count * size) + read_at]
+            held[0] += one
+            cuda.syncthreads()
+            done = uint32(done + uint32(1))
+        if i < n:
+            total = held[0]
+            for tile in range(1, count):
+                total += held[tile]
+            out[i] = total
+
+    dynamic_bytes = count * size * ITEMSIZE[case.dtype] if dynamic else 0
+    return Program(access, (ceil_div(case.n, threads), 1), block, dynamic_bytes=dynamic_bytes)
+
+
+def all_tiles(case: Case) -> int:
+    """Elements of a block's tiles together."""
+    return tiles(case.dtype) * tile_elements(case)
+
+
+def variants(
+    name: str,
+    step: int,
+    computes: str,
+    pattern: str,
+    effect: str,
+    *,
+    sets: Places,
+    reads: Places,
+    standard: tuple[str, ...] = ("",),
+) -> tuple[Kernel, ...]:
+    """A pattern on a tile of the block's shape: static and dynamic shared memory, without and with padding."""
+
+    def variant(place: int, suffix: str, *, dynamic: bool, pad: bool) -> Kernel:
+        where = ", dynamic shared memory" if dynamic else ""
+        return Kernel(
+            problem="access",
+            name=name + suffix,
+            kind="cuda",
+            step=step + place,
+            summary=f"{pattern}{where}" + (", padded rows" if pad else f": {effect}"),
+            build=partial(build, sets=sets, reads=reads, dynamic=dynamic),
+            computes=computes,
+            pad=pad,
+            tile_elements=all_tiles,
+            standard=suffix in standard,
+        )
+
+    return (
+        variant(0, "", dynamic=False, pad=False),
+        variant(1, "Dyn", dynamic=True, pad=False),
+        variant(2, "Pad", dynamic=False, pad=True),
+        variant(3, "DynPad", dynamic=True, pad=True),
+    )

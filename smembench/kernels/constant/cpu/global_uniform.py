@@ -1,0 +1,37 @@
+"""globalUniform on the CPU: the stencil over pieces of the output on all cores, coefficients from the L1 cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit, prange, uint64
+
+from smembench.case import Case
+from smembench.kernels.registry import Kernel, Program
+from smembench.problems.constant import TAPS
+
+
+@njit(parallel=True, nogil=True)
+def stencil(out: Any, inp: Any, coefficients: Any, n: Any) -> None:
+    """``out[i] = Σ coefficients[j]·inp[i + j]``."""
+    for i in prange(n):
+        total = out.dtype.type(0)
+        for tap in range(TAPS):
+            total += coefficients[uint64(tap)] * inp[uint64(i + tap)]
+        out[uint64(i)] = total
+
+
+def build(case: Case) -> Program:
+    """Program for ``(out, inp, coefficients, n)``."""
+    return Program(stencil)
+
+
+KERNEL = Kernel(
+    problem="constant",
+    name="globalUniform",
+    kind="cpu",
+    step=10,
+    summary="1D stencil on all cores",
+    build=build,
+    blocks=False,
+)

@@ -1,0 +1,1 @@
+"""CUDA kernels of the constant problem, in Numba."""

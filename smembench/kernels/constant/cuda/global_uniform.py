@@ -1,0 +1,59 @@
+"""globalUniform: a warp reads one coefficient at a time from global memory, through the L1 cache.
+
+All lanes ask for the same four or eight bytes: one sector a request, whose address every lane computes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.case import Case
+from smembench.cuda_api import cuda, number, uint32
+from smembench.kernels.constant.stencil import UNIFORM, few_threads, grid_of, tile_elements
+from smembench.kernels.grids import block_of, threads_of
+from smembench.kernels.registry import Kernel, Program
+from smembench.problems.constant import RADIUS, TAPS
+
+
+def build(case: Case, lanes: int = UNIFORM) -> Program:
+    """Program for ``(out, inp, coefficients, n)``; ``lanes`` neighbouring lanes begin with the same tap."""
+    block = block_of(case)
+    bx, threads = block.x, threads_of(case)
+    width = tile_elements(case)
+    dtype = number(case.dtype)
+    zero = dtype(0)
+
+    def global_uniform(out: Any, inp: Any, coefficients: Any, n: Any) -> None:
+        tile = cuda.shared.array(width, dtype)
+        t = uint32(uint32(cuda.threadIdx.y) * uint32(bx) + uint32(cuda.threadIdx.x))
+        i = uint32(uint32(cuda.blockIdx.x) * uint32(threads) + t)
+        end = uint32(n + uint32(2 * RADIUS))
+        if i < end:
+            tile[t] = inp[i]
+        if t < uint32(2 * RADIUS) and uint32(i + uint32(threads)) < end:
+            tile[uint32(t + uint32(threads))] = inp[uint32(i + uint32(threads))]
+        cuda.syncthreads()
+
+        if i < n:
+            total = zero
+            tap = uint32(uint32(TAPS) - uint32(uint32(t // uint32(lanes)) % uint32(TAPS)))
+            for _ in range(TAPS):
+                if tap == uint32(TAPS):
+                    tap = uint32(0)
+                total += coefficients[tap] * tile[uint32(t + tap)]
+                tap = uint32(tap + uint32(1))
+            out[i] = total
+
+    return Program(global_uniform, grid_of(case), block)
+
+
+KERNEL = Kernel(
+    problem="constant",
+    name="globalUniform",
+    kind="cuda",
+    step=10,
+    summary="1D stencil, a warp reads the same coefficient from global memory",
+    build=build,
+    tile_elements=tile_elements,
+    refuse=few_threads,
+)

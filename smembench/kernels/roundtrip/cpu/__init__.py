@@ -1,0 +1,1 @@
+"""CPU kernels of the roundtrip problem, through Numba."""

@@ -1,0 +1,36 @@
+"""addOne: the documents' loop on one CPU thread, which needs no copy.
+
+Numba compiles it to vector instructions, as a C compiler does. Numbers go from one array to another.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit, uint64
+
+from smembench.case import Case
+from smembench.kernels.registry import Kernel, Program
+
+
+@njit(nogil=True)
+def add_one(out: Any, inp: Any, n: Any) -> None:
+    """``out[i] = inp[i] + 1``, one element after the other."""
+    for i in range(n):
+        out[uint64(i)] = inp[uint64(i)] + 1
+
+
+def build(case: Case) -> Program:
+    """Program for ``(out, inp, n)``."""
+    return Program(add_one)
+
+
+KERNEL = Kernel(
+    problem="roundtrip",
+    name="addOne",
+    kind="cpu",
+    step=10,
+    summary="the loop on one CPU thread, the documents' baseline",
+    build=build,
+    blocks=False,
+)

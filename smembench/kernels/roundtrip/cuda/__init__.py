@@ -1,0 +1,1 @@
+"""CUDA kernels of the roundtrip problem, in Numba."""

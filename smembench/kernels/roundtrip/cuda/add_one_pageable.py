@@ -1,0 +1,39 @@
+"""addOnePageable: the documents' add_one, a thread an element, with the arrays in pageable host memory.
+
+Timed is all of it: the copy to the device, the launch from Python, the kernel, the copy back and the wait. The
+documents' kernel adds in place; here input and output are two arrays, so that a result can be held against its input.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.cuda_api import cuda, uint32
+from smembench.kernels.grids import block_of, covering, threads_of
+from smembench.kernels.registry import Kernel, Place, Program
+
+
+def build(case: Case, place: Place = "pageable") -> Program:
+    """Program for ``(out, inp, n)``, whose host arrays are of this kind."""
+    block = block_of(case)
+    bx, threads = block.x, threads_of(case)
+
+    def add_one(out: Any, inp: Any, n: Any) -> None:
+        t = uint32(uint32(cuda.threadIdx.y) * uint32(bx) + uint32(cuda.threadIdx.x))
+        i = uint32(uint32(cuda.blockIdx.x) * uint32(threads) + t)
+        if i < n:
+            out[i] = inp[i] + 1
+
+    return Program(add_one, covering(case.n, 1, Block(threads, 1)), block, inputs=place, output=place)
+
+
+KERNEL = Kernel(
+    problem="roundtrip",
+    name="addOnePageable",
+    kind="cuda",
+    step=20,
+    summary="copy to the device, add one, copy back; pageable memory",
+    build=build,
+)

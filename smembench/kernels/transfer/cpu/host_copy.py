@@ -1,0 +1,33 @@
+"""hostCopy: NumPy's copy from host memory to host memory on one thread.
+
+It is about what a copy from pageable memory does on its way, and so a yardstick for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from smembench.case import Case
+from smembench.kernels.registry import Kernel, Program
+
+
+def _copy(out: Any, inp: Any, n: int) -> None:
+    np.copyto(out, inp)
+
+
+def build(case: Case) -> Program:
+    """Program for ``(out, inp, n)``."""
+    return Program(_copy)
+
+
+KERNEL = Kernel(
+    problem="transfer",
+    name="hostCopy",
+    kind="cpu",
+    step=10,
+    summary="host to host on one thread: NumPy's copy",
+    build=build,
+    blocks=False,
+)

@@ -1,0 +1,27 @@
+"""d2hPageable: device to host into pageable memory, the way back of h2dPageable.
+
+The GPU writes into page-locked memory of the driver, which copies on from there piece by piece. What is timed is
+cudaMemcpyAsync and the wait for it.
+"""
+
+from __future__ import annotations
+
+from smembench.case import Case
+from smembench.cuda_api import copy
+from smembench.kernels.registry import Kernel, Program
+
+
+def build(case: Case) -> Program:
+    """Program for ``(stream, out, inp)``."""
+    return Program(copy, on_host=True, output="pageable")
+
+
+KERNEL = Kernel(
+    problem="transfer",
+    name="d2hPageable",
+    kind="cuda",
+    step=40,
+    summary="device to host into pageable memory",
+    build=build,
+    blocks=False,
+)

@@ -1,0 +1,26 @@
+"""d2hPinned: device to host into page-locked memory, the way back of h2dPinned.
+
+The GPU writes the pages by itself. What is timed is cudaMemcpyAsync and the wait for it.
+"""
+
+from __future__ import annotations
+
+from smembench.case import Case
+from smembench.cuda_api import copy
+from smembench.kernels.registry import Kernel, Program
+
+
+def build(case: Case) -> Program:
+    """Program for ``(stream, out, inp)``."""
+    return Program(copy, on_host=True, output="pinned")
+
+
+KERNEL = Kernel(
+    problem="transfer",
+    name="d2hPinned",
+    kind="cuda",
+    step=50,
+    summary="device to host into page-locked memory",
+    build=build,
+    blocks=False,
+)

@@ -1,0 +1,27 @@
+"""h2dPageable: host to device from pageable memory, the arrays that malloc and NumPy make.
+
+The GPU reads host memory by itself only where pages cannot move, so the driver first copies piece by piece into
+page-locked memory of its own, and the GPU from there. What is timed is cudaMemcpyAsync and the wait for it.
+"""
+
+from __future__ import annotations
+
+from smembench.case import Case
+from smembench.cuda_api import copy
+from smembench.kernels.registry import Kernel, Program
+
+
+def build(case: Case) -> Program:
+    """Program for ``(stream, out, inp)``."""
+    return Program(copy, on_host=True, inputs="pageable")
+
+
+KERNEL = Kernel(
+    problem="transfer",
+    name="h2dPageable",
+    kind="cuda",
+    step=20,
+    summary="host to device from pageable memory",
+    build=build,
+    blocks=False,
+)

@@ -1,0 +1,27 @@
+"""h2dPinned: host to device from page-locked memory.
+
+The GPU reads the pages by itself, without a copy in between and without the CPU. What is timed is cudaMemcpyAsync and
+the wait for it; allocating page-locked memory, which takes far longer than malloc, is not.
+"""
+
+from __future__ import annotations
+
+from smembench.case import Case
+from smembench.cuda_api import copy
+from smembench.kernels.registry import Kernel, Program
+
+
+def build(case: Case) -> Program:
+    """Program for ``(stream, out, inp)``."""
+    return Program(copy, on_host=True, inputs="pinned")
+
+
+KERNEL = Kernel(
+    problem="transfer",
+    name="h2dPinned",
+    kind="cuda",
+    step=30,
+    summary="host to device from page-locked memory",
+    build=build,
+    blocks=False,
+)

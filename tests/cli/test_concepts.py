@@ -1,0 +1,100 @@
+"""``smembench constant`` and ``smembench transfer`` as users run them, on a machine without a GPU."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+Program = Callable[..., subprocess.CompletedProcess[str]]
+
+QUICK = ("--samples", "3", "--rounds", "1", "--precision", "90")
+
+
+def records(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.mark.parametrize("command", ["constant", "transfer"])
+def test_help_has_examples(program: Program, command: str) -> None:
+    shown = program(command, "--help").stdout
+    assert f"smembench {command}" in shown
+    assert "Examples" in shown
+
+
+def test_a_stencil_runs_on_the_cpu(program: Program) -> None:
+    ran = program("constant", "--n", "1000", "--dtype", "float32,float64", *QUICK)
+    assert ran.returncode == 0, ran.stderr
+    assert "no GPU is usable, so this runs on the CPU" in ran.stderr
+    assert "1D stencil 1000 float64 · warm cache" in " ".join(ran.stdout.split())
+    assert ran.stdout.count("✓") == 2 * 2  # the heading and the row
+
+
+def test_a_transfer_runs_what_needs_no_gpu_and_its_csv_is_nothing_but_csv(program: Program) -> None:
+    ran = program("transfer", "--bytes", "400,1024", "--n", "1000", *QUICK, "--csv", "-")
+    assert ran.returncode == 0, ran.stderr
+    rows = records(ran.stdout)
+    assert [(row["problem"], row["kernel"], row["n"], row["bytes"]) for row in rows] == [
+        ("transfer", "hostCopy", "100", "400"),
+        ("transfer", "hostCopy", "256", "1024"),
+        ("roundtrip", "addOne", "1000", "8000"),
+    ]
+    assert {(row["status"], row["verified"], row["dtype"]) for row in rows} == {("ok", "true", "int32")}
+    assert float(rows[2]["speedup_vs_cpu"]) == 1.0
+    assert {row["within_cache"] for row in rows} == {""}
+    assert "host-device copy 400 bytes" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("transfer", "--kernel", "h2dPinned", "--device", "cpu"), "kernel 'h2dPinned' runs only on a GPU, not on cpu"),
+        (("transfer", "--bytes", "1022"), "bytes 1022: not a whole number of int32 elements; use a multiple of 4"),
+        (("transfer", "--kernel", "addone", "--bytes", "8"), "--bytes 8: is for hostCopy, h2dPageable,"),
+        (("transfer", "--kernel", "h2d"), "--kernel 'h2d': no such transfer kernel; did you mean h2dPinned?"),
+        (("transfer", "--bytes", "1K"), "--bytes '1K': '1K' is not a positive integer or a range"),
+        (("constant", "--m", "3"), "No such option: --m"),
+        (("constant", "--dtype", "int32"), "'int32': no such element type for constant"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line_and_exit_code_2(
+    program: Program, arguments: tuple[str, ...], words: str
+) -> None:
+    ran = program(*arguments)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    last = ran.stderr.splitlines()[-1]
+    assert words in last
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("arguments", ["transfer --kernel d2hPageable", "constant --kernel constantUniform"])
+def test_kernels_without_a_cpu_form_end_in_one_line_where_there_is_no_gpu(program: Program, arguments: str) -> None:
+    ran = program(*arguments.split())
+    assert (ran.returncode, ran.stdout) == (4, "")
+    (line,) = ran.stderr.splitlines()
+    assert "only on a GPU, and none is usable" in line
+
+
+@pytest.mark.parametrize(
+    ("kernels", "problems"),
+    [("hostCopy", {"transfer"}), ("addOne", {"roundtrip"}), ("addOne,hostcopy", {"transfer", "roundtrip"})],
+)
+def test_kernels_of_a_transfer_go_to_the_problem_that_has_them(
+    program: Program, kernels: str, problems: set[str]
+) -> None:
+    ran = program("transfer", "--kernel", kernels, "--dry-run")
+    assert {line.partition("/")[0] for line in ran.stdout.splitlines()} == problems
+
+
+def test_the_cache_of_constants_is_explained(program: Program) -> None:
+    ran = program("explain", "constantDiverging", "--block", "256x1")
+    assert ran.returncode == 0, ran.stderr
+    said = " ".join(ran.stdout.split())
+    assert "Constant memory, one address at a time" in said
+    assert "Each request to constant memory is split into 9." in said
+    as_json = json.loads(program("explain", "constantUniform", "--json").stdout)
+    assert [access["addresses_per_request"] for access in as_json["constant"]] == [1.0]

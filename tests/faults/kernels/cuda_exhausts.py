@@ -1,0 +1,25 @@
+"""A CUDA kernel whose build asks for more memory than any GPU has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from smembench.case import Case
+from smembench.cuda_api import cuda
+from smembench.kernels.registry import Kernel, Program
+
+MORE_THAN_THERE_IS = 2**46
+
+
+def build(case: Case) -> Program:
+    buffer = cuda.device_array(MORE_THAN_THERE_IS, np.uint8)
+
+    def fault(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        out[0] = buffer[0]
+
+    return Program(fault, (1, 1), (1, 1))
+
+
+KERNEL = Kernel("transpose", "exhausts", "cuda", 90, "exhausts the GPU", build, computes="transpose", blocks=False)

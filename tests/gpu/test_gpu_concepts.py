@@ -1,0 +1,88 @@
+"""On a real GPU: constant memory and copies between host and device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+import pytest
+from cuda.bindings import runtime
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.cuda_api import checked
+from smembench.devices.cuda import CudaDevice, why_unusable
+from smembench.devices.cuda_arrays import allocate, place_input
+from smembench.kernels import registry
+from smembench.problems import PROBLEMS
+from smembench.timing.host_clock import HostClock
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable()))]
+
+ON_LINK = [
+    kernel for kernel in registry.kernels() if kernel.kind == "cuda" and kernel.problem in ("transfer", "roundtrip")
+]
+MEMORY = {
+    "device": runtime.cudaMemoryType.cudaMemoryTypeDevice,
+    "pinned": runtime.cudaMemoryType.cudaMemoryTypeHost,
+    "pageable": runtime.cudaMemoryType.cudaMemoryTypeUnregistered,
+}
+
+
+@pytest.fixture(scope="module")
+def gpu() -> CudaDevice:
+    return CudaDevice()
+
+
+def medians(gpu: CudaDevice, cases: Sequence[Case]) -> list[float]:
+    """Median ms of 31 samples of each."""
+    found = []
+    for case in cases:
+        problem = PROBLEMS[case.problem]
+        prepared = gpu.prepare(case, registry.kernel_of(case), problem, problem.inputs(case, seed=1))
+        prepared.launch()
+        sampler = prepared.sampler(0.02)
+        found.append(median(sampler.take() for _ in range(31)))
+        prepared.close()
+    return found
+
+
+@pytest.mark.parametrize("place", MEMORY)
+def test_arrays_are_in_the_kind_of_memory_asked_for(gpu: CudaDevice, place: Any) -> None:
+    problem = PROBLEMS["transfer"]
+    (array,) = problem.inputs(Case("transfer", "any", "cuda:0", "int32", 1, 2**20), seed=1)
+    for made in (allocate(2**20, array.dtype, place), place_input(array, place)):
+        address = made.device_ctypes_pointer.value if place == "device" else made.ctypes.data
+        assert checked(runtime.cudaPointerGetAttributes(address)).type == MEMORY[place]
+
+
+@pytest.mark.parametrize("kernel", ON_LINK, ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("n", [1, 1000, 10_000_019])
+def test_timed_copies_leave_the_result_right(gpu: CudaDevice, kernel: registry.Kernel, n: int) -> None:
+    problem = PROBLEMS[kernel.problem]
+    block = Block(128, 1) if kernel.blocks else None
+    case = Case(kernel.problem, kernel.name, "cuda:0", "int32", 1, n, None, block)
+    inputs = problem.inputs(case, seed=1)
+    prepared = gpu.prepare(case, kernel, problem, inputs)
+    prepared.launch()
+    sampler = prepared.sampler(0.0)
+    assert isinstance(sampler, HostClock)
+    prepared.poison()
+    assert sampler.take() > 0
+    verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
+    prepared.close()
+    assert verdict.passed, verdict.detail
+
+
+def test_a_longer_copy_takes_longer(gpu: CudaDevice) -> None:
+    short, long = medians(gpu, [Case("transfer", "h2dPinned", "cuda:0", "int32", 1, n) for n in (2**18, 2**24)])
+    assert long > 8 * short
+
+
+def test_diverging_reads_of_constant_memory_are_served_one_after_the_other(gpu: CudaDevice) -> None:
+    kernels = ("constantUniform", "constantDiverging")
+    uniform, diverging = medians(
+        gpu, [Case("constant", name, "cuda:0", "float32", 1, 2**22, None, Block(256, 1)) for name in kernels]
+    )
+    assert diverging > 1.2 * uniform

@@ -1,0 +1,221 @@
+"""Where the CUDA device puts the arrays of a case, with host memory in the place of a GPU's."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda.bindings import runtime
+from numpy.typing import NDArray
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.cuda_api import cuda
+from smembench.devices.base import GUARD_BYTES, POISON, OutOfBounds
+from smembench.devices.cuda import CudaDevice
+from smembench.kernels import registry
+from smembench.kernels.registry import Kernel, Program
+from smembench.problems import PROBLEMS
+from smembench.timing.host_clock import HostClock
+
+Array = NDArray[Any]
+GUARD = GUARD_BYTES // 4
+TRANSFERS = [kernel for kernel in registry.kernels() if (kernel.problem, kernel.kind) == ("transfer", "cuda")]
+ROUND_TRIPS = [kernel for kernel in registry.kernels() if (kernel.problem, kernel.kind) == ("roundtrip", "cuda")]
+EXPECTED = {
+    "h2dPageable": ("pageable", "device"),
+    "h2dPinned": ("pinned", "device"),
+    "d2hPageable": ("device", "pageable"),
+    "d2hPinned": ("device", "pinned"),
+}
+
+
+class DeviceArray:
+    """Host memory that says it is on a device."""
+
+    def __init__(self, content: Array) -> None:
+        self.content = content
+
+    @property
+    def size(self) -> int:
+        return self.content.size
+
+    @property
+    def dtype(self) -> Any:
+        return self.content.dtype
+
+    @property
+    def device_ctypes_pointer(self) -> Any:
+        return SimpleNamespace(value=self.content.ctypes.data)
+
+    def __getitem__(self, index: slice) -> DeviceArray:
+        return DeviceArray(self.content[index])
+
+    def copy_to_host(self) -> Array:
+        return self.content.copy()
+
+
+@dataclass
+class Gpu:
+    """A ``CudaDevice`` on memory of the host, and what was done with it: copies and launches in order."""
+
+    device: CudaDevice
+    pinned: list[Array] = field(default_factory=list)
+    uploads: int = 0
+    log: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
+    device = object.__new__(CudaDevice)
+    device._given, device._placed, device._compiled = (), {}, {}
+    device._handle, device._residue_ms, device._flush_buffer = 7, 0.0, None
+    device._stream = SimpleNamespace(synchronize=lambda: None)
+    fake = Gpu(device)
+
+    def pinned_array(count: int, dtype: Any) -> Array:
+        fake.pinned.append(np.empty(count, dtype))
+        return fake.pinned[-1]
+
+    def to_device(array: Array) -> DeviceArray:
+        fake.uploads += 1
+        return DeviceArray(array.copy())
+
+    def memcpy(target: int, source: int, size: int, kind: object, stream: int) -> tuple[int]:
+        assert (kind, stream) == (runtime.cudaMemcpyKind.cudaMemcpyDefault, 7)
+        ctypes.memmove(target, source, size)
+        fake.log.append(f"copy {size} bytes")
+        return (0,)
+
+    def memset(target: int, value: int, size: int, stream: int) -> tuple[int]:
+        ctypes.memset(target, value, size)
+        return (0,)
+
+    class Dispatcher:
+        def __init__(self, function: Callable[..., None]) -> None:
+            self._function = function
+
+        def __getitem__(self, config: tuple[Any, ...]) -> Callable[..., None]:
+            def launch(*arguments: Any) -> None:
+                fake.log.append("launch")
+                self._function(*arguments)
+
+            return launch
+
+    monkeypatch.setattr(cuda, "device_array", lambda count, dtype: DeviceArray(np.empty(count, dtype)))
+    monkeypatch.setattr(cuda, "pinned_array", pinned_array)
+    monkeypatch.setattr(cuda, "to_device", to_device)
+    monkeypatch.setattr(cuda, "jit", Dispatcher)
+    monkeypatch.setattr(runtime, "cudaMemcpyAsync", memcpy)
+    monkeypatch.setattr(runtime, "cudaMemsetAsync", memset)
+    return fake
+
+
+def case_of(kernel: Kernel, n: int = 100) -> Case:
+    return Case(kernel.problem, kernel.name, "cuda:0", "int32", 1, n, None, Block(128, 1) if kernel.blocks else None)
+
+
+def add_one(out: DeviceArray, inp: DeviceArray, n: np.uint32) -> None:
+    out.content[:n] = inp.content[:n] + 1
+
+
+def with_function(kernel: Kernel, function: Callable[..., None]) -> Kernel:
+    """The kernel with another function, its arrays where they were."""
+
+    def build(case: Case) -> Program:
+        return replace(kernel.build(case), function=function)
+
+    return replace(kernel, build=build)
+
+
+@pytest.mark.parametrize("kernel", TRANSFERS, ids=lambda kernel: kernel.name)
+def test_a_copy_goes_from_where_its_name_says_to_where_it_says(gpu: Gpu, kernel: Kernel) -> None:
+    case, problem = case_of(kernel), PROBLEMS["transfer"]
+    program = kernel.build(case)
+    assert (program.inputs, program.output) == EXPECTED[kernel.name]
+    assert not program.on_device
+
+    inputs = problem.inputs(case, seed=1)
+    prepared = gpu.device.prepare(case, kernel, problem, inputs)
+    prepared.poison()
+    assert (prepared.output().view("u1") == POISON).all()
+    prepared.launch()
+    assert (prepared.output() == inputs[0]).all()
+    assert gpu.log == ["copy 400 bytes"]
+    assert len(gpu.pinned) == ("Pinned" in kernel.name)
+    assert gpu.uploads == kernel.name.startswith("d2h")
+    prepared.close()
+
+
+@pytest.mark.parametrize("kernel", ROUND_TRIPS, ids=lambda kernel: kernel.name)
+def test_a_round_trip_is_a_copy_a_launch_and_a_copy(gpu: Gpu, kernel: Kernel) -> None:
+    case, problem = case_of(kernel), PROBLEMS["roundtrip"]
+    inputs = problem.inputs(case, seed=1)
+    prepared = gpu.device.prepare(case, with_function(kernel, add_one), problem, inputs)
+    prepared.poison()
+    prepared.launch()
+    verdict = problem.check(case, problem.reference(case, inputs, ""), prepared.output())
+    assert verdict.passed, verdict.detail
+    assert gpu.log == ["copy 400 bytes", "launch", "copy 400 bytes"]
+    assert len(gpu.pinned) == 2 * kernel.name.endswith("Pinned")
+
+
+@pytest.mark.parametrize("index", [GUARD - 1, GUARD + 100])
+def test_a_kernel_that_writes_beside_its_output_on_the_device_is_caught(gpu: Gpu, index: int) -> None:
+    def careless(out: DeviceArray, inp: DeviceArray, n: np.uint32) -> None:
+        add_one(out, inp, n)
+        assert out.content.base is not None
+        out.content.base[index] = 0
+
+    kernel, problem = ROUND_TRIPS[0], PROBLEMS["roundtrip"]
+    case = case_of(kernel)
+    prepared = gpu.device.prepare(case, with_function(kernel, careless), problem, problem.inputs(case, seed=1))
+    prepared.poison()
+    prepared.launch()
+    with pytest.raises(OutOfBounds):
+        prepared.output()
+
+
+def test_a_copy_that_is_too_long_is_caught_in_host_memory(gpu: Gpu) -> None:
+    def too_long(stream: int, out: Array, inp: DeviceArray) -> None:
+        assert out.base is not None
+        out.base[GUARD + out.size] = 0
+
+    kernel, problem = next(kernel for kernel in TRANSFERS if kernel.name == "d2hPageable"), PROBLEMS["transfer"]
+    case = case_of(kernel)
+    prepared = gpu.device.prepare(case, with_function(kernel, too_long), problem, problem.inputs(case, seed=1))
+    prepared.poison()
+    prepared.launch()
+    with pytest.raises(OutOfBounds, match="after it"):
+        prepared.output()
+
+
+def test_inputs_are_placed_once_for_every_place_until_others_come(gpu: Gpu) -> None:
+    problem = PROBLEMS["transfer"]
+    first, second = (problem.inputs(case_of(TRANSFERS[0]), seed) for seed in (1, 2))
+    for _ in range(2):
+        for kernel in TRANSFERS:
+            gpu.device.prepare(case_of(kernel), kernel, problem, first)
+    assert gpu.device._placed["pageable"][0] is first[0]
+    assert gpu.uploads == 1
+    inputs_pinned = sum(array.size == 100 for array in gpu.pinned)
+    assert inputs_pinned == 1
+    gpu.device.prepare(case_of(TRANSFERS[0]), TRANSFERS[0], problem, second)
+    assert list(gpu.device._placed) == ["pageable"]
+    assert gpu.device._placed["pageable"][0] is second[0]
+
+
+@pytest.mark.parametrize("kernel", [*TRANSFERS, *ROUND_TRIPS], ids=lambda kernel: kernel.name)
+def test_arrays_in_host_memory_are_timed_by_the_hosts_clock(gpu: Gpu, kernel: Kernel) -> None:
+    case, problem = case_of(kernel), PROBLEMS[kernel.problem]
+    chosen = kernel if kernel.problem == "transfer" else with_function(kernel, add_one)
+    prepared = gpu.device.prepare(case, chosen, problem, problem.inputs(case, seed=1))
+    sampler = prepared.sampler(0.0)
+    assert isinstance(sampler, HostClock)
+    assert sampler.take() > 0
+    prepared.close()
