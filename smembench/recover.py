@@ -25,12 +25,12 @@ def recover(path: Path) -> tuple[list[Measurement], dict[str, Any]]:
     """
     contents = journal.read(path)
     planned = [Planned(case) for case in dict.fromkeys(visit.case for visit in contents.visits)]
-    infos = {device["name"]: _info(device) for device in contents.run["devices"]}
+    infos = {device["name"]: device_info(device) for device in contents.run["devices"]}
     precision = {kind: rule.precision for kind, rule in rules_of(from_stored(contents.run["config"])).items()}
     return assemble(planned, contents.visits, infos, precision), contents.run
 
 
-def _info(device: dict[str, Any]) -> DeviceInfo:
+def device_info(device: dict[str, Any]) -> DeviceInfo:
     """A device as run.json describes it, which leaves out what it does not have or should not tell."""
     described = {"model": device["name"], "memory_bytes": 0, **device}
     return DeviceInfo(**{key: value for key, value in described.items() if key in _KNOWN})

@@ -35,11 +35,16 @@ class Section:
 
 
 def sections(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Section]:
-    """One section for every problem, size, stride, dtype and cache mode, in the order of the rows."""
-    groups: dict[tuple[object, ...], list[Row]] = {}
+    """One section for each group of the rows."""
+    return [_section(group, run) for group in groups(rows)]
+
+
+def groups(rows: Sequence[Row]) -> list[list[Row]]:
+    """Rows of one problem, size, stride, dtype and cache mode together, in the order of the rows."""
+    found: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
-        groups.setdefault((row.problem, row.m, row.n, row.k, row.stride, row.dtype, row.cache), []).append(row)
-    return [_section(group, run) for group in groups.values()]
+        found.setdefault((row.problem, row.m, row.n, row.k, row.stride, row.dtype, row.cache), []).append(row)
+    return list(found.values())
 
 
 def label(row: Row) -> str:
@@ -49,19 +54,20 @@ def label(row: Row) -> str:
 
 def describe(rows: Sequence[Row], run: Mapping[str, Any]) -> str:
     """Devices, size, dtype, cache mode and library versions of rows of one size, for the line above a table."""
-    row = rows[0]
-    size = "×".join(str(side) for side in (row.m, row.k, row.n) if side is not None)
-    parts = [
-        device_names(rows, run),
-        f"{PROBLEMS[row.problem].title} {size} {row.dtype}" + (f", stride {row.stride}" if row.stride else ""),
-        f"{row.cache} cache",
-    ]
+    parts = [device_names(rows, run), subject(rows[0])]
     libraries = [
         f"{name} {run['versions'][name]}"
         for name in ("numba", "numba-cuda", "numpy")
         if name in run.get("versions", {})
     ]
     return " · ".join([*parts, ", ".join(libraries)] if libraries else parts)
+
+
+def subject(row: Row) -> str:
+    """What a group has in common: ``matrix transpose 4096×4096 float32 · warm cache``."""
+    size = "×".join(str(side) for side in (row.m, row.k, row.n) if side is not None)
+    stride = f", stride {row.stride}" if row.stride else ""
+    return f"{PROBLEMS[row.problem].title} {size} {row.dtype}{stride} · {row.cache} cache"
 
 
 def device_names(rows: Sequence[Row], run: Mapping[str, Any]) -> str:
