@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from smembench.recover import recover
 from smembench.store.csv_files import Samples, read_rows, read_samples
 from smembench.store.run_folder import CASES, JOURNAL, SAMPLES, read_run, rows_of
 from smembench.store.schema import Row
@@ -45,6 +44,8 @@ def load(path: Path) -> StoredRun:
     """
     folder = path if path.is_dir() else path.parent
     if path.is_dir() and (path / JOURNAL).exists() and not (path / CASES).exists():
+        from smembench.recover import recover  # imports Numba: only a run that was cut off needs it
+
         measurements, run = recover(path / JOURNAL)
         by_round: dict[str, dict[int, list[float]]] = {}
         for measurement in measurements:

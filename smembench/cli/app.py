@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from smembench import __version__
-from smembench.cli import about, concepts, explain, lesson, problems, sweeps
+from smembench.cli import about, baseline, compare, concepts, explain, history, lesson, problems, report, sweeps
 from smembench.errors import SmembenchError
 
 _SIGNALLED = 130
@@ -18,7 +18,7 @@ _SIGNALLED = 130
 app = typer.Typer(
     name="smembench",
     help="Benchmark of GPU shared memory: transpose and matrix multiplication, verified, then timed.",
-    epilog="Exit codes: 0 all ok, 1 a case failed, 2 wrong usage, 4 no such device, 130 interrupted.",
+    epilog="Exit codes: 0 all ok, 1 a case failed, 2 wrong usage, 3 slower, 4 no such device, 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -49,12 +49,16 @@ for command in (
     sweeps.reproduce,
     sweeps.run,
     sweeps.show,
+    compare.compare,
+    report.report,
+    history.history,
     explain.explain,
     lesson.lesson,
     about.list_,
     about.doctor,
 ):
     app.command(name=command.__name__.rstrip("_"))(command)
+app.add_typer(baseline.app, name="baseline")
 
 
 def main() -> None:

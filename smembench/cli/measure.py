@@ -13,6 +13,8 @@ from smembench.cli.options import Running
 from smembench.errors import DeviceUnavailable, RunInterrupted, SmembenchError, UsageError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from smembench.config import Config
     from smembench.measurement import Measurement, Visit
     from smembench.session import Session
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from smembench.store.schema import Row
     from smembench.views.sections import Section
 
+    After = Callable[[Path, Console], int]
     Draw = Callable[[Sequence[Row], Sequence[Measurement], dict[str, Any]], list[Section]]
 
 FAILED = 1
@@ -33,6 +36,7 @@ def measure(
     anonymous: bool = False,
     resume: RunFolder | None = None,
     draw: Draw | None = None,
+    after: After | None = None,
 ) -> None:
     """Run a config and leave through ``typer.Exit`` when a case failed or the user interrupted.
 
@@ -43,6 +47,7 @@ def measure(
         anonymous: leave out what identifies the machine.
         resume: a folder to go on in.
         draw: makes sections of a finished run; the usual tables when None.
+        after: is given a complete run's folder, prints beside its tables, and returns an exit code.
 
     Raises:
         SmembenchError: for what can be refused before measuring, for a device that stays dead, and for results
@@ -88,8 +93,10 @@ def measure(
         outcome = _Outcome(session, folder, say if running.verbose else None)
         outcome.run()
         rows = outcome.store(run["run_id"], running.csv)
-        _show(stderr if to_stdout else stdout, rows, outcome.measurements, run, draw)
-        outcome.leave(say)
+        console = stderr if to_stdout else stdout
+        _show(console, rows, outcome.measurements, run, draw)
+        code = after(folder.path, console) if after and folder and outcome.complete else 0
+        outcome.leave(say, code)
 
 
 class _Outcome:
@@ -107,6 +114,11 @@ class _Outcome:
     def measurements(self) -> list[Measurement]:
         """What the visits add up to."""
         return self._session.measurements(self._visits)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every case was visited and everything written."""
+        return not self._interrupted and self._error is None
 
     def run(self) -> None:
         """Visit everything, keeping each visit before the next begins."""
@@ -147,9 +159,8 @@ class _Outcome:
 
         rows = rows_of(run_id, self.measurements)
         if (self._folder is not None and self._error is None) or isinstance(self._error, DeviceUnavailable):
-            complete = not self._interrupted and self._error is None
             try:
-                rows = self._folder.finish(self.measurements, complete=complete) if self._folder else rows
+                rows = self._folder.finish(self.measurements, complete=self.complete) if self._folder else rows
             except OSError as error:
                 self._error = SmembenchError(self._cannot_write(error))
         if csv is not None:
@@ -161,8 +172,8 @@ class _Outcome:
                 self._error = self._error or SmembenchError(f"--csv {csv}: cannot be written ({error.strerror})")
         return rows
 
-    def leave(self, say: Callable[[str], None]) -> None:
-        """Say where the results are, and leave with the right exit code."""
+    def leave(self, say: Callable[[str], None], code: int) -> None:
+        """Say where the results are, and leave with the right exit code, ``code`` where nothing else is wrong."""
         if self._folder is not None and self._error is None:
             say(f"wrote {self._folder.path}")
         if self._error is not None:
@@ -172,6 +183,8 @@ class _Outcome:
             raise RunInterrupted(f"interrupted: what was measured is kept{again}")
         if any(measurement.failed for measurement in self.measurements):
             raise typer.Exit(FAILED)
+        if code:
+            raise typer.Exit(code)
 
 
 def _check_same(resume: RunFolder, run: dict[str, Any], session: Session, *, force: bool) -> None:

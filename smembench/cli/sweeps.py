@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from smembench.cli import options
+from smembench.cli.nightly import Nightly, after
 from smembench.cli.options import Running, Sampling, takes
 from smembench.errors import UsageError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from smembench.views.sections import Section
 
 
-@takes(sampling=Sampling, running=Running)
+@takes(sampling=Sampling, running=Running, nights=Nightly)
 def run(
     config: Annotated[
         Path | None, typer.Argument(metavar="CONFIG.toml", help="A sweep, such as configs/quick.toml.")
@@ -40,11 +41,14 @@ def run(
     ] = False,
     sampling: Sampling,
     running: Running,
+    nights: Nightly,
 ) -> None:
     """Run a sweep from a file into DIR/<UTC time>-<config>/: cases.csv, samples.csv and run.json.
 
     Every visit of a case is on disk before the next begins. A run that was cut off goes on with --resume; it
-    needs no CONFIG and refuses when device, driver, versions or a CONFIG given all the same differ.
+    needs no CONFIG and refuses when device, driver, versions or a CONFIG given all the same differ. With options for
+    night after night a complete run gets a summary.md, and the exit code is 1 when a case failed, else 3 when one is
+    slower.
 
     Examples:
 
@@ -53,6 +57,8 @@ def run(
       smembench run configs/nightly.toml --set samples=50 --output results
 
       smembench run --resume results/20260101T020000Z-nightly
+
+      smembench run configs/nightly.toml --compare-to last --keep 90
     """
     from smembench.cli.measure import measure
     from smembench.config import from_stored, from_toml
@@ -64,9 +70,10 @@ def run(
         if given is None and (set_ or sampling.config()):
             raise UsageError(f"--resume {resume}: goes on as it began; --set and sampling options need a CONFIG")
         stored = from_stored(folder.run["config"])
-        measure(given or stored, running, resume=folder, anonymous="host" not in folder.run)
+        then = after(nights, resume.resolve().parent, (given or stored).name)
+        measure(given or stored, running, resume=folder, anonymous="host" not in folder.run, after=then)
     elif given is not None:
-        measure(given, running, output=output, anonymous=anonymous)
+        measure(given, running, output=output, anonymous=anonymous, after=after(nights, output, given.name))
     else:
         raise UsageError("give a CONFIG.toml, such as configs/quick.toml, or --resume DIR")
 
@@ -108,6 +115,7 @@ def show(
         bool, typer.Option("--documents", help="Beside the documents' figures, as reproduce does.")
     ] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="As LaTeX, with booktabs.")] = False,
 ) -> None:
     """Draw the tables of a stored run again, without a device; of one that was killed, from its journal.
 
@@ -116,18 +124,25 @@ def show(
       smembench show results/20260101T020000Z-nightly
 
       smembench show cases.csv --markdown
+
+      smembench show cases.csv --latex > tables.tex
     """
     from smembench.stored import load
     from smembench.views.console import stdout
+    from smembench.views.latex import latex as as_latex
     from smembench.views.markdown import markdown as as_markdown
     from smembench.views.reproduction import reproduction
     from smembench.views.sections import sections
     from smembench.views.table import draw
 
+    if markdown and latex:
+        raise UsageError("--markdown --latex: tables are printed in one format; choose one of them")
     stored = load(path)
     samples = {row.case: stored.values(row.case_id) for row in stored.rows}
     found = reproduction(stored.rows, samples, stored.run) if documents else sections(stored.rows, stored.run)
     if markdown:
         typer.echo(as_markdown(found), nl=False)
+    elif latex:
+        typer.echo(as_latex(found), nl=False)
     else:
         draw(stdout, found)

@@ -35,12 +35,17 @@ class Section:
 
 
 def sections(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Section]:
-    """One section for every problem, size, dtype and cache mode, and stride like a size, in the order of the rows."""
-    groups: dict[tuple[object, ...], list[Row]] = {}
+    """One section for each group of the rows."""
+    return [_section(group, run) for group in groups(rows)]
+
+
+def groups(rows: Sequence[Row]) -> list[list[Row]]:
+    """Rows of one problem, size, dtype and cache mode, and stride like a size, together, in the order of the rows."""
+    found: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
         stride = None if PROBLEMS[row.problem].strides_in_rows else row.stride
-        groups.setdefault((row.problem, row.m, row.n, row.k, stride, row.dtype, row.cache), []).append(row)
-    return [_section(group, run) for group in groups.values()]
+        found.setdefault((row.problem, row.m, row.n, row.k, stride, row.dtype, row.cache), []).append(row)
+    return list(found.values())
 
 
 def label(row: Row) -> str:
@@ -51,20 +56,21 @@ def label(row: Row) -> str:
 
 def describe(rows: Sequence[Row], run: Mapping[str, Any]) -> str:
     """Devices, size, dtype, cache mode and library versions of rows of one size, for the line above a table."""
-    row = rows[0]
-    problem = PROBLEMS[row.problem]
-    stride = f", stride {row.stride}" if row.stride and not problem.strides_in_rows else ""
-    parts = [
-        device_names(rows, run),
-        f"{problem.title} {problem.size(row.case)} {row.dtype}{stride}",
-        *([f"{row.cache} cache"] if problem.memory == "device" else []),
-    ]
+    parts = [device_names(rows, run), subject(rows[0])]
     libraries = [
         f"{name} {run['versions'][name]}"
         for name in ("numba", "numba-cuda", "numpy")
         if name in run.get("versions", {})
     ]
     return " · ".join([*parts, ", ".join(libraries)] if libraries else parts)
+
+
+def subject(row: Row) -> str:
+    """What a group has in common: ``matrix transpose 4096×4096 float32 · warm cache``."""
+    problem = PROBLEMS[row.problem]
+    stride = f", stride {row.stride}" if row.stride and not problem.strides_in_rows else ""
+    cache = f" · {row.cache} cache" if problem.memory == "device" else ""
+    return f"{problem.title} {problem.size(row.case)} {row.dtype}{stride}{cache}"
 
 
 def device_names(rows: Sequence[Row], run: Mapping[str, Any]) -> str:

@@ -1,0 +1,182 @@
+"""``smembench compare``: is anything slower than it was, and could that be seen at all?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from smembench.errors import UsageError
+
+if TYPE_CHECKING:
+    from smembench.stored import StoredRun
+    from smembench.views.sections import Section
+
+REGRESSION = 3
+
+
+class FailOn(StrEnum):
+    """Which verdicts end the process with exit code 3."""
+
+    SLOWER = "slower"
+    AMBIGUOUS = "ambiguous"
+    NEVER = "never"
+
+
+def compare(
+    base: Annotated[
+        str | None, typer.Argument(metavar="BASE[,…]", help="A run's folder or a cases.csv; several are one side.")
+    ] = None,
+    new: Annotated[str | None, typer.Argument(metavar="NEW[,…]", help="The same, measured after it.")] = None,
+    threshold: Annotated[
+        float, typer.Option("--threshold", metavar="PERCENT", help="Smallest effect that counts.")
+    ] = 2.0,
+    fdr: Annotated[
+        float,
+        typer.Option("--fdr", metavar="PERCENT", help="False discovery rate over the cases (Benjamini–Hochberg)."),
+    ] = 1.0,
+    confidence: Annotated[
+        float, typer.Option("--confidence", metavar="PERCENT", help="Of the intervals around the ratios.")
+    ] = 95.0,
+    across: Annotated[
+        str | None,
+        typer.Option("--across", metavar="NAME,…", help="Compare although these differ: device, driver, clocks."),
+    ] = None,
+    fail_on: Annotated[
+        FailOn, typer.Option("--fail-on", help="What ends with exit code 3; ambiguous includes slower.")
+    ] = FailOn.SLOWER,
+    all_: Annotated[bool, typer.Option("--all", help="List the cases that are the same, too.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown, for a pull request.")] = False,
+    aa: Annotated[
+        str | None,
+        typer.Option(
+            "--aa",
+            metavar="CONFIG.toml|DIR,…",
+            help="Compare a configuration with itself, measured several times now, or stored runs of one.",
+            rich_help_panel="A/A",
+        ),
+    ] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option("--runs", metavar="N", help="How often to measure it. (default: 10)", rich_help_panel="A/A"),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", metavar="DIR", help="Where its runs are kept. (default: results)", rich_help_panel="A/A"
+        ),
+    ] = None,
+) -> None:
+    """Compare runs case by case: faster, slower, same, ambiguous or not comparable.
+
+    A case is slower when the median of its round medians grew by the threshold or more and noise alone would not do
+    that, with control of the false discovery rate over all cases; it is the same when its whole interval lies within
+    the threshold. What differs between the environments stands above the verdicts. Exit code 3 means a regression and
+    nothing else.
+
+    --aa measures what this machine makes of a configuration that did not change: the rate of false verdicts, the
+    smallest slowdown that would be seen, and a threshold.
+
+    Examples:
+
+      smembench compare results/20260101T020000Z-nightly results/20260102T020000Z-nightly
+
+      smembench compare monday,tuesday wednesday,thursday --markdown --fail-on ambiguous
+
+      smembench compare results/before results/after --across driver --all
+
+      smembench compare --aa configs/quick.toml --runs 10
+    """
+    from smembench.axes import parse_names
+    from smembench.compare import compare_runs
+    from smembench.compare.comparability import FACETS
+    from smembench.compare.itself import compare_with_itself
+    from smembench.compare.verdicts import Rules, Verdict
+    from smembench.views.comparison import comparison_sections, self_section
+
+    if json and markdown:
+        raise UsageError("--json and --markdown: give one of them")
+    rules = {"threshold": threshold / 100, "fdr": fdr / 100, "confidence": confidence / 100}
+    Rules(**rules)
+    facets = parse_names(across, FACETS, name="--across", what="difference") if across is not None else ()
+    if aa is not None:
+        if base is not None:
+            raise UsageError(f"--aa {aa}: compares with itself; leave {base} out")
+        itself = compare_with_itself(_of_itself(aa, runs, output), **rules, across=facets)
+        _print(itself.to_dict, [self_section(itself)], json=json, markdown=markdown)
+        return
+    if given := [name for name, value in (("--runs", runs), ("--output", output)) if value is not None]:
+        raise UsageError(f"{given[0]}: belongs to --aa CONFIG.toml")
+    if base is None or new is None:
+        raise UsageError("give BASE and NEW, two runs' folders or cases.csv files, or --aa CONFIG.toml")
+    found = compare_runs(_load(base), _load(new), **rules, across=facets)
+    _print(found.to_dict, comparison_sections(found, every=all_), json=json, markdown=markdown)
+    failing = {FailOn.SLOWER: (Verdict.SLOWER,), FailOn.AMBIGUOUS: (Verdict.SLOWER, Verdict.AMBIGUOUS)}
+    if any(found.counts[verdict] for verdict in failing.get(fail_on, ())):
+        raise typer.Exit(REGRESSION)
+
+
+def _load(text: str) -> list[StoredRun]:
+    """The runs of one side: a path, or several with commas between them."""
+    from smembench.axes import split
+    from smembench.stored import load
+
+    found = []
+    for item in [text] if Path(text).exists() else split(text):
+        if not item or not Path(item).exists():
+            raise UsageError(f"{item or text}: there is no such file or folder; give a run's folder or a cases.csv")
+        found.append(load(Path(item)))
+    return found
+
+
+def _of_itself(text: str, runs: int | None, output: Path | None) -> list[StoredRun]:
+    """Runs of one configuration: measured now when it is a TOML file, otherwise stored ones, or all in a folder."""
+    from smembench.store.run_folder import CASES
+
+    if not text.endswith(".toml"):
+        if given := [name for name, value in (("--runs", runs), ("--output", output)) if value is not None]:
+            raise UsageError(f"{given[0]}: belongs to --aa CONFIG.toml; {text} is stored already")
+        folder = Path(text)
+        inside = sorted(path.parent for path in folder.glob(f"*/{CASES}")) if folder.is_dir() else []
+        return _load(",".join(map(str, inside)) if inside and not (folder / CASES).exists() else text)
+    count = 10 if runs is None else runs
+    if count < 2:
+        raise UsageError(f"--runs {count}: it takes two to compare, and ten to learn much")
+    return [run for path in _measure(Path(text), count, output or Path("results")) for run in _load(str(path))]
+
+
+def _measure(config: Path, runs: int, output: Path) -> list[Path]:
+    """Measure a configuration several times into folders of their own inside a new one."""
+    from smembench.cli.measure import measure
+    from smembench.cli.options import Running
+    from smembench.config import from_toml
+    from smembench.store.run_folder import new_run_id
+    from smembench.views.console import stderr
+
+    chosen = from_toml(config)
+    folder = output / new_run_id(f"{chosen.name}-aa")
+    for number in range(1, runs + 1):
+        stderr.print(f"run {number} of {runs}", markup=False)
+        # Numbered, so that two runs that begin in the same second have folders of their own.
+        numbered = chosen.model_copy(update={"name": f"{chosen.name}-{number}"})
+        measure(numbered, Running(wait=True), output=folder, draw=lambda rows, done, run: [])
+    return sorted(folder.iterdir())
+
+
+def _print(data: Callable[[], dict[str, Any]], sections: Sequence[Section], *, json: bool, markdown: bool) -> None:
+    from json import dumps
+
+    from smembench.views.console import stdout
+    from smembench.views.markdown import markdown as as_markdown
+    from smembench.views.table import draw
+
+    if json:
+        typer.echo(dumps(data(), indent=2, ensure_ascii=False))
+    elif markdown:
+        typer.echo(as_markdown(sections), nl=False)
+    else:
+        draw(stdout, sections)

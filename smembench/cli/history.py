@@ -1,0 +1,106 @@
+"""``smembench history``: what became of each case over many stored runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from smembench.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from smembench.history.read import Night
+
+REGRESSION = 3
+
+
+def history(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Every complete run below it is read.")] = Path(
+        "results"
+    ),
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="DATE", help="Only runs from this day on (UTC), as 2026-01-31.")
+    ] = None,
+    case: Annotated[
+        str | None,
+        typer.Option("--case", metavar="TEXT", help="Only cases whose id holds this, or matches it where it has a *."),
+    ] = None,
+    threshold: Annotated[
+        float, typer.Option("--threshold", metavar="PERCENT", help="Least change of level that is told.")
+    ] = 1.0,
+    json: Annotated[bool, typer.Option("--json", help="As JSON on stdout.")] = False,
+    fail_on_change: Annotated[
+        bool, typer.Option("--fail-on-change", help="Exit with 3 when a case's newest stretch is slower.")
+    ] = False,
+) -> None:
+    """The series of every case over all runs in a folder: sparkline, changes of level, and what changed with them.
+
+    A level has to hold for three runs, so one bad night is no change; a slow drift is one as soon as it adds up. The
+    newest stretch of each series is compared with the one before; slower ones come first. Another GPU begins
+    another series. After a change that is accepted, --since its day begins anew.
+
+    Examples:
+
+      smembench history results
+
+      smembench history results --case transposeSmemPad --since 2026-01-31
+
+      smembench history results --case "matmul/*/4096x4096x4096/*" --json
+
+      smembench history results --fail-on-change
+    """
+    from smembench.history.read import read_nights
+    from smembench.history.series import Newest, series_of
+    from smembench.views.console import can_show, stderr, stdout
+    from smembench.views.history import LEVELS, history_data, history_sections
+    from smembench.views.table import draw
+
+    if not 0 < threshold < 1000:
+        raise UsageError(f"--threshold {threshold:g}: give a percentage above 0, such as 1")
+    nights, skipped = read_nights(folder, _day(since))
+    for one in skipped:
+        stderr.print(f"skipped {one.path}: {one.reason}", soft_wrap=True, markup=False)
+    if not nights:
+        raise UsageError(f"{folder}: holds no complete run" + (f" since {since}" if since else ""))
+    series = series_of(nights, _chosen(nights, case), threshold / 100)
+    if json:
+        from smembench.store.run_folder import to_json
+
+        typer.echo(to_json(history_data(nights, skipped, series)), nl=False)
+    else:
+        draw(stdout, history_sections(series, fine=can_show(stdout, LEVELS)))
+    if fail_on_change and any(one.newest is Newest.SLOWER for one in series):
+        raise typer.Exit(REGRESSION)
+
+
+def _day(text: str | None) -> datetime | None:
+    from datetime import UTC, datetime
+
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"--since {text!r}: write a day as 2026-01-31") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _chosen(nights: Sequence[Night], text: str | None) -> set[str] | None:
+    """Ids of the cases a text means; all for None.
+
+    Raises:
+        UsageError: when it means none.
+    """
+    from fnmatch import fnmatchcase
+
+    if text is None:
+        return None
+    ids = {case_id for night in nights for case_id, _ in night.times}
+    found = {case_id for case_id in ids if (fnmatchcase(case_id, text) if "*" in text else text in case_id)}
+    if not found:
+        raise UsageError(f"--case {text!r}: none of the {len(ids)} cases, such as {min(ids)}")
+    return found

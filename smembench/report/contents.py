@@ -1,0 +1,121 @@
+"""What a report says of the runs it is given: chapters of topics, each with its tables and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from smembench.compare import compare_runs
+from smembench.history.series import series_of
+from smembench.report.canvas import Plot, file_name
+from smembench.report.environment import environment, overview
+from smembench.report.figures.comparison import changes
+from smembench.report.figures.documents import documented, gains
+from smembench.report.figures.history import over_runs
+from smembench.report.figures.ladder import ladder
+from smembench.report.figures.roofline import rooflines, without_roof
+from smembench.report.figures.samples import strips
+from smembench.report.figures.sizes import over_sizes
+from smembench.report.selection import by_time, night, whole
+from smembench.stored import StoredRun
+from smembench.views.comparison import comparison_sections
+from smembench.views.history import history_sections
+from smembench.views.reproduction import reproduction
+from smembench.views.sections import Section, device_names, groups, sections, subject
+
+_SERIES = 3
+"""Fewest runs of a case that make a series."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """Tables and figures under one heading, with sentences above them."""
+
+    heading: str
+    text: Sequence[str] = ()
+    sections: Sequence[Section] = ()
+    plots: Sequence[Plot] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """Topics about one run, or about all of them."""
+
+    heading: str
+    topics: Sequence[Topic]
+
+
+def contents(runs: Sequence[StoredRun]) -> list[Chapter]:
+    """The chapters of a report of at least one run: what changed between runs, then each run that is shown whole."""
+    ordered = by_time(runs)
+    shown = whole(ordered)
+    replaced = len(ordered) > len(shown)
+    text = "Of several runs of one configuration on the same devices the newest is shown whole." if replaced else ""
+    topics = [Topic("Runs", [text] if text else [], [overview(ordered)])]
+    topics += [_comparison(before, stored) for stored, before in shown if before is not None]
+    topics += _history(ordered)
+    return _distinct([Chapter("Overview", topics), *(_of_run(stored) for stored, _ in shown)])
+
+
+def _comparison(before: StoredRun, stored: StoredRun) -> Topic:
+    found = compare_runs([before], [stored])
+    plot = changes(found, file_name(stored.id))
+    heading = f"{stored.id} against {before.id}"
+    return Topic(heading, (), comparison_sections(found), [] if plot is None else [plot])
+
+
+def _history(ordered: Sequence[StoredRun]) -> list[Topic]:
+    series = [one for one in series_of([night(stored) for stored in ordered]) if len(one.times) >= _SERIES]
+    plot = over_runs(series)
+    return [] if plot is None else [Topic("History", (), history_sections(series, fine=True), [plot])]
+
+
+def _of_run(stored: StoredRun) -> Chapter:
+    topics = [
+        _documents(stored),
+        Topic("Over sizes", plots=over_sizes(stored.rows)),
+        Topic("Roofline", without_roof(stored.rows, stored.run), plots=rooflines(stored.rows, stored.run)),
+        *_tables(stored),
+        Topic("Environment", sections=environment(stored.run)),
+    ]
+    return Chapter(stored.id, [topic for topic in topics if topic.sections or topic.plots or topic.text])
+
+
+def _documents(stored: StoredRun) -> Topic:
+    rows = documented(stored.rows)
+    samples = {row.case: stored.values(row.case_id) for row in rows}
+    here = device_names([row for row in rows if row.device != "cpu"] or rows, stored.run)
+    return Topic("The documents' figures", (), reproduction(rows, samples, stored.run), gains(rows, here))
+
+
+def _tables(stored: StoredRun) -> list[Topic]:
+    topics = []
+    for rows, section in zip(groups(stored.rows), sections(stored.rows, stored.run), strict=True):
+        first = rows[0]
+        stride = f"s{first.stride}" if first.stride else ""
+        name = file_name(f"{first.problem}-{first.case.size}-{stride}-{first.dtype}-{first.cache}")
+        plots = (ladder(section, name, subject(first)), strips(rows, stored, name, subject(first)))
+        topics.append(Topic(subject(first), (), [section], [plot for plot in plots if plot is not None]))
+    return topics
+
+
+def _distinct(chapters: Sequence[Chapter]) -> list[Chapter]:
+    """The same chapters with no two figures of one name."""
+    names: dict[str, int] = {}
+
+    def renamed(plot: Plot) -> Plot:
+        names[plot.name] = names.get(plot.name, 0) + 1
+        return plot if names[plot.name] == 1 else replace(plot, name=f"{plot.name}-{names[plot.name]}")
+
+    return [
+        replace(
+            chapter,
+            topics=[replace(topic, plots=[renamed(plot) for plot in topic.plots]) for topic in chapter.topics],
+        )
+        for chapter in chapters
+    ]
+
+
+def plots(chapters: Sequence[Chapter]) -> list[Plot]:
+    """Every figure, in order."""
+    return [plot for chapter in chapters for topic in chapter.topics for plot in topic.plots]

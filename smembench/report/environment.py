@@ -1,0 +1,78 @@
+"""What run.json says, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from smembench.stored import StoredRun
+from smembench.views.columns import Column
+from smembench.views.sections import Section
+
+_TABLES = ("devices", "versions", "config")
+
+
+def environment(run: Mapping[str, Any]) -> list[Section]:
+    """Devices beside each other, software, configuration, and the run itself; none for a run without run.json."""
+    found = []
+    devices = run.get("devices", [])
+    if devices:
+        keys = dict.fromkeys(key for device in devices for key in device if key != "name")
+        found.append(
+            Section(
+                heading="Devices",
+                columns=[_text(""), *(_text(str(device.get("name", ""))) for device in devices)],
+                cells=[[key, *(shown(device.get(key)) for device in devices)] for key in keys],
+            )
+        )
+    if versions := run.get("versions"):
+        found.append(_pairs("Software", versions))
+    if config := run.get("config"):
+        found.append(_pairs("Configuration", _without_sweeps(config)))
+    if rest := {key: value for key, value in run.items() if key not in _TABLES}:
+        found.append(_pairs("Run", rest))
+    return found
+
+
+def overview(runs: Sequence[StoredRun]) -> Section:
+    """The runs of a report, one a line."""
+    headings = ("run", "device", "cases", "ok", "failed", "skipped")
+    cells = []
+    for stored in runs:
+        models = [str(device.get("model", device.get("name", ""))) for device in stored.run.get("devices", [])]
+        states = [row.status for row in stored.rows]
+        ok, skipped = states.count("ok"), states.count("skipped")
+        failed = len(states) - ok - skipped
+        cut = "" if stored.complete else " (cut off)"
+        cells.append([stored.id + cut, ", ".join(models), *map(str, (len(states), ok, failed, skipped))])
+    return Section(
+        heading="The runs of this report",
+        columns=[Column(heading, numeric=heading not in ("run", "device")) for heading in headings],
+        cells=cells,
+    )
+
+
+def shown(value: Any) -> str:
+    """A value of run.json as text: nested ones as ``key=value``, what is empty as nothing."""
+    if value is None or value in ([], {}):
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return " ".join(f"{key}={text}" for key, part in value.items() if (text := shown(part)))
+    return ",".join(map(shown, value)) if isinstance(value, list) else str(value)
+
+
+def _without_sweeps(config: Mapping[str, Any]) -> dict[str, Any]:
+    sweeps = config.get("sweep", [])
+    numbered = {f"sweep {place}": sweep for place, sweep in enumerate(sweeps, start=1)}
+    return {key: value for key, value in config.items() if key != "sweep"} | numbered
+
+
+def _pairs(heading: str, values: Mapping[str, Any]) -> Section:
+    cells = [[key, text] for key, value in values.items() if (text := shown(value))]
+    return Section(heading=heading, columns=[_text(""), _text("value")], cells=cells)
+
+
+def _text(heading: str) -> Column:
+    return Column(heading, numeric=False)

@@ -1,0 +1,1 @@
+"""Figures as pure functions of stored rows and samples. One kind a file."""

@@ -1,0 +1,65 @@
+"""A comparison of two runs: the change of each case with its interval, by verdict."""
+
+from __future__ import annotations
+
+from smembench.compare import CaseComparison, Comparison, Verdict
+from smembench.report.canvas import INK, MUTED, SERIES, Canvas, Plot, printable
+from smembench.views.comparison import comparison_sections
+from smembench.views.history import short
+
+_MOST = 40
+_LOOK = {
+    Verdict.SLOWER: (SERIES[1], ">"),
+    Verdict.AMBIGUOUS: (SERIES[4], "D"),
+    Verdict.FASTER: (SERIES[0], "<"),
+    Verdict.SAME: (MUTED, "o"),
+}
+
+
+def changes(comparison: Comparison, name: str) -> Plot | None:
+    """The cases that matter most, as many as fit; None where no case has a ratio."""
+    judged = [case for case in comparison.cases if case.ratio is not None and case.verdict in _LOOK]
+    shown = judged[:_MOST]
+    if not shown:
+        return None
+    threshold = 100 * comparison.threshold
+
+    def draw(canvas: Canvas) -> None:
+        axes = canvas.figure.subplots()
+        axes.grid(visible=False, axis="y")
+        axes.axvline(0, color=INK, linewidth=0.8)
+        for side in (-threshold, threshold):
+            axes.axvline(side, color=MUTED, linewidth=0.8, linestyle=":")
+        for place, case in enumerate(shown):
+            colour, marker = _LOOK[case.verdict]
+            if case.low is not None and case.high is not None:
+                axes.plot([_percent(case.low), _percent(case.high)], [place, place], color=colour)
+            (point,) = axes.plot(_percent(case.ratio), place, marker=marker, color=colour)
+            canvas.mark(point, f"{short(case.case.id)}: {case.verdict}, {_said(case)}")
+        axes.set_yticks(range(len(shown)), [printable(short(case.case.id)) for case in shown], fontsize=7)
+        axes.set_ylim(len(shown) - 0.5, -0.5)
+        axes.set_xlabel("% more time than before")
+
+    left_out = f" The first {len(shown)} of {len(judged)} cases." if len(judged) > len(shown) else ""
+    return Plot(
+        name=f"comparison-{name}",
+        title="What changed",
+        caption=(
+            f"Change of each case's time in %, with its {100 * comparison.confidence:g} % interval: to the right is "
+            f"slower. Dotted: the threshold of ±{threshold:g} %. Arrows are cases found slower or faster, diamonds "
+            f"ambiguous, circles the same.{left_out}"
+        ),
+        size=(7.0, 0.9 + 0.22 * len(shown)),
+        draw=draw,
+        data=comparison_sections(comparison, every=True)[-1],
+    )
+
+
+def _percent(ratio: float | None) -> float:
+    return 0.0 if ratio is None else 100 * (ratio - 1)
+
+
+def _said(case: CaseComparison) -> str:
+    if case.low is None or case.high is None:
+        return f"{_percent(case.ratio):+.1f} %"
+    return f"{_percent(case.ratio):+.1f} %, {_percent(case.low):+.1f} to {_percent(case.high):+.1f} %"

@@ -1,0 +1,157 @@
+"""The roofline of a device with every kernel under it.
+
+The roof over a kernel of arithmetic intensity I is min(I · peak bandwidth, peak arithmetic) (Williams, Waterman,
+Patterson, Roofline: an insightful visual performance model, 2009). I counts the problem's compulsory bytes. Kernels
+that compute nothing have I = 0 and no place on a logarithmic axis: their roof is the bandwidth itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from smembench.devices.base import DeviceInfo
+from smembench.gates import peak_gflop_s
+from smembench.problems import PROBLEMS
+from smembench.report.canvas import INK, MARKERS, MUTED, SERIES, Canvas, Plot, file_name, label_ends, printable, tick
+from smembench.store.schema import Row
+from smembench.views.columns import Column, number
+from smembench.views.sections import Section, label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def rooflines(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Plot]:
+    """A figure for each device whose peaks the run knows; the others have no roof to be held under."""
+    found = []
+    for device in run.get("devices", []):
+        info = DeviceInfo.from_dict(device)
+        under = [row for row in rows if row.ok and row.device == info.name and PROBLEMS[row.problem].memory == "device"]
+        if under and info.peak_gb_s is not None:
+            found.append(_plot(under, info, info.peak_gb_s))
+    return found
+
+
+def without_roof(rows: Sequence[Row], run: Mapping[str, Any]) -> list[str]:
+    """A sentence for each device with results but without a roofline."""
+    known = {device["name"] for device in run.get("devices", []) if device.get("peak_gb_s") is not None}
+    used = dict.fromkeys(row.device for row in rows if row.ok)
+    return [f"The run knows no peaks of {name}: it has no roofline." for name in used if name not in known]
+
+
+def _plot(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> Plot:
+    moving = [row for row in rows if not row.flops]
+    computing = [row for row in rows if row.flops]
+    kernels = list(dict.fromkeys(row.kernel for row in moving))
+
+    def draw(canvas: Canvas) -> None:
+        if moving and computing:
+            left, right = canvas.figure.subplots(1, 2, width_ratios=[1, 1.2])
+        else:
+            left = right = canvas.figure.subplots()
+        if moving:
+            _bandwidths(canvas, left, moving, kernels, peak_gb_s)
+        if computing:
+            _roof(canvas, right, computing, info, peak_gb_s)
+
+    roofs = f"{number(peak_gb_s)} GB/s of memory"
+    peaks = {dtype: peak_gflop_s(dtype, info) for dtype in dict.fromkeys(row.dtype for row in computing)}
+    roofs += "".join(f", {number(peak)} GFLOP/s {dtype}" for dtype, peak in peaks.items() if peak is not None)
+    return Plot(
+        name=file_name(f"roofline-{info.name}"),
+        title=f"Roofline: {info.model}",
+        caption=(
+            f"Every case of {info.model} under its roof ({roofs}), by the problem's compulsory bytes. Kernels that "
+            "compute nothing have no intensity: they stand by bandwidth. Hollow: the arrays fit the cache, whose "
+            "bandwidth may exceed the memory's."
+        ),
+        size=(7.0, max(3.4, 0.9 + 0.2 * len(kernels))),
+        draw=draw,
+        data=_table(rows, info, peak_gb_s),
+    )
+
+
+def _bandwidths(canvas: Canvas, axes: Axes, rows: Sequence[Row], kernels: Sequence[str], peak: float) -> None:
+    axes.axvline(peak, color=INK, linewidth=1.4)
+    for row in rows:
+        rate = row.effective_gb_s or 0.0
+        (point,) = axes.plot(rate, kernels.index(row.kernel), marker="o", **_look(row, 0))
+        canvas.mark(point, f"{_named(row)}: {number(rate)} GB/s")
+    axes.set_yticks(range(len(kernels)), [printable(kernel) for kernel in kernels])
+    axes.set_ylim(len(kernels) - 0.5, -0.5)
+    axes.set_xlim(0, 1.08 * max(peak, *(row.effective_gb_s or 0.0 for row in rows)))
+    axes.set_xlabel("GB/s")
+    axes.set_title(f"no arithmetic, under {number(peak)} GB/s")
+
+
+def _roof(canvas: Canvas, axes: Axes, rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> None:
+    from matplotlib.ticker import FuncFormatter
+
+    intensities = [_intensity(row) for row in rows]
+    peaks = [
+        peak for dtype in dict.fromkeys(row.dtype for row in rows) if (peak := peak_gflop_s(dtype, info)) is not None
+    ]
+    ridges = [peak / peak_gb_s for peak in peaks]
+    low, high = min(*intensities, *ridges, 1e9) / 2, 2 * max(*intensities, *ridges, 0.0)
+    rates = [row.gflop_s or 0.0 for row in rows]
+    axes.set(xscale="log", yscale="log", xlim=(low, high))
+    axes.set_ylim(min(*rates, low * peak_gb_s) / 1.5, 1.6 * max(*rates, *peaks, 0.0))
+    bend = min([high, *(ridge for ridge in ridges if ridge == max(ridges))])
+    axes.plot([low, bend], [low * peak_gb_s, bend * peak_gb_s], color=INK, linewidth=1.4)
+    for peak, ridge in zip(peaks, ridges, strict=True):
+        axes.plot([ridge, high], [peak, peak], color=INK, linewidth=1.4)
+    ends = []
+    for place, kernel in enumerate(dict.fromkeys(row.kernel for row in rows)):
+        members = [row for row in rows if row.kernel == kernel]
+        for row in members:
+            look = _look(row, place)
+            (point,) = axes.plot(_intensity(row), row.gflop_s or 0.0, marker=MARKERS[place % len(MARKERS)], **look)
+            canvas.mark(point, f"{_named(row)}: {number(row.gflop_s)} GFLOP/s at {number(_intensity(row))} FLOP/byte")
+        ends.append((max(row.gflop_s or 0.0 for row in members), kernel, SERIES[place % len(SERIES)]))
+    ends += [(peak, f"{number(peak)} GFLOP/s", MUTED) for peak in peaks]
+    label_ends(axes, ends)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(tick))
+    axes.set_xlabel("FLOP/byte")
+    axes.set_ylabel("GFLOP/s")
+    axes.set_title("arithmetic")
+
+
+def _look(row: Row, place: int) -> dict[str, Any]:
+    colour = SERIES[place % len(SERIES)]
+    return {"color": colour, "markerfacecolor": "none" if row.within_cache else colour}
+
+
+def _intensity(row: Row) -> float:
+    return (row.flops or 0) / row.bytes
+
+
+def _named(row: Row) -> str:
+    return f"{label(row)}, {row.case.size} {row.dtype}, {row.cache}"
+
+
+def _table(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> Section:
+    headings = ("case", "size", "dtype", "cache", "FLOP/byte", "rate", "% of roof")
+    cells = []
+    for row in rows:
+        if row.flops:
+            peak = peak_gflop_s(row.dtype, info)
+            slope = _intensity(row) * peak_gb_s
+            rate, roof, unit = row.gflop_s, slope if peak is None else min(slope, peak), "GFLOP/s"
+        else:
+            rate, roof, unit = row.effective_gb_s, peak_gb_s, "GB/s"
+        share = "" if rate is None else f"{100 * rate / roof:.0f}"
+        cells.append(
+            [
+                label(row),
+                row.case.size,
+                row.dtype,
+                row.cache,
+                number(_intensity(row)),
+                f"{number(rate)} {unit}",
+                share,
+            ]
+        )
+    columns = [Column(heading, numeric=heading in ("FLOP/byte", "rate", "% of roof")) for heading in headings]
+    return Section(heading=f"Roofline: {info.model}", columns=columns, cells=cells)

@@ -1,0 +1,81 @@
+"""Sections as LaTeX tables, for lecture notes and papers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from smembench.views.columns import Column
+from smembench.views.sections import Section
+
+_PREAMBLE = r"% \usepackage{booktabs,amssymb}"
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "''",
+    # At the beginning of a row they would belong to the line break before it.
+    "[": "{[}",
+    "*": "{*}",
+    "×": r"$\times$",
+    "±": r"$\pm$",
+    "·": r"$\cdot$",
+    "²": r"$^2$",
+    "µ": r"$\mu$",
+    "μ": r"$\mu$",
+    "°": r"$^\circ$",
+    "≤": r"$\le$",
+    "≥": r"$\ge$",
+    "→": r"$\to$",
+    "✓": r"$\checkmark$",
+    "–": "--",
+    "…": r"\dots{}",
+}
+_SIGNS = re.compile("|".join(map(re.escape, _SPECIAL)))
+
+
+def latex(sections: Sequence[Section]) -> str:
+    """Sections as booktabs tables, each with its heading as caption and its sentence below; packages in a comment."""
+    return "\n\n".join([_PREAMBLE, *map(_section, sections)]) + "\n"
+
+
+def escape(text: str) -> str:
+    """Text that LaTeX prints as it is: signs its fonts lack become commands, control characters go."""
+    shown = "".join(sign for sign in text if sign.isprintable())
+    return _SIGNS.sub(lambda match: _SPECIAL[match[0]], shown)
+
+
+def _section(section: Section) -> str:
+    alignment = "".join("r" if column.numeric else "l" for column in section.columns)
+    lines = [
+        r"\begin{table}[htbp]",
+        r"\centering",
+        rf"\caption{{{escape(section.heading)}}}",
+        rf"\begin{{tabular}}{{{alignment}}}",
+        r"\toprule",
+        _line([column.heading for column in section.columns], section.columns),
+        r"\midrule",
+        *(_line(cells, section.columns) for cells in section.cells),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    for text in (section.sentence, *section.notes):
+        if text:
+            lines += ["", rf"\smallskip\footnotesize {escape(text)}"]
+    return "\n".join([*lines, r"\end{table}"])
+
+
+def _line(cells: Sequence[str], columns: Sequence[Column]) -> str:
+    return " & ".join(_cell(cell, column) for cell, column in zip(cells, columns, strict=True)) + r" \\"
+
+
+def _cell(text: str, column: Column) -> str:
+    lines = [escape(line) for line in text.split("\n")]
+    if len(lines) == 1:
+        return lines[0]
+    stacked = r" \\ ".join(lines)
+    return rf"\shortstack[{'r' if column.numeric else 'l'}]{{{stacked}}}"

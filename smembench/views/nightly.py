@@ -1,0 +1,118 @@
+"""A night on one page: what failed, what is slower than what, and what else is not as it was."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from smembench.compare import Comparison, Verdict
+from smembench.nightly.monitoring import Compared, failed_rows
+from smembench.store.schema import Row
+from smembench.views.columns import Column, milliseconds
+from smembench.views.console import plain
+from smembench.views.history import percent, short
+from smembench.views.markdown import markdown
+from smembench.views.sections import Section, device_names
+from smembench.views.table import draw
+
+_MOST = 15
+"""Rows of a table; a page has room for no more."""
+_REASONS = 3
+_COLUMNS = (
+    Column("verdict", numeric=False),
+    Column("case", numeric=False),
+    Column("before ms"),
+    Column("now ms"),
+    Column("change"),
+)
+_SHOWN = (Verdict.SLOWER, Verdict.AMBIGUOUS, Verdict.FASTER)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A headline, a line for every fact, and a table for every comparison in which something is not the same."""
+
+    headline: str
+    lines: Sequence[str]
+    sections: Sequence[Section]
+
+    def markdown(self) -> str:
+        """The page as it is stored."""
+        parts = [f"# {self.headline}", "\n".join(f"- {line}" for line in self.lines)]
+        return "\n\n".join([*parts, *([markdown(self.sections).rstrip()] if self.sections else [])]) + "\n"
+
+
+def summarise(rows: Sequence[Row], run: Mapping[str, Any], compared: Compared, notes: Sequence[str]) -> Summary:
+    """One page about a run.
+
+    Args:
+        rows: the run's cases.
+        run: its run.json.
+        compared: the comparisons with what they were asked for as.
+        notes: what else is to be said, as of runs that were removed.
+    """
+    failed = failed_rows(rows)
+    verdicts = [f"{len(failed)} failed" if failed else "nothing failed"]
+    verdicts += [_verdict(asked, comparison) for asked, comparison in compared]
+    statuses = Counter(row.status for row in rows)
+    lines = [
+        f"{run['run_id']} on {device_names(rows, run)}: "
+        + ", ".join(f"{count} {status}" for status, count in statuses.most_common()),
+        *(f"{short(row.case_id)}: {row.status}: {row.reason}" for row in failed[:_MOST]),
+    ]
+    for asked, comparison in compared:
+        lines += [_counts(asked, comparison), *_incomparable(comparison)]
+        lines += [f"{found.what} was {found.base}, is {found.new}" for found in comparison.environment]
+    sections = [_section(asked, comparison) for asked, comparison in compared]
+    return Summary(
+        headline=f"{run['config']['name']}: {', '.join(verdicts)}",
+        lines=[*lines, *notes],
+        sections=[section for section in sections if section.cells],
+    )
+
+
+def print_summary(console: Console, summary: Summary) -> None:
+    """The page on a screen."""
+    console.print()
+    console.print(Text(plain(console, summary.headline), style="bold"))
+    for line in summary.lines:
+        console.print(Text(plain(console, line)), soft_wrap=True)
+    draw(console, summary.sections)
+
+
+def _verdict(asked: str, comparison: Comparison) -> str:
+    """How many cases are slower, unless none could be compared."""
+    if all(case.verdict is Verdict.NOT_COMPARABLE for case in comparison.cases):
+        return f"nothing comparable with {asked}"
+    return f"{len(comparison.regressions) or 'nothing'} slower than {asked}"
+
+
+def _incomparable(comparison: Comparison) -> list[str]:
+    """Why cases could not be compared, the most frequent reasons."""
+    reasons = Counter(case.reason for case in comparison.cases if case.verdict is Verdict.NOT_COMPARABLE)
+    return [f"{count} not comparable: {reason}" for reason, count in reasons.most_common(_REASONS)]
+
+
+def _counts(asked: str, comparison: Comparison) -> str:
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in comparison.counts.items() if count)
+    return f"compared with {asked} ({', '.join(comparison.base)}): {counts or 'no case in common'}"
+
+
+def _section(asked: str, comparison: Comparison) -> Section:
+    shown = [case for case in comparison.cases if case.verdict in _SHOWN]
+    cells = [
+        [
+            case.verdict.value,
+            short(case.case.id),
+            *("" if side.elapsed_ms is None else milliseconds(side.elapsed_ms) for side in (case.base, case.new)),
+            "" if case.ratio is None else percent(case.ratio),
+        ]
+        for case in shown[:_MOST]
+    ]
+    more = [f"and {len(shown) - _MOST} more"] if len(shown) > _MOST else []
+    return Section(f"Not as in {asked}", _COLUMNS, cells, notes=more)

@@ -1,0 +1,154 @@
+"""``smembench run`` night after night and ``smembench baseline``, as users run them."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import re
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Program = Callable[..., subprocess.CompletedProcess[str]]
+
+ROOT = Path(__file__).parents[2]
+READY = ROOT / "configs/nightly"
+CONFIG = """
+name = "tiny"
+samples = 3
+rounds = 3
+precision = 90
+[[sweep]]
+problem = "transpose"
+kernel = "copyGmem"
+device = "cpu"
+n = 8
+block = "4x4"
+"""
+
+
+@pytest.fixture
+def night(program: Program, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a night into tmp_path/results."""
+    config = tmp_path / "tiny.toml"
+    config.write_text(CONFIG)
+    return lambda *options: program("run", config, "--output", tmp_path / "results", *options)
+
+
+def runs(root: Path) -> list[Path]:
+    return sorted(path for path in (root / "results").iterdir() if path.is_dir())
+
+
+def aged(run: Path, day: int) -> Path:
+    """Make a run one of an earlier day."""
+    run_id = f"202001{day:02}T020000Z-tiny"
+    data = json.loads((run / "run.json").read_text())
+    data |= {"run_id": run_id, "started_at_utc": f"2020-01-{day:02}T02:00:00+00:00"}
+    (run / "run.json").write_text(json.dumps(data))
+    (run / "cases.csv").write_text((run / "cases.csv").read_text().replace(run.name, run_id))
+    return run.rename(run.parent / run_id)
+
+
+def test_nights_are_compared_summarised_told_and_kept(
+    night: Callable[..., subprocess.CompletedProcess[str]], program: Program, tmp_path: Path
+) -> None:
+    told, metrics = tmp_path / "nights.jsonl", tmp_path / "night.prom"
+    first = night("--compare-to", "last", "--json-lines", told)
+    assert first.returncode == 0, first.stderr
+    assert "there is no run before it to compare with" in first.stdout
+    old = aged(runs(tmp_path)[0], 1)
+    second = night("--keep", "5")
+    assert second.returncode == 0, second.stderr
+    before = aged(runs(tmp_path)[1], 2)
+    pinned = program("baseline", "set", old)
+    assert (pinned.returncode, pinned.stdout) == (0, "")
+
+    third = night("--compare-to", "last", "--keep", "1", "--json-lines", told, "--openmetrics", metrics)
+    assert third.returncode in (0, 3), third.stderr  # a busy machine may well be slower
+    (kept, newest) = runs(tmp_path)
+    assert kept == old
+    page = (newest / "summary.md").read_text()
+    assert page.startswith("# tiny: nothing failed, ")
+    for text in (page, third.stdout):
+        assert f"compared with last ({before.name}): " in text
+        assert f"compared with baseline ({old.name}): " in text
+        assert f"removed {before}" in text
+    lines = [json.loads(line) for line in told.read_text().splitlines()]
+    assert [line["exit_code"] for line in lines] == [0, third.returncode]
+    assert len(lines[1]["elapsed_ms"]) == 2
+    assert f'smembench_run_exit_code{{config="tiny"}} {third.returncode}.0\n' in metrics.read_text()
+    assert not list(tmp_path.glob(".night.prom*"))
+
+
+def test_csv_on_stdout_stays_nothing_but_csv(
+    night: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    ran = night("--compare-to", "last", "--csv", "-")
+    assert ran.stdout.startswith("schema_version,")
+    assert len(ran.stdout.splitlines()) == 3
+    assert "there is no run before it to compare with" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        (("--keep", "0"), "--keep 0: keep at least 1 run"),
+        (("--compare-to", "baseline"), "--compare-to baseline: none is pinned for tiny"),
+        (("--compare-to", "nowhere"), "nowhere: cannot be read"),
+        (("--openmetrics", "metrics"), "only reads names in .prom"),
+        (("--json-lines", "nowhere/lines"), "there is no folder nowhere"),
+    ],
+    ids=lambda value: "_".join(value) if isinstance(value, tuple) else "",
+)
+def test_nothing_is_measured_when_something_cannot_be_done(
+    night: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, options: tuple[str, ...], fault: str
+) -> None:
+    ran = night(*options)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert fault in ran.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_baselines_are_set_shown_and_cleared(program: Program, tmp_path: Path) -> None:
+    assert "no baseline; pin one with: smembench baseline set" in program("baseline", "show", tmp_path).stderr
+    missing = program("baseline", "set", tmp_path)
+    assert (missing.returncode, "is no run of smembench" in missing.stderr) == (2, True)
+    reference = ROOT / "results/reference/20261120T070928Z-documents"
+    run = tmp_path / reference.name
+    run.mkdir()
+    for file in reference.iterdir():
+        (run / file.name).write_bytes(file.read_bytes())
+    assert "is the baseline of documents now" in program("baseline", "set", run).stderr
+    assert program("baseline", "show", tmp_path).stdout == f"documents\t{run}\n"
+    run.rename(tmp_path / "elsewhere")
+    assert program("baseline", "show", tmp_path).stdout == f"documents\t{run}\tis not there any more\n"
+    assert "no longer pinned: documents" in program("baseline", "clear", tmp_path).stderr
+    assert "nothing was pinned" in program("baseline", "clear", tmp_path).stderr
+
+
+@pytest.mark.parametrize("file", ["smembench.service", "crontab", "github-actions.yml"])
+def test_the_ready_files_use_options_that_exist(program: Program, file: str) -> None:
+    text = re.sub(r"\\?\n\s+(?=--)", " ", (READY / file).read_text())
+    (command,) = re.findall(r"bin/smembench (run .*?)(?: >>.*)?$", text, flags=re.MULTILINE)
+    options = [word for word in shlex.split(command) if word.startswith("--")]
+    assert {"--wait", "--compare-to", "--keep"} <= set(options)
+    assert (ROOT / shlex.split(command)[1]).is_file()
+    helped = program("run", "--help", COLUMNS="200").stdout
+    assert [option for option in options if option not in helped] == []
+
+
+def test_the_ready_units_are_what_systemd_reads() -> None:
+    def unit(name: str) -> configparser.ConfigParser:
+        parser = configparser.ConfigParser(interpolation=None, delimiters="=")
+        parser.optionxform = str  # type: ignore[assignment,method-assign]
+        parser.read(READY / name)
+        return parser
+
+    service, timer = unit("smembench.service"), unit("smembench.timer")
+    assert service["Service"]["Type"] == "oneshot"
+    assert Path(service["Service"]["ExecStart"].split()[0]).is_absolute()
+    assert timer["Timer"]["OnCalendar"] == "*-*-* 02:00"
+    assert timer["Install"]["WantedBy"] == "timers.target"
