@@ -84,6 +84,12 @@ def _cache_modes(value: Any, info: ValidationInfo) -> tuple[str, ...]:
     return parse_names(_as_text(value, _label(info)), CACHE_MODES, name=_label(info), what="cache mode")
 
 
+def _compilers(value: Any, info: ValidationInfo) -> tuple[str, ...]:
+    from smembench.kernels.registry import COMPILERS
+
+    return parse_names(_as_text(value, _label(info)), COMPILERS, name=_label(info), what="compiler")
+
+
 Ints = Annotated[tuple[int, ...], BeforeValidator(_ints)]
 
 
@@ -112,7 +118,9 @@ class Sweep(_Strict):
     m: Ints = ()
     k: Ints = ()
     stride: Ints = ()
+    compiler: Annotated[tuple[str, ...], BeforeValidator(_compilers)] = ("numba",)
     block: Annotated[tuple[Block, ...], BeforeValidator(_blocks), PlainSerializer(lambda v: [*map(str, v)])] = ()
+    peers: bool = False
     pad: bool | None = None
     pad_width: Ints = (1,)
 

@@ -32,6 +32,8 @@ def transpose(
     dtype: options.Dtypes = None,
     device: options.Devices = None,
     cache: options.Cache = None,
+    compiler: options.Compilers = None,
+    peers: options.Peers = None,
     sampling: Sampling,
     running: Running,
 ) -> None:
@@ -59,6 +61,8 @@ def transpose(
         dtype=dtype,
         device=device,
         cache=cache,
+        compiler=compiler,
+        peers=peers,
     )
     _measure("transpose", sweep, sampling, running)
 
@@ -79,6 +83,8 @@ def matmul(
     dtype: options.Dtypes = None,
     device: options.Devices = None,
     cache: options.Cache = None,
+    compiler: options.Compilers = None,
+    peers: options.Peers = None,
     sampling: Sampling,
     running: Running,
 ) -> None:
@@ -95,7 +101,18 @@ def matmul(
 
       smembench matmul --m 1000 --k 500 --n 2000 --dtype float64
     """
-    sweep = options.given(n=n, m=m, k=k, block=block, kernel=kernel, dtype=dtype, device=device, cache=cache)
+    sweep = options.given(
+        n=n,
+        m=m,
+        k=k,
+        block=block,
+        kernel=kernel,
+        dtype=dtype,
+        device=device,
+        cache=cache,
+        compiler=compiler,
+        peers=peers,
+    )
     _measure("matmul", sweep, sampling, running)
 
 

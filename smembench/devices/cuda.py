@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -16,7 +16,9 @@ from smembench.case import Case
 from smembench.cuda_api import SIMULATED, checked, cuda
 from smembench.devices.base import GUARD_BYTES, POISON, DeviceInfo, Limits, check_guards
 from smembench.devices.cuda_helpers import empty, read_all
+from smembench.devices.nvrtc import compiled, launcher
 from smembench.errors import DeviceUnavailable
+from smembench.kernels.cuda_c import Source
 from smembench.kernels.registry import Kernel
 from smembench.measurement import Conditions
 from smembench.problems.base import Problem
@@ -76,7 +78,7 @@ class CudaDevice:
         self._stream = cuda.stream()
         self._handle = int(getattr(self._stream.handle, "value", self._stream.handle))
         self._nvml = Nvml(self.uuid)
-        self._compiled: dict[tuple[object, ...], Any] = {}
+        self._compiled: dict[Hashable, Any] = {}
         self._placed: tuple[tuple[Array, ...], list[Any]] | None = None
         self._flush_buffer: Any = None
         self._residue_ms, empty_kernel_ms = self._calibrate()
@@ -149,13 +151,17 @@ class CudaDevice:
         output = cuda.device_array(problem.output_length(case) + 2 * guard, inputs[0].dtype)
         arrays = (output[guard:-guard], *self._placed[1])
         program = kernel.build(case)
+        scalars = [np.uint32(value) for value in problem.scalars(case)]
         enqueue: Callable[[], Any]
         if program.on_host:
             enqueue = partial(program.function, self._handle, *arrays)
+        elif isinstance(program.function, Source):
+            if program.function not in self._compiled:
+                self._compiled[program.function] = compiled(program.function, self.info.compute_capability or "")
+            enqueue = launcher(self._compiled[program.function], program, self._handle, arrays, scalars)
         else:
             key = (case.problem, case.kernel, case.dtype, case.block, case.pad)
             dispatcher = self._compiled.setdefault(key, cuda.jit(program.function))
-            scalars = (np.uint32(value) for value in problem.scalars(case))
             enqueue = partial(
                 dispatcher[program.grid, program.block, self._stream, program.dynamic_bytes], *arrays, *scalars
             )

@@ -43,8 +43,9 @@ def sections(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Section]:
 
 
 def label(row: Row) -> str:
-    """A row's kernel, block and pad in one word or two: ``transposeSmemPad 32x32 +1``."""
-    return " ".join(part for part in (row.kernel, _block(row)) if part)
+    """A row's kernel, compiler if it is a twin, block and pad: ``transposeSmemPad 32x32 +1``, ``naive nvrtc 16x16``."""
+    twin = row.compiler if row.compiler == "nvrtc" else ""
+    return " ".join(part for part in (row.kernel, twin, _block(row)) if part)
 
 
 def describe(rows: Sequence[Row], run: Mapping[str, Any]) -> str:
@@ -74,9 +75,12 @@ def device_names(rows: Sequence[Row], run: Mapping[str, Any]) -> str:
 def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
     figures = PROBLEMS[rows[0].problem].columns
     with_device = len({row.device for row in rows}) > 1
+    with_compiler = len({row.compiler for row in rows}) > 1
     columns = [Column("kernel", numeric=False), Column("block", numeric=False)]
     if with_device:
         columns.insert(1, Column("on", numeric=False))
+    if with_compiler:
+        columns.insert(1, Column("by", numeric=False))
     columns += [Column("elapsed ms"), Column("±")]
     columns += [Column(FIGURES[name].heading) for name in figures]
     predicted = any(row.predicted_load_sectors is not None for row in rows)
@@ -89,6 +93,8 @@ def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
         line = [row.kernel, _block(row), *_time(row)]
         if with_device:
             line.insert(1, row.device)
+        if with_compiler:
+            line.insert(1, row.compiler)
         line += [FIGURES[name].text(value(row, name)) for name in figures]
         if predicted:
             line += _predicted(row)
