@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from smembench import __version__
-from smembench.cli import about, explain, lesson, problems, sweeps
+from smembench.cli import about, explain, lesson, problems, sweeps, tune
 from smembench.errors import SmembenchError
 
 _SIGNALLED = 130
@@ -48,6 +48,7 @@ for command in (
     sweeps.show,
     explain.explain,
     lesson.lesson,
+    tune.tune,
     about.list_,
     about.doctor,
 ):
