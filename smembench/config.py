@@ -89,6 +89,12 @@ def _first_dtype(data: dict[str, Any]) -> tuple[str, ...]:
     return () if problem is None else PROBLEMS[problem].dtypes[:1]
 
 
+def _compilers(value: Any, info: ValidationInfo) -> tuple[str, ...]:
+    from smembench.kernels.registry import COMPILERS
+
+    return parse_names(_as_text(value, _label(info)), COMPILERS, name=_label(info), what="compiler")
+
+
 Ints = Annotated[tuple[int, ...], BeforeValidator(_ints)]
 
 
@@ -119,7 +125,9 @@ class Sweep(_Strict):
     bytes: Ints = ()
     passes: Ints = ()
     stride: Ints = ()
+    compiler: Annotated[tuple[str, ...], BeforeValidator(_compilers)] = ("numba",)
     block: Annotated[tuple[Block, ...], BeforeValidator(_blocks), PlainSerializer(lambda v: [*map(str, v)])] = ()
+    peers: bool = False
     pad: bool | None = None
     pad_width: Ints = (1,)
 

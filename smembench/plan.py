@@ -61,22 +61,34 @@ def _placements(sweep: Sweep, resolve: Mapping[str, str]) -> list[tuple[str, Ker
     chosen = registry.names(sweep.problem, standard=True)
     if sweep.kernel:
         ceiling = PROBLEMS[sweep.problem].ceiling_kernel
-        chosen = tuple(dict.fromkeys((*([ceiling] if ceiling else []), *sweep.kernel)))
-    placements: dict[tuple[str, str], tuple[str, Kernel]] = {}
+        chosen = (*([ceiling] if ceiling else []), *sweep.kernel)
+    if sweep.peers:
+        chosen = (*chosen, *registry.peers(sweep.problem))
+    placements: dict[tuple[str, Kernel], None] = {}
     for device in dict.fromkeys(resolve[name] for name in sweep.device):
-        for name in chosen:
-            kernel = registry.find(sweep.problem, name, device.partition(":")[0])
-            place = device
-            if kernel is None:
-                kernel, place = registry.find(sweep.problem, name, "cpu"), "cpu"
-            if kernel is None:
-                if sweep.kernel:
-                    raise _needs_gpu(f"kernel {name!r} runs", [sweep], resolve)
-                continue
-            if not _wanted(kernel, sweep):
-                continue
-            placements.setdefault((place, name), (place, kernel))
-    return list(placements.values())
+        for name in dict.fromkeys(chosen):
+            found = _on(device, name, sweep)
+            if not found and name in sweep.kernel:
+                raise _needs_gpu(f"kernel {name!r} runs", [sweep], resolve) if device == CPU else _no_twin(name, sweep)
+            placements |= dict.fromkeys(place for place in found if _wanted(place[1], sweep))
+    return list(placements)
+
+
+def _on(device: str, name: str, sweep: Sweep) -> list[tuple[str, Kernel]]:
+    """The kernels of a name on a device, one a compiler; the copy ceiling and the CPU's have one in any case."""
+    problem, kind = PROBLEMS[sweep.problem], device.partition(":")[0]
+    named = registry.of_name(problem.name, name, kind)
+    if not named:
+        return [("cpu", kernel) for kernel in registry.of_name(problem.name, name, "cpu")]
+    if kind == "cpu" or name == problem.ceiling_kernel:
+        return [(device, kernel) for kernel in named]
+    return [(device, kernel) for kernel in named if kernel.peer or kernel.compiler in sweep.compiler]
+
+
+def _no_twin(name: str, sweep: Sweep) -> UsageError:
+    twins = [twin for twin in registry.names(sweep.problem) if registry.find(sweep.problem, twin, "cuda", "nvrtc")]
+    compilers = ",".join(sweep.compiler)
+    return UsageError(f"kernel {name!r} has no twin for --compiler {compilers} (there are: {', '.join(twins)})")
 
 
 def _needs_gpu(what: str, sweeps: Sequence[Sweep], resolve: Mapping[str, str]) -> SmembenchError:
@@ -104,7 +116,8 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
     planned = []
     for dtype, shape, cache in product(sweep.dtype, shapes, sweep.cache):
         for device, kernel in placements:
-            case = Case(problem.name, kernel.name, device, dtype, shape.m, shape.n, shape.k, cache=cache)
+            sizes = (shape.m, shape.n, shape.k)
+            case = Case(problem.name, kernel.name, device, dtype, *sizes, cache=cache, compiler=kernel.compiler)
             case = problem.on_device(case, limits[device].multiprocessors)
             for variant in _variants(case, kernel, problem, sweep):
                 _check(variant, kernel, problem, limits[device], limits.get(CPU))

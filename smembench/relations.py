@@ -51,7 +51,7 @@ def _peer(case: Case, kernel: str | None) -> Case | None:
 def _blockless(case: Case, kernel: str | None, device: str = "") -> Case | None:
     if kernel is None:
         return None
-    return replace(case, kernel=kernel, device=device or case.device, block=None, pad=None)
+    return replace(case, kernel=kernel, device=device or case.device, block=None, pad=None, compiler="numba")
 
 
 def _percent(ratio: float | None) -> float | None:

@@ -16,8 +16,9 @@ def list_() -> None:
 
     for problem in PROBLEMS.values():
         typer.echo(f"{problem.name}: {problem.title}, {', '.join(problem.dtypes)}")
-        for kernel in (kernel for kernel in registry.kernels() if kernel.problem == problem.name):
-            typer.echo(f"  {kernel.kind:<5} {kernel.name:<23} {kernel.summary}")
+        for kernel in (k for k in registry.kernels() if k.problem == problem.name and k.compiler != "nvrtc"):
+            twin = registry.find(problem.name, kernel.name, kernel.kind, "nvrtc")
+            typer.echo(f"  {kernel.kind:<5} {kernel.name:<23} {kernel.summary}{'; also by nvrtc' if twin else ''}")
     from smembench.devices.cuda import gpu_count, why_unusable
 
     typer.echo("devices:")

@@ -9,7 +9,19 @@ from typing import Annotated, Any
 import typer
 
 from smembench import __version__
-from smembench.cli import about, baseline, compare, concepts, explain, history, lesson, problems, report, sweeps
+from smembench.cli import (
+    about,
+    baseline,
+    compare,
+    concepts,
+    explain,
+    history,
+    lesson,
+    problems,
+    report,
+    sweeps,
+    tune,
+)
 from smembench.errors import SmembenchError
 
 _SIGNALLED = 130
@@ -54,6 +66,7 @@ for command in (
     history.history,
     explain.explain,
     lesson.lesson,
+    tune.tune,
     about.list_,
     about.doctor,
 ):

@@ -41,6 +41,18 @@ Devices = Annotated[
     str | None,
     typer.Option("--device", metavar="NAME,…", help="auto, cuda, cuda:1, cpu. (default: auto, a GPU if usable)"),
 ]
+Compilers = Annotated[
+    str | None,
+    typer.Option(
+        "--compiler",
+        metavar="NAME,…",
+        help="numba, and nvrtc: the same kernels in CUDA C, where they have a twin. (default: numba)",
+    ),
+]
+Peers = Annotated[
+    bool | None,
+    typer.Option("--peers", help="Beside CuPy's, PyTorch's and cuBLAS's, as far as they are installed."),
+]
 Cache = Annotated[
     str | None,
     typer.Option(
@@ -233,7 +245,7 @@ def cuda_cases(kernels: str, blocks: str, dtypes: str, pads: str, n: int) -> lis
     from smembench.kernels import registry
     from smembench.problems import PROBLEMS
 
-    known = {found.name: found for found in registry.kernels() if found.kind == "cuda"}
+    known = {found.name: found for found in registry.kernels() if (found.kind, found.compiler) == ("cuda", "numba")}
     cases = []
     for name in parse_names(kernels, list(known), name="kernel", what="CUDA kernel"):
         kernel = known[name]

@@ -32,6 +32,8 @@ def transpose(
     dtype: options.Dtypes = None,
     device: options.Devices = None,
     cache: options.Cache = None,
+    compiler: options.Compilers = None,
+    peers: options.Peers = None,
     sampling: Sampling,
     running: Running,
 ) -> None:
@@ -59,6 +61,8 @@ def transpose(
         dtype=dtype,
         device=device,
         cache=cache,
+        compiler=compiler,
+        peers=peers,
     )
     _measure("transpose", sweep, sampling, running)
 
@@ -87,6 +91,8 @@ def matmul(
     dtype: options.Dtypes = None,
     device: options.Devices = None,
     cache: options.Cache = None,
+    compiler: options.Compilers = None,
+    peers: options.Peers = None,
     sampling: Sampling,
     running: Running,
 ) -> None:
@@ -106,7 +112,17 @@ def matmul(
       smembench matmul --n 1024 --stride 4096
     """
     sweep = options.given(
-        n=n, m=m, k=k, stride=stride, block=block, kernel=kernel, dtype=dtype, device=device, cache=cache
+        n=n,
+        m=m,
+        k=k,
+        stride=stride,
+        block=block,
+        kernel=kernel,
+        dtype=dtype,
+        device=device,
+        cache=cache,
+        compiler=compiler,
+        peers=peers,
     )
     _measure("matmul", sweep, sampling, running)
 

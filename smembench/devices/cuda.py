@@ -18,7 +18,9 @@ from smembench.devices.base import DeviceInfo, Limits
 from smembench.devices.cuda_arrays import Enqueue, Output, between_copies, place_input
 from smembench.devices.cuda_description import attribute, describe
 from smembench.devices.cuda_helpers import empty, read_all
+from smembench.devices.nvrtc import compiled, launcher
 from smembench.errors import DeviceUnavailable
+from smembench.kernels.cuda_c import Source
 from smembench.kernels.registry import Kernel, Place, Program
 from smembench.measurement import Conditions
 from smembench.problems.base import Problem
@@ -85,7 +87,7 @@ class CudaDevice:
         self._stream = cuda.stream()
         self._handle = int(getattr(self._stream.handle, "value", self._stream.handle))
         self._nvml = Nvml(self.uuid)
-        self._compiled: dict[tuple[object, ...], Any] = {}
+        self._compiled: dict[Any, Any] = {}
         self._given: tuple[Array, ...] = ()
         self._placed: dict[Place, list[Any]] = {}
         self._flush_buffer: Any = None
@@ -155,10 +157,14 @@ class CudaDevice:
 
     def _launch(self, case: Case, program: Program, problem: Problem) -> Callable[..., Any]:
         """What launches a kernel when it is called with arrays on the device."""
+        scalars = [np.uint32(value) for value in problem.scalars(case)]
+        if isinstance(program.function, Source):
+            if program.function not in self._compiled:
+                self._compiled[program.function] = compiled(program.function, self.info.compute_capability or "")
+            return launcher(self._compiled[program.function], program, self._handle, scalars)
         key = (case.problem, case.kernel, case.dtype, case.block, case.pad, case.stride)
         dispatcher = self._compiled.setdefault(key, cuda.jit(program.function))
         configured = dispatcher[program.grid, program.block, self._stream, program.dynamic_bytes]
-        scalars = [np.uint32(value) for value in problem.scalars(case)]
         return lambda *arrays: configured(*arrays, *scalars)
 
     def _flush(self) -> Callable[[], Any]:

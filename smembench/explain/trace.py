@@ -181,6 +181,8 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
     program = kernel.build(case)
     if program.on_host:
         raise UsageError(f"{kernel.name}: is a library's copy, not a kernel with source to explain")
+    if not callable(program.function):
+        raise UsageError(f"{kernel.name}: CUDA C is not traced, only its Numba twin")
     recorder = _Recorder(program.dynamic_bytes)
     problem, size = PROBLEMS[case.problem], ITEMSIZE[case.dtype]
     arrays = [

@@ -25,6 +25,8 @@ from smembench.errors import UsageError
 from smembench.problems.base import ITEMSIZE
 
 EXTRA_KERNELS = "SMEMBENCH_KERNELS"
+COMPILERS = ("numba", "nvrtc")
+"""What kernels written here are compiled by."""
 
 Place = Literal["device", "pageable", "pinned"]
 """Where an array is: on the device, or in host memory, page-locked or not."""
@@ -34,15 +36,15 @@ Place = Literal["device", "pageable", "pinned"]
 class Program:
     """What a factory returns: a function and the grid it is launched on.
 
-    CUDA: a plain Python function for ``cuda.jit``, ``grid`` and ``block`` in CUDA's (x, y) order. With ``on_host``
-    the function is not compiled but called as ``function(stream, out, *inputs)`` to enqueue work of a library on
-    the stream, whose handle is an integer. ``dynamic_bytes`` of shared memory are given to each block at launch.
-    ``inputs`` and ``output`` say where the case's arrays are. A function on the host gets them as they are; for a
-    kernel, arrays in host memory are copied to the device before it and back after it, in its time.
+    CUDA: a plain Python function for ``cuda.jit``, or a ``cuda_c.Source`` for NVRTC; ``grid`` and ``block`` in CUDA's
+    (x, y) order. With ``on_host`` the function is not compiled but called as ``function(stream, out, *inputs)`` to
+    enqueue work of a library on the stream, whose handle is an integer. ``dynamic_bytes`` of shared memory are given
+    to each block at launch. ``inputs`` and ``output`` say where the case's arrays are. A function on the host gets them
+    as they are; for a kernel, arrays in host memory are copied to the device before it and back after it, in its time.
     CPU: a function that does the whole grid in one call.
     """
 
-    function: Callable[..., Any]
+    function: Any
     grid: tuple[int, int] = (1, 1)
     block: tuple[int, int] = (1, 1)
     on_host: bool = False
@@ -82,6 +84,7 @@ class Kernel:
         tile_elements: elements of the shared tile (CUDA) or of one thread's tile buffer (CPU).
         refuse: why a case cannot be run, or None.
         strided: whether the case may have a stride.
+        compiler: what makes a program of it: numba, nvrtc for a CUDA C twin, or the library that a peer comes with.
         standard: whether it runs unless kernels are named; the others are asked for with ``--kernel``.
     """
 
@@ -98,6 +101,12 @@ class Kernel:
     refuse: Callable[[Case], str | None] = _anything
     strided: bool = False
     standard: bool = True
+    compiler: str = "numba"
+
+    @property
+    def peer(self) -> bool:
+        """Whether it is another library's, measured beside those written here."""
+        return self.compiler not in COMPILERS
 
     def shared_bytes(self, case: Case) -> int:
         """Bytes of the tile for this case."""
@@ -111,10 +120,10 @@ def kernels() -> tuple[Kernel, ...]:
     Raises:
         RuntimeError: when two files declare the same kernel.
     """
-    found: dict[tuple[str, str, str], Kernel] = {}
+    found: dict[tuple[str, str, str, str], Kernel] = {}
     for module in _modules():
         for kernel in _declared(module):
-            key = (kernel.problem, kernel.kind, kernel.name)
+            key = (kernel.problem, kernel.kind, kernel.compiler, kernel.name)
             if key in found:
                 raise RuntimeError(f"{module.__name__} declares {key} a second time")
             found[key] = kernel
@@ -150,12 +159,20 @@ def names(problem: str, *, standard: bool = False) -> tuple[str, ...]:
     return tuple(dict.fromkeys(kernel.name for kernel in of_problem))
 
 
-def find(problem: str, name: str, kind: str) -> Kernel | None:
-    """The kernel of that name on that kind of device, or None."""
-    return next(
-        (k for k in kernels() if (k.problem, k.name, k.kind) == (problem, name, kind)),
-        None,
-    )
+def peers(problem: str) -> tuple[str, ...]:
+    """Names of the problem's kernels that other libraries bring."""
+    return tuple(kernel.name for kernel in kernels() if kernel.problem == problem and kernel.peer)
+
+
+def of_name(problem: str, name: str, kind: str) -> tuple[Kernel, ...]:
+    """The kernels of that name on that kind of device, one a compiler."""
+    return tuple(k for k in kernels() if (k.problem, k.name, k.kind) == (problem, name, kind))
+
+
+def find(problem: str, name: str, kind: str, compiler: str = "numba") -> Kernel | None:
+    """The kernel of that name and compiler on that kind of device, or None."""
+    wanted = (problem, name, kind, compiler)
+    return next((k for k in kernels() if (k.problem, k.name, k.kind, k.compiler) == wanted), None)
 
 
 def kernel_of(case: Case) -> Kernel:
@@ -164,7 +181,8 @@ def kernel_of(case: Case) -> Kernel:
     Raises:
         LookupError: when no file declares it.
     """
-    kernel = find(case.problem, case.kernel, case.kind)
+    kernel = find(case.problem, case.kernel, case.kind, case.compiler)
     if kernel is None:
-        raise LookupError(f"no {case.kind} kernel {case.kernel!r} for {case.problem}")
+        by = "" if case.compiler == "numba" else f" by {case.compiler}"
+        raise LookupError(f"no {case.kind} kernel {case.kernel!r} for {case.problem}{by}")
     return kernel

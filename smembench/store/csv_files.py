@@ -56,17 +56,17 @@ def write_whole(path: Path, text: str) -> None:
         raise
 
 
-def check_writable(path: Path, *, force: bool) -> None:
-    """Make sure now that a CSV can be written later.
+def check_writable(path: Path, *, force: bool, what: str = "--csv") -> None:
+    """Make sure now that a file can be written later; ``what`` is the option that names it.
 
     Raises:
         UsageError: when the file is there and ``force`` is not given, or its folder cannot take a file.
     """
     if path.is_dir():
-        raise UsageError(f"--csv {path}: is a folder; name a file in it, such as {path / 'cases.csv'}")
+        raise UsageError(f"{what} {path}: is a folder; name a file in it")
     if path.exists() and not force:
-        raise UsageError(f"--csv {path}: is there already and is kept; choose another name or add --force")
-    check_folder(path.parent, f"--csv {path}")
+        raise UsageError(f"{what} {path}: is there already and is kept; choose another name or add --force")
+    check_folder(path.parent, f"{what} {path}")
 
 
 def check_folder(folder: Path, what: str) -> None:

@@ -49,9 +49,13 @@ def groups(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def label(row: Row) -> str:
-    """A row's kernel, block and pad in one word or two: ``transposeSmemPad 32x32 +1``, and a stride of its own."""
+    """A row's kernel, compiler if it is a twin, block and pad, and a stride that is compared with others in one table.
+
+    ``transposeSmemPad 32x32 +1``, ``naive nvrtc 16x16``, ``strided stride 8``.
+    """
+    twin = row.compiler if row.compiler == "nvrtc" else ""
     stride = f"stride {row.stride}" if row.stride and PROBLEMS[row.problem].strides_in_rows else ""
-    return " ".join(part for part in (row.kernel, _block(row), stride) if part)
+    return " ".join(part for part in (row.kernel, twin, _block(row), stride) if part)
 
 
 def describe(rows: Sequence[Row], run: Mapping[str, Any]) -> str:
@@ -85,9 +89,12 @@ def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
     figures = problem.columns
     with_device = len({row.device for row in rows}) > 1
     with_stride = problem.strides_in_rows and any(row.stride for row in rows)
+    with_compiler = len({row.compiler for row in rows}) > 1
     columns = [Column("kernel", numeric=False), Column("block", numeric=False)]
     if with_device:
         columns.insert(1, Column("on", numeric=False))
+    if with_compiler:
+        columns.insert(1, Column("by", numeric=False))
     if with_stride:
         columns.append(Column("stride"))
     columns += [Column("elapsed ms"), Column("±")]
@@ -103,6 +110,8 @@ def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
         line = [row.kernel, _block(row), *_time(row)]
         if with_device:
             line.insert(1, row.device)
+        if with_compiler:
+            line.insert(1, row.compiler)
         if with_stride:
             line.insert(-2, str(row.stride or ""))
         line += [FIGURES[name].text(value(row, name)) for name in figures]

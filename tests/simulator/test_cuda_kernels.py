@@ -17,7 +17,7 @@ from smembench.kernels.registry import Kernel, Program
 from smembench.problems import PROBLEMS, Verification
 from smembench.problems.transpose import TRANSPOSE
 
-KERNELS = [kernel for kernel in registry.kernels() if kernel.kind == "cuda"]
+KERNELS = [k for k in registry.kernels() if (k.kind, k.compiler) == ("cuda", "numba")]
 SIZES = [(1, 1, 1), (5, 7, 3), (9, 4, 6), (4, 8, 17), (1, 37, 2)]
 """m, n and k: one element, ragged both ways, whole blocks with a ragged k, a row of several blocks."""
 BLOCKS = [Block(4, 4), Block(8, 2), Block(2, 8), Block(3, 3)]

@@ -40,7 +40,7 @@ from smembench.views.table import draw
 
 Measured = Callable[..., Measurement]
 
-TRACEABLE = [kernel for kernel in registry.kernels() if kernel.kind == "cuda" and kernel.blocks]
+TRACEABLE = [k for k in registry.kernels() if (k.kind, k.compiler) == ("cuda", "numba") and k.blocks]
 TRANSPOSES = [kernel.name for kernel in TRACEABLE if kernel.problem == "transpose"]
 LADDER = {"memcpy": 0.9, "copyGmem": 1.0, "naiveGmem": 4.0, "transposeSmem": 2.5, "transposeSmemPad": 1.25}
 

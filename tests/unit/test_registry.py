@@ -20,7 +20,12 @@ from smembench.problems import PROBLEMS, access
 
 KERNELS = registry.kernels()
 FOLDER = Path(smembench.kernels.__path__[0])
-FILES = [path for kind in ("cuda", "cpu") for path in FOLDER.glob(f"*/{kind}/*.py") if path.stem != "__init__"]
+FILES = [
+    path
+    for kind in ("cuda", "nvrtc", "peers", "cpu")
+    for path in FOLDER.glob(f"*/{kind}/*.py")
+    if path.stem != "__init__"
+]
 
 
 def tiles(kernel: registry.Kernel) -> int:
@@ -38,7 +43,7 @@ def test_every_kernel_file_declares_a_kernel_or_a_few_that_differ_by_a_word() ->
         assert all(kernel.name.startswith(shortest) for kernel in found)
         declared += found
     assert sorted(kernel.name for kernel in declared) == sorted(kernel.name for kernel in KERNELS)
-    assert len({(kernel.problem, kernel.kind, kernel.name) for kernel in KERNELS}) == len(KERNELS)
+    assert len({(kernel.problem, kernel.kind, kernel.compiler, kernel.name) for kernel in KERNELS}) == len(KERNELS)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
@@ -50,14 +55,17 @@ def test_every_kernel_file_begins_with_its_idea(path: Path) -> None:
     assert first.endswith(".")
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: f"{kernel.problem}-{kernel.kind}-{kernel.name}")
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: f"{k.problem}-{k.kind}-{k.compiler}-{k.name}")
 def test_declarations_are_complete(kernel: registry.Kernel) -> None:
-    case = Case(kernel.problem, kernel.name, kernel.kind, "float64", 8, 8, 8, Block(8, 8), 1 if kernel.pad else 0)
+    pad = 1 if kernel.pad else 0
+    case = Case(
+        kernel.problem, kernel.name, kernel.kind, "float64", 8, 8, 8, Block(8, 8), pad, compiler=kernel.compiler
+    )
     assert kernel.problem in PROBLEMS
     assert kernel.summary
     assert "\n" not in kernel.summary
     assert registry.kernel_of(case) is kernel
-    assert kernel.refuse(case) is None
+    assert kernel.peer or kernel.refuse(case) is None
     columns = (16 if "Unroll" in kernel.name else 8) + (1 if kernel.pad else 0)
     assert kernel.pad is None or kernel.shared_bytes(case) == tiles(kernel) * 8 * columns * 8
 
@@ -74,7 +82,7 @@ def test_kernels_asked_for_by_name_stand_between_the_others() -> None:
     dynamic = ["transposeSmemDyn", "transposeSmemPadDyn"]
     assert list(registry.names("transpose", standard=True)) == standard
     names = [*standard[:3], "naiveGmemUnroll", *standard[3:], *unrolled, *dynamic]
-    assert list(registry.names("transpose")) == names
+    assert list(registry.names("transpose")) == [*names, *registry.peers("transpose")]
 
 
 @pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if "Dyn" in kernel.name], ids=lambda k: k.name)

@@ -1,0 +1,46 @@
+"""CUDA C twins: a kernel once more as CUDA C, compiled at run time by NVRTC, launched as the Numba kernel is.
+
+A twin has its Numba kernel's name, grid, block and shared memory; only the compiler differs, so a difference in time is
+the compiler's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from smembench.case import Case
+from smembench.kernels.registry import Kernel, Program
+
+NVRTC = "nvrtc"
+
+# Moving a float16 is moving its bits; without a header NVRTC has no such type.
+_C_TYPES = {"float16": "unsigned short", "float32": "float", "float64": "double", "int32": "int"}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """CUDA C with one ``extern "C"`` kernel of the given name."""
+
+    text: str
+    entry: str
+
+
+def twin(kernel: Kernel, source: str) -> Kernel:
+    """The twin of a Numba kernel.
+
+    Args:
+        kernel: the Numba kernel.
+        source: CUDA C of a kernel of the same name. ``T`` is the element type, ``BX`` and ``BY`` the block's sides and
+            ``PAD`` the extra columns of its tile; arguments are the output, the inputs and the problem's scalars as
+            ``unsigned``.
+    """
+
+    def build(case: Case) -> Program:
+        program = kernel.build(case)
+        sides = {"BX": program.block[0], "BY": program.block[1], "PAD": case.pad or 0}
+        # Not macros: NVRTC's own headers use such short names.
+        constants = "".join(f"constexpr unsigned {name} = {value};\n" for name, value in sides.items())
+        text = f"typedef {_C_TYPES[case.dtype]} T;\n{constants}{source}"
+        return replace(program, function=Source(text, kernel.name))
+
+    return replace(kernel, compiler=NVRTC, build=build)

@@ -1,0 +1,1 @@
+"""Matrix multiplications of other libraries."""

@@ -1,0 +1,18 @@
+"""copyGmem in CUDA C: the documents' kernel."""
+
+from __future__ import annotations
+
+from smembench.kernels.cuda_c import twin
+from smembench.kernels.transpose.cuda import copy_gmem
+
+_SOURCE = """
+extern "C" __global__ void copyGmem(T *out, const T *in, unsigned nx, unsigned ny)
+{
+    unsigned ix = blockIdx.x * BX + threadIdx.x;
+    unsigned iy = blockIdx.y * BY + threadIdx.y;
+    if (ix < nx && iy < ny)
+        out[iy * nx + ix] = in[iy * nx + ix];
+}
+"""
+
+KERNEL = twin(copy_gmem.KERNEL, _SOURCE)

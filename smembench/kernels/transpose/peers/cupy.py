@@ -1,0 +1,37 @@
+"""cupy: CuPy's copy of a transposed view, ``cupy.copyto(out, in.T)``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.case import Case
+from smembench.kernels.peers import as_cupy, needs
+from smembench.kernels.registry import Kernel, Program
+from smembench.problems.transpose import TRANSPOSE
+
+
+def build(case: Case) -> Program:
+    """Program for ``(stream, out, inp)``."""
+
+    def enqueue(stream: int, out: Any, inp: Any) -> None:
+        import cupy
+
+        with cupy.cuda.ExternalStream(stream):
+            cupy.copyto(as_cupy(out, (case.n, case.m)), as_cupy(inp, (case.m, case.n)).T)
+
+    return Program(enqueue, on_host=True)
+
+
+KERNEL = Kernel(
+    problem="transpose",
+    name="cupy",
+    kind="cuda",
+    step=900,
+    summary="CuPy's copy of a transposed view",
+    build=build,
+    computes=TRANSPOSE,
+    blocks=False,
+    refuse=needs("cupy", '"smembench[peers]"'),
+    standard=False,
+    compiler="cupy",
+)

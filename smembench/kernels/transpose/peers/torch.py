@@ -1,0 +1,37 @@
+"""torch: PyTorch's copy of a transposed view, ``out.copy_(in.t())``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.case import Case
+from smembench.kernels.peers import as_torch, needs
+from smembench.kernels.registry import Kernel, Program
+from smembench.problems.transpose import TRANSPOSE
+
+
+def build(case: Case) -> Program:
+    """Program for ``(stream, out, inp)``."""
+
+    def enqueue(stream: int, out: Any, inp: Any) -> None:
+        import torch
+
+        with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
+            as_torch(out, (case.n, case.m)).copy_(as_torch(inp, (case.m, case.n)).t())
+
+    return Program(enqueue, on_host=True)
+
+
+KERNEL = Kernel(
+    problem="transpose",
+    name="torch",
+    kind="cuda",
+    step=910,
+    summary="PyTorch's copy of a transposed view",
+    build=build,
+    computes=TRANSPOSE,
+    blocks=False,
+    refuse=needs("torch", "torch"),
+    standard=False,
+    compiler="torch",
+)

@@ -1,0 +1,114 @@
+"""CUDA C twins: what they share with their Numba kernels, how they are planned, and that NVRTC takes them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.config import from_flags
+from smembench.devices.base import Limits
+from smembench.errors import UsageError
+from smembench.explain.trace import trace
+from smembench.kernels import registry
+from smembench.kernels.cuda_c import Source
+from smembench.kernels.registry import Kernel
+from smembench.measurement import Measurement, Sample, Status
+from smembench.plan import plan
+from smembench.problems import PROBLEMS
+from smembench.relations import relate
+
+TWINS = [kernel for kernel in registry.kernels() if kernel.compiler == "nvrtc"]
+FREE = {"cuda:0": Limits(free_bytes=2**34), "cpu": Limits(free_bytes=2**34)}
+
+
+def nvrtc_is_missing() -> bool:
+    from cuda.pathfinder import load_nvidia_dynamic_lib
+
+    try:
+        load_nvidia_dynamic_lib("nvrtc")
+    except Exception:
+        return True
+    return False
+
+
+def case_of(kernel: Kernel, dtype: str = "float32", block: Block | None = None) -> Case:
+    chosen = block or Block(16, 16)
+    return Case(kernel.problem, kernel.name, "cuda:0", dtype, 40, 50, 30, chosen, 1 if kernel.pad else 0)
+
+
+def planned(problem: str, **sweep: object) -> list[tuple[str, str]]:
+    config = from_flags({"sweep": [{"problem": problem, "n": 64, "block": "16x16", "device": "cuda", **sweep}]})
+    return [(item.case.kernel, item.case.compiler) for item in plan(config, FREE, {"cuda:0": "cuda:0"})]
+
+
+def test_each_kernel_of_the_documents_has_a_twin() -> None:
+    of_the_documents = {"copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad", "naive", "tiled"}
+    assert of_the_documents <= {twin.name for twin in TWINS}
+
+
+@pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.name)
+def test_a_twin_differs_from_its_numba_kernel_in_the_compiler_alone(twin: Kernel) -> None:
+    numba = registry.find(twin.problem, twin.name, "cuda")
+    assert numba is not None
+    assert replace(twin, compiler="numba", build=numba.build) == numba
+    ours, theirs = (kernel.build(case_of(kernel)) for kernel in (twin, numba))
+    assert replace(ours, function=None) == replace(theirs, function=None)
+    assert isinstance(ours.function, Source)
+    assert ours.function.entry == twin.name
+
+
+@pytest.mark.skipif(nvrtc_is_missing(), reason="needs the NVRTC library")
+@pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.name)
+def test_nvrtc_compiles_a_twin_for_every_dtype(twin: Kernel) -> None:
+    from smembench.devices.nvrtc import compiled
+
+    for dtype in PROBLEMS[twin.problem].dtypes:
+        source = twin.build(case_of(twin, dtype)).function
+        assert twin.name.encode() in bytes(compiled(source, "9.0").code)
+
+
+def test_rows_of_both_compilers_stand_side_by_side_and_the_yardstick_runs_once() -> None:
+    found = planned("transpose", kernel="copyGmem,naiveGmem", compiler="numba,nvrtc")
+    assert found == [
+        ("memcpy", "numba"),
+        ("copyGmem", "numba"),
+        ("copyGmem", "nvrtc"),
+        ("naiveGmem", "numba"),
+        ("naiveGmem", "nvrtc"),
+    ]
+
+
+def test_the_cpu_baseline_runs_whatever_the_compiler() -> None:
+    assert planned("matmul", compiler="nvrtc") == [("cpu", "numba"), ("naive", "nvrtc"), ("tiled", "nvrtc")]
+
+
+def test_a_kernel_without_a_twin_is_refused_by_name_with_those_that_have_one() -> None:
+    with pytest.raises(UsageError, match=r"transposeSmemDyn' has no twin for --compiler nvrtc \(there are: copyGmem"):
+        planned("transpose", kernel="transposeSmemDyn", compiler="nvrtc")
+    with pytest.raises(UsageError, match="--compiler 'gcc': no such compiler"):
+        planned("transpose", compiler="gcc")
+
+
+def test_a_twin_is_not_traced() -> None:
+    twin = TWINS[0]
+    with pytest.raises(UsageError, match="CUDA C is not traced"):
+        trace(twin, case_of(twin))
+
+
+def test_a_twin_is_compared_with_the_naive_kernel_of_its_own_compiler() -> None:
+    def measured(kernel: str, compiler: str, elapsed_ms: float) -> Measurement:
+        block = None if kernel == "memcpy" else Block(16, 16)
+        case = Case("transpose", kernel, "cuda:0", "float32", 64, 64, None, block, compiler=compiler)
+        return Measurement(case, Status.OK, "", 2**15, 0, 0, samples=(Sample(0, 0, elapsed_ms),))
+
+    done = [
+        measured("memcpy", "numba", 1.0),
+        measured("naiveGmem", "numba", 8.0),
+        measured("naiveGmem", "nvrtc", 6.0),
+        measured("copyGmem", "nvrtc", 2.0),
+    ]
+    related = relate(done)[done[3].case]
+    assert (related.percent_of_copy, related.speedup_vs_naive) == (50.0, 3.0)
