@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from smembench import __version__
-from smembench.cli import about, explain, lesson, problems, sweeps
+from smembench.cli import about, explain, ladder, lesson, problems, sweeps
 from smembench.errors import SmembenchError
 
 _SIGNALLED = 130
@@ -43,6 +43,7 @@ def _root(
 for command in (
     problems.transpose,
     problems.matmul,
+    ladder.ladder,
     sweeps.reproduce,
     sweeps.run,
     sweeps.show,

@@ -20,8 +20,13 @@ def explain(
         str, typer.Argument(metavar="KERNEL", help="CUDA kernels, such as transposeSmem; several with --measure.")
     ],
     block: Annotated[
-        str, typer.Option("--block", metavar="XxY,…", help="Block dimensions in threads; several with --measure.")
-    ] = "32x32",
+        str | None,
+        typer.Option(
+            "--block",
+            metavar="XxY,…",
+            help="Block dimensions in threads; several with --measure. (default: 32x32 or the kernel's)",
+        ),
+    ] = None,
     dtype: Annotated[
         str, typer.Option("--dtype", metavar="NAME,…", help="Element types; several with --measure.")
     ] = "float32",

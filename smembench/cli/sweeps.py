@@ -107,6 +107,7 @@ def show(
     documents: Annotated[
         bool, typer.Option("--documents", help="Beside the documents' figures, as reproduce does.")
     ] = False,
+    ladder: Annotated[bool, typer.Option("--ladder", help="Only the steps of the ladders, as ladder does.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown.")] = False,
 ) -> None:
     """Draw the tables of a stored run again, without a device; of one that was killed, from its journal.
@@ -118,15 +119,21 @@ def show(
       smembench show cases.csv --markdown
     """
     from smembench.stored import load
+    from smembench.views import ladder as ladders
     from smembench.views.console import stdout
     from smembench.views.markdown import markdown as as_markdown
     from smembench.views.reproduction import reproduction
     from smembench.views.sections import sections
     from smembench.views.table import draw
 
+    if documents and ladder:
+        raise UsageError("--documents and --ladder: give one of them")
     stored = load(path)
-    samples = {row.case: stored.values(row.case_id) for row in stored.rows}
-    found = reproduction(stored.rows, samples, stored.run) if documents else sections(stored.rows, stored.run)
+    if documents:
+        samples = {row.case: stored.values(row.case_id) for row in stored.rows}
+        found = reproduction(stored.rows, samples, stored.run)
+    else:
+        found = (ladders.ladder if ladder else sections)(stored.rows, stored.run)
     if markdown:
         typer.echo(as_markdown(found), nl=False)
     else:

@@ -153,8 +153,9 @@ class CudaDevice:
         if program.on_host:
             enqueue = partial(program.function, self._handle, *arrays)
         else:
-            key = (case.problem, case.kernel, case.dtype, case.block, case.pad)
-            dispatcher = self._compiled.setdefault(key, cuda.jit(program.function))
+            key = (case.problem, case.kernel, case.dtype, case.block, case.pad, program.variant)
+            compiled = cuda.jit(program.function, launch_bounds=program.launch_bounds)
+            dispatcher = self._compiled.setdefault(key, compiled)
             scalars = (np.uint32(value) for value in problem.scalars(case))
             enqueue = partial(
                 dispatcher[program.grid, program.block, self._stream, program.dynamic_bytes], *arrays, *scalars

@@ -117,9 +117,9 @@ def explain(case: Case, capability: str | None = None, registers: int | None = N
         resident = None if capability is None else occupancy(capability, threads, shared_bytes, registers)
     except ValueError as error:
         raise UsageError(f"{error}") from None
-    period = pattern_period(case)
+    period = pattern_period(case, kernel.results)
     ragged = bool(case.m % period or case.n % period)
-    traced = trace(kernel, problem.pattern(case), program.grid, ragged=ragged)
+    traced = trace(kernel, problem.pattern(case, kernel.results), program.grid, ragged=ragged)
     return Explanation(
         case=case,
         trace=traced,

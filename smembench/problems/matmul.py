@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _EXACT_LIMIT = 1024
 """Largest side for which the whole product is computed in float64; above it, Freivalds' check."""
 _PROBES = 4
+_POISON = -1
+"""Of an integer as wide as an element, all of whose bytes are 0xFF."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,11 @@ class _Reference:
 
 
 class Matmul(Problem):
-    """2·m·n·k floating-point operations over (m·k + k·n + m·n)·itemsize compulsory bytes."""
+    """2·m·n·k floating-point operations over (m·k + k·n + m·n)·itemsize compulsory bytes.
+
+    With a stride A, B and C are sub-matrices of wider ones, as in the programming guide: their rows begin that many
+    elements apart, and what lies between is not theirs. Without one rows follow each other.
+    """
 
     name = "matmul"
     title = "matrix multiplication"
@@ -47,8 +53,19 @@ class Matmul(Problem):
             Shape(m=m, n=n, k=k) for n in n_values for m, k in product(sizes.get("m") or (n,), sizes.get("k") or (n,))
         ]
 
+    def refuse(self, case: Case) -> str | None:
+        """A stride that is shorter than the longest row."""
+        assert case.k is not None
+        least = max(case.k, case.n)
+        if case.stride is None or case.stride >= least:
+            return None
+        return f"stride {case.stride}: rows of A have {case.k} elements, those of B and C {case.n}; use {least} or more"
+
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
-        """A and B, uniform in [-1/2, 1/2): with mixed signs a term left out does not hide in a large sum."""
+        """A and B, uniform in [-1/2, 1/2): with mixed signs a term left out does not hide in a large sum.
+
+        Between the rows of a sub-matrix is NaN, so that a kernel that reads there is wrong.
+        """
         import numpy as np
 
         assert case.k is not None
@@ -58,17 +75,24 @@ class Matmul(Problem):
         b = rng.random(case.k * case.n, dtype=dtype)
         a -= half
         b -= half
-        return a, b
+        lda, ldb, _ = _leading_dimensions(case)
+        return _spread(a, case.k, lda), _spread(b, case.n, ldb)
 
     def lengths(self, case: Case) -> tuple[int, ...]:
-        """m·n, m·k and k·n elements."""
+        """Rows times leading dimension: of a sub-matrix the last row is as long as the others."""
+        assert case.k is not None
+        lda, ldb, ldc = _leading_dimensions(case)
+        return (case.m * ldc, case.m * lda, case.k * ldb)
+
+    def elements(self, case: Case) -> tuple[int, ...]:
+        """m·n, m·k and k·n."""
         assert case.k is not None
         return (case.m * case.n, case.m * case.k, case.k * case.n)
 
     def scalars(self, case: Case) -> tuple[int, ...]:
-        """``(m, n, k)``."""
+        """``(m, n, k, lda, ldb, ldc)``, the latter the elements from one row of A, B or C to the next."""
         assert case.k is not None
-        return (case.m, case.n, case.k)
+        return (case.m, case.n, case.k, *_leading_dimensions(case))
 
     def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> _Reference:
         """A·B in float64, or its product with random ±1 columns when a side is over 1024.
@@ -80,8 +104,9 @@ class Matmul(Problem):
         import numpy as np
 
         assert case.k is not None
-        a = inputs[0].reshape(case.m, case.k).astype(np.float64)
-        b = inputs[1].reshape(case.k, case.n).astype(np.float64)
+        lda, ldb, _ = _leading_dimensions(case)
+        a = inputs[0].reshape(case.m, lda)[:, : case.k].astype(np.float64)
+        b = inputs[1].reshape(case.k, ldb)[:, : case.n].astype(np.float64)
         if max(case.m, case.n, case.k) <= _EXACT_LIMIT:
             return _Reference(a @ b, None)
         # Fresh entropy: a kernel must not be able to pass by knowing the probes.
@@ -93,12 +118,14 @@ class Matmul(Problem):
 
         Rounding of a sum of k products grows like √k·ε, so the tolerance is 4·√k·ε (float32, k = 1024:
         1.5e-5; TF32 inputs err by 3e-4 and fail). Entries are held to eight times that over the root mean
-        square of the reference, so that one wrong entry does not hide in a large norm.
+        square of the reference, so that one wrong entry does not hide in a large norm. What lies between the rows
+        of C must still be poison.
         """
         import numpy as np
 
         assert case.k is not None
-        out = output.reshape(case.m, case.n).astype(np.float64)
+        rows = output.reshape(case.m, -1)
+        out = rows[:, : case.n].astype(np.float64)
         got = out if reference.probes is None else out @ reference.probes
         difference = got - reference.product
         norm = float(np.linalg.norm(reference.product))
@@ -110,7 +137,12 @@ class Matmul(Problem):
             worst = float(np.max(np.abs(difference))) / rms
         tolerance = 4 * math.sqrt(case.k) * float(np.finfo(case.dtype).eps)
         if error <= tolerance and worst <= 8 * tolerance:  # False for NaN, as it must be
-            return Verification(True, error)
+            touched = np.argwhere(rows[:, case.n :].view(f"i{rows.itemsize}") != _POISON)
+            if not touched.size:
+                return Verification(True, error)
+            row, column = touched[0]
+            where = f"the first in row {row} at {case.n + column}"
+            return Verification(False, error, f"{len(touched)} elements between the rows of C were written, {where}")
         if not math.isfinite(error):
             return Verification(False, None, f"{np.count_nonzero(~np.isfinite(out))} entries are NaN or infinite")
         measure = "error" if reference.probes is None else "Freivalds residual"
@@ -121,21 +153,42 @@ class Matmul(Problem):
         return Verification(False, error, detail)
 
     def bytes_moved(self, case: Case) -> int:
-        """(m·k + k·n + m·n)·itemsize, the compulsory bytes."""
-        assert case.k is not None
-        return (case.m * case.k + case.k * case.n + case.m * case.n) * ITEMSIZE[case.dtype]
+        """(m·k + k·n + m·n)·itemsize, the compulsory bytes, whatever the stride."""
+        return sum(self.elements(case)) * ITEMSIZE[case.dtype]
 
-    def pattern(self, case: Case) -> Case:
-        """As for any problem, and fewer steps of the loop over k.
+    def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
+        """As for any problem, with fewer steps of the loop over k and the least stride of the same remainder.
 
         Exact where k is a multiple of the tile, since the loop then repeats; where it is not, the one step that
         differs weighs more than it should.
         """
         assert case.k is not None
         period = pattern_period(case)
-        return replace(super().pattern(case), k=case.k if case.k <= 2 * period else period + case.k % period)
+        k = case.k if case.k <= 2 * period else period + case.k % period
+        smaller = replace(super().pattern(case, results), k=k)
+        if case.stride is None:
+            return smaller
+        least = max(smaller.n, k)
+        return replace(smaller, stride=least + (case.stride - least) % period)
 
     def flops(self, case: Case) -> int:
         """2·m·n·k: a multiplication and an addition a term."""
         assert case.k is not None
         return 2 * case.m * case.n * case.k
+
+
+def _leading_dimensions(case: Case) -> tuple[int, int, int]:
+    """Elements from one row to the next of A, B and C: the stride, or the length of a row."""
+    assert case.k is not None
+    return (case.stride or case.k, case.stride or case.n, case.stride or case.n)
+
+
+def _spread(dense: Array, columns: int, stride: int) -> Array:
+    """Rows of ``columns`` elements, ``stride`` apart, with NaN between them."""
+    import numpy as np
+
+    if stride == columns:
+        return dense
+    wide = np.full((dense.size // columns, stride), np.nan, dense.dtype)
+    wide[:, :columns] = dense.reshape(-1, columns)
+    return wide.ravel()

@@ -17,7 +17,7 @@ from smembench.problems import PROBLEMS
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable()))]
 
 CUDA = [kernel for kernel in registry.kernels() if kernel.kind == "cuda"]
-SHAPES = [(1, 1, 1), (33, 65, 17), (1000, 517, 300), (128, 4097, 64)]
+SHAPES = [(1, 1, 1), (33, 65, 17), (1000, 517, 300), (1000, 520, 300), (128, 4097, 64)]
 BLOCKS = [Block(32, 32), Block(16, 16), Block(32, 8), Block(8, 32), Block(64, 4)]
 COPY = Case("transpose", "copyGmem", "cuda:0", "float32", 4096, 4096, None, Block(32, 32))
 
@@ -31,7 +31,8 @@ def gpu() -> CudaDevice:
 def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: Kernel) -> None:
     problem = PROBLEMS[kernel.problem]
     limit = gpu.limits().max_shared_bytes or 0
-    for dtype, (m, n, k), block in product(problem.dtypes, SHAPES, BLOCKS if kernel.blocks else [None]):
+    blocks = dict.fromkeys([*BLOCKS, *kernel.default_blocks]) if kernel.blocks else [None]
+    for dtype, (m, n, k), block in product(problem.dtypes, SHAPES, blocks):
         pad = {None: None, False: 0, True: 1}[kernel.pad]
         case = Case(kernel.problem, kernel.name, "cuda:0", dtype, m, n, k if problem.cpu_kernel else None, block, pad)
         if kernel.refuse(case) or kernel.shared_bytes(case) > limit:

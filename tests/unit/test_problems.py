@@ -60,7 +60,7 @@ def test_a_product_moves_three_matrices_and_computes_two_operations_a_term() -> 
     case = case_of("matmul", "float32", m=3, n=5, k=7)
     assert PROBLEMS["matmul"].bytes_moved(case) == (3 * 7 + 7 * 5 + 3 * 5) * 4
     assert PROBLEMS["matmul"].flops(case) == 2 * 3 * 5 * 7
-    assert PROBLEMS["matmul"].scalars(case) == (3, 5, 7)
+    assert PROBLEMS["matmul"].scalars(case) == (3, 5, 7, 7, 5, 5)
 
 
 @pytest.mark.parametrize(("name", "dtype"), EVERY)

@@ -12,11 +12,11 @@ from smembench.kernels.registry import Kernel, Program
 
 
 def build(case: Case) -> Program:
-    """Program for ``(c, a, b, m, n, k)``."""
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
     bx, by = block_of(case)
 
     @njit(parallel=True, nogil=True)
-    def naive(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any) -> None:
+    def naive(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
         for row_of_blocks in prange((m + by - 1) // by):
             y0 = row_of_blocks * by
             for x0 in range(0, n, bx):
@@ -24,8 +24,8 @@ def build(case: Case) -> Program:
                     for col in range(x0, min(x0 + bx, n)):
                         total = c.dtype.type(0)
                         for i in range(k):
-                            total += a[uint64(row * k + i)] * b[uint64(i * n + col)]
-                        c[uint64(row * n + col)] = total
+                            total += a[uint64(row * lda + i)] * b[uint64(i * ldb + col)]
+                        c[uint64(row * ldc + col)] = total
 
     return Program(naive)
 
@@ -37,4 +37,6 @@ KERNEL = Kernel(
     step=20,
     summary="the triple loop over blocks of C on all cores",
     build=build,
+    strided=True,
+    ladder="blocks of C on all cores, operands straight from memory",
 )

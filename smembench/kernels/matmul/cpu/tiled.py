@@ -13,11 +13,11 @@ from smembench.kernels.registry import Kernel, Program
 
 
 def build(case: Case) -> Program:
-    """Program for ``(c, a, b, m, n, k)``; the block is square and as wide as the tile."""
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``; the block is square and as wide as the tile."""
     tile = block_of(case).x
 
     @njit(parallel=True, nogil=True)
-    def tiled(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any) -> None:
+    def tiled(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
         for row_of_blocks in prange((m + tile - 1) // tile):
             a_tile = np.empty((tile, tile), c.dtype)
             b_tile = np.empty((tile, tile), c.dtype)
@@ -30,11 +30,11 @@ def build(case: Case) -> Program:
                         for x in range(tile):
                             inside = y0 + y < m and k0 + x < k
                             a_tile[uint64(y), uint64(x)] = (
-                                a[uint64((y0 + y) * k + k0 + x)] if inside else c.dtype.type(0)
+                                a[uint64((y0 + y) * lda + k0 + x)] if inside else c.dtype.type(0)
                             )
                             inside = k0 + y < k and x0 + x < n
                             b_tile[uint64(y), uint64(x)] = (
-                                b[uint64((k0 + y) * n + x0 + x)] if inside else c.dtype.type(0)
+                                b[uint64((k0 + y) * ldb + x0 + x)] if inside else c.dtype.type(0)
                             )
                     for y in range(tile):
                         for i in range(tile):
@@ -43,7 +43,7 @@ def build(case: Case) -> Program:
                                 c_tile[uint64(y), uint64(x)] += factor * b_tile[uint64(i), uint64(x)]
                 for y in range(min(tile, m - y0)):
                     for x in range(min(tile, n - x0)):
-                        c[uint64((y0 + y) * n + x0 + x)] = c_tile[uint64(y), uint64(x)]
+                        c[uint64((y0 + y) * ldc + x0 + x)] = c_tile[uint64(y), uint64(x)]
 
     return Program(tiled)
 
@@ -62,4 +62,6 @@ KERNEL = Kernel(
     build=build,
     tile_elements=tile_elements,
     refuse=square_only,
+    strided=True,
+    ladder="tiles of A and B in buffers that stay in the cache",
 )

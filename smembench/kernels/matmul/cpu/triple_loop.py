@@ -11,18 +11,18 @@ from smembench.kernels.registry import Kernel, Program
 
 
 @njit(nogil=True)
-def triple_loop(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any) -> None:
+def triple_loop(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
     """C = A·B, a dot product of a row and a strided column at a time."""
     for row in range(m):
         for col in range(n):
             total = c.dtype.type(0)
             for i in range(k):
-                total += a[uint64(row * k + i)] * b[uint64(i * n + col)]
-            c[uint64(row * n + col)] = total
+                total += a[uint64(row * lda + i)] * b[uint64(i * ldb + col)]
+            c[uint64(row * ldc + col)] = total
 
 
 def build(case: Case) -> Program:
-    """Program for ``(c, a, b, m, n, k)``."""
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
     return Program(triple_loop)
 
 
@@ -34,4 +34,5 @@ KERNEL = Kernel(
     summary="the triple loop on one CPU thread, the documents' baseline",
     build=build,
     blocks=False,
+    strided=True,
 )

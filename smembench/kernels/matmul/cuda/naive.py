@@ -15,27 +15,27 @@ from smembench.kernels.registry import Kernel, Program
 
 
 def build(case: Case) -> Program:
-    """Program for ``(c, a, b, m, n, k)``."""
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
     block = block_of(case)
     bx, by = block
     zero = number(case.dtype)(0)
 
-    def naive(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any) -> None:
+    def naive(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
         col = uint32(uint32(cuda.blockIdx.x) * uint32(bx) + uint32(cuda.threadIdx.x))
         row = uint32(uint32(cuda.blockIdx.y) * uint32(by) + uint32(cuda.threadIdx.y))
         if row < m and col < n:
             total = zero
             # 64-bit offsets that only grow: NVVM turns them into pointers with constant steps. With 32-bit ones it
             # computes an address anew for every load, and Numba's range over a run-time bound does not unroll.
-            ia = uint64(uint32(row * k))
+            ia = uint64(uint32(row * lda))
             end = uint64(ia + uint64(k))
             ib = uint64(col)
-            step = uint64(n)
+            step = uint64(ldb)
             while ia < end:
                 total += a[ia] * b[ib]
                 ia = uint64(ia + uint64(1))
                 ib = uint64(ib + step)
-            c[uint32(row * n + col)] = total
+            c[uint32(row * ldc + col)] = total
 
     return Program(naive, covering(case.n, case.m, block), block)
 
@@ -47,4 +47,6 @@ KERNEL = Kernel(
     step=20,
     summary="a thread an element of C, operands straight from global memory",
     build=build,
+    strided=True,
+    ladder="a thread an element of C, all operands from global memory",
 )

@@ -16,13 +16,13 @@ from smembench.kernels.registry import Kernel, Program
 
 
 def build(case: Case) -> Program:
-    """Program for ``(c, a, b, m, n, k)``; the block is square and as wide as the tile."""
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``; the block is square and as wide as the tile."""
     block = block_of(case)
     tile = block.x
     dtype = number(case.dtype)
     zero = dtype(0)
 
-    def tiled(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any) -> None:
+    def tiled(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
         a_tile = cuda.shared.array((tile, tile), dtype)
         b_tile = cuda.shared.array((tile, tile), dtype)
         tx = uint32(cuda.threadIdx.x)
@@ -33,11 +33,11 @@ def build(case: Case) -> Program:
         k0 = uint32(0)
         while k0 < k:
             if row < m and uint32(k0 + tx) < k:
-                a_tile[ty, tx] = a[uint32(row * k + k0 + tx)]
+                a_tile[ty, tx] = a[uint32(row * lda + k0 + tx)]
             else:
                 a_tile[ty, tx] = zero
             if col < n and uint32(k0 + ty) < k:
-                b_tile[ty, tx] = b[uint32(uint32(k0 + ty) * n + col)]
+                b_tile[ty, tx] = b[uint32(uint32(k0 + ty) * ldb + col)]
             else:
                 b_tile[ty, tx] = zero
             cuda.syncthreads()
@@ -46,7 +46,7 @@ def build(case: Case) -> Program:
             cuda.syncthreads()
             k0 = uint32(k0 + uint32(tile))
         if row < m and col < n:
-            c[uint32(row * n + col)] = total
+            c[uint32(row * ldc + col)] = total
 
     return Program(tiled, covering(case.n, case.m, block), block)
 
@@ -65,4 +65,6 @@ KERNEL = Kernel(
     build=build,
     tile_elements=tile_elements,
     refuse=square_only,
+    strided=True,
+    ladder="square tiles in shared memory: each element loaded once a tile",
 )
