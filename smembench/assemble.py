@@ -56,6 +56,7 @@ def _measurement(case: Case, visits: Sequence[Visit], info: DeviceInfo, wanted: 
         rounds=len(ordered),
         discarded=sum(visit.discarded for visit in ordered),
         conditions=merged([visit.conditions for visit in ordered]),
+        resources=ordered[-1].resources,
     )
     if bad:
         return blank
@@ -75,7 +76,7 @@ def _measurement(case: Case, visits: Sequence[Visit], info: DeviceInfo, wanted: 
     if reason := impossible(measured, info):
         # Not a figure: nobody should quote it, so the samples go as well.
         return replace(blank, status=Status.FAILED, reason=reason)
-    predicted = predict(case, info.compute_capability)
+    predicted = predict(case, info.compute_capability, blank.resources.registers)
     return replace(
         measured,
         percent_of_peak=peak_percent(measured, info),

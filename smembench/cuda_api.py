@@ -3,14 +3,27 @@
 numba-cuda is in maintenance; a successor with the same dialect is taken up here and nowhere else.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numba
 from cuda.bindings import driver, runtime
 from numba import cuda, uint32, uint64
 from numba.cuda.core import config
+from numba.cuda.extending import lower_builtin, register_jitable, type_callable
 
-__all__ = ["SIMULATED", "checked", "copy", "cuda", "number", "uint32", "uint64"]
+__all__ = [
+    "SIMULATED",
+    "checked",
+    "copy",
+    "cuda",
+    "device",
+    "lower_builtin",
+    "number",
+    "type_callable",
+    "uint32",
+    "uint64",
+]
 
 # Numba warns of small grids; here they are asked for.
 config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
@@ -22,6 +35,18 @@ SIMULATED: bool = bool(config.ENABLE_CUDASIM)
 def number(dtype: str) -> Any:
     """Numba's type for a dtype name, for shared arrays and for constants."""
     return getattr(numba.types, dtype)
+
+
+def device(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function one that kernels may call, written out where it is called.
+
+    It stays a plain Python function, which the simulator and a trace call as such. To Numba it looks like a
+    dispatcher with ``inline="always"``, and so is inlined before anything is compiled: a device function of
+    ``cuda.jit`` would need a GPU to compile for.
+    """
+    registered: Any = register_jitable(function)
+    registered.targetoptions, registered.py_func = {"inline": "always"}, function
+    return function
 
 
 def checked(result: tuple[Any, ...]) -> Any:

@@ -61,6 +61,17 @@ class Conditions:
 
 
 @dataclass(frozen=True, slots=True)
+class Resources:
+    """What a thread of the kernel that ran has: 32-bit registers, and bytes of local memory, where spills go.
+
+    None where there is no kernel, or its driver does not say.
+    """
+
+    registers: int | None = None
+    local_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Visit:
     """One case in one round: checked again, then sampled.
 
@@ -80,6 +91,7 @@ class Visit:
     discarded_ms: tuple[float, ...] = ()
     seconds: float = 0.0
     conditions: Conditions = Conditions()
+    resources: Resources = Resources()
 
 
 def now_utc() -> str:
@@ -143,6 +155,7 @@ class Measurement:
     bytes_per_clock: float | None = None
     conditions: Conditions = Conditions()
     prediction: Prediction = Prediction()
+    resources: Resources = Resources()
 
     @property
     def ok(self) -> bool:

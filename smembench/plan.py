@@ -127,7 +127,9 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
 
 def _variants(case: Case, kernel: Kernel, problem: Problem, sweep: Sweep) -> list[Case]:
     """The case with every block, pad and stride that its kernel takes."""
-    blocks: Sequence[Block | None] = (sweep.block or problem.default_blocks) if kernel.blocks else (None,)
+    blocks: Sequence[Block | None] = (None,)
+    if kernel.blocks:
+        blocks = sweep.block or kernel.default_blocks or problem.default_blocks
     pads: Sequence[int | None] = (None,)
     if kernel.blocks and kernel.pad is not None:
         pads = sweep.pad_width if kernel.pad else (0,)

@@ -76,7 +76,7 @@ class Visitor:
                 verdict = problem.check(case, self._reference(case, kernel.computes), prepared.output())
             except OutOfBounds as error:
                 return replace(blank, status=Status.WRONG_RESULT, reason=str(error))
-            checked = replace(blank, verified=verdict.passed, max_error=verdict.error)
+            checked = replace(blank, verified=verdict.passed, max_error=verdict.error, resources=prepared.resources())
             if not verdict.passed:
                 return replace(checked, status=Status.WRONG_RESULT, reason=verdict.detail)
             # Before the sampler is made: its warm-up may be the first sample of a slow case.

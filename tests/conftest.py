@@ -13,6 +13,7 @@ from hypothesis import settings
 
 from smembench.axes import Block
 from smembench.case import Case
+from smembench.kernels.registry import kernel_of
 from smembench.measurement import Measurement, Sample, Status
 from smembench.problems import PROBLEMS
 from smembench.relations import relate
@@ -21,9 +22,10 @@ from smembench.store.schema import Row, row_of
 Program = Callable[..., subprocess.CompletedProcess[str]]
 Measured = Callable[..., Measurement]
 Rows = Callable[..., list[Row]]
+Ptx = Callable[[Case], str]
 
 # These need NUMBA_ENABLE_CUDASIM before numba is imported: test_simulator.py runs them in a process that has it.
-collect_ignore = [] if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else ["simulator/test_cuda_kernels.py"]
+collect_ignore_glob = [] if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else ["simulator/test_cuda_*.py"]
 
 ROOT = Path(__file__).parent.parent
 BLOCK = Block(32, 32)
@@ -94,3 +96,28 @@ def rows(measured: Measured) -> Rows:
         return [row_of("run", measurement, relate(measurements)) for measurement in measurements]
 
     return make
+
+
+@pytest.fixture(scope="session")
+def ptx() -> Ptx:
+    """Compile the function of a CUDA case to PTX for compute capability 9.0; skips where there is no compiler."""
+    from numba import cuda, types
+
+    def nothing() -> None:
+        pass
+
+    try:
+        cuda.compile_ptx(nothing, (), cc=(9, 0))
+    except Exception as error:
+        pytest.skip(f"no PTX without NVIDIA's compiler libraries: {error}")
+
+    def compile_(case: Case) -> str:
+        problem = PROBLEMS[case.problem]
+        arrays = (getattr(types, case.dtype)[::1],) * len(problem.arrays)
+        scalars = (types.uint32,) * len(problem.scalars(case))
+        program = kernel_of(case).build(case)
+        signature, bounds = arrays + scalars, program.launch_bounds
+        text, _ = cuda.compile_ptx(program.function, signature, cc=(9, 0), launch_bounds=bounds)
+        return str(text)
+
+    return compile_

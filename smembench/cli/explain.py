@@ -24,8 +24,13 @@ def explain(
         str, typer.Argument(metavar="KERNEL", help="CUDA kernels, such as transposeSmem; several with --measure.")
     ],
     block: Annotated[
-        str, typer.Option("--block", metavar="XxY,…", help="Block dimensions in threads; several with --measure.")
-    ] = "32x32",
+        str | None,
+        typer.Option(
+            "--block",
+            metavar="XxY,…",
+            help="Block dimensions in threads; several with --measure. (default: 32x32 or the kernel's)",
+        ),
+    ] = None,
     dtype: Annotated[
         str, typer.Option("--dtype", metavar="NAME,…", help="Element types; several with --measure.")
     ] = "float32",
@@ -83,8 +88,8 @@ def explain(
     from json import dumps
 
     from smembench.explain import analysis
+    from smembench.explain.machine_code import machine_code
     from smembench.explain.record import to_dict
-    from smembench.explain.registers import registers_of
     from smembench.views.console import plain, stdout
     from smembench.views.explanation import explanation, pads, picture
     from smembench.views.roof import roof
@@ -110,7 +115,7 @@ def explain(
         best, tried = analysis.best_pad(case)
         draw(stdout, [pads(tried, best, f"{case.kernel} · block {case.block} · {case.dtype}")])
         return
-    explained = analysis.explain(case, capability, registers_of(case, capability))
+    explained = analysis.explain(case, capability, machine_code(case, capability))
     if json:
         typer.echo(dumps(to_dict(explained, capability, device), indent=2))
         return

@@ -34,7 +34,9 @@ Kernels = Annotated[
 ]
 Blocks = Annotated[
     str | None,
-    typer.Option("--block", metavar="XxY,…", help="Block dimensions in threads. (default: 32x32,16x16)"),
+    typer.Option(
+        "--block", metavar="XxY,…", help="Block dimensions in threads. (default: 32x32,16x16 or the kernel's)"
+    ),
 ]
 Dtypes = Annotated[str | None, typer.Option("--dtype", metavar="NAME,…", help="Element types. (default: float32)")]
 Devices = Annotated[
@@ -232,8 +234,10 @@ def given(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def cuda_cases(kernels: str, blocks: str, dtypes: str, pads: str, n: int) -> list[Case]:
+def cuda_cases(kernels: str, blocks: str | None, dtypes: str, pads: str, n: int) -> list[Case]:
     """CUDA cases of kernels whose problem follows from their names: the product of the lists.
+
+    Without blocks each kernel has the first it runs in.
 
     Raises:
         UsageError: for a name, block, dtype or pad that does not exist, and a block that a kernel refuses.
@@ -255,7 +259,8 @@ def cuda_cases(kernels: str, blocks: str, dtypes: str, pads: str, n: int) -> lis
         if kernel.pad is not None:
             padding = parse_ints(pads, name="--pad-width", least=0) if kernel.pad else [0]
         k = n if "k" in problem.size_axes else None
-        for dtype, block, pad in product(chosen, parse_blocks(blocks), padding):
+        usual = (kernel.default_blocks or problem.default_blocks)[:1]
+        for dtype, block, pad in product(chosen, parse_blocks(blocks) if blocks else usual, padding):
             case = Case(problem.name, name, "cuda:0", dtype, n, n, k, block if kernel.blocks else None, pad)
             if reason := kernel.refuse(case):
                 raise UsageError(reason)

@@ -114,6 +114,7 @@ def show(
     documents: Annotated[
         bool, typer.Option("--documents", help="Beside the documents' figures, as reproduce does.")
     ] = False,
+    ladder: Annotated[bool, typer.Option("--ladder", help="Only the steps of the ladders, as ladder does.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="As LaTeX, with booktabs.")] = False,
 ) -> None:
@@ -128,6 +129,7 @@ def show(
       smembench show cases.csv --latex > tables.tex
     """
     from smembench.stored import load
+    from smembench.views import ladder as ladders
     from smembench.views.console import stdout
     from smembench.views.latex import latex as as_latex
     from smembench.views.markdown import markdown as as_markdown
@@ -137,9 +139,14 @@ def show(
 
     if markdown and latex:
         raise UsageError("--markdown --latex: tables are printed in one format; choose one of them")
+    if documents and ladder:
+        raise UsageError("--documents and --ladder: give one of them")
     stored = load(path)
-    samples = {row.case: stored.values(row.case_id) for row in stored.rows}
-    found = reproduction(stored.rows, samples, stored.run) if documents else sections(stored.rows, stored.run)
+    if documents:
+        samples = {row.case: stored.values(row.case_id) for row in stored.rows}
+        found = reproduction(stored.rows, samples, stored.run)
+    else:
+        found = (ladders.ladder if ladder else sections)(stored.rows, stored.run)
     if markdown:
         typer.echo(as_markdown(found), nl=False)
     elif latex:

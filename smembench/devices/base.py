@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from smembench.case import Case
 from smembench.kernels.registry import Kernel
-from smembench.measurement import Conditions
+from smembench.measurement import Conditions, Resources
 from smembench.problems.base import Problem
 
 if TYPE_CHECKING:
@@ -90,6 +90,9 @@ class Prepared(Protocol):
         Raises:
             OutOfBounds: when the kernel wrote into a guard.
         """
+
+    def resources(self) -> Resources:
+        """What a thread of the kernel has, once it was launched; nothing on the CPU and for a library's function."""
 
     def sampler(self, warmup: float) -> Sampler:
         """A source of samples in the case's cache mode, after ``warmup`` seconds of launches."""

@@ -13,7 +13,7 @@ import numpy as np
 from smembench.case import Case
 from smembench.devices.base import GUARD_BYTES, POISON, DeviceInfo, Limits, check_guards
 from smembench.kernels.registry import Kernel
-from smembench.measurement import Conditions
+from smembench.measurement import Conditions, Resources
 from smembench.problems.base import Problem
 from smembench.timing.host_clock import HostClock
 
@@ -149,6 +149,10 @@ class CpuPrepared:
         check_guards(self._buffer[: self._guard], self._buffer[-self._guard :])
         view: Array = self._buffer[self._guard : -self._guard]
         return view
+
+    def resources(self) -> Resources:
+        """None: the registers of a CPU are not the kernel's to count."""
+        return Resources()
 
     def sampler(self, warmup: float) -> Sampler:
         """Samples by the host's clock."""

@@ -14,15 +14,16 @@ from cuda.bindings import driver, runtime
 
 from smembench.case import Case
 from smembench.cuda_api import SIMULATED, checked, cuda
+from smembench.devices import nvrtc
 from smembench.devices.base import DeviceInfo, Limits
 from smembench.devices.cuda_arrays import Enqueue, Output, between_copies, place_input
 from smembench.devices.cuda_description import attribute, describe
 from smembench.devices.cuda_helpers import empty, read_all
-from smembench.devices.nvrtc import compiled, launcher
+from smembench.devices.cuda_resources import resources_of
 from smembench.errors import DeviceUnavailable
 from smembench.kernels.cuda_c import Source
 from smembench.kernels.registry import Kernel, Place, Program
-from smembench.measurement import Conditions
+from smembench.measurement import Conditions, Resources
 from smembench.problems.base import Problem
 from smembench.telemetry import Nvml
 from smembench.timing.cuda_graph import GraphTimer, calibrate, nothing
@@ -134,17 +135,20 @@ class CudaDevice:
         placed = self._place(inputs, program.inputs)
         output = Output(problem.output_length(case), inputs[0].dtype, program.output)
         outputs = [output]
+        compiled = None
         enqueue: Enqueue
         if program.on_host:
             enqueue = partial(program.function, self._handle, output.array, *placed)
-        elif program.on_device:
-            enqueue = partial(self._launch(case, program, problem), output.array, *placed)
         else:
-            launch = self._launch(case, program, problem)
-            enqueue, on_device = between_copies(self._handle, launch, placed, output)
-            outputs.append(on_device)
+            compiled = self._compile(case, program)
+            launch = self._launcher(compiled, program, [np.uint32(value) for value in problem.scalars(case)])
+            enqueue = partial(launch, output.array, *placed)
+            if not program.on_device:
+                enqueue, on_device = between_copies(self._handle, launch, placed, output)
+                outputs.append(on_device)
         flush = self._flush() if case.cache == "cold" else None
-        return CudaPrepared(enqueue, outputs, self._stream, self._handle, self._residue_ms, flush, program.on_device)
+        timing = (self._stream, self._handle, self._residue_ms, flush, program.on_device)
+        return CudaPrepared(enqueue, outputs, compiled, *timing)
 
     def _place(self, inputs: tuple[Array, ...], place: Place) -> list[Any]:
         """The inputs where a program wants them, kept until others come."""
@@ -155,16 +159,22 @@ class CudaDevice:
             self._placed[place] = [place_input(array, place) for array in inputs]
         return self._placed[place]
 
-    def _launch(self, case: Case, program: Program, problem: Problem) -> Callable[..., Any]:
-        """What launches a kernel when it is called with arrays on the device."""
-        scalars = [np.uint32(value) for value in problem.scalars(case)]
+    def _compile(self, case: Case, program: Program) -> Any:
+        """The kernel to launch, kept for the cases that share it; Numba compiles it at its first launch."""
+        key = (case.problem, case.kernel, case.dtype, case.block, case.pad, case.stride, program.variant, case.compiler)
+        if key not in self._compiled:
+            if isinstance(program.function, Source):
+                code = nvrtc.compiled(program.function, self.info.compute_capability or "")
+                self._compiled[key] = code.get_kernel(program.function.entry)
+            else:
+                self._compiled[key] = cuda.jit(program.function, launch_bounds=program.launch_bounds)
+        return self._compiled[key]
+
+    def _launcher(self, compiled: Any, program: Program, scalars: Sequence[np.uint32]) -> Callable[..., Any]:
+        """What launches a compiled kernel when it is called with arrays on the device."""
         if isinstance(program.function, Source):
-            if program.function not in self._compiled:
-                self._compiled[program.function] = compiled(program.function, self.info.compute_capability or "")
-            return launcher(self._compiled[program.function], program, self._handle, scalars)
-        key = (case.problem, case.kernel, case.dtype, case.block, case.pad, case.stride)
-        dispatcher = self._compiled.setdefault(key, cuda.jit(program.function))
-        configured = dispatcher[program.grid, program.block, self._stream, program.dynamic_bytes]
+            return nvrtc.launcher(compiled, program, self._handle, scalars)
+        configured = compiled[program.grid, program.block, self._stream, program.dynamic_bytes]
         return lambda *arrays: configured(*arrays, *scalars)
 
     def _flush(self) -> Callable[[], Any]:
@@ -194,6 +204,7 @@ class CudaPrepared:
         self,
         enqueue: Enqueue,
         outputs: Sequence[Output],
+        compiled: Any,
         stream: Any,
         handle: int,
         residue_ms: float,
@@ -202,6 +213,7 @@ class CudaPrepared:
     ) -> None:
         self._enqueue = enqueue
         self._outputs = outputs
+        self._compiled = compiled
         self._stream = stream
         self._handle = handle
         self._residue_ms = residue_ms
@@ -225,6 +237,10 @@ class CudaPrepared:
         wanted, *_ = [output.read() for output in self._outputs]
         return wanted
 
+    def resources(self) -> Resources:
+        """What the driver says of the kernel."""
+        return resources_of(self._compiled)
+
     def sampler(self, warmup: float) -> Sampler:
         """Graph-captured samples; with arrays in host memory, calls and waits by the host's clock."""
         if not self._on_device:
@@ -241,4 +257,5 @@ class CudaPrepared:
             self._timer.close()
             self._timer = None
         self._outputs = ()
+        self._compiled = None
         self._enqueue = nothing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from cuda.core import LaunchConfig, ObjectCode, ProgramOptions, Stream, launch
@@ -13,20 +13,19 @@ from smembench.kernels.cuda_c import Source
 from smembench.kernels.registry import Program
 
 
-def compiled(source: Source, capability: str) -> ObjectCode:
-    """Machine code for a compute capability such as ``9.0``. Needs no GPU.
+def compiled(source: Source, capability: str, to: Literal["cubin", "ptx"] = "cubin") -> ObjectCode:
+    """Machine code, or PTX, for a compute capability such as ``9.0``. Needs no GPU.
 
     Raises:
         Exception: NVRTC's, with its log, for a source that does not compile.
     """
     options = ProgramOptions(arch=f"sm_{capability.replace('.', '')}", std="c++17")
-    return CudaProgram(source.text, "c++", options).compile("cubin")
+    return CudaProgram(source.text, "c++", options).compile(to)
 
 
-def launcher(code: ObjectCode, program: Program, stream: int, scalars: Sequence[np.uint32]) -> Callable[..., Any]:
+def launcher(kernel: Any, program: Program, stream: int, scalars: Sequence[np.uint32]) -> Callable[..., Any]:
     """What enqueues a launch when it is called with arrays on the device: their pointers, then the scalars."""
-    source: Source = program.function
-    kernel, queue = code.get_kernel(source.entry), Stream.from_handle(stream)
+    queue = Stream.from_handle(stream)
     config = LaunchConfig(grid=program.grid, block=program.block, shmem_size=program.dynamic_bytes)
 
     def enqueue(*arrays: Any) -> None:

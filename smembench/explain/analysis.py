@@ -11,8 +11,8 @@ from smembench.case import Case
 from smembench.errors import UsageError
 from smembench.explain import banks, coalescing
 from smembench.explain.constant import ConstantAccess, constant_accesses
+from smembench.explain.machine_code import MachineCode
 from smembench.explain.occupancy import Occupancy, occupancy
-from smembench.explain.registers import Registers, registers_of
 from smembench.explain.roof import Work
 from smembench.explain.trace import Place, Request, Trace, trace
 from smembench.explain.traffic import Traffic, traffic
@@ -64,8 +64,8 @@ class GlobalAccess:
 class Explanation:
     """What a trace says of a case.
 
-    ``traffic`` is what a whole launch asks of global memory, and ``work`` what it has to do; ``registers`` are None
-    where they are not known, and then the occupancy does not count them.
+    ``traffic`` is what a whole launch asks of global memory, and ``work`` what it has to do; ``code`` is None where
+    no compiler is there, and then the occupancy does not count registers.
     """
 
     case: Case
@@ -77,7 +77,7 @@ class Explanation:
     work: Work
     shared_bytes: int
     threads: int
-    registers: Registers | None
+    code: MachineCode | None
     occupancy: Occupancy | None
 
     def degree(self, kind: str) -> float | None:
@@ -117,13 +117,13 @@ def _mean(weighted: Iterable[tuple[float, int]]) -> float | None:
     return sum(value * weight for value, weight in pairs) / total if total else None
 
 
-def explain(case: Case, capability: str | None = None, registers: Registers | None = None) -> Explanation:
+def explain(case: Case, capability: str | None = None, code: MachineCode | None = None) -> Explanation:
     """Trace a CUDA case and add up what its accesses cost.
 
     Args:
         case: what ``smembench`` would time.
         capability: compute capability for the occupancy, such as ``9.0``; None leaves it out.
-        registers: those of the compiled kernel, where they are known.
+        code: what the kernel is compiled to, where that is known.
 
     Raises:
         UsageError: for a kernel without source to trace, and for an unknown compute capability.
@@ -134,16 +134,17 @@ def explain(case: Case, capability: str | None = None, registers: Registers | No
     threads = program.block[0] * program.block[1]
     shared_bytes = kernel.shared_bytes(case)
     try:
-        count = None if registers is None else registers.count
-        resident = None if capability is None else occupancy(capability, threads, shared_bytes, count)
+        registers = None if code is None else code.registers
+        resident = None if capability is None else occupancy(capability, threads, shared_bytes, registers)
     except ValueError as error:
         raise UsageError(f"{error}") from None
-    period = pattern_period(case)
+    period = pattern_period(case, kernel.results)
     ragged = bool(case.m % period or case.n % period)
-    traced = trace(kernel, problem.pattern(case), program.grid, ragged=ragged)
+    smaller = problem.pattern(case, kernel.results)
+    traced = trace(kernel, smaller, program.grid, ragged=ragged)
     shared = tuple(_shared(place, group, traced) for place, group in _places(traced.requests, "shared"))
-    repeats = problem.steps(case) / problem.steps(problem.pattern(case))
-    asked = traffic(case, traced)
+    repeats = problem.steps(case) / problem.steps(smaller)
+    asked = traffic(case, smaller, traced)
     work = Work(
         dtype=case.dtype,
         memory_bytes=problem.bytes_moved(case) if problem.memory == "device" else 0,
@@ -161,7 +162,7 @@ def explain(case: Case, capability: str | None = None, registers: Registers | No
         work=work,
         shared_bytes=shared_bytes,
         threads=threads,
-        registers=registers,
+        code=code,
         occupancy=resident,
     )
 
@@ -227,27 +228,34 @@ def best_pad(case: Case, limit: int = MAX_PAD) -> tuple[int | None, list[tuple[i
     return None, tried
 
 
-def predict(case: Case, capability: str | None) -> Prediction:
-    """Predictions for a case; all None for CPU cases and for kernels that cannot be traced."""
+def predict(case: Case, capability: str | None, registers: int | None = None) -> Prediction:
+    """Predictions for a case; all None for CPU cases and for kernels that cannot be traced.
+
+    Args:
+        case: what is timed.
+        capability: the device's compute capability.
+        registers: those a thread of the kernel has, where they are known.
+    """
     if case.kind != "cuda":
         return Prediction()
-    return _predict(replace(case, device="cuda:0", cache="warm"), capability)
+    return _predict(replace(case, device="cuda:0", cache="warm"), capability, registers)
 
 
 @lru_cache(maxsize=1024)
-def _predict(case: Case, capability: str | None) -> Prediction:
+def _predict(case: Case, capability: str | None, registers: int | None) -> Prediction:
     try:
-        try:
-            explained = explain(case, capability, registers_of(case, capability))
-        except UsageError:  # a capability whose limits are not known
-            explained = explain(case)
+        explained = explain(case)
     except Exception:  # a kernel that cannot be traced is timed all the same
         return Prediction()
+    try:
+        resident = occupancy(capability or "", explained.threads, explained.shared_bytes, registers).fraction
+    except ValueError:  # a capability whose limits are not known
+        resident = None
     return Prediction(
         explained.degree("load"),
         explained.degree("store"),
         explained.sectors("load"),
         explained.sectors("store"),
-        None if explained.occupancy is None else explained.occupancy.fraction,
+        resident,
         _mean((access.addresses, access.requests) for access in explained.constant),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from smembench.case import Case
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.coalescing import SECTOR_BYTES
-from smembench.explain.registers import registers_of
+from smembench.explain.machine_code import machine_code
 from smembench.ncu import profile
 
 _SHARED = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
@@ -56,7 +56,7 @@ def compare(cases: Sequence[Case], capability: str | None) -> list[Comparison]:
     return [
         found
         for case, reading in zip(cases, readings, strict=True)
-        for found in _compare(explain(case, capability, registers_of(case, capability)), reading)
+        for found in _compare(explain(case, capability, machine_code(case, capability)), reading)
     ]
 
 

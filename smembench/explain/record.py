@@ -64,9 +64,13 @@ def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo |
             }
             for access in explained.traffic
         ],
-        "registers": None
-        if explained.registers is None
-        else {"per_thread": explained.registers.count, "spilled_bytes": explained.registers.spilled_bytes},
+        "machine_code": None
+        if explained.code is None
+        else {
+            "registers_per_thread": explained.code.registers,
+            "spilled_bytes": explained.code.spilled_bytes,
+            "instructions": explained.code.instructions,
+        },
         "occupancy": None
         if resident is None
         else {
@@ -74,7 +78,7 @@ def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo |
             "warps_per_sm": resident.warps,
             "fraction": resident.fraction,
             "limiter": resident.limiter,
-            "counts_registers": explained.registers is not None,
+            "counts_registers": explained.code is not None,
         },
         "arithmetic_intensity_flop_per_byte": explained.intensity,
         "on_chip_share_of_arithmetic_peak": on_chip_share(explained.work, capability),

@@ -11,9 +11,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from linecache import getline
 from math import prod
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 from smembench.case import Case
 from smembench.cuda_api import cuda
 from smembench.errors import UsageError
-from smembench.kernels.registry import Kernel
+from smembench.kernels.registry import Kernel, Program
 from smembench.problems import PROBLEMS
 from smembench.problems.base import ITEMSIZE
 
@@ -89,7 +90,8 @@ class Trace:
 class _Recorder:
     """Collects addresses of the thread in hand."""
 
-    def __init__(self, dynamic_bytes: int) -> None:
+    def __init__(self, dynamic_bytes: int, filename: str) -> None:
+        self.filename = filename
         self.lanes: dict[tuple[Place, int, int], list[int | None]] = {}
         self.shared: list[SharedArray] = []
         self._dynamic_bytes = dynamic_bytes
@@ -110,7 +112,7 @@ class _Recorder:
         warp, lane = divmod(self._thread, WARP)
         self.lanes.setdefault((place, warp, count), [None] * WARP)[lane] = address
 
-    def shared_array(self, shape: Any, dtype: Any, alignment: int = 0) -> _Array:
+    def shared_array(self, shape: Any, dtype: Any, alignment: int | None = None) -> _Array:
         """What ``cuda.shared.array`` returns: every thread's n-th call is the same array."""
         index, self._arrays = self._arrays, self._arrays + 1
         if index == len(self.shared):
@@ -119,7 +121,7 @@ class _Recorder:
             if sides == (0,):  # dynamic: as long as the launch says
                 sides = (self._dynamic_bytes // size,)
             end = self.shared[-1].base + self.shared[-1].bytes if self.shared else 0
-            step = max(alignment, size)
+            step = max(alignment or 0, size)
             self.shared.append(SharedArray(f"shared{index}", sides, size, -(-end // step) * step))
         array = self.shared[index]
         return _Array(self, "shared", array.name, array.shape, array.itemsize, array.base, str(dtype))
@@ -137,22 +139,36 @@ class _Array:
         self, recorder: _Recorder, space: str, name: str, shape: tuple[int, ...], itemsize: int, base: int, dtype: str
     ) -> None:
         self._recorder = recorder
-        self._space, self._name, self._itemsize, self._base = space, name, itemsize, base
+        self._space, self._name, self.itemsize, self._base = space, name, itemsize, base
         self._strides = [itemsize * prod(shape[axis + 1 :]) for axis in range(len(shape))]
         self._zero = np.zeros((), dtype)[()]
 
-    def _note(self, index: Any, kind: str, line: int) -> None:
+    def _note(self, index: Any, kind: str) -> int:
+        """Note an access, a slice of elements as a single one, and return how many elements it is of."""
+        count = 1
+        if isinstance(index, slice):
+            index, count = index.start, index.stop - index.start
         indices = index if isinstance(index, tuple) else (index,)
         offset = sum(int(i) * stride for i, stride in zip(indices, self._strides, strict=True))
-        place = Place(line, self._space, kind, self._name, self._itemsize)
+        line = _line_in(self._recorder.filename, sys._getframe(2))
+        place = Place(line, self._space, kind, self._name, count * self.itemsize)
         self._recorder.note(place, self._base + offset)
+        return count
 
     def __getitem__(self, index: Any) -> Any:
-        self._note(index, "load", sys._getframe(1).f_lineno)
-        return self._zero
+        count = self._note(index, "load")
+        return (self._zero,) * count if isinstance(index, slice) else self._zero
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._note(index, "store", sys._getframe(1).f_lineno)
+        self._note(index, "store")
+
+
+def _line_in(filename: str, frame: FrameType) -> int:
+    """The line of the nearest frame in the kernel's file: where a helper was called, if it did the access."""
+    nearest: FrameType | None = frame
+    while nearest is not None and nearest.f_code.co_filename != filename:
+        nearest = nearest.f_back
+    return (nearest or frame).f_lineno
 
 
 def kinds_of_blocks(grid: tuple[int, int], like: tuple[int, int]) -> dict[tuple[int, int], int]:
@@ -183,7 +199,7 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
         raise UsageError(f"{kernel.name}: is a library's copy, not a kernel with source to explain")
     if not callable(program.function):
         raise UsageError(f"{kernel.name}: CUDA C is not traced, only its Numba twin")
-    recorder = _Recorder(program.dynamic_bytes)
+    recorder = _Recorder(program.dynamic_bytes, program.function.__code__.co_filename)
     problem, size = PROBLEMS[case.problem], ITEMSIZE[case.dtype]
     arrays = [
         _Array(recorder, "global", name, (1,), size, number * _GLOBAL_GAP, case.dtype)
@@ -195,7 +211,7 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
     width, height = program.block
     requests: list[Request] = []
     for block, weight in blocks.items():
-        fake = _fake_cuda(recorder, program.block, program.grid, block)
+        fake = _fake_cuda(recorder, program.block, program.grid, _block_of(program, block))
         recorder.lanes = {}
         with _replaced(fake), np.errstate(over="ignore"):
             for thread in range(width * height):
@@ -203,7 +219,16 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
                 fake.threadIdx = SimpleNamespace(x=thread % width, y=thread // width, z=0)
                 _run(program.function, arrays, scalars, kernel)
         requests += [Request(place, warp, tuple(lanes), weight) for (place, warp, _), lanes in recorder.lanes.items()]
-    return Trace(tuple(requests), tuple(recorder.shared), program.function.__code__.co_filename, tuple(blocks))
+    return Trace(tuple(requests), tuple(recorder.shared), recorder.filename, tuple(blocks))
+
+
+def _block_of(program: Program, share: tuple[int, int]) -> tuple[int, int]:
+    """The block (x, y) that has a share of the output, counted like blocks."""
+    if program.order is None:
+        return share
+    order, size = program.order, [np.uint32(count) for count in program.grid]
+    blocks = product(*map(range, program.grid))
+    return next((x, y) for x, y in blocks if order(np.uint32(x), np.uint32(y), *size) == share)
 
 
 def _run(function: Callable[..., Any], arrays: list[_Array], scalars: list[Any], kernel: Kernel) -> None:
@@ -225,7 +250,7 @@ def _fake_cuda(recorder: _Recorder, block: tuple[int, int], grid: tuple[int, int
         syncthreads=lambda: None,
         shared=SimpleNamespace(array=recorder.shared_array),
         const=SimpleNamespace(array_like=recorder.constant_array),
-        local=SimpleNamespace(array=lambda shape, dtype, alignment=0: np.zeros(shape, str(dtype))),
+        local=SimpleNamespace(array=lambda shape, dtype, alignment=None: np.zeros(shape, str(dtype))),
     )
 
 

@@ -41,16 +41,17 @@ class Traffic:
         return SECTOR_BYTES * self.sectors
 
 
-def traffic(case: Case, traced: Trace) -> tuple[Traffic, ...]:
+def traffic(case: Case, smaller: Case, traced: Trace) -> tuple[Traffic, ...]:
     """Loads and stores of every global array, in the order of the problem's arrays.
 
     Args:
         case: the whole case.
-        traced: the trace of its pattern, whose weights stand for the whole grid; what is shorter in it is the loop
-            over k. Requests, sectors and wavefronts are exact where k is a multiple of the tile.
+        smaller: its pattern, in which the loop over k is shorter.
+        traced: the trace of that, whose weights stand for the whole grid. Requests, sectors and wavefronts are exact
+            where k is a multiple of the tile.
     """
     problem = PROBLEMS[case.problem]
-    shorter = problem.elements(replace(case, k=problem.pattern(case).k))
+    shorter = problem.elements(replace(case, k=smaller.k))
     found = []
     for array, elements, of_trace in zip(problem.arrays, problem.elements(case), shorter, strict=True):
         for kind in ("load", "store"):

@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 import smembench.kernels
+from smembench.axes import Block
 from smembench.case import Case
 from smembench.errors import UsageError
 from smembench.problems.base import ITEMSIZE
@@ -41,6 +42,10 @@ class Program:
     enqueue work of a library on the stream, whose handle is an integer. ``dynamic_bytes`` of shared memory are given
     to each block at launch. ``inputs`` and ``output`` say where the case's arrays are. A function on the host gets them
     as they are; for a kernel, arrays in host memory are copied to the device before it and back after it, in its time.
+    ``launch_bounds`` promises the compiler at most so many threads a block and at least so many blocks on an SM, by
+    which it limits a thread's registers. ``variant`` tells apart the functions of one block, pad and dtype between
+    which sizes choose. ``order`` says which share of the output a block (x, y) of a grid (x, y) has, counted like
+    blocks, where it is not the one at the block's own place.
     CPU: a function that does the whole grid in one call.
     """
 
@@ -51,6 +56,9 @@ class Program:
     dynamic_bytes: int = 0
     inputs: Place = "device"
     output: Place = "device"
+    launch_bounds: tuple[int, int] | None = None
+    variant: str = ""
+    order: Callable[[Any, Any, Any, Any], tuple[Any, Any]] | None = None
 
     @property
     def on_device(self) -> bool:
@@ -76,16 +84,21 @@ class Kernel:
         kind: ``cuda`` or ``cpu``.
         step: place in the teaching order; tables follow it.
         summary: one line for ``smembench list``.
-        build: makes the program for a case; closes over block, pad, stride and dtype, never over sizes except in
-            ``grid``.
+        build: makes the program for a case; its function closes over block, pad, stride and dtype, never over sizes.
+            Sizes decide ``grid``, and may choose between functions, each then with a ``variant``.
         computes: which of the problem's references its output is held to.
         blocks: whether the case has block dimensions.
+        results: elements of the output a thread computes, at most, across and down (x, y): a block's share divides
+            that many times its threads.
+        default_blocks: the blocks it runs in unless others are asked for; the problem's when empty.
         pad: None for a kernel without a tile, else whether its tile is padded.
         tile_elements: elements of the shared tile (CUDA) or of one thread's tile buffer (CPU).
         refuse: why a case cannot be run, or None.
         strided: whether the case may have a stride.
         compiler: what makes a program of it: numba, nvrtc for a CUDA C twin, or the library that a peer comes with.
         standard: whether it runs unless kernels are named; the others are asked for with ``--kernel``.
+        ladder: what it changes against the step before, in a few words, for ``smembench ladder``, which climbs the
+            kernels that have one in the order of ``step``.
     """
 
     problem: str
@@ -96,12 +109,15 @@ class Kernel:
     build: Callable[[Case], Program]
     computes: str = ""
     blocks: bool = True
+    results: tuple[int, int] = (1, 1)
+    default_blocks: tuple[Block, ...] = ()
     pad: bool | None = None
     tile_elements: Callable[[Case], int] = _nothing
     refuse: Callable[[Case], str | None] = _anything
     strided: bool = False
     standard: bool = True
     compiler: str = "numba"
+    ladder: str = ""
 
     @property
     def peer(self) -> bool:

@@ -136,7 +136,7 @@ class Access(Problem):
         """Passes."""
         return case.m
 
-    def pattern(self, case: Case) -> Case:
+    def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
         """One pass of a few blocks: the others repeat it."""
         threads = prod(case.block or LINE)
         return replace(case, m=1, n=shrunk(case.n, threads))

@@ -22,10 +22,13 @@ Memory = Literal["device", "shared", "link"]
 ITEMSIZE = {"float16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8}
 
 
-def pattern_period(case: Case) -> int:
-    """Elements after which accesses along a side repeat: a multiple of the block, of two, and of 32 elements."""
+def pattern_period(case: Case, results: tuple[int, int] = (1, 1)) -> int:
+    """Elements after which accesses along a side repeat: a multiple of the block, of two, and of 32 elements.
+
+    A multiple as well of what a block computes when its threads compute ``results`` each, across and down.
+    """
     block = case.block or Block(1, 1)
-    return lcm(2 * block.x, 2 * block.y, 32)
+    return lcm(2 * block.x, 2 * block.y, results[0] * block.x, results[1] * block.y, 32)
 
 
 def shrunk(side: int, period: int) -> int:
@@ -160,9 +163,9 @@ class Problem(ABC):
         """How often a thread repeats its accesses to shared memory, to tell a case from its shorter ``pattern``."""
         return 1
 
-    def pattern(self, case: Case) -> Case:
-        """A smaller case whose blocks touch memory in the same ways, for a trace."""
-        period = pattern_period(case)
+    def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
+        """A smaller case whose blocks, with ``results`` a thread, touch memory in the same ways, for a trace."""
+        period = pattern_period(case, results)
         return replace(case, m=shrunk(case.m, period), n=shrunk(case.n, period))
 
     def input_key(self, case: Case) -> tuple[object, ...]:

@@ -109,7 +109,7 @@ class Constant(Problem):
         """(n + n + 2·``RADIUS`` + ``TAPS``)·itemsize."""
         return sum(self.lengths(case)) * ITEMSIZE[case.dtype]
 
-    def pattern(self, case: Case) -> Case:
+    def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
         """A smaller n: blocks repeat after their threads."""
         block = case.block or Block(1, 1)
         return replace(case, n=shrunk(case.n, lcm(2 * block.x * block.y, 32)))

@@ -161,7 +161,7 @@ class Matmul(Problem):
         assert case.k is not None
         return case.k
 
-    def pattern(self, case: Case) -> Case:
+    def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
         """As for any problem, with fewer steps of the loop over k and the least stride of the same remainder.
 
         Exact where k is a multiple of the tile, since the loop then repeats; where it is not, the one step that
@@ -170,7 +170,7 @@ class Matmul(Problem):
         assert case.k is not None
         period = pattern_period(case)
         k = case.k if case.k <= 2 * period else period + case.k % period
-        smaller = replace(super().pattern(case), k=k)
+        smaller = replace(super().pattern(case, results), k=k)
         if case.stride is None:
             return smaller
         least = max(smaller.n, k)

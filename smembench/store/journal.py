@@ -11,7 +11,7 @@ from typing import Any
 
 from smembench.case import Case
 from smembench.errors import UsageError
-from smembench.measurement import Conditions, Status, Visit
+from smembench.measurement import Conditions, Resources, Status, Visit
 
 
 def encode(visit: Visit) -> dict[str, Any]:
@@ -28,6 +28,7 @@ def encode(visit: Visit) -> dict[str, Any]:
         "discarded": visit.discarded,
         "discarded_ms": list(visit.discarded_ms),
         "seconds": visit.seconds,
+        "resources": asdict(visit.resources),
         "conditions": {key: value for key, value in asdict(visit.conditions).items() if value is not None},
     }
 
@@ -41,6 +42,7 @@ def decode(data: Mapping[str, Any]) -> Visit:
             "status": Status(data["status"]),
             "samples": tuple(data["samples"]),
             "discarded_ms": tuple(data.get("discarded_ms", ())),  # older journals have their number alone
+            "resources": Resources(**data.get("resources", {})),
             "conditions": Conditions(**data["conditions"]),
         }
     )

@@ -30,8 +30,8 @@ class Row:
     ``max_error``: transpose, the fraction of elements that differ; matmul, ‖out − ref‖/‖ref‖. ``precision`` is
     the relative half-width of the median's 95 % interval, ``converged`` whether it is as small as was asked.
     ``within_cache``: the arrays fit the last-level cache, so the bandwidth is not the memory's. ``cpu_waiting``:
-    share of time the threads of a CPU case waited for a core. ``predicted_…``: see ``Prediction``; ``stride``: see
-    ``Case``.
+    share of time the threads of a CPU case waited for a core. ``predicted_…``: see ``Prediction``; ``registers`` and
+    ``local_bytes``: see ``Resources``; ``stride``: see ``Case``.
     """
 
     schema_version: int
@@ -93,6 +93,8 @@ class Row:
     stride: int | None
     predicted_constant_addresses: float | None
     bytes_per_clock: float | None
+    registers: int | None
+    local_bytes: int | None
 
     @property
     def ok(self) -> bool:
@@ -193,6 +195,8 @@ def row_of(run_id: str, measurement: Measurement, relations: Mapping[Case, Relat
         stride=case.stride,
         predicted_constant_addresses=measurement.prediction.constant_addresses,
         bytes_per_clock=measurement.bytes_per_clock,
+        registers=measurement.resources.registers,
+        local_bytes=measurement.resources.local_bytes,
     )
 
 

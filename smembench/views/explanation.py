@@ -127,10 +127,10 @@ def _times(count: float) -> str:
 
 def _registers(explained: Explanation) -> str:
     """What the occupancy counts of registers."""
-    if explained.registers is None:
+    if explained.code is None:
         return "; registers are not counted, since no compiler for them is here"
-    spilled = explained.registers.spilled_bytes
-    return f", at {explained.registers.count} registers a thread" + (f" and {spilled} bytes spilled" if spilled else "")
+    spilled = explained.code.spilled_bytes
+    return f", at {explained.code.registers} registers a thread" + (f" and {spilled} bytes spilled" if spilled else "")
 
 
 def picture(explained: Explanation) -> list[Text]:

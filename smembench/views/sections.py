@@ -125,7 +125,7 @@ def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
         cells=cells,
         bars=[_bar(row, figures[0]) for row in rows if row.ok and value(row, figures[0]) is not None],
         sentence=sentence(rows),
-        notes=_notes(rows),
+        notes=notes(rows),
     )
 
 
@@ -146,22 +146,23 @@ def _bar(row: Row, figure: str) -> Bar:
     return Bar(label(row), value(row, figure) or 0.0, FIGURES[figure].unit)
 
 
-def _notes(rows: Sequence[Row]) -> list[str]:
-    notes = [f"{label(row)}: {row.status}: {row.reason}" for row in rows if not row.ok]
+def notes(rows: Sequence[Row]) -> list[str]:
+    """What stands below a table: cases without figures, and figures to be careful with."""
+    found = [f"{label(row)}: {row.status}: {row.reason}" for row in rows if not row.ok]
     done = [row for row in rows if row.ok]
     for row in done:
         if row.converged is False and row.precision is not None:
-            notes.append(f"{label(row)}: not converged: ±{100 * row.precision:.1f} % after {row.samples} samples")
+            found.append(f"{label(row)}: not converged: ±{100 * row.precision:.1f} % after {row.samples} samples")
         if row.throttle_reasons not in (None, "none"):
-            notes.append(f"{label(row)}: the GPU throttled while it was measured ({row.throttle_reasons})")
+            found.append(f"{label(row)}: the GPU throttled while it was measured ({row.throttle_reasons})")
         if row.cpu_waiting is not None and row.cpu_waiting > CROWDED:
             waited = f"its threads waited {100 * row.cpu_waiting:.0f} % of the time for a core"
-            notes.append(f"{label(row)}: measured on a busy host, too slow by much or little: {waited}")
+            found.append(f"{label(row)}: measured on a busy host, too slow by much or little: {waited}")
     if any(row.other_processes for row in done):
-        notes.append("other processes used the GPU at the same time")
+        found.append("other processes used the GPU at the same time")
     if any(row.within_cache for row in done):
-        notes.append("the arrays fit the last-level cache: this is the cache's bandwidth, not the memory's")
-    return notes
+        found.append("the arrays fit the last-level cache: this is the cache's bandwidth, not the memory's")
+    return found
 
 
 def _block(row: Row) -> str:

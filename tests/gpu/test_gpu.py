@@ -10,15 +10,16 @@ import pytest
 from smembench.axes import Block
 from smembench.case import Case
 from smembench.devices.cuda import CudaDevice, gpu_info, gpu_uuid, why_unusable
-from smembench.explain.registers import registers_of
+from smembench.explain.machine_code import machine_code
 from smembench.kernels import registry
 from smembench.kernels.registry import Kernel
+from smembench.measurement import Resources
 from smembench.problems import PROBLEMS
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable()))]
 
 CUDA = [kernel for kernel in registry.kernels() if kernel.kind == "cuda"]
-SHAPES = [(1, 1, 1), (33, 65, 17), (1000, 517, 300), (128, 4097, 64)]
+SHAPES = [(1, 1, 1), (33, 65, 17), (1000, 517, 300), (1000, 520, 300), (128, 4097, 64)]
 BLOCKS = [Block(32, 32), Block(16, 16), Block(32, 8), Block(8, 32), Block(64, 4)]
 COPY = Case("transpose", "copyGmem", "cuda:0", "float32", 4096, 4096, None, Block(32, 32))
 
@@ -28,14 +29,15 @@ def gpu() -> CudaDevice:
     return CudaDevice()
 
 
-@pytest.mark.parametrize("kernel", CUDA, ids=lambda kernel: f"{kernel.problem}-{kernel.name}")
+@pytest.mark.parametrize("kernel", CUDA, ids=lambda k: f"{k.problem}-{k.compiler}-{k.name}")
 def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: Kernel) -> None:
     problem = PROBLEMS[kernel.problem]
     limit = gpu.limits().max_shared_bytes or 0
-    for dtype, (m, n, k), block in product(problem.dtypes, SHAPES, BLOCKS if kernel.blocks else [None]):
+    blocks = dict.fromkeys([*BLOCKS, *kernel.default_blocks]) if kernel.blocks else [None]
+    for dtype, (m, n, k), block in product(problem.dtypes, SHAPES, blocks):
         pad = {None: None, False: 0, True: 1}[kernel.pad]
         depth = k if "k" in problem.size_axes else None
-        case = Case(kernel.problem, kernel.name, "cuda:0", dtype, m, n, depth, block, pad)
+        case = Case(kernel.problem, kernel.name, "cuda:0", dtype, m, n, depth, block, pad, compiler=kernel.compiler)
         if kernel.refuse(case) or kernel.shared_bytes(case) > limit:
             continue
         inputs = problem.inputs(case, seed=1)
@@ -47,11 +49,15 @@ def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: Kernel) 
         assert verdict.passed, f"{case.id}: {verdict.detail}"
 
 
-@pytest.mark.parametrize("kernel", [kernel for kernel in CUDA if kernel.problem == "matmul"], ids=lambda k: k.name)
+@pytest.mark.parametrize(
+    "kernel", [k for k in CUDA if k.problem == "matmul" and k.strided], ids=lambda k: f"{k.name}-{k.compiler}"
+)
 def test_products_of_sub_matrices_touch_nothing_between_their_rows(gpu: CudaDevice, kernel: Kernel) -> None:
     problem = PROBLEMS["matmul"]
     for (m, n, k), gap in product(SHAPES, (0, 1, 64)):
-        case = Case("matmul", kernel.name, "cuda:0", "float32", m, n, k, Block(16, 16), stride=max(n, k) + gap)
+        (block, *_) = kernel.default_blocks or (Block(16, 16),)
+        case = Case("matmul", kernel.name, "cuda:0", "float32", m, n, k, block, stride=max(n, k) + gap)
+        case = replace(case, compiler=kernel.compiler)
         inputs = problem.inputs(case, seed=1)
         prepared = gpu.prepare(case, kernel, problem, inputs)
         prepared.poison()
@@ -65,15 +71,25 @@ def test_registers_are_those_of_the_code_that_runs(gpu: CudaDevice) -> None:
     case = Case("matmul", "tiled", "cuda:0", "float32", 64, 64, 64, Block(32, 32))
     problem, kernel = PROBLEMS["matmul"], registry.kernel_of(case)
     assert gpu.info.compute_capability is not None
-    found = registers_of(case, gpu.info.compute_capability)
+    found = machine_code(case, gpu.info.compute_capability)
     assert found is not None
     prepared = gpu.prepare(case, kernel, problem, problem.inputs(case, seed=1))
     prepared.launch()
+    assert prepared.resources() == Resources(found.registers, 0)
     prepared.close()
-    (dispatcher,) = [
-        compiled for key, compiled in gpu._compiled.items() if key[1:4] == ("tiled", "float32", case.block)
-    ]
-    assert found.count in dispatcher.get_regs_per_thread().values()
+
+
+@pytest.mark.parametrize("compiler", registry.COMPILERS)
+def test_the_driver_says_what_a_kernel_of_either_compiler_takes(gpu: CudaDevice, compiler: str) -> None:
+    case = Case("transpose", "copyGmem", "cuda:0", "float32", 64, 64, None, Block(32, 32), compiler=compiler)
+    problem = PROBLEMS["transpose"]
+    prepared = gpu.prepare(case, registry.kernel_of(case), problem, problem.inputs(case, seed=1))
+    prepared.launch()
+    found = prepared.resources()
+    prepared.close()
+    assert found.registers is not None
+    assert 0 < found.registers <= 64
+    assert found.local_bytes == 0
 
 
 @pytest.mark.parametrize("cache", ["warm", "cold"])

@@ -20,9 +20,9 @@ SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 
 @pytest.mark.skipif(SIMULATED, reason="this is that process")
 def test_cuda_kernels_in_the_simulator() -> None:
-    tests = Path(__file__).with_name("test_cuda_kernels.py")
+    tests = sorted(Path(__file__).parent.glob("test_cuda_*.py"))
     found = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
         capture_output=True,
         text=True,
         env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},

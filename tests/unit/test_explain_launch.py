@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import struct
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -20,10 +22,10 @@ from smembench.cli.explain import _capability, _device
 from smembench.cli.options import cuda_cases
 from smembench.devices.base import DeviceInfo
 from smembench.errors import UsageError
-from smembench.explain import analysis, registers
+from smembench.explain import machine_code as machine_codes
 from smembench.explain.analysis import explain, predict
+from smembench.explain.machine_code import MachineCode, instructions, machine_code, parse
 from smembench.explain.record import to_dict
-from smembench.explain.registers import Registers, parse, registers_of
 from smembench.explain.roof import ARITHMETIC, MEMORY, ON_CHIP, Work, lowest, on_chip_share, ridge, roofs
 from smembench.problems.matmul import Matmul
 from smembench.views.explanation import explanation
@@ -48,6 +50,23 @@ ptxas         .     16 bytes stack frame, 24 bytes spill stores, 12 bytes spill 
 ptxas info    : Used 40 registers, used 1 barriers
 info    : used 31 registers, 0 stack
 """
+
+
+def elf(sections: Mapping[str, bytes]) -> bytes:
+    """An ELF-64 file with these sections and nothing else."""
+    named = {**sections, ".shstrtab": b"\0".join(name.encode() for name in (*sections, ".shstrtab")) + b"\0"}
+    contents, headers, at = b"", b"", 64
+    for name, content in named.items():
+        place = named[".shstrtab"].index(name.encode())
+        headers += struct.pack("<IIQQQQIIQQ", place, 1, 0, 0, at, len(content), 0, 0, 16, 0)
+        contents, at = contents + content, at + len(content)
+    begin = b"\x7fELF".ljust(0x28, b"\0") + struct.pack("<Q", at)
+    return begin.ljust(0x3A, b"\0") + struct.pack("<HHH", 64, len(named), len(sections)) + contents + headers
+
+
+INSTRUCTION, NOP = (struct.pack("<QQ", low, 0) for low in (0x7A0245, 0x7918))
+CODE = elf({".text.tiled": INSTRUCTION * 70 + NOP * 10, ".text.helper": INSTRUCTION * 30, ".nv.info": NOP})
+"""100 instructions in two functions."""
 
 
 def case(kernel: str, block: str = "32x32", dtype: str = "float32", n: int = 4096) -> Case:
@@ -92,7 +111,7 @@ def test_a_shorter_loop_stands_for_the_whole(
 ) -> None:
     large = product(kernel, 8, m, n, 128, stride)
     shorter = explain(large)
-    monkeypatch.setattr(Matmul, "pattern", lambda self, case: case)
+    monkeypatch.setattr(Matmul, "pattern", lambda self, case, results: case)
     whole = explain(large)
     assert shorter.traffic == whole.traffic
     assert shorter.work == whole.work
@@ -182,25 +201,26 @@ def test_the_share_of_arithmetic_that_loads_leave_needs_no_device() -> None:
 
 
 def test_the_figures_of_a_compilers_report() -> None:
-    assert parse(LOG) == Registers(40, 24)
-    assert parse(LOG.replace("24 bytes spill stores, ", "")) == Registers(40, 0)
-    assert parse("nothing of the kind") is None
+    assert parse(LOG, CODE) == MachineCode(40, 24, 100)
+    assert parse(LOG.replace("24 bytes spill stores, ", ""), CODE) == MachineCode(40, 0, 100)
+    assert parse("nothing of the kind", CODE) is None
+    assert instructions(elf({".data": b"x" * 32})) == 0
 
 
 def test_a_kernel_is_compiled_once_for_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def assemble(ptx: str, capability: str) -> str:
+    def assemble(ptx: bytes, capability: str) -> tuple[str, bytes]:
         asked.append(capability)
-        return LOG
+        return LOG, CODE
 
-    monkeypatch.setattr(registers, "_compiled", {})
-    monkeypatch.setattr(registers, "_ptx", lambda *arguments: "")
-    monkeypatch.setattr(registers, "_assemble", assemble)
+    monkeypatch.setattr(machine_codes, "_compiled", {})
+    monkeypatch.setattr(machine_codes, "_ptx", lambda *arguments: b"")
+    monkeypatch.setattr(machine_codes, "_assemble", assemble)
     for n in (64, 128, 4096):
-        assert registers_of(case("tiled", n=n), "9.0") == Registers(40, 24)
-    assert registers_of(case("tiled", "16x16"), "8.0") == Registers(40, 24)
-    assert registers_of(case("memcpy"), "9.0") is None
+        assert machine_code(case("tiled", n=n), "9.0") == MachineCode(40, 24, 100)
+    assert machine_code(case("tiled", "16x16"), "8.0") == MachineCode(40, 24, 100)
+    assert machine_code(case("memcpy"), "9.0") is None
     assert asked == ["9.0", "8.0"]
 
 
@@ -208,18 +228,14 @@ def test_without_a_compiler_registers_are_not_known(monkeypatch: pytest.MonkeyPa
     def missing(*arguments: Any) -> str:
         raise RuntimeError("no libnvrtc")
 
-    monkeypatch.setattr(registers, "_compiled", {})
-    monkeypatch.setattr(registers, "_ptx", missing)
-    assert registers_of(case("tiled"), "9.0") is None
+    monkeypatch.setattr(machine_codes, "_compiled", {})
+    monkeypatch.setattr(machine_codes, "_ptx", missing)
+    assert machine_code(case("tiled"), "9.0") is None
 
 
-def test_predicted_occupancy_counts_registers_where_they_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_predicted_occupancy_counts_registers_where_they_are_known() -> None:
     planned = case("transposeSmem", n=512)
-    for count, occupied in ((32, 1.0), (33, 0.5)):
-        analysis._predict.cache_clear()
-        monkeypatch.setattr(analysis, "registers_of", lambda case, capability, count=count: Registers(count, 0))
-        assert predict(planned, "9.0").occupancy == occupied
-    analysis._predict.cache_clear()
+    assert [predict(planned, "9.0", count).occupancy for count in (None, 32, 33)] == [1.0, 1.0, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -230,7 +246,7 @@ def test_predicted_occupancy_counts_registers_where_they_are_known(monkeypatch: 
     ],
 )
 def test_an_explanation_says_what_registers_cost(known: int, said: str) -> None:
-    costly = explained(case("tiled", "32x32"), "9.0", Registers(40, known))
+    costly = explained(case("tiled", "32x32"), "9.0", MachineCode(40, known, 100))
     assert said in explanation(costly)[-1].sentence
 
 
@@ -280,8 +296,8 @@ def test_the_capability_is_that_of_the_device() -> None:
 
 
 def test_an_explanation_as_json() -> None:
-    found = json.loads(json.dumps(to_dict(explained(case("tiled"), "9.0", Registers(40, 0)), "9.0", H200)))
-    assert found["registers"] == {"per_thread": 40, "spilled_bytes": 0}
+    found = json.loads(json.dumps(to_dict(explained(case("tiled"), "9.0", MachineCode(40, 0, 100)), "9.0", H200)))
+    assert found["machine_code"] == {"registers_per_thread": 40, "spilled_bytes": 0, "instructions": 100}
     assert found["occupancy"]["counts_registers"] is True
     assert found["device"] == "NVIDIA H200"
     assert found["ridge_flop_per_byte"] == pytest.approx(13.9, rel=1e-2)

@@ -97,7 +97,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
         return (0,)
 
     class Dispatcher:
-        def __init__(self, function: Callable[..., None]) -> None:
+        def __init__(self, function: Callable[..., None], launch_bounds: object) -> None:
             self._function = function
 
         def __getitem__(self, config: tuple[Any, ...]) -> Callable[..., None]:

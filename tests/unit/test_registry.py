@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -58,16 +59,17 @@ def test_every_kernel_file_begins_with_its_idea(path: Path) -> None:
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: f"{k.problem}-{k.kind}-{k.compiler}-{k.name}")
 def test_declarations_are_complete(kernel: registry.Kernel) -> None:
     pad = 1 if kernel.pad else 0
-    case = Case(
-        kernel.problem, kernel.name, kernel.kind, "float64", 8, 8, 8, Block(8, 8), pad, compiler=kernel.compiler
-    )
+    block = kernel.default_blocks[0] if kernel.default_blocks else Block(8, 8)
+    case = Case(kernel.problem, kernel.name, kernel.kind, "float64", 8, 8, 8, block, pad, compiler=kernel.compiler)
     assert kernel.problem in PROBLEMS
     assert kernel.summary
     assert "\n" not in kernel.summary
     assert registry.kernel_of(case) is kernel
-    assert kernel.peer or kernel.refuse(case) is None
+    taken = [dtype for dtype in PROBLEMS[kernel.problem].dtypes if kernel.refuse(replace(case, dtype=dtype)) is None]
+    assert kernel.peer or taken
     columns = (16 if "Unroll" in kernel.name else 8) + (1 if kernel.pad else 0)
-    assert kernel.pad is None or kernel.shared_bytes(case) == tiles(kernel) * 8 * columns * 8
+    expected = tiles(kernel) * 8 * columns * 8
+    assert kernel.pad is None or kernel.default_blocks or kernel.shared_bytes(case) == expected
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
@@ -81,7 +83,8 @@ def test_kernels_asked_for_by_name_stand_between_the_others() -> None:
     unrolled = ["transposeSmemUnroll", "transposeSmemUnrollPad"]
     dynamic = ["transposeSmemDyn", "transposeSmemPadDyn"]
     assert list(registry.names("transpose", standard=True)) == standard
-    names = [*standard[:3], "naiveGmemUnroll", *standard[3:], *unrolled, *dynamic]
+    climbed = [f"transpose{step}" for step in ("Coarsened", "Swizzled", "Vectorized", "Grouped", "Streamed")]
+    names = [*standard[:3], "naiveGmemUnroll", *standard[3:], *unrolled, *dynamic, *climbed]
     assert list(registry.names("transpose")) == [*names, *registry.peers("transpose")]
 
 

@@ -38,4 +38,5 @@ KERNEL = Kernel(
     summary="the triple loop over blocks of C on all cores",
     build=build,
     strided=True,
+    ladder="blocks of C on all cores, operands straight from memory",
 )

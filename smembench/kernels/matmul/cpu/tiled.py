@@ -63,4 +63,5 @@ KERNEL = Kernel(
     tile_elements=tile_elements,
     refuse=square_only,
     strided=True,
+    ladder="tiles of A and B in buffers that stay in the cache",
 )

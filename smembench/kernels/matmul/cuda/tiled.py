@@ -66,4 +66,5 @@ KERNEL = Kernel(
     tile_elements=tile_elements,
     refuse=square_only,
     strided=True,
+    ladder="square tiles in shared memory: each element loaded once a tile",
 )

@@ -39,4 +39,5 @@ KERNEL = Kernel(
     summary="transpose block by block, rows read, columns written, on all cores",
     build=build,
     computes=TRANSPOSE,
+    ladder="from memory to memory: writes strided",
 )

@@ -50,4 +50,5 @@ KERNEL = Kernel(
     computes=TRANSPOSE,
     pad=False,
     tile_elements=tile_elements,
+    ladder="through a tile in the cache: both sides along rows",
 )

@@ -21,4 +21,5 @@ KERNEL = Kernel(
     computes=TRANSPOSE,
     pad=True,
     tile_elements=tile_elements,
+    ladder="padded rows: a column spreads over the cache's sets",
 )

@@ -37,4 +37,5 @@ KERNEL = Kernel(
     summary="transpose through global memory: reads coalesced, writes strided",
     build=build,
     computes=TRANSPOSE,
+    ladder="from global memory to global memory: writes strided",
 )

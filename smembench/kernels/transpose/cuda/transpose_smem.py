@@ -63,4 +63,5 @@ KERNEL = Kernel(
     computes=TRANSPOSE,
     pad=False,
     tile_elements=tile_elements,
+    ladder="through a shared tile: both global sides coalesced",
 )

@@ -1,0 +1,98 @@
+"""doubleBuffered: vectorized with two tiles of A and two of B, so that the next are on their way while one is used.
+
+What changes: the global loads of the next tiles are issued before the multiplications of these ones, wait in registers,
+and go into the buffer that is not being read. One barrier a tile is left of two: a thread that is a tile ahead of
+another writes where that one has finished reading.
+
+Relieves latency: nothing waits for global memory any more as long as a tile's multiplications last longer than a load,
+and with 8 warps of 512 each on 4 schedulers they last 1024 clocks. Predicted: what waiting and the second barrier cost,
+which two blocks an SM hide in part already.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.cuda_api import cuda, number, uint32, uint64
+from smembench.kernels.matmul.cuda.vectorized import refuse, tiling_of
+from smembench.kernels.matmul.pieces import pieces
+from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.vector import ALIGNMENT
+
+
+def program(case: Case, tiling: Tiling, steps: int = 1) -> Program:
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling, with ``steps`` along k written out."""
+    position, load_a, load_b, store_a, store_b, multiply, write = pieces(case, tiling, steps)
+    dtype = number(case.dtype)
+    zero = dtype(0)
+    width, rows, columns, pitch, depth = tiling.block.x, tiling.rows, tiling.columns, tiling.pitch, tiling.depth
+    down, across, results = tiling.down, tiling.across, tiling.down * tiling.across
+    a_elements, b_elements, a_share, b_share = tiling.a_elements, tiling.b_elements, tiling.a_share, tiling.b_share
+    a_both, b_both = 2 * a_elements, 2 * b_elements
+
+    def double_buffered(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
+        a_tile = cuda.shared.array(a_both, dtype, alignment=ALIGNMENT)
+        b_tile = cuda.shared.array(b_both, dtype, alignment=ALIGNMENT)
+        total = cuda.local.array(results, dtype, alignment=ALIGNMENT)
+        a_part = cuda.local.array(down, dtype, alignment=ALIGNMENT)
+        b_part = cuda.local.array(across, dtype, alignment=ALIGNMENT)
+        a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
+        b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
+        thread = uint32(uint32(cuda.threadIdx.y) * uint32(width) + uint32(cuda.threadIdx.x))
+        row0 = uint32(uint32(cuda.blockIdx.y) * uint32(rows))
+        col0 = uint32(uint32(cuda.blockIdx.x) * uint32(columns))
+        row, col = position(thread)
+        for i in range(results):
+            total[i] = zero
+        k0 = uint32(0)
+        buffer = uint32(0)
+        load_a(a_held, a, thread, row0, k0, m, k, lda)
+        load_b(b_held, b, thread, col0, k0, n, k, ldb)
+        while k0 < k:
+            a_base = uint64(uint32(buffer * uint32(a_elements)))
+            b_base = uint64(uint32(buffer * uint32(b_elements)))
+            store_a(a_tile, a_base, a_held, thread)
+            store_b(b_tile, b_base, b_held, thread)
+            cuda.syncthreads()
+            k0 = uint32(k0 + uint32(depth))
+            if k0 < k:
+                load_a(a_held, a, thread, row0, k0, m, k, lda)
+                load_b(b_held, b, thread, col0, k0, n, k, ldb)
+            for i in range(0, depth, steps):
+                at_a = uint64(a_base + uint64(row) + uint64(i * pitch))
+                at_b = uint64(b_base + uint64(col) + uint64(i * columns))
+                multiply(total, a_part, b_part, a_tile, b_tile, at_a, at_b)
+            buffer = uint32(uint32(1) - buffer)
+        write(c, total, uint32(row0 + row), uint32(col0 + col), m, n, ldc)
+
+    return tiling.program(double_buffered, case)
+
+
+def build(case: Case) -> Program:
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
+    return program(case, tiling_of(case))
+
+
+def tile_elements(case: Case) -> int:
+    """Two tiles of A, padded, and two of B."""
+    return 2 * tiling_of(case).elements
+
+
+KERNEL = Kernel(
+    problem="matmul",
+    name="doubleBuffered",
+    kind="cuda",
+    step=70,
+    summary="vectorized, with the next tiles on their way while one is used",
+    build=build,
+    results=(8, 8),
+    default_blocks=(Block(16, 16),),
+    tile_elements=tile_elements,
+    refuse=refuse,
+    strided=True,
+    standard=False,
+    ladder="double buffering",
+)

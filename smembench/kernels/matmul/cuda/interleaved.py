@@ -1,0 +1,58 @@
+"""interleaved: unrolled with neighbouring lanes of a warp below each other in pairs.
+
+What changes: lanes 2i and 2i + 1 share their columns, and lanes l and l + 2 their rows, within a warp tile that is as
+before. A quarter of a warp, which is served at a time, then needs 2 different vectors of A and 4 of B instead of 1 and
+8.
+
+Relieves shared memory where it serves half a warp at a time if all lanes 2i and 2i + 1, or all l and l + 2, ask for the
+same 16 bytes (NVIDIA's staff in the developer forum on capability 7.x; no guide documents it): the loads of B take 2
+wavefronts instead of 4, and a step 8 instead of 12, beside multiplications that take an SM 16 clocks. Predicted: some
+per cent where the two meet, else nothing. ``smembench explain`` leaves that rule out, and so counts no difference.
+"""
+
+from __future__ import annotations
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.kernels.grids import block_of
+from smembench.kernels.matmul.cuda.double_buffered import program
+from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.registry import Kernel, Program
+
+
+def tiling_of(case: Case) -> Tiling:
+    """8 × 8 results a thread, in warp tiles of 32 × 64 with interleaved lanes."""
+    return Tiling(block_of(case), case.dtype, warps=True, interleaved=True)
+
+
+def build(case: Case) -> Program:
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
+    tiling = tiling_of(case)
+    return program(case, tiling, tiling.depth)
+
+
+def tile_elements(case: Case) -> int:
+    """Two tiles of A, padded, and two of B."""
+    return 2 * tiling_of(case).elements
+
+
+def refuse(case: Case) -> str | None:
+    """Why the block does not fit the tiles, or None."""
+    return tiling_of(case).refuse(case.kernel)
+
+
+KERNEL = Kernel(
+    problem="matmul",
+    name="interleaved",
+    kind="cuda",
+    step=100,
+    summary="unrolled, neighbouring lanes of a warp below each other in pairs",
+    build=build,
+    results=(8, 8),
+    default_blocks=(Block(16, 16), Block(16, 8)),
+    tile_elements=tile_elements,
+    refuse=refuse,
+    strided=True,
+    standard=False,
+    ladder="lanes interleaved in pairs",
+)

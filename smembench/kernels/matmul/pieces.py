@@ -1,0 +1,219 @@
+"""What kernels with several results a thread are made of: device functions for a Tiling.
+
+An element's way is from global memory into registers (``load_a``, ``load_b``), from there into shared memory
+(``store_a``, ``store_b``), back into registers as part of a fragment (``multiply``), and a result's out (``write``).
+``width`` is the elements of a global access: a vector, or one where rows do not begin and end at a multiple of 16
+bytes. Consecutive threads take consecutive pieces of a row either way.
+
+Rows and columns beyond the edge of C are read as the last one, and their results not written, so that inside the
+loop nothing is tested but k: what lies beyond that is zero.
+
+Offsets into shared memory are 64 bits wide: a sum of 32-bit ones may wrap, so the compiler cannot take the constant
+in it for part of the instruction, and computes an address for every load. Each function is made once for its
+arguments, since Numba keeps every one that it meets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+from smembench.case import Case
+from smembench.cuda_api import device, number, uint32, uint64
+from smembench.kernels.matmul.tiling import LANES_ACROSS, LANES_DOWN, WARP, Tiling
+from smembench.kernels.vector import load_vector, store_vector
+
+Piece = Callable[..., Any]
+
+
+class Pieces(NamedTuple):
+    """The functions for one tiling and the widths of one case."""
+
+    position: Piece
+    load_a: Piece
+    load_b: Piece
+    store_a: Piece
+    store_b: Piece
+    multiply: Piece
+    write: Piece
+
+
+def pieces(case: Case, tiling: Tiling, steps: int = 1) -> Pieces:
+    """All of them; ``multiply`` with ``steps`` along k."""
+    a_width, b_width = tiling.widths(case)
+    return Pieces(
+        position(tiling),
+        load_a(tiling, a_width),
+        load_b(tiling, b_width),
+        store_a(tiling, a_width),
+        store_b(tiling, b_width),
+        multiply(tiling, steps),
+        write(tiling, b_width),
+    )
+
+
+@cache
+def load_a(tiling: Tiling, width: int) -> Piece:
+    """``(held, a, thread, row0, k0, m, k, lda)``: a thread's share of the columns from ``k0`` on, into registers."""
+    across = tiling.depth // width
+    step = tiling.threads // across
+    count = tiling.rows // step
+    zero = number(tiling.dtype)(0)
+
+    def load(held: Any, a: Any, thread: Any, row0: Any, k0: Any, m: Any, k: Any, lda: Any) -> None:
+        row = uint32(row0 + thread // uint32(across))
+        col = uint32(k0 + uint32(thread % uint32(across)) * uint32(width))
+        for i in range(count):
+            if col < k:
+                at = uint32(min(uint32(row + uint32(i * step)), uint32(m - uint32(1))) * lda + col)
+                if width == 1:
+                    held[i] = a[at]
+                else:
+                    store_vector(held, i * width, load_vector(a, at))
+            else:
+                for j in range(width):
+                    held[i * width + j] = zero
+
+    return device(load)
+
+
+@cache
+def load_b(tiling: Tiling, width: int) -> Piece:
+    """``(held, b, thread, col0, k0, n, k, ldb)``: a thread's share of the rows from ``k0`` on, into registers."""
+    across = tiling.columns // width
+    step = tiling.threads // across
+    count = tiling.depth // step
+    zero = number(tiling.dtype)(0)
+
+    def load(held: Any, b: Any, thread: Any, col0: Any, k0: Any, n: Any, k: Any, ldb: Any) -> None:
+        row = uint32(k0 + thread // uint32(across))
+        col = uint32(col0 + uint32(thread % uint32(across)) * uint32(width))
+        for i in range(count):
+            r = uint32(row + uint32(i * step))
+            if r < k:
+                at = uint32(r * ldb + min(col, uint32(n - uint32(width))))
+                if width == 1:
+                    held[i] = b[at]
+                else:
+                    store_vector(held, i * width, load_vector(b, at))
+            else:
+                for j in range(width):
+                    held[i * width + j] = zero
+
+    return device(load)
+
+
+@cache
+def store_a(tiling: Tiling, width: int) -> Piece:
+    """``(tile, base, held, thread)``: what ``load_a`` loaded into shared memory, transposed."""
+    pitch = tiling.pitch
+    across = tiling.depth // width
+    step = tiling.threads // across
+    count = tiling.rows // step
+
+    def store(tile: Any, base: Any, held: Any, thread: Any) -> None:
+        row = uint32(thread // uint32(across))
+        col = uint32(uint32(thread % uint32(across)) * uint32(width))
+        at = uint64(base + uint64(uint32(col * uint32(pitch) + row)))
+        for i in range(count):
+            for j in range(width):
+                tile[uint64(at + uint64(j * pitch + i * step))] = held[i * width + j]
+
+    return device(store)
+
+
+@cache
+def store_b(tiling: Tiling, width: int) -> Piece:
+    """``(tile, base, held, thread)``: what ``load_b`` loaded into shared memory."""
+    columns = tiling.columns
+    across = columns // width
+    step = tiling.threads // across
+    count = tiling.depth // step
+
+    def store(tile: Any, base: Any, held: Any, thread: Any) -> None:
+        row = uint32(thread // uint32(across))
+        col = uint32(uint32(thread % uint32(across)) * uint32(width))
+        at = uint64(base + uint64(uint32(row * uint32(columns) + col)))
+        for i in range(count):
+            if width == 1:
+                tile[uint64(at + uint64(i * step * columns))] = held[i]
+            else:
+                store_vector(tile, uint64(at + uint64(i * step * columns)), load_vector(held, i * width))
+
+    return device(store)
+
+
+@cache
+def multiply(tiling: Tiling, steps: int = 1) -> Piece:
+    """``(total, a_part, b_part, a_tile, b_tile, at_a, at_b)``: the outer product of two fragments, ``steps`` along k.
+
+    NVVM unrolls a constant loop only as long as its body has no more than about 128 multiplications, two steps of
+    8 × 8. So they are written out here: a function of so many steps calls one of half as many twice.
+    """
+    if steps > 1:
+        half = multiply(tiling, steps // 2)
+        a_half, b_half = steps // 2 * tiling.pitch, steps // 2 * tiling.columns
+
+        def twice(total: Any, a_part: Any, b_part: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any) -> None:
+            half(total, a_part, b_part, a_tile, b_tile, at_a, at_b)
+            half(total, a_part, b_part, a_tile, b_tile, uint64(at_a + uint64(a_half)), uint64(at_b + uint64(b_half)))
+
+        return device(twice)
+
+    down, across, size = tiling.down, tiling.across, tiling.vector
+    rows_apart, columns_apart = tiling.apart
+
+    def once(total: Any, a_part: Any, b_part: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any) -> None:
+        for i in range(down // size):
+            store_vector(a_part, i * size, load_vector(a_tile, uint64(at_a + uint64(i * rows_apart))))
+        for j in range(across // size):
+            store_vector(b_part, j * size, load_vector(b_tile, uint64(at_b + uint64(j * columns_apart))))
+        for i in range(down):
+            for j in range(across):
+                total[i * across + j] += a_part[i] * b_part[j]
+
+    return device(once)
+
+
+@cache
+def write(tiling: Tiling, width: int) -> Piece:
+    """``(c, total, row0, col0, m, n, ldc)``: a thread's results, of which the first belongs at ``row0``, ``col0``."""
+    down, across, size = tiling.down, tiling.across, tiling.vector
+    rows_apart, columns_apart = tiling.apart
+
+    def store(c: Any, total: Any, row0: Any, col0: Any, m: Any, n: Any, ldc: Any) -> None:
+        for i in range(down):
+            row = uint32(row0 + uint32(i // size * rows_apart + i % size))
+            for j in range(0, across, width):
+                col = uint32(col0 + uint32(j // size * columns_apart + j % size))
+                if row < m and col < n:
+                    if width == 1:
+                        c[uint32(row * ldc + col)] = total[i * across + j]
+                    else:
+                        store_vector(c, uint32(row * ldc + col), load_vector(total, i * across + j))
+
+    return device(store)
+
+
+@cache
+def position(tiling: Tiling) -> Piece:
+    """``(thread)``: row and column in the tile of a thread's first result."""
+    size, width = tiling.vector, tiling.block.x
+    warps_across = tiling.block.x // LANES_ACROSS
+    warp_rows, warp_columns = LANES_DOWN * tiling.down, LANES_ACROSS * tiling.across
+    pair = 2 if tiling.interleaved else 1
+
+    def in_block(thread: Any) -> Any:
+        return uint32(thread // uint32(width) * uint32(size)), uint32(thread % uint32(width) * uint32(size))
+
+    def in_warps(thread: Any) -> Any:
+        warp, lane = uint32(thread // uint32(WARP)), uint32(thread % uint32(WARP))
+        # Lanes lie in rows of 8, or of 8 pairs one below the other.
+        lane_row = uint32(lane // uint32(LANES_ACROSS * pair) * uint32(pair) + lane % uint32(pair))
+        lane_col = uint32(lane // uint32(pair) % uint32(LANES_ACROSS))
+        row = uint32(warp // uint32(warps_across) * uint32(warp_rows) + lane_row * uint32(size))
+        col = uint32(warp % uint32(warps_across) * uint32(warp_columns) + lane_col * uint32(size))
+        return row, col
+
+    return device(in_warps if tiling.warps else in_block)

@@ -1,0 +1,147 @@
+"""How a block divides its part of C, a tile, among threads that compute several results each.
+
+Along k it goes forward by ``depth`` columns of A and rows of B at a time. They lie in shared memory, those of A
+transposed: a thread reads what it needs of a column of A, and of a row of B, as 128-bit vectors. Sizes are in elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.kernels import vector
+from smembench.kernels.grids import covering
+from smembench.kernels.registry import Program
+from smembench.problems.base import ITEMSIZE
+
+WARP = 32
+LANES_DOWN, LANES_ACROSS = 4, 8
+"""How the lanes of a warp lie in its tile."""
+
+_REGISTERS, _MOST = 64 * 1024, 256
+"""32-bit registers of an SM, and those a thread can be given, one of them reserved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """A block's threads, each of which computes ``down`` × ``across`` results, in vectors that lie apart.
+
+    Threads lie in the tile as they do in the block, or with ``warps`` in warp tiles of 4 × 8 lanes: row by row, or
+    ``interleaved``, so that lanes 2i and 2i + 1 lie below each other and a quarter of a warp covers 2 × 4 lanes.
+    With ``slices`` as many groups of threads compute the same tile, each from its part of every ``depth``.
+    """
+
+    block: Block
+    dtype: str
+    down: int = 8
+    across: int = 8
+    depth: int = 8
+    warps: bool = False
+    interleaved: bool = False
+    slices: int = 1
+
+    @property
+    def vector(self) -> int:
+        """Elements of a 128-bit access."""
+        return vector.lanes(self.dtype)
+
+    @property
+    def threads(self) -> int:
+        """Threads of the block."""
+        return self.block.x * self.block.y
+
+    @property
+    def rows(self) -> int:
+        """Rows of the tile."""
+        return self.block.y * self.down // self.slices
+
+    @property
+    def columns(self) -> int:
+        """Columns of the tile."""
+        return self.block.x * self.across
+
+    @property
+    def pitch(self) -> int:
+        """From one column of A to the next: a vector more than there are rows, so that stores meet no conflicts."""
+        return self.rows + self.vector
+
+    @property
+    def a_elements(self) -> int:
+        """Of A in shared memory at a time."""
+        return self.depth * self.pitch
+
+    @property
+    def b_elements(self) -> int:
+        """Of B in shared memory at a time."""
+        return self.depth * self.columns
+
+    @property
+    def elements(self) -> int:
+        """Of A and B in shared memory at a time."""
+        return self.a_elements + self.b_elements
+
+    @property
+    def a_share(self) -> int:
+        """Elements of A that a thread loads at a time."""
+        return self.depth * self.rows // self.threads
+
+    @property
+    def b_share(self) -> int:
+        """Elements of B that a thread loads at a time."""
+        return self.depth * self.columns // self.threads
+
+    @property
+    def apart(self) -> tuple[int, int]:
+        """Rows and columns from one of a thread's vectors to the next."""
+        down, across = (LANES_DOWN, LANES_ACROSS) if self.warps else (self.block.y, self.block.x)
+        return down * self.vector, across * self.vector
+
+    @property
+    def registers(self) -> int:
+        """32-bit registers a thread should have: as many again as its results take."""
+        return 2 * self.down * self.across * ITEMSIZE[self.dtype] // 4
+
+    @property
+    def launch_bounds(self) -> tuple[int, int]:
+        """Threads of the block, and as many blocks on an SM as those registers allow."""
+        return self.threads, _REGISTERS // (self.threads * self.registers)
+
+    def program(self, function: Callable[..., Any], case: Case) -> Program:
+        """The program that computes a case by a function for this tiling and the case's widths."""
+        grid = covering(case.n, case.m, Block(self.columns, self.rows))
+        variant = "A by {}, B by {}".format(*self.widths(case))
+        return Program(function, grid, self.block, launch_bounds=self.launch_bounds, variant=variant)
+
+    def widths(self, case: Case) -> tuple[int, int]:
+        """Elements an access of A, and of B and C: a vector where rows begin and end at one, else a single element."""
+        assert case.k is not None
+        return self._width(case.k, case.stride), self._width(case.n, case.stride)
+
+    def _width(self, row: int, stride: int | None) -> int:
+        return 1 if row % self.vector or (stride or row) % self.vector else self.vector
+
+    def refuse(self, kernel: str) -> str | None:
+        """Why threads of this block cannot compute the tile, or None."""
+        if self.registers > _MOST:
+            results = f"{self.down}×{self.across} {self.dtype} results"
+            return f"{kernel} keeps {results} a thread, more than its registers hold: use float32"
+        if not self.launch_bounds[1]:
+            needed = f"{self.registers} registers a thread"
+            return f"{kernel} needs {needed}, more than {self.threads} threads can have: use 16x16 or 16x8"
+        if not self._divides():
+            return f"{kernel} cannot divide its tiles evenly among {self.block} threads: use 16x16, 16x8 or 8x8"
+        return None
+
+    def _divides(self) -> bool:
+        """Whether warps fill the tile, and every thread loads as many elements of A, and of B, as the others."""
+        if self.warps and (self.block.x % LANES_ACROSS or self.block.y % (LANES_DOWN * self.slices)):
+            return False
+        sides = ((self.depth, self.rows), (self.columns, self.depth))
+        return all(
+            self.threads % (row // width) == 0 and rows % (self.threads // (row // width)) == 0
+            for row, rows in sides
+            for width in (1, self.vector)
+        )

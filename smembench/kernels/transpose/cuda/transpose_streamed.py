@@ -1,0 +1,44 @@
+"""transposeStreamed: transposeGrouped with streaming accesses, for lines that are used once.
+
+Loads and stores of global memory carry the cache operator ``.cs``: likely accessed once, so evict them first. What it
+relieves: the L2, of lines that nobody asks for again. Where rows are no multiples of 16 bytes there is no difference to
+transposeGrouped.
+
+Predicted: nothing for arrays many times the L2, where each line is evicted before it could be used again. Warm and with
+arrays of about its size, a loss or a gain, whichever of input and output the L2 kept from the launch before: evicted
+first, neither stays.
+"""
+
+from __future__ import annotations
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.transpose.cuda.transpose_grouped import in_groups
+from smembench.kernels.transpose.cuda.transpose_vectorized import tile_elements, vectorized
+from smembench.kernels.transpose.tiles import vectors_fit
+from smembench.kernels.vector import load_vector_streaming, store_vector_streaming
+from smembench.problems.transpose import TRANSPOSE
+
+
+def build(case: Case) -> Program:
+    """Program for ``(out, inp, nx, ny)``."""
+    return vectorized(case, order=in_groups, load=load_vector_streaming, store=store_vector_streaming)
+
+
+KERNEL = Kernel(
+    problem="transpose",
+    name="transposeStreamed",
+    kind="cuda",
+    step=140,
+    summary="transposeGrouped with streaming accesses, whose lines the caches may drop first",
+    build=build,
+    computes=TRANSPOSE,
+    results=(8, 8),
+    default_blocks=(Block(16, 32), Block(16, 16)),
+    pad=False,
+    tile_elements=tile_elements,
+    refuse=vectors_fit,
+    standard=False,
+    ladder="evict-first hints: every line is used once",
+)

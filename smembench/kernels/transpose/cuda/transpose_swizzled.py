@@ -1,0 +1,95 @@
+"""transposeSwizzled: transposeCoarsened with its tile swizzled instead of padded.
+
+Element (row, column) of the tile lies in column ``column XOR row`` of its row; of a float16 tile whose rows fill the
+banks in column ``column XOR 2 · row``, since two elements share a word. A row stays a row, and a column falls into
+different banks for every element type: its store and its load are both free of conflicts. What it relieves: shared
+memory, of the padding; and rows stay multiples of 16 bytes apart, which vector accesses of the tile will need.
+
+Predicted: no faster than transposeCoarsened, whose accesses are free of conflicts already, except for float16, of whose
+loads a pad of 1 leaves half in 2-way conflicts; the XOR costs an instruction an access.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.cuda_api import cuda, number, uint32
+from smembench.explain.banks import BANKS, WORD_BYTES
+from smembench.kernels.grids import block_of, covering
+from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.transpose.tiles import power_of_two, rows_fit
+from smembench.problems.base import ITEMSIZE
+from smembench.problems.transpose import TRANSPOSE
+
+
+def build(case: Case) -> Program:
+    """Program for ``(out, inp, nx, ny)``; the tile is bx × bx."""
+    return swizzled(case, block_of(case).x)
+
+
+def swizzled(case: Case, side: int) -> Program:
+    """Program for a tile of side × side, whatever the block: its threads take their elements in row-major order."""
+    block = block_of(case)
+    bx, by = block
+    rows = bx * by // side
+    itemsize = ITEMSIZE[case.dtype]
+    step = max(WORD_BYTES // itemsize, 1) if side * itemsize >= BANKS * WORD_BYTES else 1
+    dtype = number(case.dtype)
+
+    def transpose_swizzled(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        tile = cuda.shared.array((side, side), dtype)
+        thread = uint32(uint32(uint32(cuda.threadIdx.y) * uint32(bx)) + uint32(cuda.threadIdx.x))
+        column = uint32(thread % uint32(side))
+        top = uint32(thread // uint32(side))
+        x0 = uint32(uint32(cuda.blockIdx.x) * uint32(side))
+        y0 = uint32(uint32(cuda.blockIdx.y) * uint32(side))
+
+        # Over the edge, load the edge again and never store it: without a branch no load waits for the one before.
+        ix = uint32(x0 + column)
+        if ix >= nx:
+            ix = uint32(nx - uint32(1))
+        for first in range(0, side, rows):
+            row = uint32(top + uint32(first))
+            iy = uint32(y0 + row)
+            if iy >= ny:
+                iy = uint32(ny - uint32(1))
+            tile[row, uint32(column ^ uint32(uint32(row * uint32(step)) % uint32(side)))] = inp[uint32(iy * nx + ix)]
+        cuda.syncthreads()
+
+        ox = uint32(y0 + column)
+        for first in range(0, side, rows):
+            row = uint32(top + uint32(first))
+            value = tile[column, uint32(row ^ uint32(uint32(column * uint32(step)) % uint32(side)))]
+            if ox < ny and uint32(x0 + row) < nx:
+                out[uint32(uint32(x0 + row) * ny + ox)] = value
+
+    return Program(transpose_swizzled, covering(case.n, case.m, Block(side, side)), block)
+
+
+def tile_elements(case: Case) -> int:
+    """Elements of a tile as high as the block is wide."""
+    return block_of(case).x ** 2
+
+
+def _refuse(case: Case) -> str | None:
+    return power_of_two(case) or rows_fit(case)
+
+
+KERNEL = Kernel(
+    problem="transpose",
+    name="transposeSwizzled",
+    kind="cuda",
+    step=110,
+    summary="transposeCoarsened with the tile's columns permuted by XOR instead of padded",
+    build=build,
+    computes=TRANSPOSE,
+    results=(1, 8),
+    default_blocks=(Block(32, 8), Block(32, 4)),
+    pad=False,
+    tile_elements=tile_elements,
+    refuse=_refuse,
+    standard=False,
+    ladder="XOR instead of padding: no conflicts, rows stay aligned",
+)

@@ -1,0 +1,182 @@
+"""128-bit accesses of Numba arrays in kernels: 16 bytes a thread in one instruction instead of one element.
+
+Each function is plain Python in the simulator and in a trace, and one instruction in a compiled kernel:
+``ld.global.v4`` for an array in global memory, ``st.shared.v4`` for a tile, nothing at all for a local array, which
+lives in registers. An index counts elements and must be a multiple of ``lanes``, since the hardware faults on an
+address that is no multiple of 16 bytes. Arrays must begin at such an address: global ones do, shared and local ones
+with ``alignment=ALIGNMENT``.
+
+The streaming ones add the cache operator ``.cs`` (PTX ISA, "Cache Operators": likely accessed once, evicted first);
+they are for arrays in global memory only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numba
+from llvmlite import ir
+
+from smembench.cuda_api import SIMULATED, lower_builtin, type_callable
+from smembench.problems.base import ITEMSIZE
+
+BYTES = 16
+"""Bytes of an access, the most one thread can ask for in one instruction (PTX ISA, ``ld``)."""
+
+ALIGNMENT = None if SIMULATED else BYTES
+"""For ``cuda.shared.array`` and ``cuda.local.array``: the simulator knows no alignment."""
+
+types: Any = numba.types  # its stub lacks UniTuple
+
+_WORD = ir.IntType(32)
+_VECTOR = ir.VectorType(_WORD, BYTES // 4)
+
+
+def lanes(dtype: str) -> int:
+    """Elements of a dtype in one access."""
+    return BYTES // ITEMSIZE[dtype]
+
+
+def load_vector(array: Any, index: Any) -> tuple[Any, ...]:
+    """``lanes`` elements of a one-dimensional array from ``index`` on, in one access.
+
+    Raises:
+        ValueError: in the simulator and in a trace, for an index that is no multiple of ``lanes``.
+    """
+    return tuple(array[_span(array, index)])
+
+
+def store_vector(array: Any, index: Any, values: Sequence[Any]) -> None:
+    """Store a tuple of ``lanes`` elements at ``index`` and after it, in one access.
+
+    Raises:
+        ValueError: as load_vector.
+    """
+    array[_span(array, index)] = values
+
+
+def load_vector_streaming(array: Any, index: Any) -> tuple[Any, ...]:
+    """As load_vector, of lines that the caches may drop first: ``ld.global.cs``.
+
+    Raises:
+        ValueError: as load_vector.
+    """
+    return load_vector(array, index)
+
+
+def store_vector_streaming(array: Any, index: Any, values: Sequence[Any]) -> None:
+    """As store_vector, into lines that the caches may drop first: ``st.global.cs``.
+
+    Raises:
+        ValueError: as load_vector.
+    """
+    store_vector(array, index, values)
+
+
+def _span(array: Any, index: Any) -> slice:
+    """The elements of one access, as a slice."""
+    count, first = BYTES // array.itemsize, int(index)
+    if first % count:
+        raise ValueError(f"index {first} of a {BYTES}-byte access is no multiple of its {count} elements")
+    return slice(first, first + count)
+
+
+def _vector_of(array: Any) -> Any:
+    """Numba's type of what one access holds; None, which is no match, for arrays that have no such access."""
+    if not isinstance(array, types.Array) or array.ndim != 1 or array.layout != "C":
+        return None
+    return types.UniTuple(array.dtype, 8 * BYTES // array.dtype.bitwidth)
+
+
+def _type_load(_context: Any) -> Any:
+    def typer(array: Any, index: Any) -> Any:
+        return _vector_of(array) if isinstance(index, types.Integer) else None
+
+    return typer
+
+
+def _type_store(_context: Any) -> Any:
+    def typer(array: Any, index: Any, values: Any) -> Any:
+        return types.void if isinstance(index, types.Integer) and values == _vector_of(array) else None
+
+    return typer
+
+
+def _pointer(context: Any, builder: Any, array_type: Any, index_type: Any, array: Any, index: Any) -> Any:
+    """The address of an element, as a pointer to four words."""
+    data = context.make_array(array_type)(context, builder, array).data
+    widen = builder.sext if index_type.signed else builder.zext
+    wide = index if index_type.bitwidth == 64 else widen(index, ir.IntType(64))
+    return builder.bitcast(builder.gep(data, [wide]), _VECTOR.as_pointer())
+
+
+def _elements_type(context: Any, tuple_type: Any) -> Any:
+    return ir.VectorType(context.get_value_type(tuple_type.dtype), tuple_type.count)
+
+
+def _unpacked(context: Any, builder: Any, tuple_type: Any, vector: Any) -> Any:
+    """A tuple of the elements that lie in four words."""
+    elements = builder.bitcast(vector, _elements_type(context, tuple_type))
+    values = [builder.extract_element(elements, _WORD(lane)) for lane in range(tuple_type.count)]
+    return context.make_tuple(builder, tuple_type, values)
+
+
+def _packed(context: Any, builder: Any, tuple_type: Any, values: Any) -> Any:
+    """Four words that hold the elements of a tuple."""
+    elements = ir.Constant(_elements_type(context, tuple_type), ir.Undefined)
+    for lane in range(tuple_type.count):
+        elements = builder.insert_element(elements, builder.extract_value(values, lane), _WORD(lane))
+    return builder.bitcast(elements, _VECTOR)
+
+
+def _lower_load(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    loaded = builder.load(_pointer(context, builder, *signature.args, *args))
+    loaded.align = BYTES
+    return _unpacked(context, builder, signature.return_type, loaded)
+
+
+def _lower_store(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    vector = _packed(context, builder, signature.args[2], args[2])
+    stored = builder.store(vector, _pointer(context, builder, *signature.args[:2], *args[:2]))
+    stored.align = BYTES
+    return context.get_dummy_value()
+
+
+def _lower_load_streaming(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    pointer = _pointer(context, builder, *signature.args, *args)
+    words = ir.LiteralStructType([_WORD] * _VECTOR.count)
+    assembly = ir.InlineAsm(
+        ir.FunctionType(words, [pointer.type]), "ld.global.cs.v4.b32 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,l"
+    )
+    loaded = builder.call(assembly, [pointer])
+    vector = ir.Constant(_VECTOR, ir.Undefined)
+    for word in range(_VECTOR.count):
+        vector = builder.insert_element(vector, builder.extract_value(loaded, word), _WORD(word))
+    return _unpacked(context, builder, signature.return_type, vector)
+
+
+def _lower_store_streaming(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    vector = _packed(context, builder, signature.args[2], args[2])
+    pointer = _pointer(context, builder, *signature.args[:2], *args[:2])
+    words = [builder.extract_element(vector, _WORD(word)) for word in range(_VECTOR.count)]
+    assembly = ir.InlineAsm(
+        ir.FunctionType(ir.VoidType(), [pointer.type, *(word.type for word in words)]),
+        "st.global.cs.v4.b32 [$0], {$1, $2, $3, $4};",
+        "l,r,r,r,r,~{memory}",
+        side_effect=True,
+    )
+    builder.call(assembly, [pointer, *words])
+    return context.get_dummy_value()
+
+
+def _register(function: Callable[..., Any], typing: Any, lowering: Any, *arguments: Any) -> None:
+    """Let kernels call a plain function: how its result follows from its arguments, and what it compiles to."""
+    type_callable(function)(typing)
+    lower_builtin(function, *arguments)(lowering)
+
+
+_register(load_vector, _type_load, _lower_load, types.Array, types.Integer)
+_register(load_vector_streaming, _type_load, _lower_load_streaming, types.Array, types.Integer)
+_register(store_vector, _type_store, _lower_store, types.Array, types.Integer, types.UniTuple)
+_register(store_vector_streaming, _type_store, _lower_store_streaming, types.Array, types.Integer, types.UniTuple)

@@ -1,0 +1,91 @@
+"""The ladder as tables: what each step changes, what it gains over the one before, how near it comes to the limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from smembench.ladder import Rung, apart, ceiling, climb, steps
+from smembench.problems import PROBLEMS
+from smembench.store.schema import Row
+from smembench.views.columns import FIGURES, Column, milliseconds, number, value
+from smembench.views.sections import Bar, Section, describe, label, notes
+
+
+def ladder(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Section]:
+    """One section for every problem, device, size, stride, dtype and cache mode with a step of a ladder.
+
+    Rows that are neither a step nor the ceiling are left out.
+    """
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in filter(_is_step, rows):
+        groups.setdefault(_place(row), []).append(row)
+    ceilings = [row for row in rows if row.kernel == PROBLEMS[row.problem].ceiling_kernel]
+    return [
+        _section([*group, *(row for row in ceilings if _place(row) == place)], run) for place, group in groups.items()
+    ]
+
+
+def _place(row: Row) -> tuple[object, ...]:
+    return (row.problem, row.device, row.m, row.n, row.k, row.stride, row.dtype, row.cache)
+
+
+def _is_step(row: Row) -> bool:
+    return any(row.kernel == kernel.name for kernel in steps(row.problem, row.case.kind))
+
+
+def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
+    problem = PROBLEMS[rows[0].problem]
+    rate, limit = problem.columns[0], ceiling(problem.name)
+    rungs = climb(rows)
+    lines = [(rung.row, _gain(rung), rung.kernel.ladder) for rung in rungs]
+    lines += [(row, "", "the ceiling") for row in rows if row.ok and row.kernel == problem.ceiling_kernel]
+    figures = [rate] if all(value(row, limit) is None for row, _, _ in lines) else [rate, limit]
+    return Section(
+        heading=describe(rows, run),
+        columns=[
+            Column("step", numeric=False),
+            Column("elapsed ms"),
+            *(Column(FIGURES[name].heading) for name in figures),
+            Column("gain"),
+            Column("what changes", numeric=False),
+        ],
+        cells=[
+            [
+                label(row),
+                milliseconds(row.elapsed_ms or 0.0),
+                *(FIGURES[name].text(value(row, name)) for name in figures),
+                gain,
+                change,
+            ]
+            for row, gain, change in lines
+        ],
+        bars=[Bar(label(row), value(row, rate) or 0.0, FIGURES[rate].unit) for row, _, _ in lines],
+        sentence=_sentence(rungs, limit),
+        notes=notes(rows),
+    )
+
+
+def _gain(rung: Rung) -> str:
+    """``1.79×``, in brackets where it is within the spread, nothing for the lowest rung."""
+    if rung.gain is None:
+        return ""
+    text = f"{number(rung.gain)}×"
+    return text if rung.apart else f"({text})"
+
+
+def _sentence(rungs: Sequence[Rung], limit: str) -> str:
+    """How far the ladder climbs, and how near its fastest rung is to the limit."""
+    if not rungs:
+        return ""
+    lowest, best = rungs[0].row, min((rung.row for rung in rungs), key=lambda row: row.elapsed_ms or 0.0)
+    said = [f"The fastest is {label(best)}"]
+    if apart(lowest, best):
+        said.append(f"{number((lowest.elapsed_ms or 0.0) / (best.elapsed_ms or 1.0))} times as fast as {label(lowest)}")
+    elif best is not lowest:
+        said.append(f"no different from {label(lowest)} within the spread")
+    if (share := value(best, limit)) is not None:
+        said.append(f"at {number(share)} % of {'memcpy' if limit == 'percent_of_copy' else 'the arithmetic peak'}")
+    text = f"{', '.join(said)}. Each step is shown in the fastest of its blocks"
+    within = any(rung.gain is not None and not rung.apart for rung in rungs)
+    return f"{text}; gains in brackets are within the spread." if within else f"{text}."

@@ -1,0 +1,54 @@
+"""The products with several results a thread, which the small blocks of test_cuda_kernels.py do not fit."""
+
+from __future__ import annotations
+
+import pytest
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.devices import simulator
+from smembench.kernels import registry
+from smembench.problems import PROBLEMS
+
+TILED = ("vectorized", "doubleBuffered", "warpTiled", "unrolled", "interleaved", "tiled16x8", "slicedK")
+SIZES = [
+    pytest.param((70, 72, 20), None, "A by 4, B by 4", id="whole vectors over the edges"),
+    pytest.param((65, 67, 9), None, "A by 1, B by 1", id="no aligned rows"),
+    pytest.param((3, 70, 8), None, "A by 4, B by 1", id="aligned rows of A only"),
+    pytest.param((64, 64, 17), 72, "A by 1, B by 4", id="aligned rows, those of A with an odd end"),
+    pytest.param((1, 1, 1), None, "A by 1, B by 1", id="one element"),
+]
+"""m, n, k, the stride, and the elements of an access in float32."""
+
+
+def verify(name: str, dtype: str, size: tuple[int, int, int], block: Block, stride: int | None = None) -> str:
+    """Check a product, and return the variant of the program that made it."""
+    kernel = registry.find("matmul", name, "cuda")
+    assert kernel is not None
+    case = Case("matmul", name, "cuda:0", dtype, *size, block, stride=stride)
+    assert kernel.refuse(case) is None
+    problem = PROBLEMS["matmul"]
+    inputs = problem.inputs(case, seed=1)
+    output = simulator.run(case, kernel, problem, inputs)
+    verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), output)
+    assert verdict.passed, verdict.detail
+    return kernel.build(case).variant
+
+
+@pytest.mark.parametrize("name", TILED)
+@pytest.mark.parametrize(("size", "stride", "variant"), SIZES)
+def test_products_are_right_at_the_edges_of_tiles(
+    name: str, size: tuple[int, int, int], stride: int | None, variant: str
+) -> None:
+    assert verify(name, "float32", size, Block(8, 8), stride) == variant
+
+
+@pytest.mark.parametrize("name", ["vectorized", "interleaved", "slicedK"])
+@pytest.mark.parametrize(("size", "variant"), [((34, 66, 10), "A by 2, B by 2"), ((9, 5, 7), "A by 1, B by 1")])
+def test_vectors_of_float64_are_pairs(name: str, size: tuple[int, int, int], variant: str) -> None:
+    assert verify(name, "float64", size, Block(8, 8)) == variant
+
+
+@pytest.mark.parametrize("name", ["warpTiled", "interleaved", "slicedK"])
+def test_two_warps_side_by_side_cover_a_row(name: str) -> None:
+    verify(name, "float32", (20, 124, 4), Block(16, 8))

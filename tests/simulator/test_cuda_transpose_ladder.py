@@ -1,0 +1,112 @@
+"""The transposes whose blocks have many elements a thread, and 128-bit accesses, in Numba's simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.cuda_api import cuda, uint32
+from smembench.devices import simulator
+from smembench.kernels import registry
+from smembench.kernels.transpose.cuda.transpose_grouped import GROUP
+from smembench.kernels.vector import (
+    lanes,
+    load_vector,
+    load_vector_streaming,
+    store_vector,
+    store_vector_streaming,
+)
+from smembench.problems import PROBLEMS
+from smembench.problems.base import ITEMSIZE
+
+NAMES = ("transposeVectorized", "transposeGrouped", "transposeStreamed")
+SIZES: list[Any] = [
+    pytest.param(lambda side, wide: (side, side), id="a whole tile"),
+    pytest.param(lambda side, wide: (side + wide, 2 * wide), id="whole vectors over the edges"),
+    pytest.param(lambda side, wide: (side - 1, side + 1), id="no aligned rows"),
+    pytest.param(lambda side, wide: (wide, side + 1), id="aligned rows of the output only"),
+    pytest.param(lambda side, wide: (1, 1), id="one element"),
+]
+"""Rows and columns, from the side of a tile and the elements of a vector."""
+
+
+def verify(name: str, dtype: str, rows: int, columns: int, block: Block) -> None:
+    kernel = registry.find("transpose", name, "cuda")
+    assert kernel is not None
+    pad = {None: None, False: 0, True: 1}[kernel.pad]
+    case = Case("transpose", kernel.name, "cuda:0", dtype, rows, columns, None, block, pad)
+    assert kernel.refuse(case) is None
+    problem = PROBLEMS["transpose"]
+    inputs = problem.inputs(case, seed=1)
+    output = simulator.run(case, kernel, problem, inputs)
+    verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), output)
+    assert verdict.passed, verdict.detail
+
+
+@pytest.mark.parametrize("dtype", PROBLEMS["transpose"].dtypes)
+@pytest.mark.parametrize("size", SIZES)
+def test_vectors_are_right_at_the_edges_of_tiles(dtype: str, size: Callable[[int, int], tuple[int, int]]) -> None:
+    wide = lanes(dtype)
+    verify("transposeVectorized", dtype, *size(8 * wide, wide), Block(8, max(wide, 4)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_two_warps_side_by_side_cover_a_row(name: str) -> None:
+    verify(name, "float64", 34, 30, Block(16, 4))
+
+
+@pytest.mark.parametrize(("down", "across"), [(GROUP + 3, 2), (2, GROUP + 1)])
+def test_groups_of_blocks_cover_every_tile(down: int, across: int) -> None:
+    side = 8 * lanes("float64")
+    verify("transposeGrouped", "float64", down * side, across * side - 2, Block(8, 4))
+
+
+@pytest.mark.parametrize("name", ["transposeCoarsened", "transposeSwizzled"])
+@pytest.mark.parametrize(("rows", "columns"), [(31, 33), (64, 32), (1, 70)])
+def test_several_rows_a_thread_are_right_at_the_edges_of_tiles(name: str, rows: int, columns: int) -> None:
+    verify(name, "float16", rows, columns, Block(32, 4))
+
+
+def run(function: Callable[..., None], count: int, dtype: str, first: int = 0) -> Any:
+    """What one thread makes of ``count`` numbers counted from 1, in an output of zeros."""
+    inputs, output = np.arange(1, count + 1).astype(dtype), np.zeros(count, dtype)
+    launch: Any = cuda.jit(function)[1, 1]
+    launch(output, inputs, np.uint32(first))
+    return output
+
+
+def copy(out: Any, inp: Any, first: Any) -> None:
+    store_vector(out, first, load_vector(inp, first))
+
+
+def copy_streaming(out: Any, inp: Any, first: Any) -> None:
+    store_vector_streaming(out, first, load_vector_streaming(inp, first))
+
+
+def store_beyond(out: Any, inp: Any, first: Any) -> None:
+    store_vector(out, uint32(out.size), load_vector(inp, first))
+
+
+@pytest.mark.parametrize("function", [copy, copy_streaming])
+@pytest.mark.parametrize("dtype", sorted(ITEMSIZE))
+def test_an_access_is_of_sixteen_bytes(function: Callable[..., None], dtype: str) -> None:
+    count = lanes(dtype)
+    output = run(function, 3 * count, dtype, count)
+    assert count * ITEMSIZE[dtype] == 16
+    assert output.tolist() == [0.0] * count + list(range(count + 1, 2 * count + 1)) + [0.0] * count
+
+
+@pytest.mark.parametrize("function", [copy, copy_streaming])
+def test_an_index_between_two_vectors_is_an_error(function: Callable[..., None]) -> None:
+    with pytest.raises(ValueError, match="index 3 of a 16-byte access is no multiple of its 4 elements"):
+        run(function, 8, "float32", 3)
+
+
+def test_a_store_beyond_the_array_is_an_error() -> None:
+    with pytest.raises(ValueError, match="broadcast"):
+        run(store_beyond, 8, "float32")

@@ -1,0 +1,203 @@
+"""The products of the ladder: what the model and the compiler say of them. Their results: tests/simulator."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from itertools import product
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.cuda_api import uint32
+from smembench.explain.analysis import explain
+from smembench.kernels import registry
+from smembench.kernels.matmul import pieces
+from smembench.kernels.matmul.tiling import Tiling
+from smembench.ladder import steps
+from smembench.problems import PROBLEMS
+from smembench.problems.base import ITEMSIZE, pattern_period
+
+Ptx = Callable[[Case], str]
+
+DTYPES = PROBLEMS["matmul"].dtypes
+TILED = ("vectorized", "doubleBuffered", "warpTiled", "unrolled", "interleaved", "tiled16x8", "slicedK")
+CLIMBED = ("tiled1D", "tiled2D", *TILED)
+WRITTEN_OUT = ("unrolled", "interleaved", "tiled16x8", "slicedK")
+
+
+def kernel(name: str) -> registry.Kernel:
+    found = registry.find("matmul", name, "cuda")
+    assert found is not None
+    return found
+
+
+def case(name: str, dtype: str = "float32", n: int = 4096, *, k: int | None = None, block: Block | None = None) -> Case:
+    block = block or kernel(name).default_blocks[0]
+    return Case("matmul", name, "cuda:0", dtype, n, n, k or n, block)
+
+
+VARIANTS = [(name, block) for name in CLIMBED for block in kernel(name).default_blocks]
+
+
+def test_the_ladder_climbs_in_this_order() -> None:
+    assert [step.name for step in steps("matmul", "cuda")] == ["naive", "tiled", *CLIMBED]
+    assert not any(kernel(name).standard for name in CLIMBED)
+
+
+@pytest.mark.parametrize(("name", "block"), VARIANTS)
+def test_every_step_is_coalesced_and_free_of_conflicts(name: str, block: Block) -> None:
+    explained = explain(case(name, n=256, k=16, block=block))
+    assert {access.efficiency for access in explained.memory} == {1.0}
+    assert explained.degree("load") == 1.0
+    degrees = {(access.place.array, access.degree) for access in explained.shared if access.place.kind == "store"}
+    # Four columns of A at once: a pitch of whole vectors leaves every second of them in the same banks.
+    assert degrees == {("shared0", 2.0 if name == "slicedK" else 1.0), ("shared1", 1.0)}
+
+
+@pytest.mark.parametrize("results", [(1, 8), (8, 8), (8, 16), (3, 5)])
+def test_a_pattern_has_whole_tiles_and_the_remainder(results: tuple[int, int]) -> None:
+    block = Block(16, 8)
+    period = pattern_period(case("unrolled", block=block), results)
+    for n in (4096, 4097, 12345):
+        smaller = PROBLEMS["matmul"].pattern(case("unrolled", n=n, block=block), results)
+        assert smaller.m == smaller.n <= n
+        assert (smaller.n - n) % period == 0 or smaller.n == n
+        assert period % (block.x * results[0]) == period % (block.y * results[1]) == 0
+
+
+@pytest.mark.parametrize("name", ["vectorized", "unrolled", "slicedK"])
+def test_steps_in_float64_are_free_of_conflicts_too(name: str) -> None:
+    explained = explain(case(name, "float64", 256, k=16))
+    assert (explained.degree("store"), explained.degree("load")) == (1.0, 1.0)
+    assert {access.place.width for access in explained.memory} == {16}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sizes_without_aligned_rows_are_free_of_conflicts_too(dtype: str) -> None:
+    explained = explain(case("unrolled", dtype, 257, k=9))
+    assert (explained.degree("store"), explained.degree("load")) == (1.0, 1.0)
+    assert {access.place.width for access in explained.memory} == {ITEMSIZE[dtype]}
+
+
+@pytest.mark.parametrize("name", CLIMBED)
+def test_shared_memory_is_what_the_trace_allocates(name: str) -> None:
+    explained = explain(case(name, n=1))
+    assert sum(array.bytes for array in explained.trace.shared) == explained.shared_bytes
+
+
+@pytest.mark.parametrize(("name", "block"), VARIANTS)
+def test_a_grid_covers_the_product_by_what_a_block_computes(name: str, block: Block) -> None:
+    across, down = kernel(name).results
+    x, y = block.x * across, block.y * down
+    for n, expected in ((x * y, (y, x)), (x * y + 1, (y + 1, x + 1)), (1, (1, 1))):
+        assert kernel(name).build(case(name, n=n, block=block)).grid == expected
+
+
+SIDES = st.sampled_from([4, 8, 16, 32])
+
+
+@settings(max_examples=30)
+@given(
+    block=st.builds(Block, SIDES, SIDES),
+    dtype=st.sampled_from(DTYPES),
+    down=st.sampled_from([4, 8, 16]),
+    lanes=st.sampled_from([(False, False), (True, False), (True, True)]),
+    slices=st.sampled_from([1, 2]),
+)
+def test_each_result_has_one_thread_of_every_slice(
+    block: Block, dtype: str, down: int, lanes: tuple[bool, bool], slices: int
+) -> None:
+    tiling = Tiling(block, dtype, down=down, depth=8 * slices, warps=lanes[0], interleaved=lanes[1], slices=slices)
+    assume(tiling.refuse("any") is None and (tiling.warps or slices == 1))
+    position, size = pieces.position(tiling), tiling.vector
+    rows_apart, columns_apart = tiling.apart
+    found: Counter[tuple[int, int]] = Counter()
+    for thread in range(tiling.threads // slices):
+        row, col = map(int, position(uint32(thread)))
+        rows = [row + i // size * rows_apart + i % size for i in range(down)]
+        columns = [col + j // size * columns_apart + j % size for j in range(tiling.across)]
+        found.update(product(rows, columns))
+    assert found == Counter(product(range(tiling.rows), range(tiling.columns)))
+
+
+@given(n=st.integers(1, 64), k=st.integers(1, 64), more=st.none() | st.integers(0, 8), dtype=st.sampled_from(DTYPES))
+def test_vectors_only_where_rows_begin_and_end_at_one(n: int, k: int, more: int | None, dtype: str) -> None:
+    stride = None if more is None else max(n, k) + more
+    tiling = Tiling(Block(16, 16), dtype)
+    found = tiling.widths(Case("matmul", "unrolled", "cuda:0", dtype, 1, n, k, Block(16, 16), stride=stride))
+    for width, row in zip(found, (k, n), strict=True):
+        aligned = row * ITEMSIZE[dtype] % 16 == 0 and (stride or row) * ITEMSIZE[dtype] % 16 == 0
+        assert width * ITEMSIZE[dtype] == (16 if aligned else ITEMSIZE[dtype])
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "block", "reason"),
+    [
+        ("tiled16x8", "float64", Block(16, 8), "keeps 16×8 float64 results a thread, more than its registers hold"),
+        ("vectorized", "float32", Block(32, 32), "needs 128 registers a thread, more than 1024 threads can have"),
+        ("vectorized", "float32", Block(3, 3), "cannot divide its tiles evenly among 3x3 threads: use 16x16"),
+        ("warpTiled", "float32", Block(4, 16), "cannot divide its tiles evenly among 4x16 threads"),
+        ("slicedK", "float32", Block(16, 4), "cannot divide its tiles evenly among 16x4 threads"),
+    ],
+)
+def test_blocks_that_do_not_fit_are_refused(name: str, dtype: str, block: Block, reason: str) -> None:
+    refused = kernel(name).refuse(case(name, dtype, block=block))
+    assert refused is not None
+    assert refused.startswith(f"{name} {reason}")
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "bounds"),
+    [
+        ("unrolled", "float32", (256, 2)),
+        ("unrolled", "float64", (256, 1)),
+        ("tiled16x8", "float32", (128, 2)),
+    ],
+)
+def test_registers_are_as_many_as_leave_room_for_the_blocks(name: str, dtype: str, bounds: tuple[int, int]) -> None:
+    assert kernel(name).build(case(name, dtype)).launch_bounds == bounds
+
+
+def test_sizes_choose_the_width_of_accesses_and_the_variant_says_so() -> None:
+    programs = [kernel("unrolled").build(case("unrolled", n=n, k=k)) for n, k in ((64, 64), (64, 63), (63, 64))]
+    assert [program.variant for program in programs] == ["A by 4, B by 4", "A by 1, B by 4", "A by 4, B by 1"]
+
+
+def instructions(text: str) -> Counter[str]:
+    """Some instructions of PTX without types, and those of several elements as ``ld.global.v``."""
+    return Counter(re.findall(r"\b((?:ld|st)\.(?:global|shared)(?:\.v)?|fma|bar|call)[.24\s]", text))
+
+
+COMPILED = [*product(TILED, ["float32"]), ("vectorized", "float64"), ("slicedK", "float64")]
+
+
+@pytest.mark.parametrize(("name", "dtype"), COMPILED)
+def test_the_compiler_keeps_results_in_registers(ptx: Ptx, name: str, dtype: str) -> None:
+    text = ptx(case(name, dtype))
+    found = instructions(text)
+    across, down = kernel(name).results
+    sliced = name == "slicedK"
+    down *= 2 if sliced else 1
+    vector = 16 // ITEMSIZE[dtype]
+    steps = 4 if sliced and dtype == "float64" else 8
+    results, handed_over = down * across, down * across // vector if sliced else 0
+    assert ".local" not in text
+    assert not found["call"] + found["ld.global"] + found["ld.shared"] + found["st.global"]
+    assert found["st.global.v"] == results // vector
+    if name in WRITTEN_OUT:
+        assert found["fma"] == results * steps
+        assert found["ld.shared.v"] == (down + across) // vector * steps + handed_over
+        assert found["bar"] == 1 + (2 * down if sliced else 0)
+
+
+def test_the_compiler_loads_single_elements_where_rows_are_not_aligned(ptx: Ptx) -> None:
+    found = instructions(ptx(case("unrolled", n=4097)))
+    assert not found["ld.global.v"] + found["st.global.v"]
+    # Eight elements of A and B for the first tile, and as many for the next.
+    assert (found["ld.global"], found["st.global"]) == (16, 64)
+    assert (found["fma"], found["ld.shared.v"]) == (512, 32)
