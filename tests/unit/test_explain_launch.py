@@ -313,4 +313,4 @@ def test_an_explanation_as_json() -> None:
         (ARITHMETIC, "FLOP", pytest.approx(2.0541, rel=1e-3)),
     ]
     bare = to_dict(explained(case("copyGmem")), None, None)
-    assert (bare["registers"], bare["occupancy"], bare["device"], bare["ridge_flop_per_byte"]) == (None,) * 4
+    assert (bare["machine_code"], bare["occupancy"], bare["device"], bare["ridge_flop_per_byte"]) == (None,) * 4
