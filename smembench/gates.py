@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from smembench.case import Case
 from smembench.devices.base import DeviceInfo
-from smembench.explain.banks import BANKS, WORD_BYTES
+from smembench.explain.banks import WAVEFRONT_BYTES
 from smembench.kernels import registry
 from smembench.measurement import Measurement
 from smembench.problems import PROBLEMS
@@ -13,10 +13,6 @@ from smembench.problems.base import ITEMSIZE
 
 _SLACK = 1.01
 """The clocks NVML gives are nominal; one percent over them is not yet impossible."""
-
-SHARED_BYTES_PER_CLOCK = BANKS * WORD_BYTES
-"""128, of one multiprocessor: a word of each bank (CUDA C++ Programming Guide, "Compute Capability 5.x", section
-"Shared Memory", to which those of later capabilities refer)."""
 
 # Results a clock and multiprocessor for 32-bit and 64-bit floating-point multiply-add: CUDA C++ Programming Guide,
 # "Arithmetic Instructions", table of throughputs by compute capability.
@@ -61,7 +57,7 @@ def most_bytes_per_clock(case: Case) -> int:
     A word of 4 bytes for a whole warp is 128 bytes in one clock. Of 8 bytes hardware may serve all lanes at once, too.
     """
     together = registry.kernel_of(case).computes == BROADCAST
-    return max(SHARED_BYTES_PER_CLOCK, WARP * ITEMSIZE[case.dtype]) if together else SHARED_BYTES_PER_CLOCK
+    return max(WAVEFRONT_BYTES, WARP * ITEMSIZE[case.dtype]) if together else WAVEFRONT_BYTES
 
 
 def flops_per_clock(dtype: str, capability: str | None) -> int | None:
@@ -104,7 +100,7 @@ def peak_percent(measurement: Measurement, info: DeviceInfo) -> float | None:
         gflop_s, peak = measurement.gflop_s, peak_gflop_s(measurement.case.dtype, info)
         return None if gflop_s is None or peak is None else 100 * gflop_s / peak
     if (per_clock := bytes_per_clock(measurement, info)) is not None:
-        return 100 * per_clock / SHARED_BYTES_PER_CLOCK
+        return 100 * per_clock / WAVEFRONT_BYTES
     gb_s = measurement.effective_gb_s
     if PROBLEMS[measurement.case.problem].memory != "device":
         return None

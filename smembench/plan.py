@@ -38,7 +38,7 @@ def plan(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, str
     Raises:
         UsageError: when a case could never run: its block, tile, grid or memory is over the device's limits,
             or a name does not exist; and when no case is left.
-        DeviceUnavailable: when no case is left because no GPU was found.
+        DeviceUnavailable: when no case is left because no GPU was found; where some are left, see ``left_out``.
     """
     cases: dict[Case, Planned] = {}
     for sweep in config.sweep:
@@ -56,7 +56,8 @@ def plan(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, str
 def _placements(sweep: Sweep, resolve: Mapping[str, str]) -> list[tuple[str, Kernel]]:
     """Which kernels run on which device.
 
-    A kernel that exists only for the CPU, the baseline of the speed-ups, runs there whatever device was chosen.
+    A kernel that exists only for the CPU, the baseline of the speed-ups, runs there whatever device was chosen. One
+    that exists only for a GPU is left out where the CPU stands in for one.
     """
     chosen = registry.names(sweep.problem, standard=True)
     if sweep.kernel:
@@ -68,10 +69,32 @@ def _placements(sweep: Sweep, resolve: Mapping[str, str]) -> list[tuple[str, Ker
     for device in dict.fromkeys(resolve[name] for name in sweep.device):
         for name in dict.fromkeys(chosen):
             found = _on(device, name, sweep)
-            if not found and name in sweep.kernel:
-                raise _needs_gpu(f"kernel {name!r} runs", [sweep], resolve) if device == CPU else _no_twin(name, sweep)
+            if not found and name in sweep.kernel and device != CPU:
+                raise _no_twin(name, sweep)
+            if not found and name in sweep.kernel and not _fell_back(sweep, resolve):
+                raise _needs_gpu(f"kernel {name!r} runs", [sweep], resolve)
             placements |= dict.fromkeys(place for place in found if _wanted(place[1], sweep))
-    return list(placements)
+    # The ceiling alone is nothing that was asked for.
+    asked = not sweep.kernel or any(kernel.name in sweep.kernel for _, kernel in placements)
+    return list(placements) if asked else []
+
+
+def left_out(config: Config, resolve: Mapping[str, str]) -> str | None:
+    """A line on the kernels of sweeps that fell back to the CPU and have no form for it; None when there are none."""
+    missing: dict[str, list[str]] = {}
+    running: set[str] = set()
+    for sweep in config.sweep:
+        running |= {sweep.problem for _ in _placements(sweep, resolve)[:1]}
+        if _fell_back(sweep, resolve):
+            asked = sweep.kernel or registry.names(sweep.problem, standard=True)
+            asked = (*asked, *(registry.peers(sweep.problem) if sweep.peers else ()))
+            missing.setdefault(sweep.problem, []).extend(name for name in asked if not _on(CPU, name, sweep))
+    said = [
+        f"{problem} {', '.join(dict.fromkeys(names))}" if problem in running else problem
+        for problem, names in missing.items()
+        if names
+    ]
+    return f"left out, since it runs only on a GPU: {'; '.join(said)}" if said else None
 
 
 def _on(device: str, name: str, sweep: Sweep) -> list[tuple[str, Kernel]]:
@@ -93,11 +116,16 @@ def _no_twin(name: str, sweep: Sweep) -> UsageError:
 
 def _needs_gpu(what: str, sweeps: Sequence[Sweep], resolve: Mapping[str, str]) -> SmembenchError:
     """The error for kernels without a CPU form; no GPU being there is no mistake of who left the device open."""
-    if any(name == AUTO and resolve[name] == CPU for sweep in sweeps for name in sweep.device):
+    if any(_fell_back(sweep, resolve) for sweep in sweeps):
         return DeviceUnavailable(
             f"{what} only on a GPU, and none is usable (see: smembench doctor); smembench explain needs none"
         )
     return UsageError(f"{what} only on a GPU, not on {CPU}")
+
+
+def _fell_back(sweep: Sweep, resolve: Mapping[str, str]) -> bool:
+    """Whether the CPU stands in for a GPU that was left open and is not there."""
+    return AUTO in sweep.device and resolve[AUTO] == CPU
 
 
 def _wanted(kernel: Kernel, sweep: Sweep) -> bool:
@@ -111,8 +139,8 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
     problem = PROBLEMS[sweep.problem]
     shapes = problem.shapes(sweep.sizes())
     placements = _placements(sweep, resolve)
-    if sweep.stride and placements and not any(kernel.strided for _, kernel in placements):
-        raise UsageError(f"stride {sweep.stride[0]}: none of the {problem.name} kernels asked for takes one")
+    if sweep.stride:
+        _check_stride(sweep, [kernel for _, kernel in placements])
     planned = []
     for dtype, shape, cache in product(sweep.dtype, shapes, sweep.cache):
         for device, kernel in placements:
@@ -123,6 +151,20 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
                 _check(variant, kernel, problem, limits[device], limits.get(CPU))
                 planned.append(Planned(variant, kernel.refuse(variant) or ""))
     return planned
+
+
+def _check_stride(sweep: Sweep, kernels: Sequence[Kernel]) -> None:
+    """Refuse a stride for kernels without one: dense beside strided they would pass for the same case."""
+    without = list(dict.fromkeys(kernel.name for kernel in kernels if not kernel.strided))
+    if not without:
+        return
+    takers = [name for name in registry.names(sweep.problem) if _takes_stride(sweep.problem, name)]
+    way_out = f"name only {', '.join(takers)}" if takers else "leave it out"
+    raise UsageError(f"stride {sweep.stride[0]}: {', '.join(without)} cannot take one; {way_out}")
+
+
+def _takes_stride(problem: str, name: str) -> bool:
+    return any(kernel.strided for kind in ("cuda", "cpu") for kernel in registry.of_name(problem, name, kind))
 
 
 def _variants(case: Case, kernel: Kernel, problem: Problem, sweep: Sweep) -> list[Case]:

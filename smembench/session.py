@@ -15,7 +15,7 @@ from smembench.devices.base import DeviceInfo
 from smembench.devices.select import CPU, resolve, uuid_of
 from smembench.lock import DeviceLock
 from smembench.measurement import Measurement, Visit
-from smembench.plan import Planned, devices_needed, plan
+from smembench.plan import Planned, devices_needed, left_out, plan
 from smembench.rules import rules_of
 from smembench.runner import Runner
 from smembench.timing.sampling import StopRule
@@ -30,7 +30,7 @@ class Session:
     seed: int
     planned: list[Planned]
     infos: dict[str, DeviceInfo]
-    note: str | None
+    notes: tuple[str, ...]
     rules: dict[str, StopRule]
     _runner: Runner
     _held: ExitStack
@@ -106,4 +106,5 @@ def open_session(
         chosen = config.seed if seed is None else seed
         seed = secrets.randbits(31) if chosen is None else chosen
         runner = Runner(planned, rules, seed, config.timeout, worker, lambda: Worker(names))
-        return Session(config, seed, planned, infos, note, rules, runner, held.pop_all())
+        notes = tuple(filter(None, (note, left_out(config, resolved))))
+        return Session(config, seed, planned, infos, notes, rules, runner, held.pop_all())

@@ -73,8 +73,8 @@ def measure(
         seed=resume.run["seed"] if resume else None,
     )
     with session:
-        if session.note:
-            say(session.note)
+        for note in session.notes:
+            say(note)
         if running.dry_run:
             _show_plan(session)
             return

@@ -1,4 +1,4 @@
-"""``smembench run``, ``reproduce`` and ``show``: configs, the documents' tables, and stored runs."""
+"""``smembench run`` and ``reproduce``: configs, and the documents' tables."""
 
 from __future__ import annotations
 
@@ -107,49 +107,3 @@ def _reproduction(rows: Sequence[Row], done: Sequence[Measurement], run: dict[st
 
     samples = {measurement.case: [s.elapsed_ms for s in measurement.samples] for measurement in done}
     return reproduction(rows, samples, run)
-
-
-def show(
-    path: Annotated[Path, typer.Argument(metavar="DIR|cases.csv", help="A run's folder or a CSV of cases.")],
-    documents: Annotated[
-        bool, typer.Option("--documents", help="Beside the documents' figures, as reproduce does.")
-    ] = False,
-    ladder: Annotated[bool, typer.Option("--ladder", help="Only the steps of the ladders, as ladder does.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown.")] = False,
-    latex: Annotated[bool, typer.Option("--latex", help="As LaTeX, with booktabs.")] = False,
-) -> None:
-    """Draw the tables of a stored run again, without a device; of one that was killed, from its journal.
-
-    Examples:
-
-      smembench show results/20260101T020000Z-nightly
-
-      smembench show cases.csv --markdown
-
-      smembench show cases.csv --latex > tables.tex
-    """
-    from smembench.stored import load
-    from smembench.views import ladder as ladders
-    from smembench.views.console import stdout
-    from smembench.views.latex import latex as as_latex
-    from smembench.views.markdown import markdown as as_markdown
-    from smembench.views.reproduction import reproduction
-    from smembench.views.sections import sections
-    from smembench.views.table import draw
-
-    if markdown and latex:
-        raise UsageError("--markdown --latex: tables are printed in one format; choose one of them")
-    if documents and ladder:
-        raise UsageError("--documents and --ladder: give one of them")
-    stored = load(path)
-    if documents:
-        samples = {row.case: stored.values(row.case_id) for row in stored.rows}
-        found = reproduction(stored.rows, samples, stored.run)
-    else:
-        found = (ladders.ladder if ladder else sections)(stored.rows, stored.run)
-    if markdown:
-        typer.echo(as_markdown(found), nl=False)
-    elif latex:
-        typer.echo(as_latex(found), nl=False)
-    else:
-        draw(stdout, found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, TextIO
 
 import numpy as np
 from cuda.core import LaunchConfig, ObjectCode, ProgramOptions, Stream, launch
@@ -13,14 +13,14 @@ from smembench.kernels.cuda_c import Source
 from smembench.kernels.registry import Program
 
 
-def compiled(source: Source, capability: str, to: Literal["cubin", "ptx"] = "cubin") -> ObjectCode:
-    """Machine code, or PTX, for a compute capability such as ``9.0``. Needs no GPU.
+def compiled(source: Source, capability: str, log: TextIO | None = None) -> ObjectCode:
+    """Machine code for a compute capability such as ``9.0``, with ptxas's report of it into ``log``. Needs no GPU.
 
     Raises:
         Exception: NVRTC's, with its log, for a source that does not compile.
     """
-    options = ProgramOptions(arch=f"sm_{capability.replace('.', '')}", std="c++17")
-    return CudaProgram(source.text, "c++", options).compile(to)
+    options = ProgramOptions(arch=f"sm_{capability.replace('.', '')}", std="c++17", ptxas_options=["-v"])
+    return CudaProgram(source.text, "c++", options).compile("cubin", logs=log)
 
 
 def launcher(kernel: Any, program: Program, stream: int, scalars: Sequence[np.uint32]) -> Callable[..., Any]:

@@ -18,6 +18,9 @@ BANKS = 32
 WORD_BYTES = 4
 """Bytes of a word, the width of a bank."""
 
+WAVEFRONT_BYTES = BANKS * WORD_BYTES
+"""Bytes that the banks of a multiprocessor deliver in one wavefront, and so in one clock: a word each."""
+
 
 def bank_of(address: int) -> int:
     """The bank, 0 to 31, that holds a byte address of shared memory.

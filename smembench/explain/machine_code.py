@@ -10,6 +10,7 @@ import struct
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import StringIO
 
 from smembench.case import Case
 from smembench.kernels import registry
@@ -58,17 +59,23 @@ def machine_code(case: Case, capability: str | None) -> MachineCode | None:
 
 
 def _compile(case: Case, program: Program, capability: str) -> MachineCode | None:
+    if isinstance(program.function, Source):
+        return parse(*_by_nvrtc(program.function, capability))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a missing nvJitLink, which is an answer here
-        log, code = _assemble(_ptx(case, program, capability), capability)
-    return parse(log, code)
+        return parse(*_assemble(_ptx(case, program, capability), capability))
+
+
+def _by_nvrtc(source: Source, capability: str) -> tuple[str, bytes]:
+    """What ptxas, inside NVRTC, says of the code it makes, and the code, an ELF file."""
+    from smembench.devices.nvrtc import compiled
+
+    log = StringIO()
+    code = bytes(compiled(source, capability, log).code)
+    return log.getvalue(), code
 
 
 def _ptx(case: Case, program: Program, capability: str) -> bytes:
-    if isinstance(program.function, Source):
-        from smembench.devices.nvrtc import compiled
-
-        return bytes(compiled(program.function, capability, "ptx").code)
     from smembench.cuda_api import cuda, number, uint32
 
     problem = PROBLEMS[case.problem]

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from smembench.devices.base import DeviceInfo
-from smembench.explain.traffic import WAVEFRONT_BYTES
+from smembench.explain.banks import WAVEFRONT_BYTES
 from smembench.gates import flops_per_clock, peak_gflop_s
 
 ON_CHIP = "L1 and shared memory"

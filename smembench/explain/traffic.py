@@ -11,13 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from smembench.case import Case
-from smembench.explain.banks import BANKS, WORD_BYTES
+from smembench.explain.banks import WAVEFRONT_BYTES
 from smembench.explain.coalescing import SECTOR_BYTES, ideal_sectors, sectors
 from smembench.explain.trace import Request, Trace
 from smembench.problems import PROBLEMS
-
-WAVEFRONT_BYTES = BANKS * WORD_BYTES
-"""Bytes that one wavefront of the unit of L1 and shared memory can deliver."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 
 from smembench.axes import Block
 from smembench.case import Case
-from smembench.measurement import Measurement
+from smembench.measurement import Conditions, Measurement
 from smembench.problems import PROBLEMS
 from smembench.relations import Relations
 
@@ -100,6 +100,11 @@ class Row:
     def ok(self) -> bool:
         """Whether the row carries figures."""
         return self.status == "ok"
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether its times were taken while the GPU throttled, or other processes took the cores away."""
+        return Conditions(throttle_reasons=self.throttle_reasons, cpu_waiting=self.cpu_waiting).disturbed
 
     @property
     def block(self) -> Block | None:

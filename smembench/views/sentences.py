@@ -1,15 +1,20 @@
-"""One sentence of what the numbers say. It claims a difference only where the quartiles do not overlap."""
+"""One sentence of what the numbers say.
+
+It claims a difference only where the quartiles do not overlap, and nothing of times that were taken while the device
+was throttled or the host busy.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from smembench.kernels.cuda_c import NVRTC
 from smembench.store.schema import Row
 
 
 def sentence(rows: Sequence[Row]) -> str:
     """The ladder in words, for rows of one size; "" when there is nothing to compare."""
-    done = [row for row in rows if row.ok]
+    done = [row for row in rows if row.ok and not row.disturbed and row.compiler != NVRTC]
     if not done:
         return ""
     tell = {

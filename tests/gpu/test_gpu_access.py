@@ -13,7 +13,7 @@ from smembench.axes import Block
 from smembench.case import Case
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.explain.analysis import explain
-from smembench.gates import SHARED_BYTES_PER_CLOCK
+from smembench.explain.banks import WAVEFRONT_BYTES
 from smembench.kernels import registry
 from smembench.problems import PROBLEMS
 from smembench.problems.access import tiles
@@ -68,7 +68,7 @@ def test_without_conflicts_most_of_what_the_banks_deliver_is_reached(gpu: CudaDe
     if mhz is None or multiprocessors is None:
         pytest.skip("the SM clock is not known here")
     per_clock = ACCESS.bytes_moved(case) / (elapsed * mhz * 1e3 * multiprocessors)
-    assert per_clock > 0.7 * SHARED_BYTES_PER_CLOCK
+    assert per_clock > 0.7 * WAVEFRONT_BYTES
 
 
 @pytest.mark.parametrize("stride", [2, 4, 8, 16, 32])

@@ -1,0 +1,78 @@
+"""``smembench show``: stored runs again, as tables, Markdown or LaTeX."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from smembench.errors import UsageError
+
+if TYPE_CHECKING:
+    from smembench.stored import StoredRun
+    from smembench.views.sections import Section
+
+
+def show(
+    path: Annotated[Path, typer.Argument(metavar="DIR|cases.csv", help="A run's folder or a CSV of cases.")],
+    documents: Annotated[
+        bool, typer.Option("--documents", help="Beside the documents' figures, as reproduce does.")
+    ] = False,
+    ladder: Annotated[bool, typer.Option("--ladder", help="Only the steps of the ladders, as ladder does.")] = False,
+    limits: Annotated[
+        bool, typer.Option("--limits", help="Only the best of each size, beside memcpy and other libraries.")
+    ] = False,
+    compilers: Annotated[
+        bool, typer.Option("--compilers", help="Only kernels by both compilers, as compilers does.")
+    ] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="As LaTeX, with booktabs.")] = False,
+) -> None:
+    """Draw the tables of a stored run again, without a device; of one that was killed, from its journal.
+
+    Examples:
+
+      smembench show results/20260101T020000Z-nightly
+
+      smembench show results/20260101T020000Z-limits --limits
+
+      smembench show cases.csv --markdown
+
+      smembench show cases.csv --latex > tables.tex
+    """
+    from smembench.stored import load
+    from smembench.views.console import stdout
+    from smembench.views.latex import latex as as_latex
+    from smembench.views.markdown import markdown as as_markdown
+    from smembench.views.table import draw
+
+    if markdown and latex:
+        raise UsageError("--markdown --latex: tables are printed in one format; choose one of them")
+    views = {"documents": documents, "ladder": ladder, "limits": limits, "compilers": compilers}
+    chosen = [name for name, given in views.items() if given]
+    if len(chosen) > 1:
+        raise UsageError(f"--{' --'.join(chosen)}: a run is shown in one way; choose one of them")
+    found = _sections(load(path), chosen[0] if chosen else "")
+    if chosen and not found:
+        raise UsageError(f"{path}: holds nothing that --{chosen[0]} shows")
+    if markdown:
+        typer.echo(as_markdown(found), nl=False)
+    elif latex:
+        typer.echo(as_latex(found), nl=False)
+    else:
+        draw(stdout, found)
+
+
+def _sections(stored: StoredRun, view: str) -> list[Section]:
+    from smembench.views.compilers import of_run
+    from smembench.views.ladder import ladder
+    from smembench.views.limits import limits
+    from smembench.views.reproduction import reproduction
+    from smembench.views.sections import sections
+
+    if view == "documents":
+        samples = {row.case: stored.values(row.case_id) for row in stored.rows}
+        return reproduction(stored.rows, samples, stored.run)
+    views = {"ladder": ladder, "limits": limits, "compilers": of_run}
+    return views.get(view, sections)(stored.rows, stored.run)

@@ -1,0 +1,80 @@
+"""Kernels by both compilers side by side: the GPU is the same, so what differs is the compiler's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from smembench.case import Case
+from smembench.explain.machine_code import MachineCode
+from smembench.kernels import registry
+from smembench.kernels.cuda_c import NVRTC
+from smembench.store.schema import Row
+
+Code = Callable[[Case], MachineCode | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A kernel by one compiler: ms a launch, registers and bytes of local memory a thread, instructions of its code.
+
+    None where it was not measured, or no compiler is there to ask.
+    """
+
+    elapsed_ms: float | None = None
+    registers: int | None = None
+    local_bytes: int | None = None
+    instructions: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One case by Numba and by NVRTC; ``case`` is Numba's."""
+
+    case: Case
+    numba: Side
+    nvrtc: Side
+
+    @property
+    def ratio(self) -> float | None:
+        """The speed of Numba's kernel over that of the twin: 1 where it is as fast."""
+        if self.numba.elapsed_ms is None or self.nvrtc.elapsed_ms is None:
+            return None
+        return self.nvrtc.elapsed_ms / self.numba.elapsed_ms
+
+
+def measured(rows: Iterable[Row], code: Code) -> list[Pair]:
+    """Pairs among the rows of a run, in their order; a case without a twin that succeeded is left out.
+
+    Args:
+        rows: of one run.
+        code: what a case is compiled to, for its instructions.
+    """
+    done = {row.case: row for row in rows if row.ok}
+
+    def side(row: Row) -> Side:
+        found = code(row.case)
+        return Side(row.elapsed_ms, row.registers, row.local_bytes, found.instructions if found else None)
+
+    twins = ((row, done.get(twin_of(row.case))) for row in done.values() if row.compiler != NVRTC)
+    return [Pair(row.case, side(row), side(twin)) for row, twin in twins if twin is not None]
+
+
+def compiled(cases: Sequence[Case], code: Code) -> list[Pair]:
+    """Pairs of cases that were not measured, by what both compilers make of them."""
+
+    def side(case: Case) -> Side:
+        found = code(case)
+        return Side() if found is None else Side(None, found.registers, found.spilled_bytes, found.instructions)
+
+    return [Pair(case, side(case), side(twin_of(case))) for case in cases]
+
+
+def twin_of(case: Case) -> Case:
+    """The same case as CUDA C."""
+    return replace(case, compiler=NVRTC)
+
+
+def names(problem: str) -> tuple[str, ...]:
+    """The kernels of a problem that have a twin, in teaching order."""
+    return tuple(name for name in registry.names(problem) if registry.find(problem, name, "cuda", NVRTC))

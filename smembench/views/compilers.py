@@ -1,0 +1,95 @@
+"""The tables of ``smembench compilers``: Numba beside NVRTC, case by case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from smembench.explain.machine_code import machine_code
+from smembench.kernels import registry
+from smembench.problems import PROBLEMS
+from smembench.store.schema import Row
+from smembench.twins import Pair, Side, measured
+from smembench.views.columns import Column, milliseconds, number
+from smembench.views.sections import Section, device_names
+
+_BOTH = "numba / nvrtc"
+
+
+def of_run(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Section]:
+    """A section for each problem, size and dtype of a run's pairs; instructions are for its device's capability."""
+    capabilities = {device["name"]: device.get("compute_capability") for device in run.get("devices", ())}
+    pairs = measured(rows, lambda case: machine_code(case, capabilities.get(case.device)))
+    return compilers(pairs, _with_versions(device_names(rows, run), run)) if pairs else []
+
+
+def of_code(pairs: Sequence[Pair], capability: str, versions: Mapping[str, str]) -> list[Section]:
+    """The same of pairs that were compiled and not measured."""
+    return compilers(pairs, _with_versions(f"compute capability {capability}", {"versions": versions}))
+
+
+def compilers(pairs: Sequence[Pair], where: str) -> list[Section]:
+    """A section for each problem, size and dtype: both times and their ratio, and what both codes take."""
+    groups: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        problem = PROBLEMS[pair.case.problem]
+        groups.setdefault(f"{problem.title} {problem.size(pair.case)} {pair.case.dtype}", []).append(pair)
+    return [_section(f"{where} · {subject}", group) for subject, group in groups.items()]
+
+
+def _section(heading: str, pairs: Sequence[Pair]) -> Section:
+    timed = any(pair.ratio is not None for pair in pairs)
+    headings = ["kernel", "block"]
+    headings += [f"elapsed ms\n{_BOTH}", "over\nCUDA C"] if timed else []
+    headings += [f"registers\n{_BOTH}", f"local bytes\n{_BOTH}", "shared\nbytes", f"instructions\n{_BOTH}"]
+    return Section(
+        heading=heading,
+        columns=[Column(name, numeric=name not in ("kernel", "block")) for name in headings],
+        cells=[_line(pair, timed=timed) for pair in pairs],
+        sentence=_sentence(pairs),
+    )
+
+
+def _line(pair: Pair, *, timed: bool) -> list[str]:
+    case = pair.case
+    line = [case.kernel, f"{case.block} +{case.pad}" if case.pad else str(case.block or "")]
+    if timed:
+        times = (side.elapsed_ms for side in (pair.numba, pair.nvrtc))
+        line.append(_both(*(None if time is None else milliseconds(time) for time in times)))
+        line.append("" if pair.ratio is None else f"{pair.ratio:.3f}")
+    shared = registry.kernel_of(case).shared_bytes(case)
+    return [*line, _of(pair, "registers"), _of(pair, "local_bytes"), str(shared or ""), _of(pair, "instructions")]
+
+
+def _of(pair: Pair, name: str) -> str:
+    return _both(getattr(pair.numba, name), getattr(pair.nvrtc, name))
+
+
+def _both(numba: object, nvrtc: object) -> str:
+    if numba is None and nvrtc is None:
+        return ""
+    return f"{'-' if numba is None else numba} / {'-' if nvrtc is None else nvrtc}"
+
+
+def _sentence(pairs: Sequence[Pair]) -> str:
+    """The range of the ratios, and what of the lowest's code is more."""
+    timed = sorted(((pair.ratio, pair) for pair in pairs if pair.ratio is not None), key=lambda item: item[0])
+    if not timed:
+        return ""
+    (lowest, pair), (highest, _) = timed[0], timed[-1]
+    said = f"Numba's kernels run at {number(lowest)} to {number(highest)} of the speed of CUDA C"
+    words = {"registers": "registers", "local_bytes": "local memory", "instructions": "instructions"}
+    more = [word for name, word in words.items() if _more(pair.numba, pair.nvrtc, name)]
+    reason = f", where it takes more {' and '.join(more)}" if more and lowest < 1 else ""
+    return f"{said}; lowest for {pair.case.kernel} {pair.case.block}{reason}."
+
+
+def _more(numba: Side, nvrtc: Side, name: str) -> bool:
+    ours, theirs = getattr(numba, name), getattr(nvrtc, name)
+    return ours is not None and theirs is not None and ours > theirs
+
+
+def _with_versions(where: str, run: Mapping[str, Any]) -> str:
+    versions = run.get("versions", {})
+    compiling = ("numba", "numba-cuda", "nvidia-cuda-nvrtc")
+    return " · ".join([where, *(f"{name} {versions[name]}" for name in compiling if name in versions)])

@@ -1,0 +1,73 @@
+"""How near the best kernels come to the limits: to the copy ceiling and to other libraries, size by size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from smembench.kernels import registry
+from smembench.problems import PROBLEMS
+from smembench.store.schema import Row
+from smembench.views.columns import FIGURES, Column, milliseconds, value
+from smembench.views.sections import Section, device_names, groups, label
+
+
+def limits(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Section]:
+    """One section for each problem that was measured beside a yardstick: memcpy, CuPy, PyTorch or cuBLAS.
+
+    The best of a size and dtype is the fastest of the kernels compiled here; a yardstick's column is the best's speed
+    over its.
+    """
+    found = []
+    for problem in PROBLEMS:
+        of_problem = [row for row in rows if row.problem == problem and row.ok and row.case.kind == "cuda"]
+        names = [name for name in _yardsticks(problem) if any(row.kernel == name for row in of_problem)]
+        if names:
+            found.append(_section(of_problem, names, run))
+    return found
+
+
+def _yardsticks(problem: str) -> tuple[str, ...]:
+    """Kernels that others wrote: the copy ceiling, then the peers."""
+    ceiling = PROBLEMS[problem].ceiling_kernel
+    return (*([ceiling] if ceiling else []), *registry.peers(problem))
+
+
+def _section(rows: Sequence[Row], names: Sequence[str], run: Mapping[str, Any]) -> Section:
+    problem = PROBLEMS[rows[0].problem]
+    rate = problem.columns[0]
+    cells = []
+    for group in groups(rows):
+        ours = [row for row in group if row.kernel not in names and _solves(row)]
+        if not ours:
+            continue
+        best = min(ours, key=_elapsed)
+        others = {row.kernel: f"{_elapsed(row) / _elapsed(best):.3f}" for row in group if row.kernel in names}
+        cells.append(
+            [
+                problem.size(best.case),
+                best.dtype,
+                best.cache,
+                label(best),
+                milliseconds(_elapsed(best)),
+                FIGURES[rate].text(value(best, rate)),
+                *(others.get(name, "") for name in names),
+            ]
+        )
+    headings = ["size", "dtype", "cache", "best", "elapsed ms", FIGURES[rate].heading, *(f"over\n{n}" for n in names)]
+    words = ("size", "dtype", "cache", "best")
+    return Section(
+        heading=f"{device_names(rows, run)} · {problem.title}: the best kernel of each size beside the limits",
+        columns=[Column(name, numeric=name not in words) for name in headings],
+        cells=cells,
+    )
+
+
+def _solves(row: Row) -> bool:
+    """Whether a row's kernel solves the problem: copyGmem, which only bounds it, does not."""
+    naive = registry.find(row.problem, PROBLEMS[row.problem].naive_kernel or "", "cuda")
+    return naive is not None and registry.kernel_of(row.case).computes == naive.computes
+
+
+def _elapsed(row: Row) -> float:
+    return row.elapsed_ms or 0.0

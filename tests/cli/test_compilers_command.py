@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+Program = Callable[..., CompletedProcess[str]]
+NIGHTLY = next(Path("results/reference").glob("*-nightly"))
+
+
+def test_times_need_a_gpu_and_the_code_does_not(program: Program) -> None:
+    done = program("compilers")
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "--static says what both compilers make of them, without a GPU" in done.stderr
+
+
+def test_both_codes_without_a_gpu(program: Program) -> None:
+    done = program("compilers", "transpose", "--static", "--kernel", "transposeSmem", "--block", "16x16")
+    if done.returncode == 2:
+        assert 'pip install "smembench[cu13]"' in done.stderr
+        pytest.skip("needs NVIDIA's compiler libraries")
+    assert done.returncode == 0, done.stderr
+    line = next(line for line in done.stdout.splitlines() if line.startswith("transposeSmem"))
+    assert line.split()[-1].isdecimal()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("compilers", "sort"), "PROBLEM 'sort': no such problem with twins"),
+        (("compilers", "--kernel", "transposeSmemDyn"), "no such kernel with a twin"),
+        (("compilers", "--block", "2048x1", "--static"), "block 2048x1"),
+        (("show", NIGHTLY, "--compilers"), "holds nothing that --compilers shows"),
+        (("show", NIGHTLY, "--limits", "--ladder"), "--ladder --limits: a run is shown in one way"),
+    ],
+)
+def test_wrong_use_is_refused_in_one_line(program: Program, arguments: tuple[object, ...], words: str) -> None:
+    done = program(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_best_of_a_stored_run_beside_memcpy(program: Program) -> None:
+    done = program("show", NIGHTLY, "--limits", "--markdown")
+    assert done.returncode == 0, done.stderr
+    assert "| over memcpy |" in done.stdout
