@@ -84,7 +84,8 @@ def left_out(config: Config, resolve: Mapping[str, str]) -> str | None:
     missing: dict[str, list[str]] = {}
     running: set[str] = set()
     for sweep in config.sweep:
-        running |= {sweep.problem for _ in _placements(sweep, resolve)[:1]}
+        if _placements(sweep, resolve):
+            running.add(sweep.problem)
         if _fell_back(sweep, resolve):
             asked = sweep.kernel or registry.names(sweep.problem, standard=True)
             asked = (*asked, *(registry.peers(sweep.problem) if sweep.peers else ()))

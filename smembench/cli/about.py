@@ -9,7 +9,8 @@ import typer
 
 
 def list_() -> None:
-    """List problems, kernels and devices."""
+    """List problems, kernels, lessons and devices."""
+    from smembench.cli.lesson import LESSONS
     from smembench.devices.select import open_device
     from smembench.kernels import registry
     from smembench.problems import PROBLEMS
@@ -21,6 +22,9 @@ def list_() -> None:
             typer.echo(f"  {kernel.kind:<5} {kernel.name:<23} {kernel.summary}{'; also by nvrtc' if twin else ''}")
     from smembench.devices.cuda import gpu_count, why_unusable
 
+    typer.echo("lessons:")
+    for lesson, taught in LESSONS.items():
+        typer.echo(f"  {lesson:<7} {taught}")
     typer.echo("devices:")
     for name in [*(f"cuda:{index}" for index in range(gpu_count())), "cpu"]:
         typer.echo(f"  {name:<7} {open_device(name).info.model}")

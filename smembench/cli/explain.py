@@ -32,16 +32,27 @@ def explain(
         ),
     ] = None,
     dtype: Annotated[
-        str, typer.Option("--dtype", metavar="NAME,…", help="Element types; several with --measure.")
-    ] = "float32",
+        str | None,
+        typer.Option(
+            "--dtype",
+            metavar="NAME,…",
+            help="Element types; several with --measure. (default: as the kernel's command measures)",
+        ),
+    ] = None,
     pad_width: Annotated[
         str, typer.Option("--pad-width", metavar="N,…", help="Extra columns of a padded tile; several with --measure.")
     ] = "1",
     n: Annotated[
-        int, typer.Option("--n", min=1, help="Side of the matrices; its remainder by 8 elements counts.")
-    ] = 4096,
+        int | None,
+        typer.Option(
+            "--n", min=1, help="Side of the matrices, or elements. (default: as the kernel's command measures)"
+        ),
+    ] = None,
     stride: Annotated[
-        int | None, typer.Option("--stride", min=1, metavar="N", help="Row stride of a product's matrices in elements.")
+        int | None,
+        typer.Option(
+            "--stride", min=1, metavar="N", help="Of a product: from row to row; of strided: from lane to lane."
+        ),
     ] = None,
     capability: Annotated[
         str | None,
@@ -90,6 +101,7 @@ def explain(
     from smembench.explain import analysis
     from smembench.explain.machine_code import machine_code
     from smembench.explain.record import to_dict
+    from smembench.problems import PROBLEMS
     from smembench.views.console import plain, stdout
     from smembench.views.explanation import explanation, pads, picture
     from smembench.views.roof import roof
@@ -104,6 +116,7 @@ def explain(
     if stride is not None:
         cases = [_strided(case, stride) for case in cases]
     device = _device(run, capability)
+    cases = [PROBLEMS[case.problem].on_device(case, device.sm_count if device else None) for case in cases]
     capability = capability or _capability(device)
     if measure:
         _measure(cases, capability, csv)

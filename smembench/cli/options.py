@@ -234,10 +234,10 @@ def given(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def cuda_cases(kernels: str, blocks: str | None, dtypes: str, pads: str, n: int) -> list[Case]:
+def cuda_cases(kernels: str, blocks: str | None, dtypes: str | None, pads: str, n: int | None) -> list[Case]:
     """CUDA cases of kernels whose problem follows from their names: the product of the lists.
 
-    Without blocks each kernel has the first it runs in.
+    Without blocks each kernel has the first it runs in, without a dtype or n the first that its problem has.
 
     Raises:
         UsageError: for a name, block, dtype or pad that does not exist, and a block that a kernel refuses.
@@ -254,14 +254,16 @@ def cuda_cases(kernels: str, blocks: str | None, dtypes: str, pads: str, n: int)
     for name in parse_names(kernels, list(known), name="kernel", what="CUDA kernel"):
         kernel = known[name]
         problem = PROBLEMS[kernel.problem]
-        chosen = parse_names(dtypes, problem.dtypes, name="--dtype", what=f"element type for {problem.name}")
+        what = f"element type for {problem.name}"
+        chosen = parse_names(dtypes, problem.dtypes, name="--dtype", what=what) if dtypes else problem.dtypes[:1]
         padding: Sequence[int | None] = [None]
         if kernel.pad is not None:
             padding = parse_ints(pads, name="--pad-width", least=0) if kernel.pad else [0]
-        k = n if "k" in problem.size_axes else None
+        shape = problem.shapes({} if n is None else {"n": (n,)})[0]
+        sizes = (shape.m, shape.n, shape.k)
         usual = (kernel.default_blocks or problem.default_blocks)[:1]
         for dtype, block, pad in product(chosen, parse_blocks(blocks) if blocks else usual, padding):
-            case = Case(problem.name, name, "cuda:0", dtype, n, n, k, block if kernel.blocks else None, pad)
+            case = Case(problem.name, name, "cuda:0", dtype, *sizes, block if kernel.blocks else None, pad)
             if reason := kernel.refuse(case):
                 raise UsageError(reason)
             if block.x * block.y > MAX_THREADS:

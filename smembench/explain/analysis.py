@@ -147,7 +147,7 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
     asked = traffic(case, smaller, traced)
     work = Work(
         dtype=case.dtype,
-        memory_bytes=problem.bytes_moved(case) if problem.memory == "device" else 0,
+        memory_bytes=0 if problem.memory == "shared" else problem.bytes_moved(case),
         wavefronts=repeats * sum(access.wavefronts * access.requests for access in shared)
         + sum(access.wavefronts for access in asked),
         flops=problem.flops(case),

@@ -81,7 +81,8 @@ def _compare(explained: Explanation, reading: dict[str, float]) -> list[Comparis
         ("global load bytes", _SECTORS, SECTOR_BYTES, sum(load.bytes for load in explained.loads)),
     ):
         found.append(Comparison(case, figure, predicted, unit * reading[metric.format("ld")]))
-    found.append(Comparison(case, "DRAM bytes", float(explained.bytes_moved), reading[_DRAM]))
+    compulsory = float(explained.work.memory_bytes) or None  # of shared memory alone none is
+    found.append(Comparison(case, "DRAM bytes", compulsory, reading[_DRAM]))
     resident = None if explained.occupancy is None else 100 * explained.occupancy.fraction
     found.append(Comparison(case, "occupancy %", resident, reading[_WARPS]))
     return found

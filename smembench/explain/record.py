@@ -14,6 +14,7 @@ def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo |
     resident = explained.occupancy
     return {
         "case_id": explained.case.id,
+        "source_file": explained.trace.filename,
         "shared_bytes": explained.shared_bytes,
         "threads": explained.threads,
         "shared": [

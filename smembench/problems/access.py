@@ -70,7 +70,7 @@ class Access(Problem):
         return [Shape(m, n) for m, n in product(sizes.get("passes") or (_DEFAULT_PASSES,), sizes.get("n") or (0,))]
 
     def on_device(self, case: Case, multiprocessors: int | None) -> Case:
-        """Unless ``n`` was given, as many threads as keep every multiprocessor busy equally long."""
+        """Unless ``n`` was given, as many threads as keep every multiprocessor busy equally long, or those of one."""
         return case if case.n else replace(case, n=self.default_n * (multiprocessors or 1))
 
     def size(self, case: Case) -> str:

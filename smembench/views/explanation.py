@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.text import Text
 
@@ -25,7 +26,8 @@ def explanation(explained: Explanation) -> list[Section]:
     case = explained.case
     pad = f", pad {case.pad}" if case.pad is not None else ""
     block = f" · block {case.block}{pad}" if case.block else ""
-    heading = f"{case.kernel}{block} · {case.dtype} · {explained.threads} threads"
+    file = Path(explained.trace.filename).name
+    heading = f"{case.kernel} in {file}{block} · {case.dtype} · {explained.threads} threads"
     found = []
     if explained.shared:
         columns = ("line", "access", "array", "wavefronts\na request", "conflict", "")

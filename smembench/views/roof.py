@@ -49,6 +49,8 @@ def _sentences(
         limit, ms = hit
         amount, unit = (work.flops, "GFLOP/s") if work.flops else (explained.bytes_moved, "GB/s")
         said.append(f"It hits the roof of {limit.name}, at {number(amount / ms / 1e6)} {unit}{_UNLESS[limit.name]}.")
+    if PROBLEMS[explained.case.problem].memory == "link":
+        said.append("These are the kernel's; the copies between host and device, timed as well, have no roof here.")
     if not work.flops:
         said.append("Arithmetic intensity: none, nothing is computed.")
     else:
