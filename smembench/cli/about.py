@@ -14,22 +14,26 @@ def list_() -> None:
     from smembench.devices.select import open_device
     from smembench.kernels import registry
     from smembench.problems import PROBLEMS
+    from smembench.views.console import plain, stdout
+
+    def say(line: str) -> None:
+        typer.echo(plain(stdout, line))
 
     for problem in PROBLEMS.values():
-        typer.echo(f"{problem.name}: {problem.title}, {', '.join(problem.dtypes)}")
+        say(f"{problem.name}: {problem.title}, {', '.join(problem.dtypes)}")
         for kernel in (k for k in registry.kernels() if k.problem == problem.name and k.compiler != "nvrtc"):
             twin = registry.find(problem.name, kernel.name, kernel.kind, "nvrtc")
-            typer.echo(f"  {kernel.kind:<5} {kernel.name:<23} {kernel.summary}{'; also by nvrtc' if twin else ''}")
+            say(f"  {kernel.kind:<5} {kernel.name:<23} {kernel.summary}{'; also by nvrtc' if twin else ''}")
     from smembench.devices.cuda import gpu_count, why_unusable
 
-    typer.echo("lessons:")
+    say("lessons:")
     for lesson, taught in LESSONS.items():
-        typer.echo(f"  {lesson:<7} {taught}")
-    typer.echo("devices:")
+        say(f"  {lesson:<7} {taught}")
+    say("devices:")
     for name in [*(f"cuda:{index}" for index in range(gpu_count())), "cpu"]:
-        typer.echo(f"  {name:<7} {open_device(name).info.model}")
+        say(f"  {name:<7} {open_device(name).info.model}")
     if reason := why_unusable():
-        typer.echo(f"  no GPU: {reason}")
+        say(f"  no GPU: {reason}")
 
 
 def doctor(

@@ -32,7 +32,7 @@ def constant(
     """Time a 1D stencil whose coefficients are in global, shared or constant memory.
 
     Uniform: the lanes of a warp read the same coefficient at a time, a broadcast. Diverging: they read nine different
-    ones, which the constant cache serves one after the other. Nothing else differs. On the CPU one plain stencil runs.
+    ones, which the constant cache serves one after the other. The work is the same. On the CPU one plain stencil runs.
 
     Examples:
 

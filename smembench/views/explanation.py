@@ -148,7 +148,8 @@ def picture(explained: Explanation) -> list[Text]:
     if worst is None:
         return []
     tile, pad = tiles[worst.place.array], explained.case.pad or 0
-    touched = {address for address in worst.worst.addresses if address is not None}
+    starts = (address for address in worst.worst.addresses if address is not None)
+    touched = {start + byte for start in starts for byte in range(0, worst.place.width, tile.itemsize)}
     if len(tile.shape) == 1:
         columns, pad = BANKS * WORD_BYTES // tile.itemsize, 0
         first, last = ((address - tile.base) // (columns * tile.itemsize) for address in (min(touched), max(touched)))

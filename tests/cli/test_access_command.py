@@ -55,6 +55,7 @@ def test_help_has_examples_and_list_has_every_pattern(program: Program) -> None:
 
 
 def test_explain_predicts_what_access_would_measure(program: Program) -> None:
-    explained = program("explain", "setRowReadColDyn", "--dtype", "int32", "--json")
-    shared = json.loads(explained.stdout)["shared"]
+    explained = json.loads(program("explain", "setRowReadColDyn", "--json", "--cc", "9.0").stdout)
+    assert explained["case_id"] == "access/setRowReadColDyn/cuda:0/numba/int32/256x24576/b32x32/pad0/warm"
+    shared = explained["shared"]
     assert [(access["kind"], access["conflict_degree"]) for access in shared] == [("store", 1.0), ("load", 32.0)]

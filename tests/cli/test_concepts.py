@@ -7,11 +7,13 @@ import io
 import json
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
+CONCEPTS = "configs/concepts.toml"
 QUICK = ("--samples", "3", "--rounds", "1", "--precision", "90")
 
 
@@ -77,6 +79,44 @@ def test_kernels_without_a_cpu_form_end_in_one_line_where_there_is_no_gpu(progra
     assert (ran.returncode, ran.stdout) == (4, "")
     (line,) = ran.stderr.splitlines()
     assert "only on a GPU, and none is usable" in line
+
+
+def test_the_concepts_run_as_far_as_they_can_without_a_gpu_and_say_what_is_left_out(
+    program: Program, tmp_path: Path
+) -> None:
+    sizes = ("constant.n=1000", "transfer.bytes=1024", "roundtrip.n=1000")
+    sets = [word for size in sizes for word in ("--set", size)]
+    ran = program("run", CONCEPTS, *sets, *QUICK, "--output", tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    (folder,) = tmp_path.iterdir()
+    rows = records((folder / "cases.csv").read_text())
+    assert [(row["kernel"], row["status"]) for row in rows] == [
+        *[("globalUniform", "ok")] * 2,
+        ("hostCopy", "ok"),
+        ("addOne", "ok"),
+    ]
+    (line,) = [line for line in ran.stderr.splitlines() if line.startswith("left out")]
+    assert line.startswith("left out, since it runs only on a GPU: access; constant globalDiverging, sharedUniform, ")
+    assert line.endswith(
+        "; transfer h2dPageable, h2dPinned, d2hPageable, d2hPinned; roundtrip addOnePageable, addOnePinned"
+    )
+
+
+def test_a_ceiling_alone_is_not_what_was_asked_for(program: Program) -> None:
+    ran = program("transpose", "--kernel", "transposeSwizzled", "--dry-run")
+    assert (ran.returncode, ran.stdout) == (4, "")
+    assert "transpose: the kernels asked for run only on a GPU, and none is usable" in ran.stderr
+
+
+def test_of_named_kernels_those_that_need_a_gpu_are_left_out(program: Program) -> None:
+    ran = program("transfer", "--kernel", "hostCopy,h2dPinned,addOnePinned", "--bytes", "8", "--dry-run")
+    assert (ran.returncode, ran.stdout) == (0, "transfer/hostCopy/cpu/numba/int32/1x2/warm\n")
+    assert "left out, since it runs only on a GPU: transfer h2dPinned; roundtrip\n" in ran.stderr
+
+
+def test_nothing_is_said_of_kernels_that_all_run_on_the_cpu(program: Program) -> None:
+    assert "left out" not in program("matmul", "--n", "8", "--dry-run").stderr
+    assert "left out" not in program("constant", "--device", "cpu", "--n", "8", "--dry-run").stderr
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,9 @@ Program = Callable[..., subprocess.CompletedProcess[str]]
         (["barier"], 2, "did you mean barrier?"),
         (["barrier", "--runs", "0"], 2, "--runs"),
         (["barrier", "--device", "tpu"], 2, "tpu"),
+        (["barrier", "--device", "cpu"], 2, "--device cpu: lessons need a GPU"),
+        (["barrier", "--device", "auto"], 2, "--device auto: lessons need a GPU"),
+        (["barrier", "--block", "32"], 2, "--block '32'"),
     ],
 )
 def test_what_cannot_be_taught_is_refused_in_one_line(

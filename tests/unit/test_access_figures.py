@@ -133,7 +133,7 @@ def test_a_stride_that_no_kernel_takes_is_refused() -> None:
     assert [case.stride for case in planned(kernel="strided", stride="4,8")] == [4, 8]
     with pytest.raises(UsageError, match=r"stride 4: setRowReadRow cannot take one; name only strided$"):
         planned(kernel="strided,setRowReadRow", stride="4,8")
-    with pytest.raises(UsageError, match="stride 4: setRowReadRow, .* cannot take one; name only strided"):
+    with pytest.raises(UsageError, match=r"stride 4: setRowReadRow, .* cannot take one; name only strided"):
         planned(stride="4")
     with pytest.raises(UsageError, match="stride 64: the 32 banks repeat; use 1 to 32"):
         planned(kernel="strided", stride="64")

@@ -325,7 +325,7 @@ def test_an_explanation_as_tables() -> None:
     explained = explain(case("transposeSmem"))
     shared, memory = explanation(explained)
     assert shared.heading == (
-        "transposeSmem · block 32x32, pad 0 · float32 · 1024 threads, 4096 bytes of shared memory"
+        "transposeSmem in transpose_smem.py · block 32x32, pad 0 · float32 · 1024 threads, 4096 bytes of shared memory"
     )
     assert [line[1:5] for line in shared.cells] == [
         ["store", "shared0", "1.00", "none"],
@@ -339,7 +339,7 @@ def test_an_explanation_as_tables() -> None:
     assert [(line[0], line[-1]) for line in shared.cells] == [(line[0], line[-1]) for line in memory.cells]
     assert shared.cells[0][-1].startswith("tile[ty, tx] = inp[")
     (only,) = explanation(explain(case("copyGmem")))
-    assert only.heading == "copyGmem · block 32x32 · float32 · 1024 threads"
+    assert only.heading == "copyGmem in copy_gmem.py · block 32x32 · float32 · 1024 threads"
 
 
 @pytest.mark.parametrize(
@@ -393,6 +393,11 @@ def test_a_picture_of_one_dimension_has_the_banks_for_columns() -> None:
     assert [int(row[2 * bank : 2 * bank + 2]) for bank, row in enumerate(skewed)] == list(range(32))
 
 
+def test_a_picture_has_every_word_of_a_wide_access() -> None:
+    _, row = (line.plain for line in picture(explain(cuda_cases("vectorized", None, None, "1", None)[0])))
+    assert row.split() == [*map(str, range(8)), *["."] * 24]
+
+
 def counted(
     monkeypatch: pytest.MonkeyPatch, planned: Case, wavefronts: float, sectors: float, shared_requests: int = 100
 ) -> list[Comparison]:
@@ -440,6 +445,13 @@ def test_predictions_are_held_against_counters(
     assert moved.counted == pytest.approx(32 * sectors * 100)
     assert (dram.predicted, dram.agrees) == (2 * 4096 * 4096 * 4, None)
     assert (occupancy.predicted, occupancy.agrees) == (100, None)
+
+
+def test_bytes_of_shared_memory_are_not_predicted_of_dram(monkeypatch: pytest.MonkeyPatch) -> None:
+    (dram,) = (
+        item for item in counted(monkeypatch, case("setRowReadRow", dtype="int32"), 1, 4) if item.figure == "DRAM bytes"
+    )
+    assert (dram.predicted, dram.counted, dram.agrees) == (None, 100, None)
 
 
 @pytest.mark.parametrize(

@@ -250,11 +250,31 @@ def test_an_explanation_says_what_registers_cost(known: int, said: str) -> None:
     assert said in explanation(costly)[-1].sentence
 
 
-def drawn(kernel: str, capability: str, device: DeviceInfo | None) -> str:
+def drawn(kernel: str, capability: str, device: DeviceInfo | None, dtype: str = "float32") -> str:
     stream = io.StringIO()
-    section = roof(explained(case(kernel)), capability, device)
+    section = roof(explained(case(kernel, dtype=dtype)), capability, device)
     draw(Console(file=stream, width=200, highlight=False), [section])
     return " ".join(stream.getvalue().split())
+
+
+def test_the_roofs_of_a_round_trip_are_those_of_its_kernel() -> None:
+    said = drawn("addOnePinned", "9.0", H200, dtype="int32")
+    assert "memory 32.8 kB 4814 GB/s" in said
+    assert "hits the roof of memory" in said
+    assert "the copies between host and device, timed as well, have no roof here" in said
+
+
+def test_without_sizes_a_kernel_is_explained_as_its_command_measures_it() -> None:
+    names = "transposeSmem,naive,constantUniform,addOnePinned,setRowReadRow,h2dPinned"
+    cases = cuda_cases(names, None, None, "1", None)
+    assert [(found.m, found.n, found.k, found.dtype) for found in cases] == [
+        (4096, 4096, None, "float32"),
+        (1024, 1024, 1024, "float32"),
+        (1, 2**22, None, "float32"),
+        (1, 100_000, None, "int32"),
+        (256, 0, None, "int32"),
+        (1, 256, None, "int32"),
+    ]
 
 
 def test_roofs_of_a_device_as_a_table() -> None:

@@ -109,6 +109,14 @@ def test_the_cpu_baseline_runs_on_the_cpu_whatever_the_device(device: str, place
     assert devices_needed(from_flags({"sweep": [sweep]}), RESOLVED) == tuple(dict.fromkeys(places))
 
 
+def test_a_stride_is_refused_for_kernels_that_would_run_dense_beside_the_others() -> None:
+    assert {item.case.stride for item in planned({"problem": "matmul", "stride": "80"})} == {80}
+    with pytest.raises(UsageError, match=r"^stride 80: cublas, torch cannot take one; name only cpu, naive, tiled, "):
+        planned({"problem": "matmul", "stride": "80", "peers": True})
+    with pytest.raises(UsageError, match=r"^stride 80: memcpy, copyGmem cannot take one; leave it out$"):
+        planned({"kernel": "copyGmem", "stride": "80"})
+
+
 def test_several_gpus_share_one_baseline() -> None:
     cases = [item.case for item in planned({"problem": "matmul", "device": "cuda:0,cuda:1"})]
     assert [case.device for case in cases].count("cpu") == 1
