@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from smembench.case import Case
 from smembench.devices.base import DeviceInfo
-from smembench.explain.banks import WAVEFRONT_BYTES
+from smembench.hardware import WARP, WAVEFRONT_BYTES
 from smembench.kernels import registry
 from smembench.measurement import Measurement
 from smembench.problems import PROBLEMS
-from smembench.problems.access import BROADCAST, WARP
+from smembench.problems.access import BROADCAST
 from smembench.problems.base import ITEMSIZE
 
 _SLACK = 1.01

@@ -10,16 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from smembench.explain.warp import LANES, active_lanes
-
-BANKS = 32
-"""Banks that can each serve one word in one wavefront."""
-
-WORD_BYTES = 4
-"""Bytes of a word, the width of a bank."""
-
-WAVEFRONT_BYTES = BANKS * WORD_BYTES
-"""Bytes that the banks of a multiprocessor deliver in one wavefront, and so in one clock: a word each."""
+from smembench.explain.warp import active_lanes
+from smembench.hardware import BANKS, WARP, WORD_BYTES
 
 
 def bank_of(address: int) -> int:
@@ -95,4 +87,4 @@ def is_broadcast(addresses: Sequence[int | None], width: int) -> bool:
 
 def _part(lane: int, width: int) -> int:
     """Which part of the warp a lane is served with: as many lanes as fill the banks, at most all."""
-    return lane // min(LANES, BANKS * WORD_BYTES // width)
+    return lane // min(WARP, BANKS * WORD_BYTES // width)

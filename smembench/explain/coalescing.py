@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smembench.explain.warp import active_lanes
-
-SECTOR_BYTES = 32
-"""Bytes of a sector, the unit in which L1 asks L2, and L2 asks memory."""
+from smembench.hardware import SECTOR_BYTES
 
 
 def sectors(addresses: Sequence[int | None], width: int) -> int:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from smembench.case import Case
 from smembench.explain.analysis import Explanation, explain
-from smembench.explain.coalescing import SECTOR_BYTES
 from smembench.explain.machine_code import machine_code
+from smembench.hardware import SECTOR_BYTES
 from smembench.ncu import profile
 
 _SHARED = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"

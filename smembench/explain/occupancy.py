@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from smembench.explain.warp import LANES
+from smembench.hardware import WARP
 
 MAX_THREADS = 1024
 """Threads of a block at most."""
@@ -93,7 +93,7 @@ def occupancy(capability: str, threads: int, shared_bytes: int, registers: int |
         raise ValueError(
             f"a block has 0 to {limits.shared_per_block} bytes of shared memory on {capability}, not {shared_bytes}"
         )
-    warps = -(-threads // LANES)
+    warps = -(-threads // WARP)
     # In the order that decides between equally tight limits.
     fitting = {"threads": limits.warps // warps, "blocks": limits.blocks}
     allocated = _round_up(shared_bytes + limits.reserved, limits.shared_unit)
@@ -109,7 +109,7 @@ def occupancy(capability: str, threads: int, shared_bytes: int, registers: int |
 def _blocks_by_registers(registers: int, warps: int) -> int:
     if not 1 <= registers <= MAX_REGISTERS:
         raise ValueError(f"a thread has 1 to {MAX_REGISTERS} registers, not {registers}")
-    per_warp = _round_up(registers * LANES, _REGISTER_UNIT)
+    per_warp = _round_up(registers * WARP, _REGISTER_UNIT)
     # At launch a block is checked as if its warps filled the partitions evenly.
     if per_warp * _round_up(warps, _PARTITIONS) > _REGISTERS:
         raise ValueError(f"{warps} warps of {registers} registers a thread exceed the {_REGISTERS} of a block")

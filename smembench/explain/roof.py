@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from smembench.devices.base import DeviceInfo
-from smembench.explain.banks import WAVEFRONT_BYTES
 from smembench.gates import flops_per_clock, peak_gflop_s
+from smembench.hardware import WAVEFRONT_BYTES
 
 ON_CHIP = "L1 and shared memory"
 MEMORY = "memory"

@@ -22,7 +22,7 @@ import numpy as np
 from smembench.case import Case
 from smembench.cuda_api import cuda
 from smembench.errors import UsageError
-from smembench.explain.warp import LANES
+from smembench.hardware import WARP
 from smembench.kernels.registry import Kernel, Program
 from smembench.problems import PROBLEMS
 from smembench.problems.base import ITEMSIZE
@@ -109,8 +109,8 @@ class _Recorder:
     def note(self, place: Place, address: int) -> None:
         """The n-th access at a place belongs to the warp's n-th request there."""
         count = self._counts[place] = self._counts.get(place, -1) + 1
-        warp, lane = divmod(self._thread, LANES)
-        self.lanes.setdefault((place, warp, count), [None] * LANES)[lane] = address
+        warp, lane = divmod(self._thread, WARP)
+        self.lanes.setdefault((place, warp, count), [None] * WARP)[lane] = address
 
     def shared_array(self, shape: Any, dtype: Any, alignment: int | None = None) -> _Array:
         """What ``cuda.shared.array`` returns: every thread's n-th call is the same array."""

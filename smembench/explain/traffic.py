@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from smembench.case import Case
-from smembench.explain.banks import WAVEFRONT_BYTES
-from smembench.explain.coalescing import SECTOR_BYTES, ideal_sectors, sectors
+from smembench.explain.coalescing import ideal_sectors, sectors
 from smembench.explain.trace import Request, Trace
+from smembench.hardware import SECTOR_BYTES, WAVEFRONT_BYTES
 from smembench.problems import PROBLEMS
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-LANES = 32
-"""Threads of a warp, on every NVIDIA GPU so far."""
+from smembench.hardware import WARP
 
 WIDTHS = (1, 2, 4, 8, 16)
 """Bytes one lane can ask for in one instruction (PTX ISA, ``ld``: .b8 to .b64, and vectors up to 128 bits)."""
@@ -20,8 +19,8 @@ def active_lanes(addresses: Sequence[int | None], width: int) -> list[tuple[int,
     """
     if width not in WIDTHS:
         raise ValueError(f"an element has one of {WIDTHS} bytes, not {width}")
-    if len(addresses) > LANES:
-        raise ValueError(f"a warp has {LANES} lanes, not {len(addresses)}")
+    if len(addresses) > WARP:
+        raise ValueError(f"a warp has {WARP} lanes, not {len(addresses)}")
     active = [(lane, address) for lane, address in enumerate(addresses) if address is not None]
     for lane, address in active:
         if address < 0 or address % width:

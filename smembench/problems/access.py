@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from smembench.axes import Block
 from smembench.case import Case
+from smembench.hardware import WARP
 from smembench.problems.base import ITEMSIZE, Problem, Shape, Verification, bit_for_bit, shrunk
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ LINE = Block(512, 1)
 
 MAX_STRIDE = 32
 """From there on strides repeat the banks of smaller ones."""
-
-WARP = 32
-"""Threads whose requests shared memory serves together."""
 
 _HELD_BYTES = 32
 _DEFAULT_PASSES = 256

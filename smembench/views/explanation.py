@@ -9,9 +9,10 @@ from pathlib import Path
 from rich.text import Text
 
 from smembench.explain.analysis import Explanation, SharedAccess
-from smembench.explain.banks import BANKS, WORD_BYTES, bank_of
+from smembench.explain.banks import bank_of
 from smembench.explain.counters import Comparison
 from smembench.explain.trace import SharedArray
+from smembench.hardware import BANKS, WORD_BYTES
 from smembench.views.columns import Column, compact, number, scaled
 from smembench.views.sections import Section
 

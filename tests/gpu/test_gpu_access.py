@@ -13,7 +13,7 @@ from smembench.axes import Block
 from smembench.case import Case
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.explain.analysis import explain
-from smembench.explain.banks import WAVEFRONT_BYTES
+from smembench.hardware import WAVEFRONT_BYTES
 from smembench.kernels import registry
 from smembench.problems import PROBLEMS
 from smembench.problems.access import tiles

@@ -3,8 +3,9 @@
 from math import gcd
 
 from smembench.case import Case
+from smembench.hardware import WARP
 from smembench.kernels.access.passes import Layout
-from smembench.problems.access import WARP, tiles
+from smembench.problems.access import tiles
 
 _ELEMENTS = 1024
 """32 lanes at a stride of 32, the longest."""

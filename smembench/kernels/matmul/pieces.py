@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 from smembench.case import Case
 from smembench.cuda_api import device, number, uint32, uint64
-from smembench.kernels.matmul.tiling import LANES_ACROSS, LANES_DOWN, WARP, Tiling
+from smembench.hardware import WARP
+from smembench.kernels.matmul.tiling import LANES_ACROSS, LANES_DOWN, Tiling
 from smembench.kernels.vector import load_vector, store_vector
 
 Piece = Callable[..., Any]

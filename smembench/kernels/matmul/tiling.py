@@ -17,7 +17,6 @@ from smembench.kernels.grids import covering
 from smembench.kernels.registry import Program
 from smembench.problems.base import ITEMSIZE
 
-WARP = 32
 LANES_DOWN, LANES_ACROSS = 4, 8
 """How the lanes of a warp lie in its tile."""
 

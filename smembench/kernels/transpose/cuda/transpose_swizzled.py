@@ -16,7 +16,7 @@ from typing import Any
 from smembench.axes import Block
 from smembench.case import Case
 from smembench.cuda_api import cuda, number, uint32
-from smembench.explain.banks import BANKS, WORD_BYTES
+from smembench.hardware import BANKS, WORD_BYTES
 from smembench.kernels.grids import block_of, covering
 from smembench.kernels.registry import Kernel, Program
 from smembench.kernels.transpose.tiles import power_of_two, rows_fit

@@ -1,0 +1,16 @@
+"""What every NVIDIA GPU since compute capability 5.0 has alike."""
+
+WARP = 32
+"""Threads of a warp, its lanes, whose requests memory serves together."""
+
+BANKS = 32
+"""Banks of shared memory that can each serve one word in one wavefront."""
+
+WORD_BYTES = 4
+"""Bytes of a word, the width of a bank."""
+
+WAVEFRONT_BYTES = BANKS * WORD_BYTES
+"""Bytes that the banks of a multiprocessor deliver in one wavefront, and so in one clock: a word each."""
+
+SECTOR_BYTES = 32
+"""Bytes of a sector, the unit in which L1 asks L2, and L2 asks memory."""
