@@ -6,6 +6,7 @@ the compiler's.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from smembench.case import Case
@@ -25,7 +26,16 @@ class Source:
     entry: str
 
 
-def twin(kernel: Kernel, source: str) -> Kernel:
+def _no_constants(case: Case) -> dict[str, int]:
+    return {}
+
+
+def twin(
+    kernel: Kernel,
+    source: str,
+    constants: Callable[[Case], Mapping[str, int]] = _no_constants,
+    refuse: Callable[[Case], str | None] | None = None,
+) -> Kernel:
     """The twin of a Numba kernel.
 
     Args:
@@ -33,14 +43,16 @@ def twin(kernel: Kernel, source: str) -> Kernel:
         source: CUDA C of a kernel of the same name. ``T`` is the element type, ``BX`` and ``BY`` the block's sides and
             ``PAD`` the extra columns of its tile; arguments are the output, the inputs and the problem's scalars as
             ``unsigned``.
+        constants: further constants of a case by name.
+        refuse: why the twin cannot run a case, the kernel's own reasons when None.
     """
 
     def build(case: Case) -> Program:
         program = kernel.build(case)
-        sides = {"BX": program.block[0], "BY": program.block[1], "PAD": case.pad or 0}
+        given = {"BX": program.block[0], "BY": program.block[1], "PAD": case.pad or 0, **constants(case)}
         # Not macros: NVRTC's own headers use such short names.
-        constants = "".join(f"constexpr unsigned {name} = {value};\n" for name, value in sides.items())
-        text = f"typedef {_C_TYPES[case.dtype]} T;\n{constants}{source}"
+        declared = "".join(f"constexpr unsigned {name} = {value};\n" for name, value in given.items())
+        text = f"typedef {_C_TYPES[case.dtype]} T;\n{declared}{source}"
         return replace(program, function=Source(text, kernel.name))
 
-    return replace(kernel, compiler=NVRTC, build=build)
+    return replace(kernel, compiler=NVRTC, build=build, refuse=refuse or kernel.refuse)

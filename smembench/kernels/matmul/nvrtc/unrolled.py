@@ -1,0 +1,109 @@
+"""unrolled in CUDA C: 8 × 8 results a thread in warp tiles, two buffers, 128-bit accesses, k unrolled by the compiler."""
+
+from __future__ import annotations
+
+from smembench.case import Case
+from smembench.hardware import WARP
+from smembench.kernels.cuda_c import twin
+from smembench.kernels.matmul.cuda import unrolled
+from smembench.kernels.matmul.cuda.warp_tiled import refuse, tiling_of
+from smembench.kernels.matmul.tiling import LANES_ACROSS, LANES_DOWN
+
+_SOURCE = """
+constexpr unsigned A_ACROSS = DEPTH / WIDE, A_STEP = THREADS / A_ACROSS, A_COUNT = ROWS / A_STEP;
+constexpr unsigned B_ACROSS = COLUMNS / WIDE, B_STEP = THREADS / B_ACROSS, B_COUNT = DEPTH / B_STEP;
+constexpr unsigned WARPS = BX / LANES_ACROSS, DOWN_APART = LANES_DOWN * WIDE, ACROSS_APART = LANES_ACROSS * WIDE;
+
+struct alignas(16) Vector { T lane[WIDE]; };
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+unrolled(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsigned lda, unsigned ldb, unsigned ldc)
+{
+    alignas(16) __shared__ T a_tile[2][DEPTH * PITCH];
+    alignas(16) __shared__ T b_tile[2][DEPTH * COLUMNS];
+
+    unsigned thread = threadIdx.y * BX + threadIdx.x, warp = thread / WARP, lane = thread % WARP;
+    unsigned row = warp / WARPS * LANES_DOWN * DOWN + lane / LANES_ACROSS * WIDE;
+    unsigned col = warp % WARPS * LANES_ACROSS * ACROSS + lane % LANES_ACROSS * WIDE;
+    unsigned row0 = blockIdx.y * ROWS, col0 = blockIdx.x * COLUMNS;
+    unsigned a_row = thread / A_ACROSS, a_col = thread % A_ACROSS * WIDE;
+    unsigned b_row = thread / B_ACROSS, b_col = thread % B_ACROSS * WIDE;
+
+    alignas(16) T total[DOWN][ACROSS] = {};
+    Vector a_held[A_COUNT], b_held[B_COUNT];
+    auto load = [&](unsigned k0) {
+        for (unsigned i = 0; i < A_COUNT; ++i) {
+            unsigned r = row0 + a_row + i * A_STEP;
+            a_held[i] = k0 + a_col < k ? *(const Vector *)&a[(r < m ? r : m - 1) * lda + k0 + a_col] : Vector{};
+        }
+        for (unsigned i = 0; i < B_COUNT; ++i) {
+            unsigned r = k0 + b_row + i * B_STEP, x = col0 + b_col;
+            b_held[i] = r < k ? *(const Vector *)&b[r * ldb + (x < n ? x : n - WIDE)] : Vector{};
+        }
+    };
+
+    load(0);
+    unsigned buffer = 0;
+    for (unsigned k0 = 0; k0 < k; buffer ^= 1) {
+        for (unsigned i = 0; i < A_COUNT; ++i)
+            for (unsigned j = 0; j < WIDE; ++j)
+                a_tile[buffer][(a_col + j) * PITCH + a_row + i * A_STEP] = a_held[i].lane[j];
+        for (unsigned i = 0; i < B_COUNT; ++i)
+            *(Vector *)&b_tile[buffer][(b_row + i * B_STEP) * COLUMNS + b_col] = b_held[i];
+        __syncthreads();
+        k0 += DEPTH;
+        if (k0 < k)
+            load(k0);
+#pragma unroll
+        for (unsigned step = 0; step < DEPTH; ++step) {
+            Vector down[DOWN / WIDE], across[ACROSS / WIDE];
+            for (unsigned i = 0; i < DOWN / WIDE; ++i)
+                down[i] = *(const Vector *)&a_tile[buffer][step * PITCH + row + i * DOWN_APART];
+            for (unsigned j = 0; j < ACROSS / WIDE; ++j)
+                across[j] = *(const Vector *)&b_tile[buffer][step * COLUMNS + col + j * ACROSS_APART];
+            for (unsigned i = 0; i < DOWN; ++i)
+                for (unsigned j = 0; j < ACROSS; ++j)
+                    total[i][j] += down[i / WIDE].lane[i % WIDE] * across[j / WIDE].lane[j % WIDE];
+        }
+    }
+
+    for (unsigned i = 0; i < DOWN; ++i) {
+        unsigned r = row0 + row + i / WIDE * DOWN_APART + i % WIDE;
+        for (unsigned j = 0; j < ACROSS; j += WIDE) {
+            unsigned x = col0 + col + j / WIDE * ACROSS_APART;
+            if (r < m && x < n)
+                *(Vector *)&c[r * ldc + x] = *(const Vector *)&total[i][j];
+        }
+    }
+}
+"""
+
+
+def _constants(case: Case) -> dict[str, int]:
+    tiling = tiling_of(case)
+    return {
+        "WARP": WARP,
+        "LANES_DOWN": LANES_DOWN,
+        "LANES_ACROSS": LANES_ACROSS,
+        "WIDE": tiling.vector,
+        "DOWN": tiling.down,
+        "ACROSS": tiling.across,
+        "DEPTH": tiling.depth,
+        "ROWS": tiling.rows,
+        "COLUMNS": tiling.columns,
+        "PITCH": tiling.pitch,
+        "THREADS": tiling.threads,
+        "BLOCKS": tiling.launch_bounds[1],
+    }
+
+
+def _refuse(case: Case) -> str | None:
+    tiling = tiling_of(case)
+    if tiling.widths(case) != (tiling.vector, tiling.vector):
+        return (
+            f"the twin of {case.kernel} takes whole vectors only: n, k and stride that are multiples of {tiling.vector}"
+        )
+    return refuse(case)
+
+
+KERNEL = twin(unrolled.KERNEL, _SOURCE, _constants, _refuse)
