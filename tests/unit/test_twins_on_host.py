@@ -72,9 +72,7 @@ def on_host(kernel: Kernel, case: Case, folder: Path) -> Any:
 @pytest.mark.parametrize("kernel", TWINS, ids=lambda kernel: kernel.name)
 def test_a_twin_is_right_on_ragged_sizes(kernel: Kernel, tmp_path: Path) -> None:
     problem, pad = PROBLEMS[kernel.problem], 1 if kernel.pad else 0
-    block = (
-        kernel.default_blocks[-1] if kernel.default_blocks else Block(4, 4) if kernel.name == "tiled" else Block(8, 2)
-    )
+    (*_, block) = kernel.default_blocks or (Block(4, 4) if kernel.name == "tiled" else Block(8, 2),)
     launch = on_host(kernel, Case(kernel.problem, kernel.name, "cuda:0", "float32", 8, 8, 8, block, pad), tmp_path)
     done = 0
     for m, n, k in SIZES:

@@ -1,4 +1,4 @@
-"""unrolled in CUDA C: 8 × 8 results a thread in warp tiles, two buffers, 128-bit accesses, k unrolled by the compiler."""
+"""unrolled in CUDA C: 8 × 8 results a thread in warp tiles, two buffers, 128-bit accesses; the compiler unrolls k."""
 
 from __future__ import annotations
 
@@ -100,9 +100,8 @@ def _constants(case: Case) -> dict[str, int]:
 def _refuse(case: Case) -> str | None:
     tiling = tiling_of(case)
     if tiling.widths(case) != (tiling.vector, tiling.vector):
-        return (
-            f"the twin of {case.kernel} takes whole vectors only: n, k and stride that are multiples of {tiling.vector}"
-        )
+        of_vectors = f"n, k and stride that are multiples of {tiling.vector}"
+        return f"the twin of {case.kernel} takes whole vectors only: {of_vectors}"
     return refuse(case)
 
 
