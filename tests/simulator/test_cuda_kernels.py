@@ -21,8 +21,8 @@ KERNELS = [k for k in registry.kernels() if (k.kind, k.compiler) == ("cuda", "nu
 SIZES = [(1, 1, 1), (5, 7, 3), (9, 4, 6), (4, 8, 17), (1, 37, 2)]
 """m, n and k: one element, ragged both ways, whole blocks with a ragged k, a row of several blocks."""
 BLOCKS = [Block(4, 4), Block(8, 2), Block(2, 8), Block(3, 3)]
-ONE_IN = {"access": 7}
-"""Of a problem with many kernels alike one case in so many: no axis is as long, so each still meets all its values."""
+ONE_IN = {"access": 7, "constant": 7, "transpose": 7, "matmul": 3}
+"""Of problems with many kernels alike one case in so many: it divides no axis, so each still meets all its values."""
 
 
 def verify(kernel: Kernel, case: Case) -> Verification:
@@ -55,7 +55,8 @@ def test_every_kernel_is_right_on_ragged_sizes(kernel: Kernel, case: Case) -> No
     assert verdict.passed, verdict.detail
 
 
-PRODUCTS = [kernel for kernel in KERNELS if kernel.problem == "matmul" and kernel.strided]
+PRODUCTS = [k for k in KERNELS if k.problem == "matmul" and k.strided and not k.default_blocks]
+"""Those whose tile is the block; see test_cuda_matmul_ladder.py for the others."""
 
 
 @pytest.mark.parametrize("stride", [17, 20])
