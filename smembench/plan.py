@@ -238,8 +238,7 @@ def _check_block(case: Case, block: Block, kernel: Kernel, limits: Limits) -> No
             f"{case.device} has {limits.max_shared_bytes} for a block; choose a smaller block or pad"
         )
     if limits.max_grid is not None:
-        # Refused before the factory is asked for its grid: the same cover by one thread an element.
-        grid = (-(-case.n // block.x), -(-case.m // block.y))
+        grid = kernel.build(case).grid
         if grid[0] > limits.max_grid[0] or grid[1] > limits.max_grid[1]:
             raise UsageError(
                 f"size {case.size} in blocks of {block}: a grid of {grid[0]} × {grid[1]} blocks is over the "

@@ -30,6 +30,7 @@ def ladder(
     dtype: options.Dtypes = None,
     device: options.Devices = None,
     cache: options.Cache = None,
+    peers: options.Peers = None,
     sampling: Sampling,
     running: Running,
 ) -> None:
@@ -61,6 +62,7 @@ def ladder(
             n=n,
             dtype=dtype,
             cache=cache,
+            peers=peers,
         )
         for name in split(device or "auto")
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from smembench.kernels import registry
 from smembench.ladder import Rung, apart, ceiling, climb, steps
 from smembench.problems import PROBLEMS
 from smembench.store.schema import Row
@@ -15,14 +16,14 @@ from smembench.views.sections import Bar, Section, describe, label, notes
 def ladder(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Section]:
     """One section for every problem, device, size, stride, dtype and cache mode with a step of a ladder.
 
-    Rows that are neither a step nor the ceiling are left out.
+    Rows that are neither a step, nor the ceiling, nor another library's are left out.
     """
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in filter(_is_step, rows):
         groups.setdefault(_place(row), []).append(row)
-    ceilings = [row for row in rows if row.kernel == PROBLEMS[row.problem].ceiling_kernel]
+    beside = [row for row in rows if _beside(row)]
     return [
-        _section([*group, *(row for row in ceilings if _place(row) == place)], run) for place, group in groups.items()
+        _section([*group, *(row for row in beside if _place(row) == place)], run) for place, group in groups.items()
     ]
 
 
@@ -30,8 +31,17 @@ def _place(row: Row) -> tuple[object, ...]:
     return (row.problem, row.device, row.m, row.n, row.k, row.stride, row.dtype, row.cache)
 
 
+def _beside(row: Row) -> str:
+    """What a row that is no step is to the ladder: the ceiling, or what another library does; "" for none of them."""
+    if row.kernel == PROBLEMS[row.problem].ceiling_kernel:
+        return "the ceiling"
+    kernel = registry.find(row.problem, row.kernel, row.case.kind, row.compiler)
+    return kernel.summary if kernel and kernel.peer else ""
+
+
 def _is_step(row: Row) -> bool:
-    return any(row.kernel == kernel.name for kernel in steps(row.problem, row.case.kind))
+    known = ((kernel.name, kernel.compiler) for kernel in steps(row.problem, row.case.kind))
+    return (row.kernel, row.compiler) in known
 
 
 def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
@@ -39,7 +49,7 @@ def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
     rate, limit = problem.columns[0], ceiling(problem.name)
     rungs = climb(rows)
     lines = [(rung.row, _gain(rung), rung.kernel.ladder) for rung in rungs]
-    lines += [(row, "", "the ceiling") for row in rows if row.ok and row.kernel == problem.ceiling_kernel]
+    lines += [(row, "", _beside(row)) for row in rows if row.ok and _beside(row)]
     figures = [rate] if all(value(row, limit) is None for row, _, _ in lines) else [rate, limit]
     return Section(
         heading=describe(rows, run),
