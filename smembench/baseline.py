@@ -7,7 +7,7 @@ from pathlib import Path
 
 from smembench.errors import UsageError
 from smembench.store.csv_files import write_whole
-from smembench.store.run_folder import CASES, read_run, to_json
+from smembench.store.run_folder import CASES, RUN, read_run, to_json
 
 BASELINE = "baseline.json"
 
@@ -61,8 +61,8 @@ def config_of(folder: Path) -> str | None:
         return None
     try:
         return str(run["config"]["name"])
-    except (KeyError, TypeError):
-        raise UsageError(f"{folder / 'run.json'}: names no config") from None
+    except KeyError:
+        raise UsageError(f"{folder / RUN}: names no config") from None
 
 
 def _read(root: Path) -> dict[str, str]:

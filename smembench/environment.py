@@ -13,9 +13,8 @@ from typing import Any
 
 import smembench
 from smembench.config import Config
-from smembench.devices.base import DeviceInfo
+from smembench.devices.base import MEASURED, DeviceInfo
 
-_MEASURED = ("event_pair_us", "empty_kernel_us", "memory_bytes")
 LIBRARIES = (
     "numba",
     "numba-cuda",
@@ -83,9 +82,7 @@ def _flat(part: Any) -> dict[str, Any]:
     """Versions as they are, devices as ``name field``; what is read anew each time, and may differ, is left out."""
     if isinstance(part, dict):
         return part
-    return {
-        f"{device['name']} {key}": value for device in part for key, value in device.items() if key not in _MEASURED
-    }
+    return {f"{device['name']} {key}": value for device in part for key, value in device.items() if key not in MEASURED}
 
 
 def describe_run(

@@ -1,5 +1,10 @@
 """Errors that end a command with one clear line; each carries the exit code of the process."""
 
+FAILED = 1
+"""Exit code of a run in which a case failed."""
+REGRESSION = 3
+"""Exit code of a comparison that found something slower."""
+
 
 class SmembenchError(Exception):
     """A failure the user can act on. ``str(error)`` names the value, the reason and the way out."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from smembench.errors import UsageError
 from smembench.store.csv_files import Samples, read_rows, read_samples
 from smembench.store.run_folder import CASES, JOURNAL, SAMPLES, read_run, rows_of
 from smembench.store.schema import Row
@@ -42,19 +43,28 @@ def load(path: Path) -> StoredRun:
     Raises:
         UsageError: for a path that is neither, and for damaged files, with the line.
     """
+    if not path.exists():
+        raise UsageError(f"{path}: there is no such file or folder; give a run's folder or a cases.csv")
+    if path.is_dir() and not (path / CASES).exists():
+        return _cut_off(path)
     folder = path if path.is_dir() else path.parent
-    if path.is_dir() and (path / JOURNAL).exists() and not (path / CASES).exists():
-        from smembench.recover import recover  # imports Numba: only a run that was cut off needs it
-
-        measurements, run = recover(path / JOURNAL)
-        by_round: dict[str, dict[int, list[float]]] = {}
-        for measurement in measurements:
-            for sample in measurement.samples:
-                by_round.setdefault(measurement.case.id, {}).setdefault(sample.round, []).append(sample.elapsed_ms)
-        return StoredRun(path, rows_of(run["run_id"], measurements), run, by_round, complete=False)
     rows = read_rows(path / CASES if path.is_dir() else path)
     # Files beside a CSV that --csv wrote somewhere are another run's.
     own = path.is_dir() or path.name == CASES
     run = read_run(folder) if own else {}
     samples = read_samples(folder / SAMPLES) if own and (folder / SAMPLES).exists() else {}
     return StoredRun(path, rows, run, samples, complete=bool(run.get("complete", True)))
+
+
+def _cut_off(folder: Path) -> StoredRun:
+    """A run without its cases.csv, from its journal."""
+    if not (folder / JOURNAL).exists():
+        raise UsageError(f"{folder}: holds no {CASES}; give a run's folder")
+    from smembench.recover import recover  # imports Numba: only a run that was cut off needs it
+
+    measurements, run = recover(folder / JOURNAL)
+    by_round: dict[str, dict[int, list[float]]] = {}
+    for measurement in measurements:
+        for sample in measurement.samples:
+            by_round.setdefault(measurement.case.id, {}).setdefault(sample.round, []).append(sample.elapsed_ms)
+    return StoredRun(folder, rows_of(run["run_id"], measurements), run, by_round, complete=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from inspect import cleandoc
 from typing import Annotated, Any
 
 import typer
@@ -55,6 +57,12 @@ def _root(
     pass
 
 
+def _help(command: Callable[..., None]) -> str:
+    """A command's docstring without the breaks of its source's lines, which Typer would keep on any screen."""
+    paragraphs = cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(text if text.startswith(" ") else text.replace("\n", " ") for text in paragraphs)
+
+
 for command in (
     problems.transpose,
     problems.matmul,
@@ -75,7 +83,7 @@ for command in (
     about.list_,
     about.doctor,
 ):
-    app.command(name=command.__name__.rstrip("_"))(command)
+    app.command(name=command.__name__.rstrip("_"), help=_help(command))(command)
 app.add_typer(baseline.app, name="baseline")
 
 

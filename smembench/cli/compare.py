@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from smembench.errors import UsageError
+from smembench.errors import REGRESSION, UsageError
 
 if TYPE_CHECKING:
     from smembench.stored import StoredRun
     from smembench.views.sections import Section
-
-REGRESSION = 3
 
 
 class FailOn(StrEnum):
@@ -125,11 +123,12 @@ def _load(text: str) -> list[StoredRun]:
     from smembench.axes import split
     from smembench.stored import load
 
-    found = []
+    found: list[StoredRun] = []
     for item in [text] if Path(text).exists() else split(text):
-        if not item or not Path(item).exists():
-            raise UsageError(f"{item or text}: there is no such file or folder; give a run's folder or a cases.csv")
-        found.append(load(Path(item)))
+        path = Path(item or text)
+        if path.resolve() in {run.path.resolve() for run in found}:
+            raise UsageError(f"{path}: is given twice on one side, and would count twice")
+        found.append(load(path))
     return found
 
 

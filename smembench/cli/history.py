@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.errors import UsageError
+from smembench.errors import REGRESSION, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
     from smembench.history.read import Night
-
-REGRESSION = 3
 
 
 def history(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from smembench.cli.options import Running
-from smembench.errors import DeviceUnavailable, RunInterrupted, SmembenchError, UsageError
+from smembench.errors import FAILED, DeviceUnavailable, RunInterrupted, SmembenchError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     After = Callable[[Path, Console], int]
     Draw = Callable[[Sequence[Row], Sequence[Measurement], dict[str, Any]], list[Section]]
-
-FAILED = 1
 
 
 def measure(

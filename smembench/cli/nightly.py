@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.errors import UsageError
+from smembench.errors import FAILED, REGRESSION, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 NIGHTS = "Night after night"
-FAILED, REGRESSION = 1, 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,15 +93,13 @@ def after(options: Nightly, root: Path, config: str) -> Callable[[Path, Console]
 
 
 def _check_file(path: Path | None, flag: str) -> None:
-    from smembench.store.csv_files import check_folder
+    from smembench.store.csv_files import check_writable
 
     if path is None:
         return
-    if path.is_dir():
-        raise UsageError(f"{flag} {path}: is a folder; name a file in it")
+    check_writable(path, force=True, what=flag)
     if path.exists() and not os.access(path, os.W_OK):
         raise UsageError(f"{flag} {path}: cannot be written")
-    check_folder(path.parent, f"{flag} {path}")
 
 
 def _finish(options: Nightly, root: Path, folder: Path, console: Console) -> int:

@@ -50,20 +50,21 @@ def report(
       smembench report results/20260101T020000Z-nightly --png slides --figure "ladder-*,roofline-*"
     """
     from smembench import __version__
+    from smembench.store.csv_files import check_writable
     from smembench.stored import load
 
     target = output or (None if png or svg else _DEFAULT)
     if figure is not None and not (png or svg):
         raise UsageError(f"--figure {figure}: chooses what --png and --svg write; give one of them")
     if target is not None and str(target) != "-":
-        _check_file(target, force=force)
+        check_writable(target, force=force, what="-o")
     folders: dict[Literal["png", "svg"], Path] = {}
     if png is not None:
         folders["png"] = png
     if svg is not None:
         folders["svg"] = svg
     _check_extra()
-    runs = [load(path) for path in paths]
+    runs = [load(path) for path in {path.resolve(): path for path in paths}.values()]
     if not any(stored.rows for stored in runs):
         raise UsageError(f"{paths[0]}: holds no cases; give a run that measured something")
     from smembench.report.contents import contents, plots
@@ -86,16 +87,6 @@ def _check_extra() -> None:
     missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
     if missing:
         raise UsageError(f'report needs {" and ".join(missing)}: pip install "smembench[report]"')
-
-
-def _check_file(path: Path, *, force: bool) -> None:
-    from smembench.store.csv_files import check_folder
-
-    if path.is_dir():
-        raise UsageError(f"-o {path}: is a folder; name a file in it, such as {path / _DEFAULT}")
-    if path.exists() and not force:
-        raise UsageError(f"-o {path}: is there already and is kept; choose another name or add --force")
-    check_folder(path.parent, f"-o {path}")
 
 
 def _chosen(plots: Sequence[Plot], wanted: str | None) -> list[Plot]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from smembench.compare.verdicts import Difference
+from smembench.devices.base import MEASURED
 from smembench.measurement import CROWDED
 from smembench.store.schema import Row
 from smembench.stored import StoredRun
@@ -25,8 +26,6 @@ _NAMES = {
     "power_limit_w": "power limit in W",
     "cpu_governor": "CPU frequency governor",
 }
-_MEASURED = ("event_pair_us", "empty_kernel_us", "memory_bytes")
-"""Fields of a device that are read anew each time."""
 _SHORT_REVISION = 12
 
 
@@ -103,7 +102,7 @@ def _described(run: Mapping[str, Any]) -> dict[str, str]:
         found |= {
             f"{device.get('name')} {_NAMES.get(name, name.replace('_', ' '))}": str(value)
             for name, value in device.items()
-            if name not in (*_MEASURED, "name", "kind")
+            if name not in (*MEASURED, "name", "kind")
         }
     found |= {f"host {name}": str(value) for name, value in (run.get("host") or {}).items()}
     found |= {

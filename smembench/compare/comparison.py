@@ -127,9 +127,8 @@ def _why_ambiguous(effect: float, rules: Rules) -> str:
 
 def _clock_shift(pair: Pair) -> float:
     """Logarithm of the new SM clock over the base's; 0 where one is unknown."""
-    if not pair.base.sm_clock_mhz or not pair.new.sm_clock_mhz:
-        return 0.0
-    return math.log(pair.new.sm_clock_mhz / pair.base.sm_clock_mhz)
+    base, new = pair.base.sm_clock_mhz or 0.0, pair.new.sm_clock_mhz or 0.0
+    return math.log(new / base) if min(base, new) > 0 else 0.0
 
 
 def _disagree(by_time: Verdict, by_cycles: Verdict) -> bool:

@@ -118,7 +118,7 @@ def compare_with_itself(
         UsageError: for fewer than two runs, and for rules that cannot be.
     """
     if len(runs) < 2:
-        raise UsageError(f"--aa: {len(runs)} runs; it takes two to compare, and ten to learn much")
+        raise UsageError("--aa: it takes two runs to compare, and ten to learn much")
     rules = Rules(threshold, fdr, confidence)
     tallies: dict[str, _Tally] = {}
     pairs_false, largest_false, told = 0, 0.0, False

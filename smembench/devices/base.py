@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol, get_type_hints
 
 from smembench.case import Case
+from smembench.errors import UsageError
 from smembench.kernels.registry import Kernel
 from smembench.measurement import Conditions, Resources
 from smembench.problems.base import Problem
@@ -19,6 +20,8 @@ GUARD_BYTES = 1024
 """Poisoned bytes on either side of an output, which a correct kernel leaves alone."""
 POISON = 0xFF
 """The byte outputs are filled with before a kernel runs: NaN in every float format, -1 in int32."""
+MEASURED = ("event_pair_us", "empty_kernel_us", "memory_bytes")
+"""Fields of a device that are read anew each time, and may differ between runs on the same one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +72,19 @@ class DeviceInfo:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> DeviceInfo:
-        """A device as run.json describes it, which leaves out what it does not have or should not tell."""
-        known = {field.name for field in fields(cls)}
-        described = {"model": data["name"], "memory_bytes": 0, **data}
-        return cls(**{key: value for key, value in described.items() if key in known})
+        """A device as run.json describes it, which leaves out what it does not have or should not tell.
+
+        Raises:
+            UsageError: for a field that is not of its type.
+        """
+        hints = get_type_hints(cls)
+        described = {"kind": data["name"].partition(":")[0], "model": data["name"], "memory_bytes": 0, **data}
+        known = {key: value for key, value in described.items() if key in hints}
+        for key, value in known.items():
+            # A float may well be written without a point.
+            if not isinstance(value, hints[key]) and not (isinstance(value, int) and "float" in str(hints[key])):
+                raise UsageError(f"run.json: the device {data['name']} has the {key} {value!r}")
+        return cls(**known)
 
 
 class Prepared(Protocol):

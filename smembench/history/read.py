@@ -114,10 +114,7 @@ def _read(path: Path, since: datetime | None) -> Night | None:
         OSError: for a file that cannot be read.
     """
     run = read_run(path)
-    try:
-        devices, _ = devices_of(run), dict(run.get("versions", {}))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"run.json: damaged ({type(error).__name__}: {error})") from None
+    devices = devices_of(run)
     if not (path / CASES).exists() or not run.get("complete", True):
         raise UsageError(f"not finished; go on with: smembench run --resume {path}")
     times: dict[tuple[str, Device], Timed] = {}

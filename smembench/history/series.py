@@ -8,8 +8,10 @@ from enum import StrEnum
 from functools import cache
 from statistics import median
 
+from smembench.compare.comparability import environment
 from smembench.history.changes import SHORTEST, THRESHOLD, Change, changes
 from smembench.history.read import Device, Night, Timed
+from smembench.stored import StoredRun
 
 
 class Newest(StrEnum):
@@ -104,9 +106,6 @@ def _weight(series: Series) -> tuple[int, float, str]:
 
 def _environment(before: Night, after: Night) -> list[str]:
     """What run.json says is not the same: versions and revision, devices with driver and clocks, how it was sampled."""
-    from smembench.compare.comparability import environment  # brings Numba with it: only where something changed
-    from smembench.stored import StoredRun
-
     sides = ([StoredRun(night.path, (), night.run)] for night in (before, after))
     return [f"{found.what} was {found.base}, is {found.new}" for found in environment(*sides)]
 

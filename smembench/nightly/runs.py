@@ -29,7 +29,7 @@ def runs_like(root: Path, run: Mapping[str, Any]) -> list[Path]:
             other = read_run(path)
             if other.get("complete") and other["run_id"] == path.name and _alike(other, run):
                 found.append((str(other["started_at_utc"]), path))
-        except (UsageError, AttributeError, KeyError, TypeError):
+        except (UsageError, KeyError):
             continue  # not a run, or a damaged one, which is nobody's to compare with or to remove
     return [path for _, path in sorted(found)]
 

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from smembench.compare import compare_runs
 from smembench.history.series import series_of
 from smembench.report.canvas import Plot, file_name
 from smembench.report.environment import environment, overview
 from smembench.report.figures.comparison import changes
-from smembench.report.figures.documents import documented, gains
+from smembench.report.figures.documents import gains
 from smembench.report.figures.history import over_runs
 from smembench.report.figures.ladder import ladder
 from smembench.report.figures.roofline import rooflines, without_roof
 from smembench.report.figures.samples import strips
 from smembench.report.figures.sizes import over_sizes
 from smembench.report.selection import by_time, night, whole
+from smembench.store.schema import Row
 from smembench.stored import StoredRun
 from smembench.views.comparison import comparison_sections
 from smembench.views.history import history_sections
-from smembench.views.reproduction import reproduction
+from smembench.views.ladder import ladder as steps
+from smembench.views.reproduction import documented, reproduction
 from smembench.views.sections import Section, device_names, groups, sections, subject
 
 _SERIES = 3
 """Fewest runs of a case that make a series."""
+_STEPS = 5
+"""Fewest lines of a ladder that stands by itself: more than the documents' kernels and the ceiling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,7 @@ def _of_run(stored: StoredRun) -> Chapter:
         _documents(stored),
         Topic("Over sizes", plots=over_sizes(stored.rows)),
         Topic("Roofline", without_roof(stored.rows, stored.run), plots=rooflines(stored.rows, stored.run)),
+        _ladders(stored),
         *_tables(stored),
         Topic("Environment", sections=environment(stored.run)),
     ]
@@ -82,21 +88,43 @@ def _of_run(stored: StoredRun) -> Chapter:
 
 
 def _documents(stored: StoredRun) -> Topic:
-    rows = documented(stored.rows)
-    samples = {row.case: stored.values(row.case_id) for row in rows}
-    here = device_names([row for row in rows if row.device != "cpu"] or rows, stored.run)
-    return Topic("The documents' figures", (), reproduction(rows, samples, stored.run), gains(rows, here))
+    found = documented(stored.rows)
+    samples = {row.case: stored.values(row.case_id) for rows in found for row in rows}
+    plots = [gains(rows, _here(rows, stored.run)) for rows in found]
+    shown = [plot for plot in plots if plot is not None]
+    return Topic("The documents' figures", (), reproduction(stored.rows, samples, stored.run), shown)
+
+
+def _here(rows: Sequence[Row], run: Mapping[str, Any]) -> str:
+    """The device of the kernels, beside which the CPU's loop stands."""
+    return device_names([row for row in rows if row.device != "cpu"] or rows, run)
+
+
+def _ladders(stored: StoredRun) -> Topic:
+    """The steps of each ladder, what each changes and gains."""
+    found = []
+    plots = []
+    for rows in groups(stored.rows):
+        for section in steps(rows, stored.run):
+            if len(section.cells) >= _STEPS:
+                found.append(section)
+                plots.append(ladder(section, f"steps-{_name(rows[0])}", f"the ladder of {subject(rows[0])}"))
+    return Topic("Ladders", (), found, [plot for plot in plots if plot is not None])
 
 
 def _tables(stored: StoredRun) -> list[Topic]:
     topics = []
     for rows, section in zip(groups(stored.rows), sections(stored.rows, stored.run), strict=True):
-        first = rows[0]
-        stride = f"s{first.stride}" if first.stride else ""
-        name = file_name(f"{first.problem}-{first.case.size}-{stride}-{first.dtype}-{first.cache}")
-        plots = (ladder(section, name, subject(first)), strips(rows, stored, name, subject(first)))
-        topics.append(Topic(subject(first), (), [section], [plot for plot in plots if plot is not None]))
+        heading, name = subject(rows[0]), _name(rows[0])
+        plots = (ladder(section, name, heading), strips(rows, stored, name, heading))
+        topics.append(Topic(heading, (), [section], [plot for plot in plots if plot is not None]))
     return topics
+
+
+def _name(row: Row) -> str:
+    """What the files of figures of a row's table are called."""
+    stride = f"s{row.stride}" if row.stride else ""
+    return file_name(f"{row.problem}-{row.case.size}-{stride}-{row.dtype}-{row.cache}")
 
 
 def _distinct(chapters: Sequence[Chapter]) -> list[Chapter]:

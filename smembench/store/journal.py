@@ -12,6 +12,10 @@ from typing import Any
 from smembench.case import Case
 from smembench.errors import UsageError
 from smembench.measurement import Conditions, Resources, Status, Visit
+from smembench.store.run_json import fault
+
+_NEEDED = ("run_id", "seed", "config", "devices")
+"""What a run that goes on, or is read back, cannot do without."""
 
 
 def encode(visit: Visit) -> dict[str, Any]:
@@ -77,8 +81,10 @@ def read(path: Path) -> Contents:
         try:
             entry = json.loads(line)
             decoded.append(entry["run"] if number == 1 else decode(entry["visit"]))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise UsageError(f"{path}, line {number}: damaged ({type(error).__name__}: {error})") from None
+    if wrong := fault(decoded[0], _NEEDED):
+        raise UsageError(f"{path}, line 1: damaged: {wrong}")
     return Contents(decoded[0], decoded[1:], len(whole))
 
 

@@ -14,6 +14,7 @@ from smembench.relations import relate
 from smembench.store import journal, schema
 from smembench.store.csv_files import check_folder, table_text, write_whole
 from smembench.store.journal import Journal
+from smembench.store.run_json import fault
 from smembench.store.schema import Row
 
 CASES = "cases.csv"
@@ -112,12 +113,15 @@ def read_run(folder: Path) -> dict[str, Any]:
     """A run's run.json, or nothing when it has none.
 
     Raises:
-        UsageError: when it is there and not JSON.
+        UsageError: when it is there and does not describe a run.
     """
+    path = folder / RUN
     try:
-        data: dict[str, Any] = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{folder / RUN}: cannot be read ({error})") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: cannot be read ({error})") from None
+    if wrong := fault(data):
+        raise UsageError(f"{path}: damaged: {wrong}; mend it, or move it away to read the cases without it")
     return data

@@ -133,6 +133,8 @@ class Row:
 COLUMNS = tuple(field.name for field in fields(Row))
 REQUIRED = COLUMNS[: COLUMNS.index("started_at_utc") + 1]
 """The columns every schema-1 file has; those after them are additions."""
+_POSITIVE = ("elapsed_ms", "elapsed_ms_min", "elapsed_ms_q1", "elapsed_ms_q3", "elapsed_ms_max", "bytes")
+"""What every case that succeeded has."""
 _HINTS = get_type_hints(Row)
 
 
@@ -237,8 +239,9 @@ def from_fields(record: Mapping[str, str]) -> Row:
         raise ValueError(f"schema version {row.schema_version}; this smembench reads {SCHEMA_VERSION}")
     if row.problem not in PROBLEMS:
         raise ValueError(f"there is no problem {row.problem!r}")
-    if row.ok and not all(time and time > 0 for time in (row.elapsed_ms, row.elapsed_ms_min, row.elapsed_ms_max)):
-        raise ValueError("an ok case has no positive elapsed_ms")
+    for column in _POSITIVE if row.ok else ():
+        if not (getattr(row, column) or 0) > 0:
+            raise ValueError(f"an ok case has no positive {column}")
     return row
 
 

@@ -14,7 +14,7 @@ from smembench.views.sections import Section
 
 _NAMED = 3
 """Cases that a note names; of more it says how many."""
-_Namer = Callable[[Case], str]
+Namer = Callable[[Case], str]
 
 
 def comparison_sections(found: Comparison, *, every: bool = False) -> list[Section]:
@@ -30,7 +30,7 @@ def comparison_sections(found: Comparison, *, every: bool = False) -> list[Secti
 
 def _verdicts(found: Comparison, heading: str, *, every: bool) -> Section:
     shown = [case for case in found.cases if every or case.verdict is not Verdict.SAME]
-    name = _namer([case.case for case in found.cases])
+    name = namer([case.case for case in found.cases])
     columns = [
         *(Column(title, numeric=False) for title in ("verdict", "case")),
         *(Column(title) for title in ("base ms", "new ms", "ratio", f"± at\n{_percent(found.confidence)}")),
@@ -62,7 +62,7 @@ def _counted(found: Comparison, *, every: bool) -> str:
     return f"{', '.join(said)}, of {_many(len(found.cases), 'case')}." if said else "No case is on both sides."
 
 
-def _reasons(cases: Sequence[CaseComparison], name: _Namer) -> list[str]:
+def _reasons(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
     """Each reason once, with the cases it holds for."""
     by_reason: dict[tuple[Verdict, str], list[str]] = {}
     for case in cases:
@@ -81,7 +81,7 @@ def _some(names: Sequence[str]) -> str:
 
 def self_section(found: SelfComparison) -> Section:
     """Every case of an A/A comparison, those hardest to see first."""
-    name = _namer([case.case for case in found.cases])
+    name = namer([case.case for case in found.cases])
     columns = [
         Column("case", numeric=False),
         *(Column(title) for title in ("pairs", "false", "ambiguous", "largest\nratio", "slowdown\nseen")),
@@ -134,15 +134,18 @@ def _percent(fraction: float) -> str:
     return f"{100 * fraction:.3g} %"
 
 
-def _namer(cases: Sequence[Case]) -> _Namer:
-    """Names of cases in short: kernel, block, pad and size, and of the rest what is not as in most of them."""
-    rest = ("dtype", "cache", "device", "compiler", "stride")
+def namer(cases: Sequence[Case]) -> Namer:
+    """Names of cases in short: kernel, block, pad, size, stride, and of the rest what is not as in most of them."""
+    rest = ("dtype", "cache", "device", "compiler")
     usual = {part: Counter(getattr(case, part) for case in cases).most_common(1) for part in rest}
 
     def name(case: Case) -> str:
         pad = f"+{case.pad}" if case.pad else None
+        stride = f"stride {case.stride}" if case.stride else None
         values = {part: getattr(case, part) for part in rest}
-        unusual = [value for part, value in values.items() if value != usual[part][0][0]]
-        return " ".join(str(part) for part in (case.kernel, case.block, pad, case.size, *unusual) if part is not None)
+        # Another library is the compiler of the kernel that is named after it.
+        unusual = [value for part, value in values.items() if value not in (usual[part][0][0], case.kernel)]
+        parts = (case.kernel, case.block, pad, case.size, stride, *unusual)
+        return " ".join(str(part) for part in parts if part is not None)
 
     return name

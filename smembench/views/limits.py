@@ -66,7 +66,8 @@ def _section(rows: Sequence[Row], names: Sequence[str], run: Mapping[str, Any]) 
 def _solves(row: Row) -> bool:
     """Whether a row's kernel solves the problem: copyGmem, which only bounds it, does not."""
     naive = registry.find(row.problem, PROBLEMS[row.problem].naive_kernel or "", "cuda")
-    return naive is not None and registry.kernel_of(row.case).computes == naive.computes
+    own = registry.find(row.problem, row.kernel, "cuda", row.compiler)
+    return naive is not None and own is not None and own.computes == naive.computes
 
 
 def _elapsed(row: Row) -> float:

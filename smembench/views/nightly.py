@@ -14,8 +14,9 @@ from smembench.compare import Comparison, Verdict
 from smembench.nightly.monitoring import Compared, failed_rows
 from smembench.store.schema import Row
 from smembench.views.columns import Column, milliseconds
+from smembench.views.comparison import namer
 from smembench.views.console import plain
-from smembench.views.history import percent, short
+from smembench.views.history import percent
 from smembench.views.markdown import markdown
 from smembench.views.sections import Section, device_names
 from smembench.views.table import draw
@@ -59,11 +60,12 @@ def summarise(rows: Sequence[Row], run: Mapping[str, Any], compared: Compared, n
     failed = failed_rows(rows)
     verdicts = [f"{len(failed)} failed" if failed else "nothing failed"]
     verdicts += [_verdict(asked, comparison) for asked, comparison in compared]
+    name = namer([row.case for row in rows])
     statuses = Counter(row.status for row in rows)
     lines = [
         f"{run['run_id']} on {device_names(rows, run)}: "
         + ", ".join(f"{count} {status}" for status, count in statuses.most_common()),
-        *(f"{short(row.case_id)}: {row.status}: {row.reason}" for row in failed[:_MOST]),
+        *(f"{name(row.case)}: {row.status}: {row.reason}" for row in failed[:_MOST]),
     ]
     for asked, comparison in compared:
         lines += [_counts(asked, comparison), *_incomparable(comparison)]
@@ -104,11 +106,12 @@ def _counts(asked: str, comparison: Comparison) -> str:
 
 
 def _section(asked: str, comparison: Comparison) -> Section:
+    name = namer([case.case for case in comparison.cases])
     shown = [case for case in comparison.cases if case.verdict in _SHOWN]
     cells = [
         [
             case.verdict.value,
-            short(case.case.id),
+            name(case.case),
             *("" if side.elapsed_ms is None else milliseconds(side.elapsed_ms) for side in (case.base, case.new)),
             "" if case.ratio is None else percent(case.ratio),
         ]

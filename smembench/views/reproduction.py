@@ -7,7 +7,7 @@ from typing import Any
 
 from smembench.case import Case
 from smembench.documents.claims import CLAIMS, Finding, Holds, judge
-from smembench.documents.figures import BLOCKS, FIGURES, Figure, devices_of, figure_of
+from smembench.documents.figures import BLOCKS, FIGURES, SIZES, Figure, devices_of, figure_of
 from smembench.problems import PROBLEMS
 from smembench.store.schema import Row
 from smembench.views.columns import Column, milliseconds, number, times
@@ -17,21 +17,37 @@ Samples = Mapping[Case, Sequence[float]]
 
 
 def reproduction(rows: Sequence[Row], samples: Samples, run: Mapping[str, Any]) -> list[Section]:
-    """One section for each problem of the documents that the rows hold."""
-    found = []
-    for problem in PROBLEMS:
-        known = {figure.kernel for figure in FIGURES if figure.problem == problem}
-        of_problem = [
-            row
-            for row in rows
-            if row.problem == problem and row.kernel in known and row.block in (None, BLOCKS[problem])
+    """One section for each problem of the documents and device that the rows hold."""
+    return [_section(group, samples, run) for group in documented(rows)]
+
+
+def documented(rows: Sequence[Row]) -> list[list[Row]]:
+    """The rows that the documents have figures for, those of one problem and device together.
+
+    These are their kernels by Numba at their sizes, blocks and element type. The triple loop on the CPU stands
+    beside the kernels of every device.
+    """
+    found: list[list[Row]] = []
+    for problem in SIZES:
+        of_problem = [row for row in rows if row.problem == problem and _is_documented(row)]
+        baseline = PROBLEMS[problem].cpu_kernel
+        devices = {row.device for row in of_problem if row.kernel != baseline} or {row.device for row in of_problem}
+        found += [
+            [row for row in of_problem if row.device == device or row.kernel == baseline]
+            for device in sorted(devices, key=lambda name: (name == "cpu", name))
         ]
-        if of_problem:
-            found.append(_section(problem, of_problem, samples, run))
     return found
 
 
-def _section(problem: str, rows: Sequence[Row], samples: Samples, run: Mapping[str, Any]) -> Section:
+def _is_documented(row: Row) -> bool:
+    known = any((figure.problem, figure.kernel) == (row.problem, row.kernel) for figure in FIGURES)
+    here = ({row.m, row.n, row.k or row.n}, row.dtype, row.cache, row.stride, row.compiler)
+    at_size = here == ({SIZES[row.problem]}, "float32", "warm", None, "numba")
+    return known and at_size and row.block in (None, BLOCKS[row.problem])
+
+
+def _section(rows: Sequence[Row], samples: Samples, run: Mapping[str, Any]) -> Section:
+    problem = rows[0].problem
     devices = devices_of(problem)
     baseline = PROBLEMS[problem].cpu_kernel or PROBLEMS[problem].copy_kernel
     assert baseline is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -56,6 +57,13 @@ def label(row: Row) -> str:
     twin = row.compiler if row.compiler == "nvrtc" else ""
     stride = f"stride {row.stride}" if row.stride and PROBLEMS[row.problem].strides_in_rows else ""
     return " ".join(part for part in (row.kernel, twin, _block(row), stride) if part)
+
+
+def labels(rows: Sequence[Row]) -> list[str]:
+    """The labels of one table's rows, with the device where two rows would be called the same."""
+    plain = [label(row) for row in rows]
+    often = Counter(plain)
+    return [f"{name} on {row.device}" if often[name] > 1 else name for name, row in zip(plain, rows, strict=True)]
 
 
 def describe(rows: Sequence[Row], run: Mapping[str, Any]) -> str:
@@ -123,7 +131,7 @@ def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
         heading=describe(rows, run),
         columns=columns,
         cells=cells,
-        bars=[_bar(row, figures[0]) for row in rows if row.ok and value(row, figures[0]) is not None],
+        bars=_bars(rows, figures[0]),
         sentence=sentence(rows),
         notes=notes(rows),
     )
@@ -142,22 +150,26 @@ def _pair(load: float | None, store: float | None) -> str:
     return "" if load is None and store is None else f"{compact(load)} / {compact(store)}"
 
 
-def _bar(row: Row, figure: str) -> Bar:
-    return Bar(label(row), value(row, figure) or 0.0, FIGURES[figure].unit)
+def _bars(rows: Sequence[Row], figure: str) -> list[Bar]:
+    found = ((name, value(row, figure)) for name, row in zip(labels(rows), rows, strict=True) if row.ok)
+    return [Bar(name, rate, FIGURES[figure].unit) for name, rate in found if rate is not None]
 
 
 def notes(rows: Sequence[Row]) -> list[str]:
     """What stands below a table: cases without figures, and figures to be careful with."""
-    found = [f"{label(row)}: {row.status}: {row.reason}" for row in rows if not row.ok]
-    done = [row for row in rows if row.ok]
-    for row in done:
+    found = []
+    for name, row in zip(labels(rows), rows, strict=True):
+        if not row.ok:
+            found.append(f"{name}: {row.status}: {row.reason}")
+            continue
         if row.converged is False and row.precision is not None:
-            found.append(f"{label(row)}: not converged: ±{100 * row.precision:.1f} % after {row.samples} samples")
+            found.append(f"{name}: not converged: ±{100 * row.precision:.1f} % after {row.samples} samples")
         if row.throttle_reasons not in (None, "none"):
-            found.append(f"{label(row)}: the GPU throttled while it was measured ({row.throttle_reasons})")
+            found.append(f"{name}: the GPU throttled while it was measured ({row.throttle_reasons})")
         if row.cpu_waiting is not None and row.cpu_waiting > CROWDED:
             waited = f"its threads waited {100 * row.cpu_waiting:.0f} % of the time for a core"
-            found.append(f"{label(row)}: measured on a busy host, too slow by much or little: {waited}")
+            found.append(f"{name}: measured on a busy host, too slow by much or little: {waited}")
+    done = [row for row in rows if row.ok]
     if any(row.other_processes for row in done):
         found.append("other processes used the GPU at the same time")
     if any(row.within_cache for row in done):

@@ -30,6 +30,18 @@ def draw(console: Console, sections: Sequence[Section]) -> None:
 
 def _draw_section(console: Console, section: Section) -> None:
     console.print(Text(plain(console, section.heading), style="bold"))
+    if section.cells:
+        console.print(_table(console, section))
+    if section.bars:
+        if not console.is_terminal:
+            console.print()
+        _draw_bars(console, section.bars)
+    for text, style in [(section.sentence, ""), *((note, "yellow") for note in section.notes)]:
+        if text:
+            console.print(Padding(Text(plain(console, text), style=style), (0, 0)))
+
+
+def _table(console: Console, section: Section) -> Table:
     table = Table(
         box=box.SIMPLE_HEAD if console.is_terminal else None,
         header_style="bold",
@@ -45,14 +57,7 @@ def _draw_section(console: Console, section: Section) -> None:
         )
     for line in section.cells:
         table.add_row(*(Text(plain(console, cell)) for cell in compress(line, shown)))
-    console.print(table)
-    if section.bars:
-        if not console.is_terminal:
-            console.print()
-        _draw_bars(console, section.bars)
-    for text, style in [(section.sentence, ""), *((note, "yellow") for note in section.notes)]:
-        if text:
-            console.print(Padding(Text(plain(console, text), style=style), (0, 0)))
+    return table
 
 
 def _draw_bars(console: Console, bars: Sequence[Bar]) -> None:

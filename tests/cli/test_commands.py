@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,13 @@ def test_help_is_quick(program: Program) -> None:
 @pytest.mark.parametrize("command", ["transpose", "matmul", "reproduce", "run", "show", "list", "doctor"])
 def test_every_command_has_help(program: Program, command: str) -> None:
     assert f"smembench {command}" in program(command, "--help").stdout
+
+
+def test_help_breaks_its_lines_where_the_screen_ends_and_nowhere_else(program: Program) -> None:
+    lines = [line.strip() for line in program("run", "--help").stdout.splitlines()]
+    begin = next(place for place, line in enumerate(lines) if line.startswith("Every visit"))
+    paragraph = lines[begin : lines.index("", begin)]
+    assert all(len(f"{line} {after.split()[0]}") > 78 for line, after in pairwise(paragraph))
 
 
 @pytest.mark.parametrize(
@@ -181,9 +189,12 @@ def test_a_stored_run_as_markdown(program: Program, stored: Path) -> None:
 
 
 def test_a_stored_run_beside_the_documents(program: Program, stored: Path) -> None:
-    shown = program("show", stored, "--documents").stdout
+    shown = program("show", ROOT / "results/reference/20261120T070928Z-documents", "--documents").stdout
     for words in ("Tesla K40", "177.15 GB/s", "holds here?", "568.871 ms"):
         assert words in shown
+    other = program("show", stored, "--documents")
+    assert (other.returncode, other.stdout) == (2, "")
+    assert "holds nothing that --documents shows" in other.stderr
 
 
 def test_reproduce_plans_the_documents_tables(program: Program) -> None:

@@ -87,7 +87,8 @@ def test_markdown_is_a_table(program: Program, slowed: Path) -> None:
 
 
 def test_several_runs_a_side_and_bare_csv_files(program: Program, slowed: Path, tmp_path: Path) -> None:
-    pooled = json.loads(program("compare", f"{RUN},{RUN}", slowed, "--json").stdout)
+    again = shutil.copytree(RUN, tmp_path / "again")
+    pooled = json.loads(program("compare", f"{RUN},{again}", slowed, "--json").stdout)
     assert pooled["base"] == [RUN.name, RUN.name]
     assert pooled["cases"][0]["base"]["units"] == 6
     shutil.copy(RUN / "cases.csv", tmp_path / "a.csv")
@@ -117,6 +118,8 @@ def test_a_closed_pipe_is_no_error(slowed: Path) -> None:
         ((RUN, "nowhere"), "nowhere: there is no such file or folder"),
         ((RUN, ROOT / "README.md"), "README.md: not a cases.csv"),
         ((RUN, f"{OTHER},"), "there is no such file or folder"),
+        ((RUN, ROOT / "results"), "results: holds no cases.csv"),
+        ((RUN, f"{OTHER},{OTHER}"), "is given twice on one side"),
         ((RUN, OTHER, "--threshold", "nan"), "--threshold nan: give a percentage"),
         ((RUN, OTHER, "--fdr", "100"), "--fdr 100: give a percentage"),
         ((RUN, OTHER, "--across", "cuda"), "there are: device, driver, clocks"),

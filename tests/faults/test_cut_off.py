@@ -236,7 +236,7 @@ def test_a_removed_folder_ends_in_one_line(config: Path, tmp_path: Path) -> None
 
 def test_a_journal_cut_at_every_byte_gives_back_every_whole_visit(tmp_path: Path) -> None:
     path = tmp_path / JOURNAL
-    writer = Journal.create(path, {"run_id": "x"})
+    writer = Journal.create(path, {"run_id": "x", "seed": 1, "config": {}, "devices": []})
     ends = [path.stat().st_size]
     for round_ in range(3):
         writer.append(replace(VISIT, round=round_))
@@ -260,7 +260,7 @@ def test_a_journal_cut_at_every_byte_gives_back_every_whole_visit(tmp_path: Path
 
 def test_a_journal_damaged_in_the_middle_is_refused_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / JOURNAL
-    writer = Journal.create(path, {"run_id": "x"})
+    writer = Journal.create(path, {"run_id": "x", "seed": 1, "config": {}, "devices": []})
     for _ in range(3):
         writer.append(VISIT)
     writer.close()
@@ -277,7 +277,7 @@ from pathlib import Path
 from smembench.store.journal import Journal, decode
 import json
 visit = decode(json.loads(sys.argv[2]))
-writer = Journal.create(Path(sys.argv[1]), {"run_id": "x"})
+writer = Journal.create(Path(sys.argv[1]), {"run_id": "x", "seed": 1, "config": {}, "devices": []})
 for round_ in range(100000):
     writer.append(replace(visit, round=round_))
     print(round_, flush=True)

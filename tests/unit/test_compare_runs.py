@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from smembench.axes import Block
+from smembench.case import Case
 from smembench.compare import Comparison, Verdict, compare_runs
 from smembench.compare.itself import compare_with_itself
 from smembench.errors import UsageError
 from smembench.store.schema import Row
 from smembench.stored import StoredRun
-from smembench.views.comparison import comparison_sections, self_section
+from smembench.views.comparison import comparison_sections, namer, self_section
 from smembench.views.markdown import markdown
 
 QUIET = (1.000, 1.001, 0.999)
@@ -279,3 +281,21 @@ def test_quick_runs_compared_with_themselves_say_what_is_missing(make: Make) -> 
     found = compare_with_itself([make({"memcpy": [1.0]}), make({"memcpy": [1.1]})])
     assert found.suggested is None
     assert "without --quick" in self_section(found).sentence
+
+
+def test_a_clock_that_cannot_be_is_no_clock(make: Make) -> None:
+    runs = [make({"memcpy": QUIET}, row={"sm_clock_mhz": clock}) for clock in (1980, -1)]
+    assert only(compare_runs(runs[:1], runs[1:])) == (Verdict.SAME, "")
+
+
+def test_names_are_short_and_tell_cases_apart() -> None:
+    usual = Case("transpose", "transposeSmemPad", "cuda:0", "float32", 64, 64, None, Block(16, 16), 1)
+    others = {
+        usual: "transposeSmemPad 16x16 +1 64x64",
+        replace(usual, device="cpu"): "transposeSmemPad 16x16 +1 64x64 cpu",
+        replace(usual, compiler="nvrtc"): "transposeSmemPad 16x16 +1 64x64 nvrtc",
+        replace(usual, stride=128): "transposeSmemPad 16x16 +1 64x64 stride 128",
+        replace(usual, kernel="cupy", compiler="cupy", block=None, pad=None): "cupy 64x64",
+    }
+    name = namer([usual, *others])
+    assert {case: name(case) for case in others} == others

@@ -116,6 +116,7 @@ def test_the_best_of_a_size_stands_beside_its_yardsticks() -> None:
     assert line[3] == "transposeSmemPad 16x16"
     assert line[-2:] == ["0.900", "3.000"]
     assert limits(rows[2:], RUN) == []
+    assert limits([*rows, replace(rows[3], kernel="somebodysOwn", elapsed_ms=0.1)], RUN)[0].cells == section.cells
 
 
 def test_a_sentence_says_nothing_of_disturbed_times_and_of_twins() -> None:

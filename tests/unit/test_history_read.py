@@ -113,8 +113,8 @@ def test_partial_and_damaged_runs_are_named_and_skipped(tmp_path: Path, store: S
     faults: dict[str, Callable[[Path], object]] = {
         "not finished; go on with: smembench run --resume": lambda run: (run / CASES).rename(run / JOURNAL),
         "run.json: cannot be read": lambda run: (run / RUN).write_text("{"),
-        "run.json: damaged": lambda run: (run / RUN).write_text("[]"),
-        "run.json: damaged ": lambda run: (run / RUN).write_text('{"complete": true, "devices": [{}]}'),
+        "run.json: damaged: it is not an object": lambda run: (run / RUN).write_text("[]"),
+        "run.json: damaged: devices[0]": lambda run: (run / RUN).write_text('{"complete": true, "devices": [{}]}'),
         "cases.csv: the column run_id is missing": lambda run: (run / CASES).write_text(""),
         "cases.csv has no rows": lambda run: (run / CASES).write_text(",".join(schema.COLUMNS) + "\n"),
         "cases.csv, line 2: torn": lambda run: (run / CASES).write_text((run / CASES).read_text()[:-20]),

@@ -240,7 +240,7 @@ def test_what_cannot_be_written_at_the_end_exits_with_1(
     [
         ({"keep": 0}, "--keep 0: keep at least 1 run"),
         ({"compare_to": "baseline"}, "--compare-to baseline: none is pinned for nightly"),
-        ({"compare_to": "nowhere"}, "nowhere: cannot be read"),
+        ({"compare_to": "nowhere"}, "nowhere: there is no such file or folder"),
         ({"openmetrics": Path("metrics.txt")}, "--openmetrics metrics.txt: the textfile collector only reads"),
         ({"openmetrics": Path("nowhere/metrics.prom")}, "there is no folder nowhere"),
         ({"json_lines": Path("nowhere/lines")}, "there is no folder nowhere"),

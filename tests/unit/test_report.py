@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from smembench.axes import Block
 from smembench.report.canvas import COLOURS, Plot, file_name, printable, render, spread
 from smembench.report.contents import contents, plots
+from smembench.report.figures.sizes import apart, prefixed
 from smembench.report.page import page
 from smembench.report.selection import by_time, whole
 from smembench.store.schema import Row
@@ -240,6 +241,39 @@ def test_the_roofline_holds_every_kernel_under_the_devices_roof(stored: StoredRu
     assert copy[4:] == ["0.00", "134.2 GB/s", "3"]
 
 
+def test_no_number_beside_an_axis_is_a_formula(stored: StoredRun) -> None:
+    # All rates within a decade: the places between powers of ten must not be labelled as formulas.
+    near = [row for row in stored.rows if row.problem == "matmul" and row.n == 4096]
+    svg, _ = render(named([replace(stored, rows=near)], "roofline-cuda-0"), "svg", titled=False)
+    assert b"mathdefault" not in svg
+    assert b">100000<" in svg
+
+
+def test_a_run_with_more_steps_than_the_documents_has_its_ladder(stored: StoredRun, rows: Rows) -> None:
+    assert not [plot.name for plot in plots(contents([stored])) if plot.name.startswith("ladder-steps")]
+    kernels = ("memcpy", "naiveGmem", "transposeSmem", "transposeSmemPad", "transposeCoarsened", "transposeVectorized")
+    longer = rows({kernel: [8.0 - place] * 3 for place, kernel in enumerate(kernels)}, pad=1)
+    (topic,) = [topic for topic in contents([replace(stored, rows=longer)])[1].topics if topic.heading == "Ladders"]
+    assert [line[0].split()[0] for line in topic.sections[0].cells] == [*kernels[1:], "memcpy"]
+    assert "naiveGmem 32x32 +1: 19.2 GB/s" in values(topic.plots[0])
+    assert topic.plots[0].name == "ladder-steps-transpose-4096x4096-float32-warm"
+
+
+def test_numbers_below_an_axis_have_room_beside_each_other() -> None:
+    assert apart([512, 1024, 2048, 4096, 8192, 16384], 7) == [512, 1024, 2048, 4096, 8192, 16384]
+    assert apart([4095, 4096, 4097, 16384], 7) == [4095, 16384]
+    assert apart([1024 * 4**power for power in range(11)], 7) == [1024 * 16**power for power in range(6)]
+    assert [prefixed(count) for count in (8, 1024, 8000, 65536, 80_000_000, 2**30)] == [
+        *("8", "1Ki", "8k", "64Ki", "80M", "1Gi")
+    ]
+
+
+def test_the_compilers_twins_do_not_stand_beside_the_documents(stored: StoredRun) -> None:
+    twins = [replace(row, compiler="nvrtc", elapsed_ms=9.0) for row in stored.rows if row.device == "cuda:0" and row.ok]
+    both = replace(stored, rows=[*stored.rows, *twins])
+    assert values(named([both], "documents-transpose")) == values(named([stored], "documents-transpose"))
+
+
 def test_a_line_over_sizes_is_a_block(stored: StoredRun) -> None:
     plot = named([stored], "time-transpose-cuda-0-float32-warm")
     assert "naiveGmem 32x32, 512x512: 0.5000 ms" in values(plot)
@@ -321,7 +355,7 @@ def test_two_runs_are_compared(nights: list[StoredRun]) -> None:
     assert comparison.heading == "day 5 against day 4"
     assert any(line[:2] == ["slower", "naiveGmem 16x16 4096x4096"] for line in comparison.sections[-1].cells)
     (plot,) = comparison.plots
-    assert any(re.match(r"naiveGmem .*b16x16: slower, \+25\.\d %, \+2\d", value) for value in values(plot))
+    assert any(re.match(r"naiveGmem 16x16 4096x4096: slower, \+25\.\d %, \+2\d", value) for value in values(plot))
     assert plot.data is not None
     assert len(plot.data.cells) == len(nights[0].rows)
 

@@ -112,6 +112,7 @@ def test_what_does_not_apply_is_an_empty_field(cases: Path) -> None:
         (",1.0,", ",nan,", "line 2: the column elapsed_ms holds 'nan'"),
         (",1.0,", ",0.0,", "line 2: an ok case has no positive elapsed_ms"),
         (",1.0,", ",,", "line 2: an ok case has no positive elapsed_ms"),
+        (",134217728,", ",0,", "line 2: an ok case has no positive bytes"),
         ("\n1,run", "\n2,run", "line 2: schema version 2; this smembench reads 1"),
         (",transpose,", ",sort,", "line 2: there is no problem 'sort'"),
         (",failed,", ",\n", "line 3: the column reason is missing"),

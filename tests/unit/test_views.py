@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -218,3 +219,40 @@ def test_the_documents_stand_beside_what_was_measured(rows: Rows) -> None:
     assert shared[4] == "no samples of naiveGmem and transposeSmem"
     assert padded[4].startswith("yes: 2.00× over transposeSmem\n")
     assert section.notes == ["naiveGmem: failed: LaunchError: out of luck"]
+
+
+def test_only_what_the_documents_measured_stands_beside_them(rows: Rows) -> None:
+    here, other, larger = (
+        {kernel: [factor * elapsed_ms] * 6 for kernel, (elapsed_ms,) in TRANSPOSES.items()} for factor in (1, 3, 4)
+    )
+    found = [
+        *rows(larger, block=Block(16, 16), n=8192),
+        *rows(here, block=Block(16, 16)),
+        *(replace(row, compiler="nvrtc") for row in rows(other, block=Block(16, 16))),
+        *rows(other, block=Block(16, 16), device="cpu"),
+    ]
+    samples = {row.case: [row.elapsed_ms or 0.0] * 6 for row in found}
+    beside = reproduction(found, samples, RUN)
+    assert [section.heading.split(" · ")[0] for section in beside] == ["H200", "EPYC"]
+    for section, factor in zip(beside, (1, 3), strict=True):
+        assert [line[0] for line in section.cells] == list(TRANSPOSES)
+        assert section.cells[0][3].startswith(f"{factor * TRANSPOSES['copyGmem'][0]:.4f} ms\n")
+        assert "yes: 4.00× over naiveGmem" in section.cells[0][4]
+
+
+def test_rows_of_two_devices_have_names_of_their_own(rows: Rows) -> None:
+    here = rows({"memcpy": [1.0] * 3, "copyGmem": [1.0] * 3})
+    (section,) = sections([*here, *rows({"memcpy": [], "copyGmem": [2.0] * 3}, device="cpu")], RUN)
+    assert [bar.label for bar in section.bars] == [
+        "memcpy 32x32 on cuda:0",
+        "copyGmem 32x32 on cuda:0",
+        "copyGmem 32x32 on cpu",
+    ]
+    assert section.notes == ["memcpy 32x32 on cpu: failed: LaunchError: out of luck"]
+
+
+def test_a_table_without_lines_is_left_out() -> None:
+    empty = replace(some_section("x"), cells=[], sentence="Nothing to see.")
+    heading = empty.columns[0].heading
+    assert heading not in drawn([empty])
+    assert markdown([empty]) == f"{empty.heading}\n\nNothing to see.\n"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from smembench.compare import CaseComparison, Comparison, Verdict
 from smembench.report.canvas import INK, MUTED, SERIES, Canvas, Plot, printable
-from smembench.views.comparison import comparison_sections
-from smembench.views.history import short
+from smembench.views.comparison import comparison_sections, namer
 
 _MOST = 40
 _LOOK = {
@@ -22,6 +21,7 @@ def changes(comparison: Comparison, name: str) -> Plot | None:
     shown = judged[:_MOST]
     if not shown:
         return None
+    name_of = namer([case.case for case in comparison.cases])
     threshold = 100 * comparison.threshold
 
     def draw(canvas: Canvas) -> None:
@@ -35,8 +35,8 @@ def changes(comparison: Comparison, name: str) -> Plot | None:
             if case.low is not None and case.high is not None:
                 axes.plot([_percent(case.low), _percent(case.high)], [place, place], color=colour)
             (point,) = axes.plot(_percent(case.ratio), place, marker=marker, color=colour)
-            canvas.mark(point, f"{short(case.case.id)}: {case.verdict}, {_said(case)}")
-        axes.set_yticks(range(len(shown)), [printable(short(case.case.id)) for case in shown], fontsize=7)
+            canvas.mark(point, f"{name_of(case.case)}: {case.verdict}, {_said(case)}")
+        axes.set_yticks(range(len(shown)), [printable(name_of(case.case)) for case in shown], fontsize=7)
         axes.set_ylim(len(shown) - 0.5, -0.5)
         axes.set_xlabel("% more time than before")
 

@@ -4,36 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from smembench.documents.figures import BLOCKS, FIGURES, SIZES, devices_of, figure_of
+from smembench.documents.figures import devices_of, figure_of
 from smembench.problems import PROBLEMS
 from smembench.report.canvas import INK, MUTED, SERIES, Canvas, Plot, printable
 from smembench.store.schema import Row
 from smembench.views.columns import times
 
-_KERNELS = {(figure.problem, figure.kernel) for figure in FIGURES}
 
-
-def documented(rows: Sequence[Row]) -> list[Row]:
-    """The rows that the documents have figures for: their kernels, sizes, blocks and element type."""
-    return [
-        row
-        for row in rows
-        if (row.problem, row.kernel) in _KERNELS
-        and {row.m, row.n, row.k or row.n} == {SIZES[row.problem]}
-        and row.block in (None, BLOCKS[row.problem])
-        and (row.dtype, row.cache, row.stride) == ("float32", "warm", None)
-    ]
-
-
-def gains(rows: Sequence[Row], here: str) -> list[Plot]:
-    """A figure a problem, a panel a device, of rows that ``documented`` chose; none where naive is missing."""
-    found = []
-    for problem in dict.fromkeys(row.problem for row in rows):
-        times_ms = {row.kernel: row.elapsed_ms for row in rows if row.problem == problem and row.elapsed_ms is not None}
-        naive = PROBLEMS[problem].naive_kernel
-        if naive in times_ms and len(times_ms) > 1:
-            found.append(_plot(problem, str(naive), times_ms, here))
-    return found
+def gains(rows: Sequence[Row], here: str) -> Plot | None:
+    """A panel a device, of rows of one problem that the documents have figures for; None where naive is missing."""
+    problem = PROBLEMS[rows[0].problem]
+    times_ms = {row.kernel: row.elapsed_ms for row in rows if row.elapsed_ms is not None}
+    if problem.naive_kernel is None or problem.naive_kernel not in times_ms or len(times_ms) < 2:
+        return None
+    return _plot(problem.name, problem.naive_kernel, times_ms, here)
 
 
 def _plot(problem: str, naive: str, here_ms: dict[str, float], here: str) -> Plot:

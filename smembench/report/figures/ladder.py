@@ -34,7 +34,7 @@ def ladder(section: Section, name: str, subject: str) -> Plot | None:
             )
         axes.set_yticks(range(len(bars)), [printable(bar.label) for bar in bars])
         axes.tick_params(axis="y", length=0)
-        axes.invert_yaxis()
+        axes.set_ylim(len(bars) - 0.4, -0.6)
         axes.set_xlim(0, 1.08 * max(bar.value for bar in bars) or 1)
         axes.set_xlabel(unit)
 

@@ -8,6 +8,7 @@ that compute nothing have I = 0 and no place on a logarithmic axis: their roof i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
 from smembench.devices.base import DeviceInfo
@@ -42,7 +43,7 @@ def without_roof(rows: Sequence[Row], run: Mapping[str, Any]) -> list[str]:
 
 def _plot(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> Plot:
     moving = [row for row in rows if not row.flops]
-    computing = [row for row in rows if row.flops]
+    computing = [row for row in rows if row.gflop_s]
     kernels = list(dict.fromkeys(row.kernel for row in moving))
 
     def draw(canvas: Canvas) -> None:
@@ -62,9 +63,9 @@ def _plot(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> Plot:
         name=file_name(f"roofline-{info.name}"),
         title=f"Roofline: {info.model}",
         caption=(
-            f"Every case of {info.model} under its roof ({roofs}), by the problem's compulsory bytes. Kernels that "
-            "compute nothing have no intensity: they stand by bandwidth. Hollow: the arrays fit the cache, whose "
-            "bandwidth may exceed the memory's."
+            f"Every case of {info.model} that moves device memory, under its roof ({roofs}), by the problem's "
+            "compulsory bytes. Kernels that compute nothing have no intensity: they stand by bandwidth. Hollow: the "
+            "arrays fit the cache, whose bandwidth may exceed the memory's."
         ),
         size=(7.0, max(3.4, 0.9 + 0.2 * len(kernels))),
         draw=draw,
@@ -86,17 +87,17 @@ def _bandwidths(canvas: Canvas, axes: Axes, rows: Sequence[Row], kernels: Sequen
 
 
 def _roof(canvas: Canvas, axes: Axes, rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> None:
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, NullFormatter
 
     intensities = [_intensity(row) for row in rows]
     peaks = [
         peak for dtype in dict.fromkeys(row.dtype for row in rows) if (peak := peak_gflop_s(dtype, info)) is not None
     ]
     ridges = [peak / peak_gb_s for peak in peaks]
-    low, high = min(*intensities, *ridges, 1e9) / 2, 2 * max(*intensities, *ridges, 0.0)
+    low, high = _decade(min(*intensities, *ridges, 1e9) / 2), 2 * max(*intensities, *ridges, 0.0)
     rates = [row.gflop_s or 0.0 for row in rows]
     axes.set(xscale="log", yscale="log", xlim=(low, high))
-    axes.set_ylim(min(*rates, low * peak_gb_s) / 1.5, 1.6 * max(*rates, *peaks, 0.0))
+    axes.set_ylim(_decade(min(*rates, low * peak_gb_s)), 1.6 * max(*rates, *peaks, 0.0))
     bend = min([high, *(ridge for ridge in ridges if ridge == max(ridges))])
     axes.plot([low, bend], [low * peak_gb_s, bend * peak_gb_s], color=INK, linewidth=1.4)
     for peak, ridge in zip(peaks, ridges, strict=True):
@@ -113,9 +114,15 @@ def _roof(canvas: Canvas, axes: Axes, rows: Sequence[Row], info: DeviceInfo, pea
     label_ends(axes, ends)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(tick))
+        axis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("FLOP/byte")
     axes.set_ylabel("GFLOP/s")
     axes.set_title("arithmetic")
+
+
+def _decade(place: float) -> float:
+    """The power of ten at a place or below it, so that an axis which begins there has a number."""
+    return float(10 ** floor(log10(place)))
 
 
 def _look(row: Row, place: int) -> dict[str, Any]:

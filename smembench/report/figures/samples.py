@@ -11,7 +11,7 @@ from smembench.store.schema import Row
 from smembench.stored import StoredRun
 from smembench.summary import Summary
 from smembench.views.columns import Column, milliseconds
-from smembench.views.sections import Section, label
+from smembench.views.sections import Section, labels
 
 _SHOWN = 0.98
 """Share of all samples that the axis must hold; what lies beyond stands at its edge."""
@@ -21,7 +21,11 @@ _MOST = 400
 
 def strips(rows: Sequence[Row], stored: StoredRun, name: str, subject: str) -> Plot | None:
     """Samples over their case's median, a strip a case and a lane a round; None where none were kept."""
-    found = [(row, stored.samples[row.case_id]) for row in rows if row.ok and stored.samples.get(row.case_id)]
+    found = [
+        (case, stored.samples[row.case_id])
+        for case, row in zip(labels(rows), rows, strict=True)
+        if row.ok and stored.samples.get(row.case_id)
+    ]
     if not found:
         return None
     summaries = [Summary.of(list(chain.from_iterable(rounds.values()))) for _, rounds in found]
@@ -36,12 +40,12 @@ def strips(rows: Sequence[Row], stored: StoredRun, name: str, subject: str) -> P
         axes = canvas.figure.subplots()
         axes.grid(visible=False, axis="y")
         axes.axvline(0, color=INK, linewidth=0.8)
-        for place, ((row, _), lanes, summary) in enumerate(zip(found, relative, summaries, strict=True)):
+        for place, ((case, _), lanes, summary) in enumerate(zip(found, relative, summaries, strict=True)):
             low, high = (100 * (value / summary.median - 1) for value in (summary.q1, summary.q3))
             (box,) = axes.barh(place, high - low, left=low, height=0.8, color=SERIES[0], alpha=0.25)
             canvas.mark(
                 box,
-                f"{label(row)}: median {milliseconds(summary.median)} ms, quartiles {milliseconds(summary.q1)} to "
+                f"{case}: median {milliseconds(summary.median)} ms, quartiles {milliseconds(summary.q1)} to "
                 f"{milliseconds(summary.q3)}, all {milliseconds(summary.min)} to {milliseconds(summary.max)}, "
                 f"{summary.count} samples in {len(lanes)} rounds",
             )
@@ -60,8 +64,8 @@ def strips(rows: Sequence[Row], stored: StoredRun, name: str, subject: str) -> P
                 if beyond:
                     marker = ">" if side > 0 else "<"
                     (edge,) = axes.plot(side * limit, place, marker=marker, color=SERIES[1], clip_on=False)
-                    canvas.mark(edge, f"{label(row)}: {len(beyond)} beyond, {_percents(beyond)}")
-        axes.set_yticks(range(len(found)), [printable(label(row)) for row, _ in found])
+                    canvas.mark(edge, f"{case}: {len(beyond)} beyond, {_percents(beyond)}")
+        axes.set_yticks(range(len(found)), [printable(case) for case, _ in found])
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(len(found) - 0.4, -0.6)
         axes.set_xlim(-1.03 * limit, 1.03 * limit)
@@ -77,7 +81,7 @@ def strips(rows: Sequence[Row], stored: StoredRun, name: str, subject: str) -> P
         ),
         size=(7.0, 0.8 + 0.26 * len(found)),
         draw=draw,
-        data=_table([row for row, _ in found], [len(rounds) for _, rounds in found], summaries, subject),
+        data=_table([case for case, _ in found], [len(rounds) for _, rounds in found], summaries, subject),
     )
 
 
@@ -96,18 +100,18 @@ def _percents(values: Sequence[float]) -> str:
     return f"{low:+.1f} %" if len(values) == 1 else f"{low:+.1f} to {high:+.1f} %"
 
 
-def _table(rows: Sequence[Row], rounds: Sequence[int], summaries: Sequence[Summary], subject: str) -> Section:
+def _table(cases: Sequence[str], rounds: Sequence[int], summaries: Sequence[Summary], subject: str) -> Section:
     headings = ("case", "samples", "rounds", "least ms", "quartile ms", "median ms", "quartile ms", "most ms")
     return Section(
         heading=f"{subject}: samples",
         columns=[Column(heading, numeric=heading != "case") for heading in headings],
         cells=[
             [
-                label(row),
+                case,
                 str(summary.count),
                 str(count),
                 *map(milliseconds, (summary.min, summary.q1, summary.median, summary.q3, summary.max)),
             ]
-            for row, count, summary in zip(rows, rounds, summaries, strict=True)
+            for case, count, summary in zip(cases, rounds, summaries, strict=True)
         ],
     )

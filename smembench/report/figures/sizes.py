@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, log
 from typing import TYPE_CHECKING
 
 from smembench.problems import PROBLEMS
@@ -64,7 +64,8 @@ class _Quantity:
 def _plot(rows: Sequence[Row], column: str) -> Plot:
     first = rows[0]
     quantity = _Quantity(column, square=all(row.m == row.n and row.k in (None, row.n) for row in rows))
-    ceiling = PROBLEMS[first.problem].ceiling_kernel
+    problem = PROBLEMS[first.problem]
+    ceiling = problem.ceiling_kernel
     reference = [row for row in rows if row.kernel == ceiling]
     panels: dict[str, list[Row]] = {}
     for row in rows:
@@ -98,7 +99,8 @@ def _plot(rows: Sequence[Row], column: str) -> Plot:
 
     timed = column == "elapsed_ms"
     stride = f", stride {first.stride}" if first.stride else ""
-    subject = f"{PROBLEMS[first.problem].title} {first.dtype}{stride} · {first.cache} cache · {first.device}"
+    cache = f" · {first.cache} cache" if problem.memory == "device" else ""
+    subject = f"{problem.title} {first.dtype}{stride}{cache} · {first.device}"
     title = f"{'Time' if timed else quantity.unit} over size: {subject}"
     return Plot(
         name=file_name(
@@ -106,8 +108,8 @@ def _plot(rows: Sequence[Row], column: str) -> Plot:
         ),
         title=title,
         caption=(
-            f"{'Median time a launch in ms' if timed else quantity.unit} over the {quantity.axis}, a panel a kernel "
-            f"and a line a block{f', with {ceiling} dashed' if reference else ''}; "
+            f"{'Median time a launch in ms' if timed else quantity.unit} over the {quantity.axis}, a panel a kernel"
+            f"{' and a line a block' if blocks else ''}{f', with {ceiling} dashed' if reference else ''}; "
             f"{'lower' if timed else 'higher'} is faster."
         ),
         size=(7.0, 0.6 + 2.1 * down),
@@ -119,11 +121,10 @@ def _plot(rows: Sequence[Row], column: str) -> Plot:
 def _scale(axes: Axes, rows: Sequence[Row], quantity: _Quantity) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    sizes = sorted({quantity.size(row) for row in rows})
     axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_locator(FixedLocator(sizes[:: ceil(len(sizes) / _TICKS)]))
+    axes.xaxis.set_major_locator(FixedLocator(apart(sorted({quantity.size(row) for row in rows}), _TICKS)))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(tick))
+    axes.xaxis.set_major_formatter(FuncFormatter(tick if quantity.square else prefixed))
     values = [quantity.of(row) for row in rows]
     if min(values) > 0 and max(values) / min(values) > _DECADES:
         axes.set_yscale("log")
@@ -132,6 +133,24 @@ def _scale(axes: Axes, rows: Sequence[Row], quantity: _Quantity) -> None:
         axes.set_ylim(min(values) / 1.5, 1.5 * max(values))
     else:
         axes.set_ylim(0, 1.05 * max(values) or 1)
+
+
+def apart(sizes: Sequence[int], most: int) -> list[int]:
+    """Of ascending sizes those whose numbers have room beside each other on a logarithmic axis, about ``most``."""
+    gap = (sizes[-1] / sizes[0]) ** (1 / most)
+    found = [sizes[0]]
+    for size in sizes:
+        if size >= gap * found[-1] * (1 - 1e-9) and size > found[-1]:
+            found.append(size)
+    return found
+
+
+def prefixed(count: float, _: int | None = None) -> str:
+    """A number of bytes in short: ``64Ki`` where that is exact, else ``80k``."""
+    binary, decimal = (min(int(log(count, base) + 1e-9), 3) for base in (1024, 1000))
+    if count % 1024**binary == 0:
+        return f"{count / 1024**binary:.4g}{('', 'Ki', 'Mi', 'Gi')[binary]}"
+    return f"{count / 1000**decimal:.4g}{('', 'k', 'M', 'G')[decimal]}"
 
 
 def _line(
