@@ -10,6 +10,7 @@ from typing import Any
 from smembench.measurement import CROWDED
 from smembench.problems import PROBLEMS
 from smembench.store.schema import Row
+from smembench.summary import MIN_SAMPLES
 from smembench.views.columns import FIGURES, Column, compact, milliseconds, value
 from smembench.views.sentences import sentence
 
@@ -186,5 +187,7 @@ def _block(row: Row) -> str:
 def _time(row: Row) -> tuple[str, str]:
     if row.elapsed_ms is None or row.elapsed_ms_q1 is None or row.elapsed_ms_q3 is None:
         return row.status, ""
+    if row.samples < MIN_SAMPLES:  # they have no spread to speak of
+        return milliseconds(row.elapsed_ms), ""
     half = (row.elapsed_ms_q3 - row.elapsed_ms_q1) / 2
     return milliseconds(row.elapsed_ms), f"{100 * half / row.elapsed_ms:.1f} %"

@@ -256,3 +256,9 @@ def test_a_table_without_lines_is_left_out() -> None:
     heading = empty.columns[0].heading
     assert heading not in drawn([empty])
     assert markdown([empty]) == f"{empty.heading}\n\nNothing to see.\n"
+
+
+def test_one_sample_has_no_spread(rows: Rows) -> None:
+    (section,) = sections(rows({"copyGmem": [1.0], "naiveGmem": [1.0, 1.0, 1.0]}), {})
+    spread = [column.heading for column in section.columns].index("±")
+    assert [line[spread] for line in section.cells] == ["", "0.0 %"]
