@@ -17,14 +17,12 @@ import numpy as np
 from smembench.case import Case
 from smembench.compare.comparability import facet_reason, fault
 from smembench.compare.noise import Evidence, weigh
-from smembench.compare.verdicts import Side
+from smembench.compare.verdicts import RUNS_AS_UNITS, Side
 from smembench.errors import UsageError
 from smembench.store.csv_files import Samples
 from smembench.store.schema import Row
 from smembench.stored import StoredRun
 
-RUNS_AS_UNITS = 3
-"""Runs on each side from which on the unit is a run."""
 _SAME_READING = 1e-6
 """Relative difference below which two times are one reading of the clock."""
 

@@ -48,6 +48,7 @@ def _verdicts(found: Comparison, heading: str, *, every: bool) -> Section:
         for case in shown
     ]
     notes = [*_reasons(shown, name), *_one_sided("base", found.only_base), *_one_sided("new", found.only_new)]
+    notes += [found.caution] if found.caution else []
     return Section(heading, columns, cells, sentence=_counted(found, every=every), notes=notes)
 
 

@@ -69,6 +69,7 @@ def summarise(rows: Sequence[Row], run: Mapping[str, Any], compared: Compared, n
     ]
     for asked, comparison in compared:
         lines += [_counts(asked, comparison), *_incomparable(comparison)]
+        lines += [comparison.caution] if comparison.caution else []
         lines += [f"{found.what} was {found.base}, is {found.new}" for found in comparison.environment]
     sections = [_section(asked, comparison) for asked, comparison in compared]
     return Summary(

@@ -299,3 +299,15 @@ def test_names_are_short_and_tell_cases_apart() -> None:
     }
     name = namer([usual, *others])
     assert {case: name(case) for case in others} == others
+
+
+def test_verdicts_of_few_runs_say_what_they_do_not_know(make: Make) -> None:
+    def runs(factor: float, count: int) -> list[StoredRun]:
+        return [make({"copyGmem": scaled(factor * (1 + number / 1e4))}, name=f"run{number}") for number in range(count)]
+
+    for count, cautious in ((1, True), (2, True), (3, False)):
+        found = compare_runs(runs(1.0, count), runs(1.1, count))
+        assert only(found)[0] is Verdict.SLOWER
+        notes = comparison_sections(found)[-1].notes
+        assert any("what differs from run to run" in note for note in notes) is cautious
+    assert compare_runs(runs(1.0, 1), runs(1.0, 1)).caution == ""
