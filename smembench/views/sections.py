@@ -36,6 +36,9 @@ class Section:
     notes: Sequence[str] = ()
 
 
+_ALWAYS = ("kernel", "elapsed ms", "±", "✓")
+
+
 def sections(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Section]:
     """One section for each group of the rows."""
     return [_section(group, run) for group in groups(rows)]
@@ -128,10 +131,12 @@ def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
             line += _predicted(row)
         line.append("✓" if row.verified else "")
         cells.append(line)
+    # A column that says nothing of any row, as blocks do not on a CPU's copies, is left out; times never are.
+    told = [index for index, column in enumerate(columns) if column.heading in _ALWAYS or any(c[index] for c in cells)]
     return Section(
         heading=describe(rows, run),
-        columns=columns,
-        cells=cells,
+        columns=[columns[index] for index in told],
+        cells=[[line[index] for index in told] for line in cells],
         bars=_bars(rows, figures[0]),
         sentence=sentence(rows),
         notes=notes(rows),

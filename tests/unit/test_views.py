@@ -82,7 +82,6 @@ def test_a_transpose_shows_times_bandwidth_and_share_of_the_copy(rows: Rows) -> 
         "±": "2.5 %",
         "GB/s": "67.1",
         "% of copyGmem": "50.0",
-        "% of memcpy": "",  # of another block: memcpy has none
         "✓": "✓",
     }
     assert copy["% of copyGmem"] == "100.0"
@@ -262,3 +261,13 @@ def test_one_sample_has_no_spread(rows: Rows) -> None:
     (section,) = sections(rows({"copyGmem": [1.0], "naiveGmem": [1.0, 1.0, 1.0]}), {})
     spread = [column.heading for column in section.columns].index("±")
     assert [line[spread] for line in section.cells] == ["", "0.0 %"]
+
+
+def test_a_column_that_says_nothing_is_left_out(rows: Rows) -> None:
+    without, with_block = (
+        sections(rows({"copyGmem": [1.0, 1.1, 1.2]}, block=block), {})[0] for block in (None, Block(8, 8))
+    )
+    headings = [[column.heading for column in section.columns] for section in (without, with_block)]
+    assert ["block" in names for names in headings] == [False, True]
+    assert {"kernel", "elapsed ms", "±", "✓"} <= set(headings[0])
+    assert all(len(line) == len(headings[0]) for line in without.cells)
