@@ -179,14 +179,13 @@ def _shared(place: Place, requests: Sequence[Request], traced: Trace) -> SharedA
     weights = [request.weight for request in requests]
     costs = [banks.wavefronts(request.addresses, place.width) for request in requests]
     ideal = [banks.ideal_wavefronts(request.addresses, place.width) for request in requests]
-    worst = max(range(len(requests)), key=lambda index: costs[index] / ideal[index])
     return SharedAccess(
         place=place,
         source=traced.source(place.line),
         requests=sum(weights),
         wavefronts=fmean(costs, weights),
         ideal=fmean(ideal, weights),
-        worst=requests[worst],
+        worst=max(requests, key=lambda request: banks.conflict_degree(request.addresses, place.width)),
         broadcast=all(banks.is_broadcast(request.addresses, place.width) for request in requests),
     )
 

@@ -8,7 +8,6 @@ import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
 
 from smembench.errors import UsageError
 from smembench.store import schema
@@ -18,23 +17,13 @@ Samples = Mapping[int, Sequence[float]]
 """Elapsed times of one case in ms, by round."""
 
 
-def write_table(stream: TextIO, columns: Sequence[str], records: Iterable[Sequence[str]]) -> None:
-    """Write a header and records with plain newlines."""
+def table_text(columns: Sequence[str], records: Iterable[Sequence[str]]) -> str:
+    """A header and records as CSV with plain newlines."""
+    stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(records)
-
-
-def table_text(columns: Sequence[str], records: Iterable[Sequence[str]]) -> str:
-    """What ``write_table`` writes."""
-    stream = io.StringIO()
-    write_table(stream, columns, records)
     return stream.getvalue()
-
-
-def write_rows(stream: TextIO, rows: Iterable[Row]) -> None:
-    """Write rows of cases.csv."""
-    write_table(stream, schema.COLUMNS, map(schema.to_fields, rows))
 
 
 def write_whole(path: Path, text: str) -> None:

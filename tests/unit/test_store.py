@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,8 +15,7 @@ from smembench.store.csv_files import (
     check_writable,
     read_rows,
     read_samples,
-    write_rows,
-    write_table,
+    table_text,
     write_whole,
 )
 from smembench.store.schema import Row
@@ -52,9 +50,7 @@ any_rows = st.builds(Row, **{name: BY_NAME.get(name, BY_HINT[hint]) for name, hi
 
 
 def as_csv(rows: Sequence[Row]) -> str:
-    stream = io.StringIO()
-    write_rows(stream, rows)
-    return stream.getvalue()
+    return table_text(schema.COLUMNS, map(schema.to_fields, rows))
 
 
 @pytest.fixture
@@ -155,9 +151,8 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def test_samples_round_trip(tmp_path: Path, measured: Measured) -> None:
     done = [measured("copyGmem", [0.1, 1 / 3]), measured("naiveGmem"), measured("transposeSmem", [1e-7])]
-    stream = io.StringIO()
-    write_table(stream, schema.SAMPLE_COLUMNS, schema.sample_fields("run", done))
-    write_whole(tmp_path / "samples.csv", stream.getvalue())
+    text = table_text(schema.SAMPLE_COLUMNS, schema.sample_fields("run", done))
+    write_whole(tmp_path / "samples.csv", text)
     assert read_samples(tmp_path / "samples.csv") == {done[0].case.id: {0: [0.1, 1 / 3]}, done[2].case.id: {0: [1e-7]}}
 
 
