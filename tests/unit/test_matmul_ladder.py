@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import product
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smembench.axes import Block
@@ -98,22 +98,27 @@ def test_a_grid_covers_the_product_by_what_a_block_computes(name: str, block: Bl
         assert kernel(name).build(case(name, n=n, block=block)).grid == expected
 
 
-SIDES = st.sampled_from([4, 8, 16, 32])
+TILINGS = [
+    tiling
+    for x, y, dtype, down, (warps, interleaved), slices in product(
+        (4, 8, 16, 32),
+        (4, 8, 16, 32),
+        DTYPES,
+        (4, 8, 16),
+        ((False, False), (True, False), (True, True)),
+        (1, 2),
+    )
+    for tiling in [
+        Tiling(Block(x, y), dtype, down=down, depth=8 * slices, warps=warps, interleaved=interleaved, slices=slices)
+    ]
+    if tiling.refuse("any") is None and (warps or slices == 1)
+]
 
 
 @settings(max_examples=30)
-@given(
-    block=st.builds(Block, SIDES, SIDES),
-    dtype=st.sampled_from(DTYPES),
-    down=st.sampled_from([4, 8, 16]),
-    lanes=st.sampled_from([(False, False), (True, False), (True, True)]),
-    slices=st.sampled_from([1, 2]),
-)
-def test_each_result_has_one_thread_of_every_slice(
-    block: Block, dtype: str, down: int, lanes: tuple[bool, bool], slices: int
-) -> None:
-    tiling = Tiling(block, dtype, down=down, depth=8 * slices, warps=lanes[0], interleaved=lanes[1], slices=slices)
-    assume(tiling.refuse("any") is None and (tiling.warps or slices == 1))
+@given(tiling=st.sampled_from(TILINGS))
+def test_each_result_has_one_thread_of_every_slice(tiling: Tiling) -> None:
+    down, slices = tiling.down, tiling.slices
     position, size = pieces.position(tiling), tiling.vector
     rows_apart, columns_apart = tiling.apart
     found: Counter[tuple[int, int]] = Counter()
