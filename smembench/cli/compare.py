@@ -44,8 +44,9 @@ def compare(
         typer.Option("--across", metavar="NAME,…", help="Compare although these differ: device, driver, clocks."),
     ] = None,
     fail_on: Annotated[
-        FailOn, typer.Option("--fail-on", help="What ends with exit code 3; ambiguous includes slower.")
-    ] = FailOn.SLOWER,
+        FailOn | None,
+        typer.Option("--fail-on", help="What ends with exit code 3; ambiguous includes slower. (default: slower)"),
+    ] = None,
     all_: Annotated[bool, typer.Option("--all", help="List the cases that are the same, too.")] = False,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown, for a pull request.")] = False,
@@ -68,6 +69,12 @@ def compare(
             "--output", metavar="DIR", help="Where its runs are kept. (default: results)", rich_help_panel="A/A"
         ),
     ] = None,
+    anonymous: Annotated[
+        bool,
+        typer.Option(
+            "--anonymous", help="Leave host name, UUIDs and arguments out of its run.json files.", rich_help_panel="A/A"
+        ),
+    ] = False,
 ) -> None:
     """Compare runs case by case: faster, slower, same, ambiguous or not comparable.
 
@@ -104,17 +111,19 @@ def compare(
     if aa is not None:
         if base is not None:
             raise UsageError(f"--aa {aa}: compares with itself; leave {base} out")
-        itself = compare_with_itself(_of_itself(aa, runs, output), **rules, across=facets)
+        if given := [name for name, value in (("--all", all_), ("--fail-on", fail_on)) if value]:
+            raise UsageError(f"{given[0]}: belongs to BASE and NEW, of which --aa takes neither")
+        itself = compare_with_itself(_of_itself(aa, runs, output, anonymous), **rules, across=facets)
         _print(itself.to_dict, [self_section(itself)], json=json, markdown=markdown)
         return
-    if given := [name for name, value in (("--runs", runs), ("--output", output)) if value is not None]:
+    if given := _measuring(runs, output, anonymous):
         raise UsageError(f"{given[0]}: belongs to --aa CONFIG.toml")
     if base is None or new is None:
         raise UsageError("give BASE and NEW, two runs' folders or cases.csv files, or --aa CONFIG.toml")
     found = compare_runs(_load(base), _load(new), **rules, across=facets)
     _print(found.to_dict, comparison_sections(found, every=all_), json=json, markdown=markdown)
     failing = {FailOn.SLOWER: (Verdict.SLOWER,), FailOn.AMBIGUOUS: (Verdict.SLOWER, Verdict.AMBIGUOUS)}
-    if any(found.counts[verdict] for verdict in failing.get(fail_on, ())):
+    if any(found.counts[verdict] for verdict in failing.get(fail_on or FailOn.SLOWER, ())):
         raise typer.Exit(REGRESSION)
 
 
@@ -132,12 +141,18 @@ def _load(text: str) -> list[StoredRun]:
     return found
 
 
-def _of_itself(text: str, runs: int | None, output: Path | None) -> list[StoredRun]:
+def _measuring(runs: int | None, output: Path | None, anonymous: bool) -> list[str]:
+    """The options given that say how --aa measures."""
+    given = {"--runs": runs is not None, "--output": output is not None, "--anonymous": anonymous}
+    return [name for name, there in given.items() if there]
+
+
+def _of_itself(text: str, runs: int | None, output: Path | None, anonymous: bool) -> list[StoredRun]:
     """Runs of one configuration: measured now when it is a TOML file, otherwise stored ones, or all in a folder."""
     from smembench.store.run_folder import CASES
 
     if not text.endswith(".toml"):
-        if given := [name for name, value in (("--runs", runs), ("--output", output)) if value is not None]:
+        if given := _measuring(runs, output, anonymous):
             raise UsageError(f"{given[0]}: belongs to --aa CONFIG.toml; {text} is stored already")
         folder = Path(text)
         inside = sorted(path.parent for path in folder.glob(f"*/{CASES}")) if folder.is_dir() else []
@@ -145,10 +160,11 @@ def _of_itself(text: str, runs: int | None, output: Path | None) -> list[StoredR
     count = 10 if runs is None else runs
     if count < 2:
         raise UsageError(f"--runs {count}: it takes two to compare, and ten to learn much")
-    return [run for path in _measure(Path(text), count, output or Path("results")) for run in _load(str(path))]
+    measured = _measure(Path(text), count, output or Path("results"), anonymous)
+    return [run for path in measured for run in _load(str(path))]
 
 
-def _measure(config: Path, runs: int, output: Path) -> list[Path]:
+def _measure(config: Path, runs: int, output: Path, anonymous: bool) -> list[Path]:
     """Measure a configuration several times into folders of their own inside a new one."""
     from smembench.cli.measure import measure
     from smembench.cli.options import Running
@@ -162,7 +178,8 @@ def _measure(config: Path, runs: int, output: Path) -> list[Path]:
         stderr.print(f"run {number} of {runs}", markup=False)
         # Numbered, so that two runs that begin in the same second have folders of their own.
         numbered = chosen.model_copy(update={"name": f"{chosen.name}-{number}"})
-        measure(numbered, Running(wait=True), output=folder, draw=lambda rows, done, run: [])
+        waiting = Running(wait=True)
+        measure(numbered, waiting, output=folder, anonymous=anonymous, draw=lambda rows, done, run: [])
     return sorted(folder.iterdir())
 
 

@@ -1,0 +1,24 @@
+"""A CPU transpose that goes over its output as often as PASSES says: what somebody changes between two nights."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from smembench.case import Case
+from smembench.kernels.registry import Kernel, Program
+
+PASSES = int(os.environ.get("PASSES", "1"))
+
+
+def build(case: Case) -> Program:
+    def transpose(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        for _ in range(PASSES):
+            out[:] = inp.reshape(int(ny), int(nx)).T.ravel()
+
+    return Program(transpose)
+
+
+KERNEL = Kernel(
+    "transpose", "passes", "cpu", 90, "a transpose, PASSES times", build, computes="transpose", blocks=False
+)

@@ -1,0 +1,57 @@
+"""Nights of a real GPU: the same code twice is no change, and a kernel that gets a bank conflict is slower."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from smembench.devices.cuda import why_unusable
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable()))]
+
+KERNEL = Path(__file__).parent / "kernels" / "own_tile.py"
+CONFIG = """
+[[sweep]]
+problem = "transpose"
+device = "cuda"
+kernel = "copyGmem,naiveGmem,transposeSmem,ownTile"
+n = [1024, 4096]
+block = "32x32,16x16"
+"""
+
+
+def smembench(*arguments: object, pad: int) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "smembench", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "SMEMBENCH_KERNELS": str(KERNEL), "OWN_TILE_PAD": str(pad)},
+        check=False,
+    )
+
+
+def test_a_real_slowdown_is_seen_and_nothing_else(tmp_path: Path) -> None:
+    config = tmp_path / "own.toml"
+    config.write_text(CONFIG, encoding="utf-8")
+    nights: list[Path] = []
+    for number, pad in enumerate((1, 1, 0)):
+        run = smembench("run", config, "--output", tmp_path / str(number), pad=pad)
+        assert run.returncode == 0, run.stderr
+        nights += (tmp_path / str(number)).iterdir()
+    first, second, conflicted = nights
+
+    unchanged = smembench("compare", first, second, pad=1)
+    assert unchanged.returncode == 0, unchanged.stdout
+
+    changed = smembench("compare", second, conflicted, "--json", pad=0)
+    assert changed.returncode == 3, changed.stdout + changed.stderr
+    verdicts = {case["case_id"]: case["verdict"] for case in json.loads(changed.stdout)["cases"]}
+    slower = {case for case, verdict in verdicts.items() if verdict == "slower"}
+    assert {case for case in slower if "/ownTile/" not in case} == set()
+    assert any("b32x32" in case for case in slower), verdicts
