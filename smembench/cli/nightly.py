@@ -26,9 +26,9 @@ class Nightly:
         str | None,
         typer.Option(
             "--compare-to",
-            metavar="last|baseline|DIR",
-            help="Compare with the run before (and the baseline, if one is pinned), the baseline, or a run; exit 3 "
-            "when a case is slower.",
+            metavar="last[:N]|baseline|DIR",
+            help="Compare with the run before or the N before (and the baseline, if one is pinned), the baseline, or "
+            "a run; exit 3 when a case is slower. From last:3 on it is known how much runs differ anyway.",
             rich_help_panel=NIGHTS,
         ),
     ] = None

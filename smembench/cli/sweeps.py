@@ -58,7 +58,7 @@ def run(
 
       smembench run --resume results/20260101T020000Z-nightly
 
-      smembench run configs/nightly.toml --compare-to last --keep 90
+      smembench run configs/nightly.toml --compare-to last:7 --keep 90
     """
     from smembench.cli.measure import measure
     from smembench.config import from_stored, from_toml

@@ -67,6 +67,16 @@ def facet_reason(
     return ""
 
 
+def alike(one: StoredRun, other: StoredRun) -> bool:
+    """Whether two runs agree in all facets of the devices that both have, as far as they tell them."""
+    return not any(
+        _differing(name, [device.get(name)], [_device(other, device.get("name", "")).get(name)])
+        for device in one.run.get("devices", ())
+        for facet in FACETS
+        for name in _PARTS[facet]
+    )
+
+
 def _one(facet: str) -> str:
     return "clock policy" if facet == "clocks" else facet
 

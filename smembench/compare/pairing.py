@@ -1,8 +1,8 @@
 """The cases of two sides side by side: their units' medians, and whether they may be compared at all.
 
-The unit is a round's median: samples of one round share everything that a visit sets up, and count once. Where each
-side has three runs or more the unit is a run's median, for the same reason: rounds of one run share its process and
-its hour.
+The unit is a round's median: samples of one round share everything that a visit sets up, and count once. Where a side
+has three runs or more the unit is a run's median, for the same reason: rounds of one run share its process and its
+hour. Such a side tells how much runs differ, for the other as well.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _pair(base: _Found, new: _Found, across: Collection[str]) -> Pair:
     case = base[0][1].case
     before, after = (_usable(side) for side in (base, new))
     runs_before, runs_after = _by_run(before), _by_run(after)
-    whole_runs = min(len(runs_before), len(runs_after)) >= RUNS_AS_UNITS
+    whole_runs = max(len(runs_before), len(runs_after)) >= RUNS_AS_UNITS
     units_before, units_after = (_units(runs, whole_runs=whole_runs) for runs in (runs_before, runs_after))
     sides = _side(units_before, before), _side(units_after, after)
     for name, rows, usable in (("base", base, before), ("new", new, after)):

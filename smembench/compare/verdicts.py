@@ -16,7 +16,7 @@ THRESHOLD = 0.02
 FDR = 0.01
 CONFIDENCE = 0.95
 RUNS_AS_UNITS = 3
-"""Runs on each side from which on the unit is a run."""
+"""Runs on a side from which on the unit is a run."""
 
 
 class Verdict(StrEnum):
@@ -125,12 +125,12 @@ class Comparison:
     @property
     def caution(self) -> str:
         """What such verdicts do not tell, where there are any: that a run as a whole can be slower; else ""."""
-        if min(len(self.base), len(self.new)) >= RUNS_AS_UNITS:
+        if max(len(self.base), len(self.new)) >= RUNS_AS_UNITS:
             return ""
         if not self.counts[Verdict.SLOWER] + self.counts[Verdict.FASTER]:
             return ""
         return (
-            f"fewer than {RUNS_AS_UNITS} runs a side: what differs from run to run, and not within one, is not in the "
+            f"neither side has {RUNS_AS_UNITS} runs: what differs from run to run, and not within one, is not in the "
             "intervals; --aa says how much that is on a machine"
         )
 

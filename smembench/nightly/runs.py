@@ -39,11 +39,10 @@ def _alike(other: Mapping[str, Any], run: Mapping[str, Any]) -> bool:
     return same_config and set(devices_of(other).items()) == set(devices_of(run).items())
 
 
-def run_before(root: Path, run: Mapping[str, Any]) -> Path | None:
-    """The newest complete run like this one that began before it; None when there is none."""
+def runs_before(root: Path, run: Mapping[str, Any], count: int) -> list[Path]:
+    """The newest complete runs like this one that began before it, at most ``count``, oldest first."""
     like = [path for path in runs_like(root, run) if (path / CASES).is_file()]
-    older = like[: [path.name for path in like].index(run["run_id"])]
-    return older[-1] if older else None
+    return like[: [path.name for path in like].index(run["run_id"])][-count:]
 
 
 def surplus(root: Path, run: Mapping[str, Any], keep: int, pinned: Iterable[Path]) -> list[Path]:

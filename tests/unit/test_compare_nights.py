@@ -118,6 +118,34 @@ def test_a_slowdown_of_3_percent_is_seen_under_noise_of_1_percent(cases: int, sl
     assert seen >= 0.95 * pairs * slowed
 
 
+def nights(rng: np.random.Generator, cases: int, count: int, between: Floats) -> tuple[Floats, Floats]:
+    """Some nights and one more, each as a whole off by so much: a night is the unit."""
+    times = samples(rng, np.exp(between * rng.normal(0, 1, (cases, count + 1))), 1e-4)
+    return times[:, :-1], times[:, -1:]
+
+
+@pytest.mark.parametrize(("cases", "pairs"), [(1, 400), (40, 150)])
+def test_a_night_like_several_before_it_is_seldom_called_changed(cases: int, pairs: int) -> None:
+    """Nights differ by 0.01 % to 5 %, another amount in each case, and nothing within a night shows it."""
+    rng = np.random.default_rng(11)
+    wrong = []
+    for _ in range(pairs):
+        between = np.exp(rng.uniform(np.log(1e-4), np.log(0.05), (cases, 1)))
+        wrong.append(sum(found.verdict in CHANGED for found in compare(*nights(rng, cases, 7, between))))
+    assert sum(wrong) <= 0.01 * cases * pairs
+    assert sum(map(bool, wrong)) <= 0.015 * pairs
+
+
+def test_a_slowdown_of_3_percent_is_seen_against_seven_nights_half_a_percent_apart() -> None:
+    rng = np.random.default_rng(12)
+    seen = 0
+    for _ in range(100):
+        base, new = nights(rng, 40, 7, np.full((40, 1), 0.005))
+        new[0] *= 1.03
+        seen += compare(base, new)[0].verdict is Verdict.SLOWER
+    assert seen >= 90
+
+
 def test_a_slowdown_below_the_threshold_is_not_called_one() -> None:
     rng = np.random.default_rng(3)
     verdicts = []

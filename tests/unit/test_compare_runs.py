@@ -176,7 +176,7 @@ def test_csv_files_alone_are_compared_when_there_are_several(make: Make) -> None
     assert only(compare_runs(base, new)) == (Verdict.SLOWER, "")
 
 
-def test_from_three_runs_a_side_on_a_run_is_the_unit(make: Make) -> None:
+def test_from_three_runs_on_a_run_is_the_unit(make: Make) -> None:
     """Rounds agree within a run, and runs do not: taken by rounds this would be certain."""
     base = [make({"memcpy": [time, time * 1.0001, time * 0.9999]}) for time in (1.00, 1.03, 1.06)]
     new = [make({"memcpy": [time, time * 1.0001, time * 0.9999]}) for time in (1.03, 1.07, 1.10)]
@@ -184,6 +184,9 @@ def test_from_three_runs_a_side_on_a_run_is_the_unit(make: Make) -> None:
     assert case.base.units == 3
     assert case.verdict is Verdict.AMBIGUOUS
     assert compare_runs(base[:2], new[:2]).cases[0].base.units == 6
+    (case,) = compare_runs(base, new[:1]).cases
+    assert (case.base.units, case.new.units) == (3, 1)
+    assert case.verdict is Verdict.AMBIGUOUS
 
 
 def test_environments_that_differ_are_listed(make: Make) -> None:

@@ -21,7 +21,7 @@ from smembench.cli.nightly import Nightly, after
 from smembench.errors import UsageError
 from smembench.measurement import Measurement, Sample
 from smembench.nightly.monitoring import json_line, open_metrics
-from smembench.nightly.runs import SUMMARY, prune, run_before, runs_like
+from smembench.nightly.runs import SUMMARY, prune, runs_before, runs_like
 from smembench.store.run_folder import CASES, JOURNAL, RUN, RunFolder
 from smembench.stored import load
 
@@ -106,8 +106,9 @@ def test_only_complete_runs_of_the_config_on_the_devices_count(results: Path, ni
     (results / "notes.txt").write_text("mine")
     newest = night(8)
     assert runs_like(results, run_of(newest)) == [first, second, newest]
-    assert run_before(results, run_of(newest)) == second
-    assert run_before(results, run_of(first)) is None
+    assert runs_before(results, run_of(newest), 1) == [second]
+    assert runs_before(results, run_of(newest), 7) == [first, second]
+    assert runs_before(results, run_of(first), 1) == []
 
 
 def test_the_newest_runs_are_kept_and_nothing_else_is_touched(results: Path, night: Night) -> None:
@@ -137,7 +138,7 @@ def test_the_newest_runs_are_kept_and_nothing_else_is_touched(results: Path, nig
 def test_a_removal_that_was_cut_off_is_finished(results: Path, night: Night) -> None:
     runs = [night(day) for day in (1, 2)]
     (runs[0] / CASES).unlink()
-    assert run_before(results, run_of(runs[1])) is None
+    assert runs_before(results, run_of(runs[1]), 1) == []
     assert prune(results, run_of(runs[1]), 1, []) == ([f"removed {runs[0]}"], [])
     assert list(results.iterdir()) == [runs[1]]
 
@@ -198,6 +199,45 @@ def test_last_compares_with_the_baseline_too(results: Path, night: Night) -> Non
     assert finished(Nightly(compare_to=str(results / "20260105T020000Z-nightly")), results, newest)[0] == 0
 
 
+def test_several_runs_before_it_tell_how_much_runs_differ(results: Path, night: Night) -> None:
+    """Each night as a whole is up to 2 % off, its rounds hardly: two nights alone would be called different."""
+    for day, level in enumerate((1.0, 1.02, 0.99, 1.01, 0.98, 1.0), 1):
+        night(day, {"copyGmem": level, "transposeSmem": 2 * level})
+    newest = night(7, {"copyGmem": 1.025, "transposeSmem": 2.05})
+    assert finished(Nightly(compare_to="last"), results, newest)[0] == 3
+    code, printed = finished(Nightly(compare_to="last:6"), results, newest)
+    assert code == 0, printed
+    assert "nothing slower than last:6" in printed
+    worse = night(8, {"copyGmem": 1.0, "transposeSmem": 2.6})
+    code, printed = finished(Nightly(compare_to="last:6"), results, worse)
+    assert code == 3
+    assert "1 slower than last:6" in printed
+
+
+def test_the_newest_runs_together_are_held_against_the_baseline(results: Path, night: Night) -> None:
+    pin(night(1))
+    for day in range(2, 7):
+        night(day, {"copyGmem": 1.05 + day / 1e3, "transposeSmem": 2.0})
+    newest = night(7, {"copyGmem": 1.057, "transposeSmem": 2.0})
+    code, printed = finished(Nightly(compare_to="last:5"), results, newest)
+    assert code == 3
+    assert "nothing slower than last:5, 1 slower than baseline" in printed
+
+
+def test_of_several_runs_those_under_other_conditions_and_damaged_ones_are_left_out(
+    results: Path, night: Night
+) -> None:
+    (night(1) / "samples.csv").write_text("case_id\nx\n")
+    night(2, devices=[{**H200, "driver": "580"}])
+    for day in (3, 4, 5):
+        night(day, devices=[{**H200, "driver": "590"}])
+    code, printed = finished(Nightly(compare_to="last:5"), results, night(6, devices=[{**H200, "driver": "590"}]))
+    assert code == 0, printed
+    assert "not compared: last:5: " in printed
+    assert "last:5: left out 1 of 4 runs, of another driver or clocks" in printed
+    assert "(20260103T020000Z-nightly, 20260104T020000Z-nightly, 20260105T020000Z-nightly): 2 same" in printed
+
+
 def test_a_run_compared_with_that_turns_out_damaged_exits_with_1(results: Path, night: Night) -> None:
     old = night(1)
     (old / "samples.csv").write_text("case_id\nx\n")
@@ -241,6 +281,8 @@ def test_what_cannot_be_written_at_the_end_exits_with_1(
         ({"keep": 0}, "--keep 0: keep at least 1 run"),
         ({"compare_to": "baseline"}, "--compare-to baseline: none is pinned for nightly"),
         ({"compare_to": "nowhere"}, "nowhere: there is no such file or folder"),
+        ({"compare_to": "last:0"}, "--compare-to last:0: give a number of runs, such as last:7"),
+        ({"compare_to": "last:week"}, "--compare-to last:week: give a number of runs"),
         ({"openmetrics": Path("metrics.txt")}, "--openmetrics metrics.txt: the textfile collector only reads"),
         ({"openmetrics": Path("nowhere/metrics.prom")}, "there is no folder nowhere"),
         ({"json_lines": Path("nowhere/lines")}, "there is no folder nowhere"),
