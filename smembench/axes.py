@@ -104,5 +104,5 @@ def unknown(item: str, allowed: Sequence[str], what: str) -> str:
 
     by_lower = {known.lower(): known for known in allowed}
     near = get_close_matches(item.lower(), by_lower, n=1, cutoff=0.5)
-    hint = f"did you mean {by_lower[near[0]]}? " if near else ""
-    return f"no such {what}; {hint}(there are: {', '.join(allowed)})"
+    hint = f"; did you mean {by_lower[near[0]]}?" if near else ""
+    return f"no such {what}{hint} (there are: {', '.join(allowed)})"

@@ -187,8 +187,10 @@ def from_toml(path: Path, overrides: Sequence[str] = (), flags: Mapping[str, Any
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UsageError(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise UsageError(f"{path}: is a folder; name a TOML file, such as configs/quick.toml") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read ({error})") from None
+        raise UsageError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from None
     data.setdefault("name", path.stem)

@@ -106,10 +106,14 @@ def main() -> None:
         # Typer's own usage errors; its Click is vendored, so they are known by what they can do.
         if not hasattr(error, "format_message"):
             raise
-        code = _fail(f"{error.format_message()} (see: smembench --help)", 2)
+        command = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
+        code = _fail(f"{error.format_message()} (see: {command} --help)", 2)
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _fail(message: object, code: int) -> int:
-    print(f"smembench: {message}", file=sys.stderr)
+    try:
+        print(f"smembench: {message}", file=sys.stderr, flush=True)
+    except BrokenPipeError:  # stderr went into the same pipe
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     return code

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @takes(sampling=Sampling, running=Running)
 def ladder(
-    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="transpose or matmul.")],
+    problem: Annotated[str, typer.Argument(metavar="transpose|matmul", help="Whose ladder.")],
     *,
     n: Annotated[
         str | None,

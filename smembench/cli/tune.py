@@ -23,7 +23,7 @@ _FINAL_ROUNDS = 10
 
 @takes(sampling=Sampling)
 def tune(
-    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="transpose or matmul.")],
+    problem: Annotated[str, typer.Argument(metavar="transpose|matmul", help="What to tune.")],
     *,
     n: Annotated[
         int | None, typer.Option("--n", min=1, help="Side of the square matrices. (default: the problem's)")
@@ -57,6 +57,7 @@ def tune(
     from smembench.config import PRESETS
     from smembench.devices.select import resolve
     from smembench.kernels import registry
+    from smembench.ladder import problems
     from smembench.problems import PROBLEMS
     from smembench.store.csv_files import check_writable, write_whole
     from smembench.tune import finalists, predicted_traffic, search, to_toml
@@ -64,7 +65,7 @@ def tune(
     from smembench.views.table import draw
     from smembench.views.tuning import finals
 
-    (problem,) = parse_names(problem, list(PROBLEMS), name="PROBLEM", what="problem")[:1]
+    (problem,) = parse_names(problem, problems(), name="tune", what="problem with kernels to choose from")[:1]
     contract = PROBLEMS[problem]
     (dtype,) = parse_names(dtype, contract.dtypes, name="--dtype", what=f"element type for {problem}")[:1]
     if output is not None:

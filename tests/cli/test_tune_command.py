@@ -29,7 +29,7 @@ def test_a_dry_run_for_a_gpu_needs_none(program: Program) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("sort",), "PROBLEM 'sort': no such problem"),
+        (("sort",), "tune 'sort': no such problem with kernels to choose from"),
         (("transpose", "--dtype", "int8"), "--dtype 'int8': no such element type"),
         (("matmul", "--kernel", "tild", "--device", "cpu"), "did you mean tiled?"),
         (("transpose", "--kernel", "copyGmem", "--device", "cpu"), "none of them is a candidate"),
