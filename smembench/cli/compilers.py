@@ -19,10 +19,17 @@ if TYPE_CHECKING:
 
 @takes(sampling=Sampling, running=Running)
 def compilers(
-    problem: Annotated[str, typer.Argument(metavar="[PROBLEM,…]", help="transpose, matmul.")] = "transpose,matmul",
+    problem: Annotated[
+        str, typer.Argument(metavar="[PROBLEM,…]", help="transpose, matmul, constant.")
+    ] = "transpose,matmul",
     *,
     n: Annotated[
-        str | None, typer.Option("--n", metavar="N,…", help="Side of square matrices. (default: 4096; matmul: 1024)")
+        str | None,
+        typer.Option(
+            "--n",
+            metavar="N,…",
+            help="Side of square matrices, or elements of a stencil. (default: 4096; matmul: 1024; constant: 4194304)",
+        ),
     ] = None,
     block: options.Blocks = None,
     kernel: Annotated[
@@ -50,6 +57,8 @@ def compilers(
       smembench compilers
 
       smembench compilers matmul --n 1024,4096 --csv compilers.csv
+
+      smembench compilers constant --dtype float32,float64
 
       smembench compilers --static --cc 8.0
     """

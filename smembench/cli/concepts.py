@@ -26,13 +26,15 @@ def constant(
     dtype: options.Dtypes = None,
     device: options.Devices = None,
     cache: options.Cache = None,
+    compiler: options.Compilers = None,
     sampling: Sampling,
     running: Running,
 ) -> None:
     """Time a 1D stencil whose coefficients are in global, shared or constant memory.
 
     Uniform: the lanes of a warp read the same coefficient at a time, a broadcast. Diverging: they read nine different
-    ones, which the constant cache serves one after the other. The work is the same. On the CPU one plain stencil runs.
+    ones, which the constant cache serves one after the other. The work is the same. The host copies the coefficients
+    to constant memory before the launch, as cudaMemcpyToSymbol does. On the CPU one plain stencil runs.
 
     Examples:
 
@@ -40,9 +42,11 @@ def constant(
 
       smembench constant --kernel constantUniform,constantDiverging --dtype float32,float64
 
+      smembench constant --compiler numba,nvrtc
+
       smembench constant --n 1048576:16777216:*4 --block 128x1,256x1 --csv constant.csv
     """
-    sweep = options.given(n=n, block=block, kernel=kernel, dtype=dtype, device=device, cache=cache)
+    sweep = options.given(n=n, block=block, kernel=kernel, dtype=dtype, device=device, cache=cache, compiler=compiler)
     _measure("constant", [{"problem": "constant", **sweep}], sampling, running)
 
 

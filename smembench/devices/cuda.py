@@ -20,6 +20,7 @@ from smembench.devices.cuda_arrays import Enqueue, Output, between_copies, place
 from smembench.devices.cuda_description import attribute, describe
 from smembench.devices.cuda_helpers import empty, read_all
 from smembench.devices.cuda_resources import resources_of
+from smembench.devices.cuda_symbols import copy_to_symbol, library_of
 from smembench.errors import DeviceUnavailable
 from smembench.kernels.cuda_c import Source
 from smembench.kernels.registry import Kernel, Place, Program
@@ -140,8 +141,14 @@ class CudaDevice:
         if program.on_host:
             enqueue = partial(program.function, self._handle, output.array, *placed)
         else:
-            compiled = self._compile(case, program)
-            launch = self._launcher(compiled, program, [np.uint32(value) for value in problem.scalars(case)])
+            code = self._compile(case, program)
+            compiled = code.get_kernel(program.function.entry) if isinstance(program.function, Source) else code
+            scalars = [np.uint32(value) for value in problem.scalars(case)]
+            if program.constant:
+                values = inputs[problem.arrays.index(program.constant) - 1]  # the first array is the output
+                library = library_of(code, (output.array, *placed, *scalars))
+                copy_to_symbol(library, program.constant, values, self._handle)
+            launch = self._launcher(compiled, program, scalars)
             enqueue = partial(launch, output.array, *placed)
             if not program.on_device:
                 enqueue, on_device = between_copies(self._handle, launch, placed, output)
@@ -160,14 +167,15 @@ class CudaDevice:
         return self._placed[place]
 
     def _compile(self, case: Case, program: Program) -> Any:
-        """The kernel to launch, kept for the cases that share it; Numba compiles it at its first launch."""
+        """Machine code or Numba's dispatcher, kept for the cases that share it; that compiles at its first launch."""
         key = (case.problem, case.kernel, case.dtype, case.block, case.pad, case.stride, program.variant, case.compiler)
         if key not in self._compiled:
             if isinstance(program.function, Source):
-                code = nvrtc.compiled(program.function, self.info.compute_capability or "")
-                self._compiled[key] = code.get_kernel(program.function.entry)
+                self._compiled[key] = nvrtc.compiled(program.function, self.info.compute_capability or "")
             else:
-                self._compiled[key] = cuda.jit(program.function, launch_bounds=program.launch_bounds)
+                # Optimisation at link time, Numba's default, hides a module's variables from the host.
+                options = {"lto": False} if program.constant else {}
+                self._compiled[key] = cuda.jit(program.function, launch_bounds=program.launch_bounds, **options)
         return self._compiled[key]
 
     def _launcher(self, compiled: Any, program: Program, scalars: Sequence[np.uint32]) -> Callable[..., Any]:

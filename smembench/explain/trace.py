@@ -33,7 +33,7 @@ _GLOBAL_GAP = 2**40
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One access in the source: global arrays have the problem's names, others are shared0, shared1, constant0 …
+    """One access in the source: the problem's arrays have its names, others are shared0, shared1, constant0 …
 
     ``space`` is shared, constant or global, ``kind`` load or store, ``width`` the bytes of an element.
     """
@@ -201,10 +201,10 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
         raise UsageError(f"{kernel.name}: CUDA C is not traced, only its Numba twin")
     recorder = _Recorder(program.dynamic_bytes, program.function.__code__.co_filename)
     problem, size = PROBLEMS[case.problem], ITEMSIZE[case.dtype]
-    arrays = [
-        _Array(recorder, "global", name, (1,), size, number * _GLOBAL_GAP, case.dtype)
-        for number, name in enumerate(problem.arrays, 1)
-    ]
+    arrays = []
+    for number, name in enumerate(problem.arrays, 1):
+        space = "constant" if name == program.constant else "global"
+        arrays.append(_Array(recorder, space, name, (1,), size, number * _GLOBAL_GAP, case.dtype))
     scalars = [np.uint32(value) for value in problem.scalars(case)]
     whole = grid or program.grid
     blocks = kinds_of_blocks(program.grid, whole) if ragged else {(0, 0): prod(whole)}

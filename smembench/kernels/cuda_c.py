@@ -42,7 +42,7 @@ def twin(
         kernel: the Numba kernel.
         source: CUDA C of a kernel of the same name. ``T`` is the element type, ``BX`` and ``BY`` the block's sides and
             ``PAD`` the extra columns of its tile; arguments are the output, the inputs and the problem's scalars as
-            ``unsigned``.
+            ``unsigned``. Where the program has a ``constant``, it declares a ``__constant__`` array of that name.
         constants: further constants of a case by name.
         refuse: why the twin cannot run a case, the kernel's own reasons when None.
     """

@@ -45,7 +45,8 @@ class Program:
     ``launch_bounds`` promises the compiler at most so many threads a block and at least so many blocks on an SM, by
     which it limits a thread's registers. ``variant`` tells apart the functions of one block, pad and dtype between
     which sizes choose. ``order`` says which share of the output a block (x, y) of a grid (x, y) has, counted like
-    blocks, where it is not the one at the block's own place.
+    blocks, where it is not the one at the block's own place. ``constant`` names an input that the kernel reads from
+    constant memory: the device copies it into the module's variable of that name before the launches of a visit.
     CPU: a function that does the whole grid in one call.
     """
 
@@ -59,6 +60,7 @@ class Program:
     launch_bounds: tuple[int, int] | None = None
     variant: str = ""
     order: Callable[[Any, Any, Any, Any], tuple[Any, Any]] | None = None
+    constant: str = ""
 
     @property
     def on_device(self) -> bool:

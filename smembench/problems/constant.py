@@ -17,17 +17,6 @@ if TYPE_CHECKING:
 RADIUS = 4
 """Neighbours on either side, as in Professional CUDA C Programming, chapter 5."""
 TAPS = 2 * RADIUS + 1
-_HALF = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
-"""Central differences of eighth order for the first derivative, outwards from the middle (Fornberg, Generation of
-finite difference formulas on arbitrarily spaced grids, 1988)."""
-_MIRRORED = tuple(-weight for weight in reversed(_HALF))
-
-
-def coefficients(dtype: str) -> Array:
-    """The ``TAPS`` coefficients in the order of the input's elements."""
-    import numpy as np
-
-    return np.array([*_MIRRORED, 0.0, *_HALF], dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +52,15 @@ class Constant(Problem):
         return str(case.n)
 
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
-        """n + 2·``RADIUS`` elements, uniform in [-1/2, 1/2), and the coefficients."""
+        """n + 2·``RADIUS`` elements and ``TAPS`` coefficients, uniform in [-1/2, 1/2)."""
         import numpy as np
 
         dtype: Any = np.dtype(case.dtype)
-        line = self.rng(case, seed).random(case.n + 2 * RADIUS, dtype=dtype)
+        rng = self.rng(case, seed)
+        line, weights = (rng.random(count, dtype=dtype) for count in self.lengths(case)[1:])
         line -= dtype.type(0.5)
-        return line, coefficients(case.dtype)
+        weights -= dtype.type(0.5)
+        return line, weights
 
     def lengths(self, case: Case) -> tuple[int, ...]:
         """n, n + 2·``RADIUS`` and ``TAPS`` elements."""

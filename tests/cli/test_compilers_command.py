@@ -16,13 +16,14 @@ def test_times_need_a_gpu_and_the_code_does_not(program: Program) -> None:
     assert "--static says what both compilers make of them, without a GPU" in done.stderr
 
 
-def test_both_codes_without_a_gpu(program: Program) -> None:
-    done = program("compilers", "transpose", "--static", "--kernel", "transposeSmem", "--block", "16x16")
+@pytest.mark.parametrize(("problem", "kernel"), [("transpose", "transposeSmem"), ("constant", "constantUniform")])
+def test_both_codes_without_a_gpu(program: Program, problem: str, kernel: str) -> None:
+    done = program("compilers", problem, "--static", "--kernel", kernel, "--block", "16x16")
     if done.returncode == 2:
         assert 'pip install "smembench[cu13]"' in done.stderr
         pytest.skip("needs NVIDIA's compiler libraries")
     assert done.returncode == 0, done.stderr
-    line = next(line for line in done.stdout.splitlines() if line.startswith("transposeSmem"))
+    line = next(line for line in done.stdout.splitlines() if line.startswith(kernel))
     assert line.split()[-1].isdecimal()
 
 

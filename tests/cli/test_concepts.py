@@ -60,6 +60,7 @@ def test_a_transfer_runs_what_needs_no_gpu_and_its_csv_is_nothing_but_csv(progra
         (("transfer", "--kernel", "h2d"), "--kernel 'h2d': no such transfer kernel; did you mean h2dPinned?"),
         (("transfer", "--bytes", "1K"), "--bytes '1K': '1K' is not a positive integer or a range"),
         (("constant", "--m", "3"), "No such option: --m"),
+        (("constant", "--compiler", "gcc"), "--compiler 'gcc': no such compiler"),
         (("constant", "--dtype", "int32"), "'int32': no such element type for constant"),
     ],
 )

@@ -86,3 +86,23 @@ def test_diverging_reads_of_constant_memory_are_served_one_after_the_other(gpu: 
         gpu, [Case("constant", name, "cuda:0", "float32", 1, 2**22, None, Block(256, 1)) for name in kernels]
     )
     assert diverging > 1.2 * uniform
+
+
+@pytest.mark.parametrize("compiler", registry.COMPILERS)
+@pytest.mark.parametrize("name", ["constantUniform", "constantDiverging"])
+@pytest.mark.parametrize("dtype", PROBLEMS["constant"].dtypes)
+def test_each_check_finds_its_own_coefficients_in_constant_memory(
+    gpu: CudaDevice, name: str, compiler: str, dtype: str
+) -> None:
+    """The module is compiled once, so that what a case before it copied there would still be there."""
+    case = Case("constant", name, "cuda:0", dtype, 1, 10_007, None, Block(256, 1), compiler=compiler)
+    problem, kernel = PROBLEMS["constant"], registry.kernel_of(case)
+    line, _ = problem.inputs(case, seed=1)
+    for seed in (1, 2, 3):
+        inputs = (line, problem.inputs(case, seed)[1])
+        prepared = gpu.prepare(case, kernel, problem, inputs)
+        prepared.poison()
+        prepared.launch()
+        verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
+        prepared.close()
+        assert verdict.passed, f"seed {seed}: {verdict.detail}"

@@ -97,8 +97,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
         return (0,)
 
     class Dispatcher:
-        def __init__(self, function: Callable[..., None], launch_bounds: object) -> None:
-            self._function = function
+        def __init__(self, function: Callable[..., None], **options: object) -> None:
+            self._function, self.options = function, options
 
         def __getitem__(self, config: tuple[Any, ...]) -> Callable[..., None]:
             def launch(*arguments: Any) -> None:
@@ -219,3 +219,25 @@ def test_arrays_in_host_memory_are_timed_by_the_hosts_clock(gpu: Gpu, kernel: Ke
     assert isinstance(sampler, HostClock)
     assert sampler.take() > 0
     prepared.close()
+
+
+def test_an_input_is_copied_to_constant_memory_each_time_a_case_is_prepared(
+    gpu: Gpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied = []
+    monkeypatch.setattr("smembench.devices.cuda.library_of", lambda code, arguments: (code, len(arguments)))
+    monkeypatch.setattr("smembench.devices.cuda.copy_to_symbol", lambda *given: copied.append(given))
+    case, problem = (
+        Case("constant", "constantUniform", "cuda:0", "float32", 1, 100, None, Block(16, 1)),
+        PROBLEMS["constant"],
+    )
+    first, second = (problem.inputs(case, seed) for seed in (1, 2))
+    for inputs in (first, second):
+        gpu.device.prepare(case, registry.kernel_of(case), problem, inputs)
+    (compiled,) = gpu.device._compiled.values()
+    assert compiled.options["lto"] is False
+    library = (compiled, 4)
+    assert copied == [(library, "coefficients", values, 7) for _, values in (first, second)]
+    plain = replace(case, kernel="sharedUniform")
+    gpu.device.prepare(plain, registry.kernel_of(plain), problem, first)
+    assert len(copied) == 2

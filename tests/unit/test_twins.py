@@ -80,6 +80,11 @@ def test_rows_of_both_compilers_stand_side_by_side_and_the_yardstick_runs_once()
     ]
 
 
+def test_every_stencil_on_a_gpu_has_a_twin() -> None:
+    found = planned("constant", compiler="nvrtc")
+    assert [kernel for kernel, compiler in found if compiler == "nvrtc"] == list(registry.names("constant"))
+
+
 def test_the_cpu_baseline_runs_whatever_the_compiler() -> None:
     assert planned("matmul", compiler="nvrtc") == [("cpu", "numba"), ("naive", "nvrtc"), ("tiled", "nvrtc")]
 

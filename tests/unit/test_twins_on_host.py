@@ -1,4 +1,7 @@
-"""CUDA C twins run on the host: their source as C++, a thread for each CUDA thread, a barrier for __syncthreads."""
+"""CUDA C twins run on the host: their source as C++, a thread for each CUDA thread, a barrier for __syncthreads.
+
+``__constant__`` arrays are variables of the library, filled by name before a launch as the device fills them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import ctypes
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,6 +32,7 @@ thread_local Index threadIdx, blockIdx;
 static std::barrier<> *arrived;
 #define __global__
 #define __shared__ static
+#define __constant__
 #define __syncthreads() arrived->arrive_and_wait()
 #define __launch_bounds__(threads, blocks)
 """
@@ -54,8 +57,8 @@ extern "C" void launch(unsigned gx, unsigned gy, unsigned bx, unsigned by, {para
 """
 
 
-def on_host(kernel: Kernel, case: Case, folder: Path) -> Any:
-    """The twin's launch as a function of the host."""
+def on_host(kernel: Kernel, case: Case, folder: Path) -> ctypes.CDLL:
+    """A library of the host with the twin's launch."""
     source = kernel.build(case).function
     problem = PROBLEMS[kernel.problem]
     arrays = [f"a{index}" for index in range(len(problem.arrays))]
@@ -65,7 +68,7 @@ def on_host(kernel: Kernel, case: Case, folder: Path) -> Any:
     (folder / "twin.cpp").write_text(CUDA + source.text + launch)
     command = ["g++", "-std=c++20", "-shared", "-fPIC", "-pthread", "-w", "-o", "twin.so", "twin.cpp"]
     subprocess.run(command, cwd=folder, check=True)
-    return ctypes.CDLL(str(folder / "twin.so")).launch
+    return ctypes.CDLL(str(folder / "twin.so"))
 
 
 @pytest.mark.skipif(not shutil.which("g++"), reason="needs g++")
@@ -73,7 +76,7 @@ def on_host(kernel: Kernel, case: Case, folder: Path) -> Any:
 def test_a_twin_is_right_on_ragged_sizes(kernel: Kernel, tmp_path: Path) -> None:
     problem, pad = PROBLEMS[kernel.problem], 1 if kernel.pad else 0
     (*_, block) = kernel.default_blocks or (Block(4, 4) if kernel.name == "tiled" else Block(8, 2),)
-    launch = on_host(kernel, Case(kernel.problem, kernel.name, "cuda:0", "float32", 8, 8, 8, block, pad), tmp_path)
+    library = on_host(kernel, Case(kernel.problem, kernel.name, "cuda:0", "float32", 8, 8, 8, block, pad), tmp_path)
     done = 0
     for m, n, k in SIZES:
         strides: tuple[int | None, ...] = (None, max(n, k) + 4) if kernel.strided else (None,)
@@ -85,8 +88,12 @@ def test_a_twin_is_right_on_ragged_sizes(kernel: Kernel, tmp_path: Path) -> None
             done += 1
             inputs = problem.inputs(case, seed=1)
             output = np.full(problem.output_length(case) * 4, 0xFF, np.uint8).view(np.float32)
+            program = kernel.build(case)
+            if program.constant:
+                values = inputs[problem.arrays.index(program.constant) - 1].tobytes()
+                ctypes.memmove((ctypes.c_char * len(values)).in_dll(library, program.constant), values, len(values))
             pointers = [ctypes.c_void_p(array.ctypes.data) for array in (output, *inputs)]
-            launch(*kernel.build(case).grid, *block, *pointers, *problem.scalars(case))
+            library.launch(*program.grid, *block, *pointers, *problem.scalars(case))
             verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), output)
             assert verdict.passed, f"{case.id}: {verdict.detail}"
     assert done >= 2

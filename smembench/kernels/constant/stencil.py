@@ -19,6 +19,8 @@ from smembench.case import Case
 from smembench.kernels.grids import block_of, covering, threads_of
 from smembench.problems.constant import RADIUS, TAPS
 
+COEFFICIENTS = "coefficients"
+"""The input that is in constant memory, and the name of the variable that holds it there."""
 UNIFORM, DIVERGING = 32, 1
 """Neighbouring lanes that begin with the same tap."""
 

@@ -1,9 +1,8 @@
 """constantUniform: a warp reads one coefficient at a time from constant memory, a broadcast.
 
-The constant cache serves one address a warp at a time, so this is what it is made for. Numba makes
-``cuda.const.array_like`` an initialised ``.const`` array of the module, which the driver fills from the host's array
-when it loads the module. In CUDA C an uninitialised ``__constant__`` array would be filled by cudaMemcpyToSymbol; from
-then on there is no difference.
+The constant cache serves one address a warp at a time, so this is what it is made for. As in the documents the
+coefficients are a variable of the module, which the host fills before the launch: ``__constant__`` and
+cudaMemcpyToSymbol in CUDA C.
 """
 
 from __future__ import annotations
@@ -12,24 +11,24 @@ from typing import Any
 
 from smembench.case import Case
 from smembench.cuda_api import cuda, number, uint32
-from smembench.kernels.constant.stencil import UNIFORM, few_threads, grid_of, tile_elements
+from smembench.kernels.constant.stencil import COEFFICIENTS, UNIFORM, few_threads, grid_of, tile_elements
+from smembench.kernels.constant_memory import constant_array
 from smembench.kernels.grids import block_of, threads_of
 from smembench.kernels.registry import Kernel, Program
-from smembench.problems.constant import RADIUS, TAPS, coefficients
+from smembench.problems.constant import RADIUS, TAPS
 
 
 def build(case: Case, lanes: int = UNIFORM) -> Program:
-    """Program for ``(out, inp, unused, n)``; ``lanes`` neighbouring lanes begin with the same tap."""
+    """Program for ``(out, inp, coefficients, n)``; ``lanes`` neighbouring lanes begin with the same tap."""
     block = block_of(case)
     bx, threads = block.x, threads_of(case)
     width = tile_elements(case)
     dtype = number(case.dtype)
     zero = dtype(0)
-    host = coefficients(case.dtype)
 
-    def constant_uniform(out: Any, inp: Any, unused: Any, n: Any) -> None:
+    def constant_uniform(out: Any, inp: Any, coefficients: Any, n: Any) -> None:
         tile = cuda.shared.array(width, dtype)
-        table = cuda.const.array_like(host)
+        table = constant_array(coefficients, COEFFICIENTS, TAPS)
         t = uint32(uint32(cuda.threadIdx.y) * uint32(bx) + uint32(cuda.threadIdx.x))
         i = uint32(uint32(cuda.blockIdx.x) * uint32(threads) + t)
         end = uint32(n + uint32(2 * RADIUS))
@@ -49,7 +48,7 @@ def build(case: Case, lanes: int = UNIFORM) -> Program:
                 tap = uint32(tap + uint32(1))
             out[i] = total
 
-    return Program(constant_uniform, grid_of(case), block)
+    return Program(constant_uniform, grid_of(case), block, constant=COEFFICIENTS)
 
 
 KERNEL = Kernel(

@@ -1,0 +1,1 @@
+"""CUDA C twins of the constant kernels."""

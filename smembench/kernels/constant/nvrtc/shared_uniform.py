@@ -1,0 +1,14 @@
+"""sharedUniform in CUDA C: the coefficients copied to shared memory, one a thread."""
+
+from __future__ import annotations
+
+from smembench.kernels.constant.cuda import shared_uniform
+from smembench.kernels.constant.stencil import UNIFORM
+from smembench.kernels.constant.stencil_c import stencil_twin
+
+COPIED = """__shared__ T coefficients[TAPS];
+    if (t < TAPS)
+        coefficients[t] = given[t];"""
+"""Copies the coefficients to shared memory."""
+
+KERNEL = stencil_twin(shared_uniform.KERNEL, UNIFORM, table=COPIED)

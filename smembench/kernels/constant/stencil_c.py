@@ -1,0 +1,52 @@
+"""The stencil in CUDA C, for coefficients in any memory."""
+
+from __future__ import annotations
+
+from smembench.case import Case
+from smembench.kernels.cuda_c import twin
+from smembench.kernels.grids import threads_of
+from smembench.kernels.registry import Kernel
+from smembench.problems.constant import RADIUS, TAPS
+
+_SOURCE = """
+extern "C" __global__ void NAME(T *out, const T *in, const T *given, unsigned n)
+{
+    __shared__ T tile[THREADS + 2 * RADIUS];
+
+    unsigned t = threadIdx.y * BX + threadIdx.x;
+    unsigned i = blockIdx.x * THREADS + t, end = n + 2 * RADIUS;
+    if (i < end)
+        tile[t] = in[i];
+    if (t < 2 * RADIUS && i + THREADS < end)
+        tile[t + THREADS] = in[i + THREADS];
+    TABLE
+    __syncthreads();
+
+    if (i < n) {
+        T total = 0;
+        unsigned tap = TAPS - t / LANES % TAPS;
+        for (unsigned step = 0; step < TAPS; ++step, ++tap) {
+            if (tap == TAPS)
+                tap = 0;
+            total += coefficients[tap] * tile[t + tap];
+        }
+        out[i] = total;
+    }
+}
+"""
+
+
+def stencil_twin(kernel: Kernel, lanes: int, *, table: str = "", declared: str = "") -> Kernel:
+    """The twin of a stencil kernel.
+
+    Args:
+        kernel: the Numba kernel.
+        lanes: neighbouring lanes that begin with the same tap.
+        table: CUDA C in the kernel that makes ``coefficients`` of the argument ``given``, by thread ``t``.
+        declared: CUDA C before the kernel.
+    """
+
+    def constants(case: Case) -> dict[str, int]:
+        return {"THREADS": threads_of(case), "RADIUS": RADIUS, "TAPS": TAPS, "LANES": lanes}
+
+    return twin(kernel, declared + _SOURCE.replace("NAME", kernel.name).replace("TABLE", table), constants)
