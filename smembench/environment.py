@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ LIBRARIES = (
     "numpy",
     "cuda-bindings",
     "cuda-core",
-    "nvidia-cuda-nvrtc",
+    "nvidia-nvvm",
     "cupy-cuda13x",
     "torch",
     "pandas",
@@ -32,8 +33,12 @@ LIBRARIES = (
 )
 
 
-def versions() -> dict[str, str]:
-    """Versions of Python, of smembench and of every library that can change a figure."""
+def versions(*, cuda: bool = False) -> dict[str, str]:
+    """Versions of Python, of smembench and of every library that can change a figure.
+
+    With ``cuda`` also of the libraries that make a GPU's code, wherever they come from: without nvJitLink Numba does
+    not optimise at link time.
+    """
     found = {"smembench": smembench.__version__, "python": platform.python_version()}
     for library in LIBRARIES:
         try:
@@ -45,6 +50,19 @@ def versions() -> dict[str, str]:
         module = sys.modules.get(library)
         if module is not None:
             found[library] = module.__version__
+    return found | (_code_makers() if cuda else {})
+
+
+def _code_makers() -> dict[str, str]:
+    """What nvJitLink and NVRTC say of themselves, as far as they are there."""
+    found = {}
+    for name in ("nvjitlink", "nvrtc"):
+        try:
+            library = import_module(f"cuda.bindings.{name}")
+            major, minor = (library.nvrtcVersion()[1:]) if name == "nvrtc" else library.version()
+        except Exception:  # each raises its own where it finds no library
+            continue
+        found[name] = f"{major}.{minor}"
     return found
 
 
@@ -106,7 +124,7 @@ def describe_run(
         "started_at_utc": datetime.now(UTC).isoformat(timespec="seconds"),
         "seed": seed,
         "config": config.model_dump(mode="json"),
-        "versions": versions(),
+        "versions": versions(cuda=any(device["kind"] == "cuda" for device in described)),
         "git": git_revision(),
     }
     if anonymous:

@@ -124,4 +124,4 @@ def _static(config: Any, capability: str) -> None:
             "--static: NVIDIA's compiler libraries are not there, or do not know compute capability "
             f'{capability}; install them with: pip install "smembench[cu13]"'
         )
-    draw(stdout, of_code(pairs, capability, versions()))
+    draw(stdout, of_code(pairs, capability, versions(cuda=True)))

@@ -1,6 +1,8 @@
-"""Machine code of a kernel: compiled for a compute capability by Numba or NVRTC and nvJitLink, without a GPU.
+"""Machine code of a kernel: compiled for a compute capability by Numba and nvJitLink or by NVRTC, without a GPU.
 
-It is what is done before a launch, so on a machine with the same libraries the GPU runs the same code.
+It is what is done before a launch, so on a machine with the same libraries the GPU runs the same code. Numba's launches
+optimise at link time: NVVM makes LTO-IR, not PTX, and nvJitLink optimises it once more before ptxas. Through PTX the
+code is another one, longer for kernels with a tile.
 """
 
 from __future__ import annotations
@@ -52,49 +54,61 @@ def machine_code(case: Case, capability: str | None) -> MachineCode | None:
     key = (case.problem, case.kernel, case.compiler, case.dtype, *tile, capability)
     if key not in _compiled:
         try:
-            _compiled[key] = _compile(case, program, capability)
+            _compiled[key] = parse(*assembled(case, program, capability))
         except Exception:  # whichever library is missing raises its own; an explanation does without
             _compiled[key] = None
     return _compiled[key]
 
 
-def _compile(case: Case, program: Program, capability: str) -> MachineCode | None:
+def assembled(case: Case, program: Program, capability: str) -> tuple[str, bytes]:
+    """What ptxas says of the code it makes of a CUDA case's kernel, and the code, an ELF file.
+
+    Raises:
+        Exception: of the library that is missing, or of the compiler.
+    """
     if isinstance(program.function, Source):
-        return parse(*_by_nvrtc(program.function, capability))
+        return _by_nvrtc(program.function, capability)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a missing nvJitLink, which is an answer here
-        return parse(*_assemble(_ptx(case, program, capability), capability))
+        return _link(_by_nvvm(case, program, capability), capability, at_link_time=not program.constant)
 
 
 def _by_nvrtc(source: Source, capability: str) -> tuple[str, bytes]:
-    """What ptxas, inside NVRTC, says of the code it makes, and the code, an ELF file."""
-    from smembench.devices.nvrtc import compiled
+    from smembench.devices import nvrtc
 
     log = StringIO()
-    code = bytes(compiled(source, capability, log).code)
+    code = bytes(nvrtc.compiled(source, capability, log).code)
     return log.getvalue(), code
 
 
-def _ptx(case: Case, program: Program, capability: str) -> bytes:
+def _by_nvvm(case: Case, program: Program, capability: str) -> bytes:
+    """LTO-IR for the link-time optimiser; PTX of a program with a variable that it would hide."""
     from smembench.cuda_api import cuda, number, uint32
 
     problem = PROBLEMS[case.problem]
     arrays = [number(case.dtype)[::1]] * len(problem.arrays)
     scalars = [uint32] * len(problem.scalars(case))
     major, minor = capability.split(".")
-    signature, bounds = (*arrays, *scalars), program.launch_bounds
-    ptx, _ = cuda.compile_ptx(program.function, signature, cc=(int(major), int(minor)), launch_bounds=bounds)
-    return str(ptx).encode()
+    code, _ = cuda.compile(
+        program.function,
+        (*arrays, *scalars),
+        device=False,
+        abi="numba",
+        output="ptx" if program.constant else "ltoir",
+        cc=(int(major), int(minor)),
+        launch_bounds=program.launch_bounds,
+    )
+    return code.encode() if isinstance(code, str) else bytes(code)
 
 
-def _assemble(ptx: bytes, capability: str) -> tuple[str, bytes]:
-    """What ptxas, inside nvJitLink, says of the code it makes, and the code, an ELF file."""
+def _link(code: bytes, capability: str, *, at_link_time: bool) -> tuple[str, bytes]:
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
-    options = LinkerOptions(arch=f"sm_{capability.replace('.', '')}", ptxas_options=["-v"])
-    linker = Linker(ObjectCode.from_ptx(ptx), options=options)
-    code = bytes(linker.link("cubin").code)
-    return str(linker.get_info_log()), code
+    arch = f"sm_{capability.replace('.', '')}"
+    options = LinkerOptions(arch=arch, link_time_optimization=at_link_time or None, ptxas_options=["-v"])
+    linker = Linker(ObjectCode.from_ltoir(code) if at_link_time else ObjectCode.from_ptx(code), options=options)
+    linked = bytes(linker.link("cubin").code)
+    return str(linker.get_info_log()), linked
 
 
 def parse(log: str, code: bytes) -> MachineCode | None:
@@ -103,16 +117,21 @@ def parse(log: str, code: bytes) -> MachineCode | None:
     if used is None:
         return None
     spilled = re.search(r"(\d+) bytes spill stores", log)
-    return MachineCode(int(used[1]), int(spilled[1]) if spilled else 0, instructions(code))
+    return MachineCode(int(used[1]), int(spilled[1]) if spilled else 0, len(opcodes(code)))
 
 
-def instructions(code: bytes) -> int:
-    """Instructions in the text sections of a 64-bit ELF file of CUDA machine code."""
-    return sum(
-        struct.unpack_from("<Q", text, at)[0] & _OPCODE != _NOP
+def opcodes(code: bytes) -> list[int]:
+    """The lowest 12 bits of each instruction, which say what it does, without the padding.
+
+    Args:
+        code: a 64-bit ELF file of CUDA machine code; its text sections are read.
+    """
+    found = [
+        struct.unpack_from("<Q", text, at)[0] & _OPCODE
         for text in _text_sections(code)
         for at in range(0, len(text), _INSTRUCTION_BYTES)
-    )
+    ]
+    return [opcode for opcode in found if opcode != _NOP]
 
 
 def _text_sections(code: bytes) -> Iterator[bytes]:

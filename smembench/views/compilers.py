@@ -91,5 +91,5 @@ def _more(numba: Side, nvrtc: Side, name: str) -> bool:
 
 def _with_versions(where: str, run: Mapping[str, Any]) -> str:
     versions = run.get("versions", {})
-    compiling = ("numba", "numba-cuda", "nvidia-cuda-nvrtc")
+    compiling = ("numba", "numba-cuda", "nvjitlink", "nvrtc")
     return " · ".join([where, *(f"{name} {versions[name]}" for name in compiling if name in versions)])

@@ -70,7 +70,8 @@ def test_products_of_sub_matrices_touch_nothing_between_their_rows(gpu: CudaDevi
 
 
 def test_registers_are_those_of_the_code_that_runs(gpu: CudaDevice) -> None:
-    case = Case("matmul", "tiled", "cuda:0", "float32", 64, 64, 64, Block(32, 32))
+    # In 16×16 blocks tiled takes other registers with link-time optimisation than without.
+    case = Case("matmul", "tiled", "cuda:0", "float32", 64, 64, 64, Block(16, 16))
     problem, kernel = PROBLEMS["matmul"], registry.kernel_of(case)
     assert gpu.info.compute_capability is not None
     found = machine_code(case, gpu.info.compute_capability)

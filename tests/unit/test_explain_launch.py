@@ -24,7 +24,7 @@ from smembench.devices.base import DeviceInfo
 from smembench.errors import UsageError
 from smembench.explain import machine_code as machine_codes
 from smembench.explain.analysis import explain, predict
-from smembench.explain.machine_code import MachineCode, instructions, machine_code, parse
+from smembench.explain.machine_code import MachineCode, machine_code, opcodes, parse
 from smembench.explain.record import to_dict
 from smembench.explain.roof import ARITHMETIC, MEMORY, ON_CHIP, Work, lowest, on_chip_share, ridge, roofs
 from smembench.problems.matmul import Matmul
@@ -204,19 +204,20 @@ def test_the_figures_of_a_compilers_report() -> None:
     assert parse(LOG, CODE) == MachineCode(40, 24, 100)
     assert parse(LOG.replace("24 bytes spill stores, ", ""), CODE) == MachineCode(40, 0, 100)
     assert parse("nothing of the kind", CODE) is None
-    assert instructions(elf({".data": b"x" * 32})) == 0
+    assert opcodes(CODE) == [0x245] * 100
+    assert opcodes(elf({".data": b"x" * 32})) == []
 
 
 def test_a_kernel_is_compiled_once_for_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def assemble(ptx: bytes, capability: str) -> tuple[str, bytes]:
+    def link(code: bytes, capability: str, *, at_link_time: bool) -> tuple[str, bytes]:
         asked.append(capability)
         return LOG, CODE
 
     monkeypatch.setattr(machine_codes, "_compiled", {})
-    monkeypatch.setattr(machine_codes, "_ptx", lambda *arguments: b"")
-    monkeypatch.setattr(machine_codes, "_assemble", assemble)
+    monkeypatch.setattr(machine_codes, "_by_nvvm", lambda *arguments: b"")
+    monkeypatch.setattr(machine_codes, "_link", link)
     for n in (64, 128, 4096):
         assert machine_code(case("tiled", n=n), "9.0") == MachineCode(40, 24, 100)
     assert machine_code(case("tiled", "16x16"), "8.0") == MachineCode(40, 24, 100)
@@ -229,7 +230,7 @@ def test_without_a_compiler_registers_are_not_known(monkeypatch: pytest.MonkeyPa
         raise RuntimeError("no libnvrtc")
 
     monkeypatch.setattr(machine_codes, "_compiled", {})
-    monkeypatch.setattr(machine_codes, "_ptx", missing)
+    monkeypatch.setattr(machine_codes, "_by_nvvm", missing)
     assert machine_code(case("tiled"), "9.0") is None
 
 
