@@ -70,7 +70,7 @@ def assembled(case: Case, program: Program, capability: str) -> tuple[str, bytes
         return _by_nvrtc(program.function, capability)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a missing nvJitLink, which is an answer here
-        return _link(_by_nvvm(case, program, capability), capability, at_link_time=not program.constant)
+        return _link(by_nvvm(case, program, capability), capability, at_link_time=not program.constant)
 
 
 def _by_nvrtc(source: Source, capability: str) -> tuple[str, bytes]:
@@ -81,7 +81,7 @@ def _by_nvrtc(source: Source, capability: str) -> tuple[str, bytes]:
     return log.getvalue(), code
 
 
-def _by_nvvm(case: Case, program: Program, capability: str) -> bytes:
+def by_nvvm(case: Case, program: Program, capability: str) -> bytes:
     """LTO-IR for the link-time optimiser; PTX of a program with a variable that it would hide."""
     from smembench.cuda_api import cuda, number, uint32
 

@@ -216,7 +216,7 @@ def test_a_kernel_is_compiled_once_for_all_sizes(monkeypatch: pytest.MonkeyPatch
         return LOG, CODE
 
     monkeypatch.setattr(machine_codes, "_compiled", {})
-    monkeypatch.setattr(machine_codes, "_by_nvvm", lambda *arguments: b"")
+    monkeypatch.setattr(machine_codes, "by_nvvm", lambda *arguments: b"")
     monkeypatch.setattr(machine_codes, "_link", link)
     for n in (64, 128, 4096):
         assert machine_code(case("tiled", n=n), "9.0") == MachineCode(40, 24, 100)
@@ -230,7 +230,7 @@ def test_without_a_compiler_registers_are_not_known(monkeypatch: pytest.MonkeyPa
         raise RuntimeError("no libnvrtc")
 
     monkeypatch.setattr(machine_codes, "_compiled", {})
-    monkeypatch.setattr(machine_codes, "_by_nvvm", missing)
+    monkeypatch.setattr(machine_codes, "by_nvvm", missing)
     assert machine_code(case("tiled"), "9.0") is None
 
 
