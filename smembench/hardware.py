@@ -12,5 +12,8 @@ WORD_BYTES = 4
 WAVEFRONT_BYTES = BANKS * WORD_BYTES
 """Bytes that the banks of a multiprocessor deliver in one wavefront, and so in one clock: a word each."""
 
+STATIC_SHARED_BYTES = 48 * 1024
+"""Shared memory of a block at most, unless it is dynamic and the launch opts in to more."""
+
 SECTOR_BYTES = 32
 """Bytes of a sector, the unit in which L1 asks L2, and L2 asks memory."""

@@ -149,8 +149,10 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
             case = Case(problem.name, kernel.name, device, dtype, *sizes, cache=cache, compiler=kernel.compiler)
             case = problem.on_device(case, limits[device].multiprocessors)
             for variant in _variants(case, kernel, problem, sweep):
-                _check(variant, kernel, problem, limits[device], limits.get(CPU))
-                planned.append(Planned(variant, kernel.refuse(variant) or ""))
+                refused = kernel.refuse(variant) or ""
+                if not refused:
+                    _check(variant, kernel, problem, limits[device], limits.get(CPU))
+                planned.append(Planned(variant, refused))
     return planned
 
 

@@ -9,6 +9,7 @@ from itertools import product
 from smembench.axes import Block
 from smembench.case import Case
 from smembench.errors import UsageError
+from smembench.hardware import STATIC_SHARED_BYTES
 from smembench.kernels import registry
 from smembench.kernels.registry import Kernel
 from smembench.measurement import Measurement
@@ -19,8 +20,6 @@ SIDES = (4, 8, 16, 32, 64, 128)
 """Sides of blocks that are tried."""
 THREADS = (64, 1024)
 """Threads of a block at least and at most."""
-SHARED_BYTES = 48 * 1024
-"""Shared memory of a block at most; what static shared memory may take on every compute capability."""
 PADS = (1, 2)
 ALLOWED = 4.0
 """How many times the fewest sectors, or wavefronts, a candidate may need: the model knows no caches and no latency."""
@@ -87,7 +86,7 @@ def _variants(base: Case, kernel: Kernel) -> Iterable[Case]:
 
 
 def _fits(case: Case, kernel: Kernel) -> bool:
-    return kernel.refuse(case) is None and kernel.shared_bytes(case) <= SHARED_BYTES
+    return kernel.refuse(case) is None and kernel.shared_bytes(case) <= STATIC_SHARED_BYTES
 
 
 def _promising(cases: Sequence[Case], predict: Predict) -> Iterable[Case]:

@@ -107,15 +107,15 @@ def _static(config: Any, capability: str) -> None:
     from smembench.environment import versions
     from smembench.explain.machine_code import machine_code
     from smembench.explain.occupancy import MAX_THREADS
+    from smembench.hardware import STATIC_SHARED_BYTES
     from smembench.plan import plan
-    from smembench.tune import SHARED_BYTES
     from smembench.twins import compiled
     from smembench.views.compilers import of_code
     from smembench.views.console import stdout
     from smembench.views.table import draw
 
     memory = Limits(free_bytes=2**62)
-    blocks = replace(memory, max_threads=MAX_THREADS, max_shared_bytes=SHARED_BYTES)
+    blocks = replace(memory, max_threads=MAX_THREADS, max_shared_bytes=STATIC_SHARED_BYTES)
     planned = plan(config, {"cuda:0": blocks, "cpu": memory}, {"cuda:0": "cuda:0"})
     cases = [item.case for item in planned if item.case.compiler == "numba" and item.case.block is not None]
     pairs = compiled(cases, lambda case: machine_code(case, capability))

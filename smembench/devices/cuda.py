@@ -22,6 +22,7 @@ from smembench.devices.cuda_helpers import empty, read_all
 from smembench.devices.cuda_resources import resources_of
 from smembench.devices.cuda_symbols import copy_to_symbol, library_of
 from smembench.errors import DeviceUnavailable
+from smembench.hardware import STATIC_SHARED_BYTES
 from smembench.kernels.cuda_c import Source
 from smembench.kernels.registry import Kernel, Place, Program
 from smembench.measurement import Conditions, Resources
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from smembench.problems.base import Array
     from smembench.timing.sampling import Sampler
 
-_STATIC_SHARED_BYTES = 48 * 1024
-"""Static shared memory a block may have; more needs dynamic shared memory, on every compute capability."""
 _INDEX_LIMIT = 2**32
 """Kernels index with uint32."""
 _WAKE_SECONDS = 0.3
@@ -125,14 +124,14 @@ class CudaDevice:
             max_threads=attribute(self._index, "MaxThreadsPerBlock"),
             max_block=(attribute(self._index, "MaxBlockDimX"), attribute(self._index, "MaxBlockDimY")),
             max_grid=(attribute(self._index, "MaxGridDimX"), attribute(self._index, "MaxGridDimY")),
-            max_shared_bytes=_STATIC_SHARED_BYTES,
+            max_shared_bytes=STATIC_SHARED_BYTES,
             max_elements=_INDEX_LIMIT - 1,
             multiprocessors=attribute(self._index, "MultiProcessorCount"),
         )
 
     def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> CudaPrepared:
         """Compile, place the inputs unless they are there already, and allocate the output."""
-        program = kernel.build(case)
+        program = kernel.build(case).on(self.info.sm_count or _SM_GUESS)
         placed = self._place(inputs, program.inputs)
         output = Output(problem.output_length(case), inputs[0].dtype, program.output)
         outputs = [output]

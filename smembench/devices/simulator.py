@@ -16,6 +16,9 @@ from smembench.problems.base import Problem
 if TYPE_CHECKING:
     from smembench.problems.base import Array
 
+_MULTIPROCESSORS = 1
+"""As few as can be, so that blocks of a persistent grid have more than one share of the output even in a small case."""
+
 
 def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> Array:
     """The output of one launch on a poisoned buffer.
@@ -28,7 +31,7 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
         raise DeviceUnavailable("simulator: set NUMBA_ENABLE_CUDASIM=1 before the start")
     output = np.empty(problem.output_length(case), inputs[0].dtype)
     output.view("u1")[:] = POISON
-    program = kernel.build(case)
+    program = kernel.build(case).on(_MULTIPROCESSORS)
     launch: Any = cuda.jit(program.function)[program.grid, program.block, None, program.dynamic_bytes]
     launch(output, *inputs, *(np.uint32(value) for value in problem.scalars(case)))
     return output

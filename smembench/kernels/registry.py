@@ -11,10 +11,11 @@ import os
 import pkgutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
+from math import prod
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -47,6 +48,8 @@ class Program:
     which sizes choose. ``order`` says which share of the output a block (x, y) of a grid (x, y) has, counted like
     blocks, where it is not the one at the block's own place. ``constant`` names an input that the kernel reads from
     constant memory: the device copies it into the module's variable of that name before the launches of a visit.
+    With ``resident`` the grid is persistent: ``grid`` has a block for each share of the output, but the function goes
+    over all of them in strides of any grid that has no more blocks, and ``on`` gives it so many blocks for each SM.
     CPU: a function that does the whole grid in one call.
     """
 
@@ -61,6 +64,13 @@ class Program:
     variant: str = ""
     order: Callable[[Any, Any, Any, Any], tuple[Any, Any]] | None = None
     constant: str = ""
+    resident: int | None = None
+
+    def on(self, multiprocessors: int) -> Program:
+        """The program with the grid that a device of so many multiprocessors is to launch it on."""
+        if self.resident is None:
+            return self
+        return replace(self, grid=(min(prod(self.grid), self.resident * multiprocessors), 1))
 
     @property
     def on_device(self) -> bool:

@@ -1,6 +1,6 @@
 """128-bit accesses of Numba arrays in kernels: 16 bytes a thread in one instruction instead of one element.
 
-Each function is plain Python in the simulator and in a trace, and one instruction in a compiled kernel:
+Each function is plain Python in the simulator and in a trace, and one instruction in a compiled kernel, a copy two:
 ``ld.global.v4`` for an array in global memory, ``st.shared.v4`` for a tile, nothing at all for a local array, which
 lives in registers. An index counts elements and must be a multiple of ``lanes``, since the hardware faults on an
 address that is no multiple of 16 bytes. Arrays must begin at such an address: global ones do, shared and local ones
@@ -56,6 +56,15 @@ def store_vector(array: Any, index: Any, values: Sequence[Any]) -> None:
     array[_span(array, index)] = values
 
 
+def copy_vector(target: Any, place: Any, source: Any, index: Any) -> None:
+    """Load ``lanes`` elements from ``index`` on and store them from ``place`` on, in an access each.
+
+    Raises:
+        ValueError: as load_vector, for a place as well.
+    """
+    store_vector(target, place, load_vector(source, index))
+
+
 def load_vector_streaming(array: Any, index: Any) -> tuple[Any, ...]:
     """As load_vector, of lines that the caches may drop first: ``ld.global.cs``.
 
@@ -82,7 +91,7 @@ def _span(array: Any, index: Any) -> slice:
     return slice(first, first + count)
 
 
-def _vector_of(array: Any) -> Any:
+def vector_of(array: Any) -> Any:
     """Numba's type of what one access holds; None, which is no match, for arrays that have no such access."""
     if not isinstance(array, types.Array) or array.ndim != 1 or array.layout != "C":
         return None
@@ -91,19 +100,29 @@ def _vector_of(array: Any) -> Any:
 
 def _type_load(_context: Any) -> Any:
     def typer(array: Any, index: Any) -> Any:
-        return _vector_of(array) if isinstance(index, types.Integer) else None
+        return vector_of(array) if isinstance(index, types.Integer) else None
 
     return typer
 
 
 def _type_store(_context: Any) -> Any:
     def typer(array: Any, index: Any, values: Any) -> Any:
-        return types.void if isinstance(index, types.Integer) and values == _vector_of(array) else None
+        return types.void if isinstance(index, types.Integer) and values == vector_of(array) else None
 
     return typer
 
 
-def _pointer(context: Any, builder: Any, array_type: Any, index_type: Any, array: Any, index: Any) -> Any:
+def type_copy(_context: Any) -> Any:
+    """How the types of a copy's arguments decide that there is one."""
+
+    def typer(target: Any, place: Any, source: Any, index: Any) -> Any:
+        integers = isinstance(place, types.Integer) and isinstance(index, types.Integer)
+        return types.void if integers and vector_of(target) == vector_of(source) is not None else None
+
+    return typer
+
+
+def pointer_to(context: Any, builder: Any, array_type: Any, index_type: Any, array: Any, index: Any) -> Any:
     """The address of an element, as a pointer to four words."""
     data = context.make_array(array_type)(context, builder, array).data
     widen = builder.sext if index_type.signed else builder.zext
@@ -131,20 +150,27 @@ def _packed(context: Any, builder: Any, tuple_type: Any, values: Any) -> Any:
 
 
 def _lower_load(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    loaded = builder.load(_pointer(context, builder, *signature.args, *args))
+    loaded = builder.load(pointer_to(context, builder, *signature.args, *args))
     loaded.align = BYTES
     return _unpacked(context, builder, signature.return_type, loaded)
 
 
 def _lower_store(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     vector = _packed(context, builder, signature.args[2], args[2])
-    stored = builder.store(vector, _pointer(context, builder, *signature.args[:2], *args[:2]))
+    stored = builder.store(vector, pointer_to(context, builder, *signature.args[:2], *args[:2]))
     stored.align = BYTES
     return context.get_dummy_value()
 
 
+def _lower_copy(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    loaded = builder.load(pointer_to(context, builder, *signature.args[2:], *args[2:]))
+    stored = builder.store(loaded, pointer_to(context, builder, *signature.args[:2], *args[:2]))
+    loaded.align = stored.align = BYTES
+    return context.get_dummy_value()
+
+
 def _lower_load_streaming(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    pointer = _pointer(context, builder, *signature.args, *args)
+    pointer = pointer_to(context, builder, *signature.args, *args)
     words = ir.LiteralStructType([_WORD] * _VECTOR.count)
     assembly = ir.InlineAsm(
         ir.FunctionType(words, [pointer.type]), "ld.global.cs.v4.b32 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,l"
@@ -158,7 +184,7 @@ def _lower_load_streaming(context: Any, builder: Any, signature: Any, args: Any)
 
 def _lower_store_streaming(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     vector = _packed(context, builder, signature.args[2], args[2])
-    pointer = _pointer(context, builder, *signature.args[:2], *args[:2])
+    pointer = pointer_to(context, builder, *signature.args[:2], *args[:2])
     words = [builder.extract_element(vector, _WORD(word)) for word in range(_VECTOR.count)]
     assembly = ir.InlineAsm(
         ir.FunctionType(ir.VoidType(), [pointer.type, *(word.type for word in words)]),
@@ -170,13 +196,14 @@ def _lower_store_streaming(context: Any, builder: Any, signature: Any, args: Any
     return context.get_dummy_value()
 
 
-def _register(function: Callable[..., Any], typing: Any, lowering: Any, *arguments: Any) -> None:
+def register(function: Callable[..., Any], typing: Any, lowering: Any, *arguments: Any) -> None:
     """Let kernels call a plain function: how its result follows from its arguments, and what it compiles to."""
     type_callable(function)(typing)
     lower_builtin(function, *arguments)(lowering)
 
 
-_register(load_vector, _type_load, _lower_load, types.Array, types.Integer)
-_register(load_vector_streaming, _type_load, _lower_load_streaming, types.Array, types.Integer)
-_register(store_vector, _type_store, _lower_store, types.Array, types.Integer, types.UniTuple)
-_register(store_vector_streaming, _type_store, _lower_store_streaming, types.Array, types.Integer, types.UniTuple)
+register(load_vector, _type_load, _lower_load, types.Array, types.Integer)
+register(load_vector_streaming, _type_load, _lower_load_streaming, types.Array, types.Integer)
+register(store_vector, _type_store, _lower_store, types.Array, types.Integer, types.UniTuple)
+register(store_vector_streaming, _type_store, _lower_store_streaming, types.Array, types.Integer, types.UniTuple)
+register(copy_vector, type_copy, _lower_copy, types.Array, types.Integer, types.Array, types.Integer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from math import prod
 
 import pytest
 
@@ -49,6 +50,22 @@ def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: Kernel) 
         verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
         prepared.close()
         assert verdict.passed, f"{case.id}: {verdict.detail}"
+
+
+@pytest.mark.parametrize("dtype", PROBLEMS["transpose"].dtypes)
+def test_a_persistent_grid_goes_round_more_than_once(gpu: CudaDevice, dtype: str) -> None:
+    problem, multiprocessors = PROBLEMS["transpose"], gpu.info.sm_count or 1
+    case = Case("transpose", "transposePersistent", "cuda:0", dtype, 8192, 4112, None, Block(8, 16), 0)
+    kernel = registry.kernel_of(case)
+    program = kernel.build(case)
+    assert prod(program.grid) > 2 * prod(program.on(multiprocessors).grid)
+    inputs = problem.inputs(case, seed=1)
+    prepared = gpu.prepare(case, kernel, problem, inputs)
+    prepared.poison()
+    prepared.launch()
+    verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
+    prepared.close()
+    assert verdict.passed, verdict.detail
 
 
 @pytest.mark.parametrize(

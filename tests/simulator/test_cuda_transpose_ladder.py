@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,12 @@ from smembench.case import Case
 from smembench.cuda_api import cuda, uint32
 from smembench.devices import simulator
 from smembench.kernels import registry
+from smembench.kernels.async_copy import commit_copies, copy_vector_async, wait_for_copies
 from smembench.kernels.transpose.cuda.transpose_grouped import GROUP
+from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
 from smembench.kernels.vector import (
+    ALIGNMENT,
+    copy_vector,
     lanes,
     load_vector,
     load_vector_streaming,
@@ -25,6 +30,7 @@ from smembench.problems import PROBLEMS
 from smembench.problems.base import ITEMSIZE
 
 NAMES = ("transposeVectorized", "transposeGrouped", "transposeStreamed")
+SEVERAL_TILES = ("transposePipelined", "transposeAsync", "transposeAsync2", "transposeAsync8", "transposePersistent")
 SIZES: list[Any] = [
     pytest.param(lambda side, wide: (side, side), id="a whole tile"),
     pytest.param(lambda side, wide: (side + wide, 2 * wide), id="whole vectors over the edges"),
@@ -35,12 +41,24 @@ SIZES: list[Any] = [
 """Rows and columns, from the side of a tile and the elements of a vector."""
 
 
-def verify(name: str, dtype: str, rows: int, columns: int, block: Block) -> None:
+def case_of(name: str, dtype: str, rows: int, columns: int, block: Block) -> tuple[Case, registry.Kernel]:
     kernel = registry.find("transpose", name, "cuda")
     assert kernel is not None
     pad = {None: None, False: 0, True: 1}[kernel.pad]
     case = Case("transpose", kernel.name, "cuda:0", dtype, rows, columns, None, block, pad)
     assert kernel.refuse(case) is None
+    return case, kernel
+
+
+def verify(
+    name: str, dtype: str, rows: int, columns: int, block: Block, *, grid: tuple[int, int] | None = None
+) -> None:
+    """Hold one launch to the reference; a grid replaces the program's own."""
+    case, kernel = case_of(name, dtype, rows, columns, block)
+    if grid is not None:
+        kernel = replace(
+            kernel, build=lambda case: replace(registry.kernel_of(case).build(case), grid=grid, resident=None)
+        )
     problem = PROBLEMS["transpose"]
     inputs = problem.inputs(case, seed=1)
     output = simulator.run(case, kernel, problem, inputs)
@@ -66,6 +84,39 @@ def test_groups_of_blocks_cover_every_tile(down: int, across: int) -> None:
     verify("transposeGrouped", "float64", down * side, across * side - 2, Block(8, 4))
 
 
+@pytest.mark.parametrize("dtype", PROBLEMS["transpose"].dtypes)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["transposePipelined", "transposeAsync", "transposePersistent"])
+def test_blocks_with_several_tiles_are_right_at_their_edges(
+    name: str, size: Callable[[int, int], tuple[int, int]], dtype: str
+) -> None:
+    wide = lanes(dtype)
+    verify(name, dtype, *size(8 * wide, wide), Block(8, max(wide, 4)))
+
+
+@pytest.mark.parametrize("tiles", [TILES - 1, TILES, 2 * TILES + 1])
+@pytest.mark.parametrize("name", SEVERAL_TILES)
+def test_the_last_block_has_the_tiles_that_are_left(name: str, tiles: int) -> None:
+    side = 8 * lanes("float64")
+    verify(name, "float64", tiles * side - 2, side + 2, Block(8, 4))
+
+
+@pytest.mark.parametrize("grid", [(1, 1), (5, 1), (2, 3), (3, 3)])
+def test_a_persistent_grid_of_any_size_goes_over_all_tiles(grid: tuple[int, int]) -> None:
+    """Of one block, of several with one tile or two, in two dimensions, and of a block for each of the 3 × 3 tiles."""
+    side = 8 * lanes("float64")
+    verify("transposePersistent", "float64", 3 * side, 3 * side - 2, Block(8, 4), grid=grid)
+
+
+def test_the_simulator_has_fewer_blocks_than_tiles() -> None:
+    side = 8 * lanes("float64")
+    case, kernel = case_of("transposePersistent", "float64", (GROUP + 1) * side, 2 * side, Block(8, 4))
+    program = kernel.build(case)
+    assert program.resident is not None
+    assert program.resident < program.grid[0] * program.grid[1]
+    verify("transposePersistent", "float64", case.m, case.n, Block(8, 4))
+
+
 @pytest.mark.parametrize("name", ["transposeCoarsened", "transposeSwizzled"])
 @pytest.mark.parametrize(("rows", "columns"), [(31, 33), (64, 32), (1, 70)])
 def test_several_rows_a_thread_are_right_at_the_edges_of_tiles(name: str, rows: int, columns: int) -> None:
@@ -84,6 +135,10 @@ def copy(out: Any, inp: Any, first: Any) -> None:
     store_vector(out, first, load_vector(inp, first))
 
 
+def copy_at_once(out: Any, inp: Any, first: Any) -> None:
+    copy_vector(out, first, inp, first)
+
+
 def copy_streaming(out: Any, inp: Any, first: Any) -> None:
     store_vector_streaming(out, first, load_vector_streaming(inp, first))
 
@@ -92,7 +147,15 @@ def store_beyond(out: Any, inp: Any, first: Any) -> None:
     store_vector(out, uint32(out.size), load_vector(inp, first))
 
 
-@pytest.mark.parametrize("function", [copy, copy_streaming])
+def copy_async(out: Any, inp: Any, first: Any) -> None:
+    tile = cuda.shared.array(8, inp.dtype, alignment=ALIGNMENT)
+    copy_vector_async(tile, 0, inp, first)
+    commit_copies()
+    wait_for_copies(0)
+    store_vector(out, first, load_vector(tile, 0))
+
+
+@pytest.mark.parametrize("function", [copy, copy_at_once, copy_streaming, copy_async])
 @pytest.mark.parametrize("dtype", sorted(ITEMSIZE))
 def test_an_access_is_of_sixteen_bytes(function: Callable[..., None], dtype: str) -> None:
     count = lanes(dtype)
@@ -101,7 +164,7 @@ def test_an_access_is_of_sixteen_bytes(function: Callable[..., None], dtype: str
     assert output.tolist() == [0.0] * count + list(range(count + 1, 2 * count + 1)) + [0.0] * count
 
 
-@pytest.mark.parametrize("function", [copy, copy_streaming])
+@pytest.mark.parametrize("function", [copy, copy_at_once, copy_streaming, copy_async])
 def test_an_index_between_two_vectors_is_an_error(function: Callable[..., None]) -> None:
     with pytest.raises(ValueError, match="index 3 of a 16-byte access is no multiple of its 4 elements"):
         run(function, 8, "float32", 3)

@@ -3,11 +3,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from math import prod
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from smembench.config import from_toml
 from smembench.ladder import ceiling, climb, problems, steps
 from smembench.measurement import Measurement
 from smembench.relations import relate
@@ -33,6 +35,24 @@ def test_the_documents_kernels_come_first() -> None:
     assert [kernel.name for kernel in steps("matmul", "cuda")][:2] == ["naive", "tiled"]
     assert problems() == ("transpose", "matmul")
     assert steps("transpose", "tpu") == ()
+
+
+def test_kernels_that_differ_by_a_number_are_one_step() -> None:
+    assert TRANSPOSES[5:] == [
+        "transposeVectorized",
+        "transposeGrouped",
+        "transposeStreamed",
+        "transposePipelined",
+        "transposeAsync",
+        "transposePersistent",
+    ]
+
+
+@pytest.mark.parametrize("problem", problems())
+def test_the_limits_are_measured_of_every_step(problem: str) -> None:
+    config = from_toml(Path(__file__).parents[2] / "configs" / "limits.toml")
+    measured = {name for sweep in config.sweep if sweep.problem == problem for name in sweep.kernel}
+    assert {kernel.name for kernel in steps(problem, "cuda")} <= measured
 
 
 @pytest.mark.parametrize("problem", problems())

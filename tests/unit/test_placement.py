@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from smembench.axes import Block
 from smembench.case import Case
 from smembench.cuda_api import cuda
-from smembench.devices.base import GUARD_BYTES, POISON, OutOfBounds
+from smembench.devices.base import GUARD_BYTES, POISON, DeviceInfo, OutOfBounds
 from smembench.devices.cuda import CudaDevice
 from smembench.kernels import registry
 from smembench.kernels.registry import Kernel, Program
@@ -75,6 +75,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
     device = object.__new__(CudaDevice)
     device._given, device._placed, device._compiled = (), {}, {}
     device._handle, device._residue_ms, device._flush_buffer = 7, 0.0, None
+    device.info = DeviceInfo("cuda:0", "cuda", "none", memory_bytes=0, sm_count=1)
     device._stream = SimpleNamespace(synchronize=lambda: None)
     fake = Gpu(device)
 

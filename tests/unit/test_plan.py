@@ -129,6 +129,14 @@ def test_blocks_that_a_kernel_refuses_are_skipped_with_the_reason() -> None:
     assert next(item.skip for item in items if item.skip) == "tiled needs a square block, not 8x4"
 
 
+def test_what_a_kernel_refuses_need_not_fit_the_device() -> None:
+    """Of blocks some are too large for one dtype; the others run."""
+    items = planned({"kernel": "transposeAsync", "dtype": "float32,float16", "block": "16x16,8x16"})
+    run = [(item.case.dtype, str(item.case.block)) for item in items if not item.skip]
+    assert run == [("float32", "16x16"), ("float32", "8x16"), ("float16", "8x16")]
+    assert all("65536 bytes for two float16 tiles" in item.skip for item in items if item.skip)
+
+
 def test_nothing_to_measure_is_an_error_with_the_reasons() -> None:
     with pytest.raises(UsageError, match="nothing to measure: tiled needs a square block, not 8x4"):
         planned({"problem": "matmul", "kernel": "tiled", "block": "8x4"})

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import product
 
 import pytest
 
 from smembench.axes import Block
 from smembench.case import Case
 from smembench.explain.analysis import explain
+from smembench.explain.machine_code import machine_code
+from smembench.explain.occupancy import occupancy
 from smembench.explain.trace import trace
 from smembench.kernels import registry
+from smembench.kernels.grids import block_of
+from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
+from smembench.kernels.transpose.tiles import resident
 from smembench.kernels.vector import lanes
 from smembench.problems import PROBLEMS
 from smembench.problems.base import ITEMSIZE
@@ -21,7 +28,9 @@ Ptx = Callable[[Case], str]
 
 DTYPES = PROBLEMS["transpose"].dtypes
 VECTORIZED = ("transposeVectorized", "transposeGrouped", "transposeStreamed")
-CLIMBED = ("transposeCoarsened", "transposeSwizzled", *VECTORIZED)
+ASYNC = ("transposeAsync", "transposePersistent")
+SEVERAL_TILES = ("transposePipelined", *ASYNC)
+CLIMBED = ("transposeCoarsened", "transposeSwizzled", *VECTORIZED, *SEVERAL_TILES)
 
 
 def kernel(name: str) -> registry.Kernel:
@@ -36,16 +45,26 @@ def case(name: str, dtype: str = "float32", n: int = 4096, m: int | None = None,
     return Case("transpose", name, "cuda:0", dtype, m or n, n, None, block, pad)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(
-    ("name", "block"), [(name, block) for name in CLIMBED for block in kernel(name).default_blocks]
-)
-def test_every_step_is_coalesced_and_free_of_conflicts(name: str, block: Block, dtype: str) -> None:
-    explained = explain(case(name, dtype, block=block))
+def of_every_step() -> Iterator[Case]:
+    """Every step in every block of its own and in every dtype, as far as it takes them."""
+    for name, dtype in product(CLIMBED, DTYPES):
+        for block in kernel(name).default_blocks:
+            if kernel(name).refuse(case(name, dtype, block=block)) is None:
+                yield case(name, dtype, block=block)
+
+
+def test_every_step_has_a_block_for_every_dtype() -> None:
+    assert {(case.kernel, case.dtype) for case in of_every_step()} == set(product(CLIMBED, DTYPES))
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in of_every_step()])
+def test_every_step_is_coalesced_and_free_of_conflicts(case: Case) -> None:
+    explained = explain(case)
     assert {access.efficiency for access in explained.memory} == {1.0}
     stores, loads = explained.degree("store"), explained.degree("load")
     # Half of the columns of a float16 tile padded by one element begin in the upper half of a word.
-    assert (stores, loads) == (1.0, 1.5 if (name, dtype) == ("transposeCoarsened", "float16") else 1.0)
+    half = (case.kernel, case.dtype) == ("transposeCoarsened", "float16")
+    assert (stores, loads) == (1.0, 1.5 if half else 1.0)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -57,9 +76,9 @@ def test_a_size_without_aligned_rows_is_free_of_conflicts_too(dtype: str, block:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", VECTORIZED)
+@pytest.mark.parametrize("name", [*VECTORIZED, *SEVERAL_TILES])
 def test_a_trace_sees_accesses_of_sixteen_bytes(name: str, dtype: str) -> None:
-    traced = trace(kernel(name), case(name, dtype, 256))
+    traced = trace(kernel(name), case(name, dtype, 256, block=Block(8, 16)))
     widths = {(place.space, place.kind, place.width) for place in {request.place for request in traced.requests}}
     assert widths == {
         ("global", "load", 16),
@@ -68,14 +87,17 @@ def test_a_trace_sees_accesses_of_sixteen_bytes(name: str, dtype: str) -> None:
         ("shared", "load", ITEMSIZE[dtype]),
     }
     (place,) = {request.place for request in traced.requests if request.place.array == "out"}
-    assert "store(out, " in traced.source(place.line)
+    assert "write_tile(out, " in traced.source(place.line)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(4100, 1000), (1000, 4100), (4160, 72)])
-def test_the_order_of_blocks_does_not_change_what_they_cost(rows: int, columns: int) -> None:
-    plain, grouped = (explain(case(name, m=rows, n=columns)) for name in ("transposeVectorized", "transposeGrouped"))
-    for kind in ("load", "store"):
-        assert grouped.sectors(kind) == plain.sectors(kind)
+@pytest.mark.parametrize("name", ["transposeGrouped", *SEVERAL_TILES])
+def test_who_moves_a_tile_and_when_does_not_change_what_it_costs(name: str, rows: int, columns: int) -> None:
+    """Blocks with fewer tiles at the edge, and a persistent grid's tiles, all count for what they are."""
+    block = Block(8, 16)
+    plain, other = (explain(case(each, m=rows, n=columns, block=block)) for each in ("transposeVectorized", name))
+    assert other.traffic == plain.traffic
+    assert (other.degree("store"), other.degree("load")) == (1.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +126,8 @@ def test_sizes_choose_between_vectors_and_elements(columns: int, rows: int, chos
         ("transposeVectorized", "float16", Block(16, 4), "for float16, a height that 8 divides"),
         ("transposeVectorized", "float64", Block(8, 32), "divides 16"),
         ("transposeGrouped", "float32", Block(24, 8), "power of two"),
+        ("transposePipelined", "float32", Block(4, 8), "at least 8 threads across"),
+        ("transposeAsync", "float16", Block(16, 16), "65536 bytes for two float16 tiles"),
     ],
 )
 def test_blocks_that_do_not_fit_are_refused(name: str, dtype: str, block: Block, reason: str) -> None:
@@ -125,6 +149,38 @@ def test_blocks_that_fit_have_whole_passes_by_vectors_and_by_elements() -> None:
                 assert (threads % 32, side % block.y, side * side % threads, threads % side) == (0, 0, 0, 0)
 
 
+@pytest.mark.parametrize("n", [4096, 4095])
+def test_shared_bytes_are_of_the_tiles_that_there_are(n: int) -> None:
+    """Two of 32 × 32 float32; without aligned rows the elements go through one."""
+    for name in SEVERAL_TILES:
+        chosen = case(name, n=n, block=Block(8, 16))
+        traced = trace(kernel(name), replace(chosen, m=n % 128 + 128, n=n % 128 + 128))
+        assert [array.bytes for array in traced.shared] == [kernel(name).shared_bytes(chosen)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_block_with_several_tiles_is_counted_once(dtype: str) -> None:
+    block = Block(8, 16)
+    side = lanes(dtype) * block.x
+    for name in ("transposePipelined", "transposeAsync"):
+        program = kernel(name).build(case(name, dtype, n=3 * side, m=2 * TILES * side + lanes(dtype), block=block))
+        assert program.grid == (3, 3)
+
+
+def test_a_persistent_grid_has_no_more_blocks_than_tiles_and_than_run_at_once() -> None:
+    large, small = (kernel("transposePersistent").build(case("transposePersistent", n=n)) for n in (4096, 256))
+    assert large.grid == (64, 64)
+    assert large.on(132).grid == (4 * 132, 1)
+    assert small.on(132).grid == (16, 1)
+    # What the compiler is told lets so many blocks have their registers.
+    assert large.launch_bounds == (512, 4)
+
+
+def test_other_grids_are_the_same_on_every_device() -> None:
+    program = kernel("transposeAsync").build(case("transposeAsync"))
+    assert program.on(1) is program
+
+
 def accesses(text: str) -> Counter[str]:
     """Memory instructions of PTX by space and width, without types: ``ld.global.v4`` or ``st.shared``."""
     found = re.findall(r"\b(ld|st)\.(global|shared|local)((?:\.cs)?(?:\.v4)?)", text)
@@ -141,6 +197,54 @@ def test_the_compiler_makes_accesses_of_128_bits(ptx: Ptx, name: str, dtype: str
     assert found["st.shared.v4"] == found[f"ld.global{hint}.v4"]
     assert not found["st.shared"]
     assert ".local" not in text
+
+
+@pytest.mark.parametrize(
+    ("dtype", "block"), [*product(("float32", "float64", "int32"), [Block(16, 16)]), *product(DTYPES, [Block(8, 16)])]
+)
+def test_loads_wait_in_registers_while_a_tile_is_written(ptx: Ptx, dtype: str, block: Block) -> None:
+    text = ptx(case("transposePipelined", dtype, block=block))
+    found = accesses(text)
+    passes = lanes(dtype) * block.x // block.y
+    # Those of a block's first tile and those of the next.
+    assert (found["ld.global.v4"], found["st.shared.v4"], found["st.global.v4"]) == (2 * passes, passes, passes)
+    assert text.count("bar.sync") == 1
+    # Of float16 it is only ptxas that finds registers for what is held: the machine code has no local accesses.
+    assert dtype == "float16" or ".local" not in text
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ASYNC)
+def test_asynchronous_copies_go_past_the_registers(ptx: Ptx, name: str, dtype: str) -> None:
+    block = Block(8, 16)
+    text = ptx(case(name, dtype, block=block))
+    passes = lanes(dtype) * block.x // block.y
+    assert set(accesses(text)) == {"ld.shared", "st.global.v4"}
+    assert len(re.findall(r"cp\.async\.cg\.shared\.global \[%r\d+\], \[%rd\d+\], 16;", text)) == 2 * passes
+    assert text.count("cp.async.commit_group;") == 2
+    assert ".local" not in text
+    # In the loop a tile has come, for this thread and then for all, before the next is asked for and this one read.
+    loop = text[text.index("cp.async.wait_group 0;") :]
+    steps = re.findall(r"cp\.async\.\w+|bar\.sync|ld\.shared", loop)
+    assert list(dict.fromkeys(steps)) == [
+        "cp.async.wait_group",
+        "bar.sync",
+        "cp.async.cg",
+        "cp.async.commit_group",
+        "ld.shared",
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("name", SEVERAL_TILES)
+def test_as_many_blocks_fit_on_an_sm_as_are_to_run_at_once(name: str, dtype: str) -> None:
+    for chosen in (chosen for chosen in of_every_step() if (chosen.kernel, chosen.dtype) == (name, dtype)):
+        code = machine_code(chosen, "9.0")
+        if code is None:
+            pytest.skip("no machine code without NVIDIA's compiler libraries")
+        block, shared = block_of(chosen), kernel(name).shared_bytes(chosen)
+        assert code.spilled_bytes == 0
+        assert occupancy("9.0", block.x * block.y, shared, code.registers).blocks >= resident(chosen)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

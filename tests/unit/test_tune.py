@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from smembench.axes import Block
 from smembench.case import Case
 from smembench.config import from_stored
+from smembench.hardware import STATIC_SHARED_BYTES
 from smembench.kernels import registry
 from smembench.measurement import Measurement
 from smembench.tune import (
     FINALISTS,
-    SHARED_BYTES,
     THREADS,
     Traffic,
     as_sweep,
@@ -43,7 +43,7 @@ def test_candidates_fit_a_block_and_compute_the_problem() -> None:
     assert not {"memcpy", "copyGmem"} & {case.kernel for case in found.cases}
     for case in found.cases:
         kernel = registry.kernel_of(case)
-        assert kernel.shared_bytes(case) <= SHARED_BYTES
+        assert kernel.shared_bytes(case) <= STATIC_SHARED_BYTES
         if case.block is not None:
             assert THREADS[0] <= case.block.x * case.block.y <= THREADS[1]
     assert len(set(found.cases)) == len(found.cases)

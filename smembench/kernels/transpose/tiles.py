@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from smembench.case import Case
-from smembench.kernels.grids import block_of
+from smembench.hardware import STATIC_SHARED_BYTES
+from smembench.kernels.grids import block_of, threads_of
 from smembench.kernels.vector import lanes
+from smembench.problems.base import ITEMSIZE
 
 ACROSS = 8
 """Lanes of a warp side by side in 128-bit accesses: 128 bytes of a row, a cache line."""
 
 WARP_ROWS = 4
 """Rows that a warp then covers."""
+
+ON_THE_WAY = 64 * 1024
+"""Bytes of tiles that are to be on their way to an SM at a time."""
+
+SM_THREADS = 2048
+"""Threads that an SM runs at once, at most (compute capabilities 8.0, 9.0 and 10.0)."""
 
 
 def rows_fit(case: Case) -> str | None:
@@ -34,6 +42,12 @@ def vector_side(case: Case) -> int:
     return lanes(case.dtype) * block_of(case).x
 
 
+def vectors_align(case: Case) -> bool:
+    """Whether every row begins at a multiple of 16 bytes, in the input and in the output."""
+    wide = lanes(case.dtype)
+    return case.n % wide == 0 and case.m % wide == 0
+
+
 def vectors_fit(case: Case) -> str | None:
     """The reason to refuse a block that cannot go over its tile in 128-bit accesses and by elements, or None."""
     block, side = block_of(case), vector_side(case)
@@ -46,3 +60,26 @@ def vectors_fit(case: Case) -> str | None:
             f"and that divides {side}, not {block}"
         )
     return None
+
+
+def two_tiles(case: Case) -> int:
+    """Elements of two tiles of vectors; of one where rows do not align, which goes by elements."""
+    return (2 if vectors_align(case) else 1) * vector_side(case) ** 2
+
+
+def two_tiles_fit(case: Case) -> str | None:
+    """The reason to refuse a block as vectors_fit does, or for two tiles larger than static shared memory, or None."""
+    if reason := vectors_fit(case):
+        return reason
+    needed = two_tiles(case) * ITEMSIZE[case.dtype]
+    if needed > STATIC_SHARED_BYTES:
+        return (
+            f"{case.kernel} needs {needed} bytes for two {case.dtype} tiles, more than the {STATIC_SHARED_BYTES} of "
+            f"static shared memory: use a narrower block, not {block_of(case)}"
+        )
+    return None
+
+
+def resident(case: Case) -> int:
+    """Blocks with a tile of vectors on its way that an SM is to run at once, as far as its threads allow."""
+    return min(ON_THE_WAY // (vector_side(case) ** 2 * ITEMSIZE[case.dtype]), SM_THREADS // threads_of(case))

@@ -14,51 +14,64 @@ Predicted: at most what transposeVectorized's prototype lacked of cudaMemcpy on 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from smembench.axes import Block
 from smembench.case import Case
 from smembench.cuda_api import device, uint32
 from smembench.kernels.registry import Kernel, Program
-from smembench.kernels.transpose.cuda.transpose_vectorized import tile_elements, vectorized
+from smembench.kernels.transpose.cuda.transpose_vectorized import Order, tile_elements, vectorized
 from smembench.kernels.transpose.tiles import vectors_fit
 from smembench.problems.transpose import TRANSPOSE
 
 GROUP = 16
 """Rows of tiles in a group: of the order of the square root of the blocks that a large GPU runs at a time."""
 
-
-@device
-def in_groups(across: Any, down: Any, columns: Any, rows: Any) -> tuple[Any, Any]:
-    """The tile (across, down) of a block of the grid: ``GROUP`` rows together, column by column, then the next."""
-    block = uint32(uint32(down * columns) + across)
-    in_group = uint32(uint32(GROUP) * columns)
-    above = uint32(uint32(block // in_group) * uint32(GROUP))
-    height = uint32(rows - above)
-    if height > uint32(GROUP):
-        height = uint32(GROUP)
-    place = uint32(block % in_group)
-    return uint32(place // height), uint32(above + uint32(place % height))
+OTHERS = (8, 32)
+"""Further heights of a group, to choose from by measurement."""
 
 
-def build(case: Case) -> Program:
-    """Program for ``(out, inp, nx, ny)``."""
-    return vectorized(case, order=in_groups)
+@cache
+def in_groups(group: int) -> Order:
+    """The tile (across, down) of a block of the grid: ``group`` rows together, column by column, then the next."""
+
+    def tile_of(across: Any, down: Any, columns: Any, rows: Any) -> tuple[Any, Any]:
+        block = uint32(uint32(down * columns) + across)
+        in_group = uint32(uint32(group) * columns)
+        above = uint32(uint32(block // in_group) * uint32(group))
+        height = uint32(rows - above)
+        if height > uint32(group):
+            height = uint32(group)
+        place = uint32(block % in_group)
+        return uint32(place // height), uint32(above + uint32(place % height))
+
+    return device(tile_of)
 
 
-KERNEL = Kernel(
-    problem="transpose",
-    name="transposeGrouped",
-    kind="cuda",
-    step=130,
-    summary="transposeVectorized with blocks in groups that are near in memory on both sides",
-    build=build,
-    computes=TRANSPOSE,
-    results=(8, 8),
-    default_blocks=(Block(16, 32), Block(16, 16)),
-    pad=False,
-    tile_elements=tile_elements,
-    refuse=vectors_fit,
-    standard=False,
-    ladder="blocks in groups: near in memory on both sides",
-)
+def _kernel(group: int, *, ladder: str = "") -> Kernel:
+    """The kernel with groups of one height, of which the first is the ladder's."""
+
+    def build(case: Case) -> Program:
+        """Program for ``(out, inp, nx, ny)``."""
+        return vectorized(case, order=in_groups(group))
+
+    return Kernel(
+        problem="transpose",
+        name="transposeGrouped" if group == GROUP else f"transposeGrouped{group}",
+        kind="cuda",
+        step=130,
+        summary=f"transposeVectorized with blocks in groups of {group} rows, near in memory on both sides",
+        build=build,
+        computes=TRANSPOSE,
+        results=(8, 8),
+        default_blocks=(Block(16, 32), Block(16, 16)),
+        pad=False,
+        tile_elements=tile_elements,
+        refuse=vectors_fit,
+        standard=False,
+        ladder=ladder,
+    )
+
+
+KERNELS = (_kernel(GROUP, ladder="blocks in groups: near in memory on both sides"), *map(_kernel, OTHERS))

@@ -11,19 +11,28 @@ first, neither stays.
 
 from __future__ import annotations
 
+from typing import Any
+
 from smembench.axes import Block
 from smembench.case import Case
+from smembench.cuda_api import device
 from smembench.kernels.registry import Kernel, Program
-from smembench.kernels.transpose.cuda.transpose_grouped import in_groups
+from smembench.kernels.transpose.cuda.transpose_grouped import GROUP, in_groups
 from smembench.kernels.transpose.cuda.transpose_vectorized import tile_elements, vectorized
 from smembench.kernels.transpose.tiles import vectors_fit
-from smembench.kernels.vector import load_vector_streaming, store_vector_streaming
+from smembench.kernels.vector import load_vector_streaming, store_vector, store_vector_streaming
 from smembench.problems.transpose import TRANSPOSE
+
+
+@device
+def copy_streaming(tile: Any, place: Any, inp: Any, index: Any) -> None:
+    """A vector's way into shared memory, of lines that the caches may drop first."""
+    store_vector(tile, place, load_vector_streaming(inp, index))
 
 
 def build(case: Case) -> Program:
     """Program for ``(out, inp, nx, ny)``."""
-    return vectorized(case, order=in_groups, load=load_vector_streaming, store=store_vector_streaming)
+    return vectorized(case, order=in_groups(GROUP), copy=copy_streaming, store=store_vector_streaming)
 
 
 KERNEL = Kernel(

@@ -31,8 +31,9 @@ from smembench.cuda_api import cuda, device, number, uint32
 from smembench.kernels.grids import block_of, covering
 from smembench.kernels.registry import Kernel, Program
 from smembench.kernels.transpose.cuda.transpose_swizzled import swizzled
-from smembench.kernels.transpose.tiles import ACROSS, WARP_ROWS, vector_side, vectors_fit
-from smembench.kernels.vector import ALIGNMENT, lanes, load_vector, store_vector
+from smembench.kernels.transpose.pieces import bring, position, write
+from smembench.kernels.transpose.tiles import vector_side, vectors_align, vectors_fit
+from smembench.kernels.vector import ALIGNMENT, copy_vector, lanes, store_vector
 from smembench.problems.transpose import TRANSPOSE
 
 Order = Callable[[Any, Any, Any, Any], tuple[Any, Any]]
@@ -48,7 +49,7 @@ def vectorized(
     case: Case,
     *,
     order: Order = in_rows,
-    load: Callable[[Any, Any], Any] = load_vector,
+    copy: Callable[[Any, Any, Any, Any], None] = copy_vector,
     store: Callable[[Any, Any, Any], None] = store_vector,
 ) -> Program:
     """Program for ``(out, inp, nx, ny)``; the tile is ``lanes`` times as wide as the block, and as high as wide.
@@ -56,16 +57,16 @@ def vectorized(
     Args:
         case: the case.
         order: which tile a block has, from its index and the grid's, in tiles across and down.
-        load: how a vector is read from global memory.
-        store: how it is written there.
+        copy: how a vector comes from global into shared memory.
+        store: how it is written to global memory.
     """
     block = block_of(case)
-    bx, by = block
-    wide, side = lanes(case.dtype), vector_side(case)
-    if case.n % wide or case.m % wide:
+    bx, side = block.x, vector_side(case)
+    if not vectors_align(case):
         return replace(swizzled(case, side), variant="elements")
-    elements, warps_across = side * side, bx // ACROSS
-    dtype = number(case.dtype)
+    elements, wide, dtype = side * side, lanes(case.dtype), number(case.dtype)
+    position_of = position(block)
+    bring_tile, write_tile = bring(block, case.dtype, copy), write(block, case.dtype, store)
 
     def transpose_vectorized(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         tile = cuda.shared.array(elements, dtype, alignment=ALIGNMENT)
@@ -75,32 +76,10 @@ def vectorized(
         )
         x0 = uint32(across * uint32(side))
         y0 = uint32(down * uint32(side))
-
-        thread = uint32(uint32(uint32(cuda.threadIdx.y) * uint32(bx)) + uint32(cuda.threadIdx.x))
-        warp = uint32(thread // uint32(32))
-        vector = uint32(uint32(thread % uint32(ACROSS)) + uint32(uint32(warp % uint32(warps_across)) * uint32(ACROSS)))
-        line = uint32(uint32(thread // uint32(ACROSS)) % uint32(WARP_ROWS))
-        top = uint32(line + uint32(uint32(warp // uint32(warps_across)) * uint32(WARP_ROWS)))
-
-        ix = uint32(x0 + uint32(vector * uint32(wide)))
-        for first in range(0, side, by):
-            row = uint32(top + uint32(first))
-            place = uint32(vector ^ uint32(uint32(row // uint32(wide)) % uint32(ACROSS)))
-            if ix < nx and uint32(y0 + row) < ny:
-                values = load(inp, uint32(uint32(y0 + row) * nx + ix))
-                store_vector(tile, uint32(uint32(row * uint32(side)) + uint32(place * uint32(wide))), values)
+        vector, top = position_of(uint32(uint32(uint32(cuda.threadIdx.y) * uint32(bx)) + uint32(cuda.threadIdx.x)))
+        bring_tile(tile, uint32(0), inp, x0, y0, nx, ny, vector, top)
         cuda.syncthreads()
-
-        ox = uint32(y0 + uint32(vector * uint32(wide)))
-        for first in range(0, side, by):
-            row = uint32(top + uint32(first))
-            place = uint32(uint32(row // uint32(wide)) ^ uint32(vector % uint32(ACROSS)))
-            start = uint32(uint32(place * uint32(wide)) + uint32(row % uint32(wide)))
-            if ox < ny and uint32(x0 + row) < nx:
-                for lane in range(wide):
-                    below = uint32(uint32(vector * uint32(wide)) + uint32(lane))
-                    packed[lane] = tile[uint32(uint32(below * uint32(side)) + start)]
-                store(out, uint32(uint32(x0 + row) * ny + ox), load_vector(packed, 0))
+        write_tile(out, tile, uint32(0), packed, x0, y0, nx, ny, vector, top)
 
     return Program(transpose_vectorized, covering(case.n, case.m, Block(side, side)), block, order=order)
 

@@ -1,0 +1,78 @@
+"""Asynchronous 128-bit copies from global to shared memory: past the registers, while the thread goes on.
+
+``cp.async`` (PTX ISA, "Data Movement and Conversion Instructions: Asynchronous copy") only starts a copy. A thread
+closes its copies into groups, and later waits until no more than its newest few are on their way. Then it sees its own
+copies; those of the other threads of its block it sees after a barrier that follows their wait. The copies go through
+the L2 and past the L1 (``.cg``), and need compute capability 8.0.
+
+In the simulator and in a trace a copy is a load and a store at once, so groups and waits have nothing to do there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from smembench.kernels.vector import BYTES, copy_vector, pointer_to, register, type_copy, types
+
+_SHARED_SPACE = 3
+"""Of shared memory in NVVM IR, where a pointer to it has 32 bits."""
+
+
+def copy_vector_async(tile: Any, place: Any, array: Any, index: Any) -> None:
+    """Start to copy the ``lanes`` elements of a global array from ``index`` on into a tile from ``place`` on.
+
+    Raises:
+        ValueError: in the simulator and in a trace, for a place or an index that is no multiple of ``lanes``.
+    """
+    copy_vector(tile, place, array, index)
+
+
+def commit_copies() -> None:
+    """Close the copies that this thread started since the last time into a group, which may be empty."""
+
+
+def wait_for_copies(newest: Any) -> None:
+    """Wait until all groups of this thread but the ``newest`` ones are done; that number is a constant."""
+
+
+def _type_commit(_context: Any) -> Any:
+    return lambda: types.void
+
+
+def _type_wait(_context: Any) -> Any:
+    def typer(newest: Any) -> Any:
+        return types.void if isinstance(newest, types.IntegerLiteral) else None
+
+    return typer
+
+
+def _lower_copy(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    target = pointer_to(context, builder, *signature.args[:2], *args[:2])
+    source = pointer_to(context, builder, *signature.args[2:], *args[2:])
+    target = builder.addrspacecast(target, target.type.pointee.as_pointer(_SHARED_SPACE))
+    assembly = f"cp.async.cg.shared.global [$0], [$1], {BYTES};"
+    _assemble(builder, assembly, "r,l,", builder.ptrtoint(target, ir.IntType(32)), source)
+    return context.get_dummy_value()
+
+
+def _lower_commit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    _assemble(builder, "cp.async.commit_group;")
+    return context.get_dummy_value()
+
+
+def _lower_wait(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    _assemble(builder, f"cp.async.wait_group {signature.args[0].literal_value};")
+    return context.get_dummy_value()
+
+
+def _assemble(builder: Any, assembly: str, constraints: str = "", *args: Any) -> None:
+    """An instruction in its place among all accesses of memory, for what it reads and writes is not said."""
+    function = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])
+    builder.call(ir.InlineAsm(function, assembly, f"{constraints}~{{memory}}", side_effect=True), args)
+
+
+register(copy_vector_async, type_copy, _lower_copy, types.Array, types.Integer, types.Array, types.Integer)
+register(commit_copies, _type_commit, _lower_commit)
+register(wait_for_copies, _type_wait, _lower_wait, types.IntegerLiteral)

@@ -1,0 +1,102 @@
+"""transposeAsync: transposePipelined whose loads are asynchronous copies, from global to shared memory.
+
+What changes: a thread starts to copy 16 bytes (``cp.async``) and goes on; they go past its registers and it never
+stores them. Before a tile is written each thread waits for its own copies, and the barrier that was there makes all of
+them seen. What it relieves: registers, of a thread's share of a tile; and the warps, each of which waited for its loads
+before it could store them. Instructions it does not save: the stores are gone, but a copy needs both addresses when it
+is started. Where rows are no multiples of 16 bytes there is no difference to transposeVectorized. Compute capability
+8.0 or newer.
+
+Predicted: no more than transposePipelined, which has as many bytes on their way, while the memory is what both wait
+for; a gain, if any, in 16x16 blocks, whose threads otherwise hold four vectors each. Not measured on a GPU.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.cuda_api import cuda, number, uint32
+from smembench.kernels.async_copy import commit_copies, copy_vector_async, wait_for_copies
+from smembench.kernels.grids import block_of, covering, threads_of
+from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.transpose.cuda.transpose_grouped import GROUP, in_groups
+from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
+from smembench.kernels.transpose.cuda.transpose_swizzled import swizzled
+from smembench.kernels.transpose.pieces import bring, position, write
+from smembench.kernels.transpose.tiles import resident, two_tiles, two_tiles_fit, vector_side, vectors_align
+from smembench.kernels.vector import ALIGNMENT, lanes
+from smembench.problems.transpose import TRANSPOSE
+
+OTHERS = (2, 8)
+"""Further numbers of tiles a block, to choose from by measurement."""
+
+
+def copied_ahead(case: Case, tiles: int) -> Program:
+    """Program for ``(out, inp, nx, ny)`` with so many tiles a block, which are as in transposeVectorized."""
+    block, side = block_of(case), vector_side(case)
+    if not vectors_align(case):
+        return replace(swizzled(case, side), variant="elements")
+    bx = block.x
+    elements, wide, dtype = side * side, lanes(case.dtype), number(case.dtype)
+    both, height = 2 * elements, tiles * side
+    order, position_of = in_groups(GROUP), position(block)
+    bring_tile, write_tile = bring(block, case.dtype, copy_vector_async), write(block, case.dtype)
+
+    def transpose_async(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        tile = cuda.shared.array(both, dtype, alignment=ALIGNMENT)
+        packed = cuda.local.array(wide, dtype, alignment=ALIGNMENT)
+        vector, top = position_of(uint32(uint32(uint32(cuda.threadIdx.y) * uint32(bx)) + uint32(cuda.threadIdx.x)))
+        across, down = order(
+            uint32(cuda.blockIdx.x), uint32(cuda.blockIdx.y), uint32(cuda.gridDim.x), uint32(cuda.gridDim.y)
+        )
+        x0 = uint32(across * uint32(side))
+        y0 = uint32(down * uint32(height))
+        end = min(ny, uint32(y0 + uint32(height)))
+        base = uint32(0)
+        bring_tile(tile, base, inp, x0, y0, nx, ny, vector, top)
+        commit_copies()
+        while y0 < end:
+            wait_for_copies(0)
+            cuda.syncthreads()
+            below = uint32(y0 + uint32(side))
+            other = uint32(uint32(elements) - base)
+            if below < end:
+                bring_tile(tile, other, inp, x0, below, nx, ny, vector, top)
+            commit_copies()
+            write_tile(out, tile, base, packed, x0, y0, nx, ny, vector, top)
+            y0 = below
+            base = other
+
+    grid, bounds = covering(case.n, case.m, Block(side, height)), (threads_of(case), resident(case))
+    return Program(transpose_async, grid, block, launch_bounds=bounds, order=order)
+
+
+def _kernel(tiles: int, *, ladder: str = "") -> Kernel:
+    """The kernel with so many tiles a block, of which the ladder's has those of transposePipelined."""
+
+    def build(case: Case) -> Program:
+        """Program for ``(out, inp, nx, ny)``."""
+        return copied_ahead(case, tiles)
+
+    return Kernel(
+        problem="transpose",
+        name="transposeAsync" if tiles == TILES else f"transposeAsync{tiles}",
+        kind="cuda",
+        step=160,
+        summary=f"transposePipelined, {tiles} tiles a block, by asynchronous copies past the registers",
+        build=build,
+        computes=TRANSPOSE,
+        results=(8 * tiles, 8),
+        default_blocks=(Block(16, 32), Block(16, 16), Block(8, 16)),
+        pad=False,
+        tile_elements=two_tiles,
+        refuse=two_tiles_fit,
+        standard=False,
+        ladder=ladder,
+    )
+
+
+KERNELS = (_kernel(TILES, ladder="asynchronous copies: to shared memory past the registers"), *map(_kernel, OTHERS))

@@ -1,0 +1,124 @@
+"""What transposes by 128-bit accesses are made of: device functions that move a thread's share of a square tile.
+
+A thread has column ``vector`` of the tile's vectors, of which there are as many side by side as threads, and row
+``top`` and every row a block's height below it. A warp lies over the tile as 8 vectors by 4 rows. In shared memory
+vector v of row r lies at v XOR (r / lanes modulo 8), counted from ``base`` on; transposeVectorized says why. ``x0`` and
+``y0`` are the tile's column and row in the input. What lies over the edge is neither read nor written.
+
+Each function is made once for its arguments, since Numba keeps every one that it meets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from smembench.axes import Block
+from smembench.cuda_api import device, uint32
+from smembench.hardware import WARP
+from smembench.kernels.transpose.tiles import ACROSS, WARP_ROWS
+from smembench.kernels.vector import copy_vector, lanes, load_vector, store_vector
+
+Piece = Callable[..., Any]
+
+
+@cache
+def position(block: Block) -> Piece:
+    """``(thread)``: the thread's ``vector`` and ``top``."""
+    warps_across = block.x // ACROSS
+
+    def position_of(thread: Any) -> tuple[Any, Any]:
+        warp = uint32(thread // uint32(WARP))
+        left = uint32(uint32(warp % uint32(warps_across)) * uint32(ACROSS))
+        above = uint32(uint32(warp // uint32(warps_across)) * uint32(WARP_ROWS))
+        line = uint32(uint32(thread // uint32(ACROSS)) % uint32(WARP_ROWS))
+        return uint32(uint32(thread % uint32(ACROSS)) + left), uint32(line + above)
+
+    return device(position_of)
+
+
+@cache
+def vector_place(block: Block, dtype: str) -> Piece:
+    """``(row, vector)``: where in the tile a vector begins, in elements."""
+    wide = lanes(dtype)
+    side = wide * block.x
+
+    def place_of(row: Any, vector: Any) -> Any:
+        swizzled = uint32(vector ^ uint32(uint32(row // uint32(wide)) % uint32(ACROSS)))
+        return uint32(uint32(row * uint32(side)) + uint32(swizzled * uint32(wide)))
+
+    return device(place_of)
+
+
+@cache
+def bring(block: Block, dtype: str, copy: Piece) -> Piece:
+    """``(tile, base, inp, x0, y0, nx, ny, vector, top)``: into shared memory, by ``copy(tile, place, inp, index)``."""
+    wide = lanes(dtype)
+    side, by, place_of = wide * block.x, block.y, vector_place(block, dtype)
+
+    def bring_tile(tile: Any, base: Any, inp: Any, x0: Any, y0: Any, nx: Any, ny: Any, vector: Any, top: Any) -> None:
+        ix = uint32(x0 + uint32(vector * uint32(wide)))
+        for first in range(0, side, by):
+            row = uint32(top + uint32(first))
+            if ix < nx and uint32(y0 + row) < ny:
+                copy(tile, uint32(base + place_of(row, vector)), inp, uint32(uint32(y0 + row) * nx + ix))
+
+    return device(bring_tile)
+
+
+@cache
+def hold(block: Block, dtype: str) -> Piece:
+    """``(held, inp, x0, y0, nx, ny, vector, top)``: into registers, whence ``put`` takes them."""
+    wide = lanes(dtype)
+    by, count = block.y, wide * block.x // block.y
+
+    def hold_tile(held: Any, inp: Any, x0: Any, y0: Any, nx: Any, ny: Any, vector: Any, top: Any) -> None:
+        ix = uint32(x0 + uint32(vector * uint32(wide)))
+        for i in range(count):
+            iy = uint32(uint32(y0 + top) + uint32(i * by))
+            if ix < nx and iy < ny:
+                copy_vector(held, i * wide, inp, uint32(iy * nx + ix))
+
+    return device(hold_tile)
+
+
+@cache
+def put(block: Block, dtype: str) -> Piece:
+    """``(tile, base, held, vector, top)``: what ``hold`` loaded into shared memory, over the edge whatever was held."""
+    wide = lanes(dtype)
+    by, count, place_of = block.y, wide * block.x // block.y, vector_place(block, dtype)
+
+    def put_tile(tile: Any, base: Any, held: Any, vector: Any, top: Any) -> None:
+        for i in range(count):
+            row = uint32(top + uint32(i * by))
+            copy_vector(tile, uint32(base + place_of(row, vector)), held, i * wide)
+
+    return device(put_tile)
+
+
+@cache
+def write(block: Block, dtype: str, store: Piece = store_vector) -> Piece:
+    """``(out, tile, base, packed, x0, y0, nx, ny, vector, top)``: out of shared memory, transposed.
+
+    Elements below each other in the tile are packed into the vector ``packed``, which ``store(out, index, values)``
+    writes.
+    """
+    wide = lanes(dtype)
+    side, by = wide * block.x, block.y
+
+    def write_tile(
+        out: Any, tile: Any, base: Any, packed: Any, x0: Any, y0: Any, nx: Any, ny: Any, vector: Any, top: Any
+    ) -> None:
+        ox = uint32(y0 + uint32(vector * uint32(wide)))
+        for first in range(0, side, by):
+            row = uint32(top + uint32(first))
+            swizzled = uint32(uint32(row // uint32(wide)) ^ uint32(vector % uint32(ACROSS)))
+            start = uint32(uint32(swizzled * uint32(wide)) + uint32(row % uint32(wide)))
+            if ox < ny and uint32(x0 + row) < nx:
+                for lane in range(wide):
+                    below = uint32(uint32(vector * uint32(wide)) + uint32(lane))
+                    packed[lane] = tile[uint32(base + uint32(uint32(below * uint32(side)) + start))]
+                store(out, uint32(uint32(x0 + row) * ny + ox), load_vector(packed, 0))
+
+    return device(write_tile)
