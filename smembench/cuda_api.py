@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
-from cuda.bindings import driver, runtime
+from cuda.bindings import driver
 from numba import cuda, uint32, uint64
 from numba.cuda.core import config
 from numba.cuda.extending import lower_builtin, register_jitable, type_callable
@@ -50,28 +50,25 @@ def device(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def checked(result: tuple[Any, ...]) -> Any:
-    """The value of a CUDA runtime or driver call.
+    """The value of a call of the CUDA driver.
 
     Raises:
         RuntimeError: with CUDA's name and text for the error.
     """
-    error = result[0]
-    if int(error) != 0:
-        api = runtime if isinstance(error, runtime.cudaError_t) else driver
-        prefix = "cuda" if api is runtime else "cu"
-        _, name = getattr(api, f"{prefix}GetErrorName")(error)
-        _, text = getattr(api, f"{prefix}GetErrorString")(error)
+    error, *values = result
+    if error != driver.CUresult.CUDA_SUCCESS:
+        _, name = driver.cuGetErrorName(error)
+        _, text = driver.cuGetErrorString(error)
         raise RuntimeError(f"{name.decode()}: {text.decode()}")
-    return result[1] if len(result) == 2 else result[1:]
+    return values[0] if len(values) == 1 else values
 
 
 def copy(stream: int, target: Any, source: Any) -> None:
     """Enqueue a copy of ``source`` on a stream, between arrays on the device and NumPy arrays in any direction.
 
-    For pageable host memory cudaMemcpyAsync may do part or all of the copy before it returns.
+    For pageable host memory cuMemcpyAsync may do part or all of the copy before it returns.
     """
-    size, kind = source.size * source.dtype.itemsize, runtime.cudaMemcpyKind.cudaMemcpyDefault
-    checked(runtime.cudaMemcpyAsync(_address(target), _address(source), size, kind, stream))
+    checked(driver.cuMemcpyAsync(_address(target), _address(source), source.size * source.dtype.itemsize, stream))
 
 
 def _address(array: Any) -> int:

@@ -93,11 +93,11 @@ def _gpu() -> Iterator[Finding]:
 
 
 def _compiler() -> Finding:
-    from cuda.bindings import runtime
+    from cuda.bindings import driver
 
-    from smembench.cuda_api import cuda, uint32
+    from smembench.cuda_api import checked, cuda, uint32
 
-    major = runtime.cudaDriverGetVersion()[1] // 1000
+    major = checked(driver.cuDriverGetVersion()) // 1000
     try:
         cuda.compile_ptx(lambda x: None, (uint32,))
     except Exception as error:  # whatever is missing, the mend is the same

@@ -47,7 +47,7 @@ class Nvml:
             return None
         try:
             return question(self._nvml, self._handle)
-        except self._nvml.NVMLError:
+        except Exception:  # NVML's refusals, and pynvml's own where the driver is older than it
             return None
 
     def conditions(self) -> Conditions:

@@ -148,18 +148,20 @@ def _serve(connection: Connection, listener: Connection) -> None:
     """Open the devices of the first message, then answer requests until None or the end of the pipe."""
     from smembench.devices.select import open_device
 
-    names = connection.recv()
-    try:
-        devices: dict[str, Device] = {name: open_device(name) for name in names}
-        opened = {name: device.info for name, device in devices.items()}
-        limits = {name: device.limits() for name, device in devices.items()}
-    except DeviceUnavailable as error:
-        connection.send(("unavailable", str(error)))
-        return
-    except Exception as error:
-        connection.send(("unavailable", f"{', '.join(names)}: {one_line(error)}"))
-        return
-    connection.send(("opened", (opened, limits)))
+    devices: dict[str, Device] = {}
+    infos: dict[str, DeviceInfo] = {}
+    limits: dict[str, Limits] = {}
+    for name in connection.recv():
+        try:
+            device = devices[name] = open_device(name)
+            infos[name], limits[name] = device.info, device.limits()
+        except DeviceUnavailable as error:
+            connection.send(("unavailable", str(error)))
+            return
+        except Exception as error:
+            connection.send(("unavailable", f"{name}: {one_line(error)}"))
+            return
+    connection.send(("opened", (infos, limits)))
     visitor = Visitor(devices, stopped=listener.poll)
     while (request := connection.recv()) is not None:
         try:

@@ -18,6 +18,8 @@ from smembench.measurement import Measurement, Sample, Status
 from smembench.problems import PROBLEMS
 from smembench.relations import relate
 from smembench.store.schema import Row, row_of
+from stand_in import libraries
+from stand_in.process import StandIn
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 Measured = Callable[..., Measurement]
@@ -52,6 +54,27 @@ def program() -> Program:
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def stand_in(tmp_path_factory: pytest.TempPathFactory) -> StandIn:
+    """Run Python with these arguments on a GPU that is the driver's stand-in, with its settings by name."""
+    if reason := libraries.why_not():
+        pytest.skip(reason)
+    folder = tmp_path_factory.mktemp("driver")
+    libraries.build(folder)
+
+    def start(*arguments: object, **settings: object) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env=libraries.environment(folder, **settings) | {"PYTHONPATH": str(ROOT), "COLUMNS": "200"},
+        )
+
+    return start
 
 
 @pytest.fixture(scope="session")

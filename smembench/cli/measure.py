@@ -118,6 +118,11 @@ class _Outcome:
         """Whether every case was visited and everything written."""
         return not self._interrupted and self._error is None
 
+    @property
+    def _again(self) -> str:
+        """How to go on with a run that was cut off, where there is something to go on with."""
+        return f"; go on with: smembench run --resume {self._folder.path}" if self._folder else ""
+
     def run(self) -> None:
         """Visit everything, keeping each visit before the next begins."""
         from smembench.cli.progress import progress
@@ -134,7 +139,7 @@ class _Outcome:
         except KeyboardInterrupt:
             self._interrupted = True
         except DeviceUnavailable as error:
-            self._error = error
+            self._error = DeviceUnavailable(f"{error}{self._again}")
         except OSError as error:
             self._error = SmembenchError(self._cannot_write(error))
 
@@ -177,8 +182,7 @@ class _Outcome:
         if self._error is not None:
             raise self._error
         if self._interrupted:
-            again = f"; go on with: smembench run --resume {self._folder.path}" if self._folder else ""
-            raise RunInterrupted(f"interrupted: what was measured is kept{again}")
+            raise RunInterrupted(f"interrupted: what was measured is kept{self._again}")
         if any(measurement.failed for measurement in self.measurements):
             raise typer.Exit(FAILED)
         if code:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import numpy as np
-from cuda.bindings import driver, runtime
+from cuda.bindings import driver
 
 from smembench.case import Case
 from smembench.cuda_api import SIMULATED, checked, cuda
@@ -84,6 +84,7 @@ class CudaDevice:
             raise DeviceUnavailable(f"device cuda:{index}: there are {len(cuda.gpus)} GPUs, counted from cuda:0")
         cuda.select_device(index)
         self._index = index
+        self._context = checked(driver.cuCtxGetCurrent())
         self._gpu = cuda.get_current_device()
         self._stream = cuda.stream()
         self._handle = int(getattr(self._stream.handle, "value", self._stream.handle))
@@ -116,21 +117,27 @@ class CudaDevice:
         self._stream.synchronize()
         return calibrate(self._handle, launch, cuda.defer_cleanup)
 
+    def _select(self) -> None:
+        """Make this GPU the one that calls go to: with several open it may be another."""
+        checked(driver.cuCtxSetCurrent(self._context))
+
     def limits(self) -> Limits:
         """Limits of this GPU and its free memory now."""
-        free, _ = checked(runtime.cudaMemGetInfo())
+        self._select()
+        free, _ = checked(driver.cuMemGetInfo())
         return Limits(
             free_bytes=int(free),
-            max_threads=attribute(self._index, "MaxThreadsPerBlock"),
-            max_block=(attribute(self._index, "MaxBlockDimX"), attribute(self._index, "MaxBlockDimY")),
-            max_grid=(attribute(self._index, "MaxGridDimX"), attribute(self._index, "MaxGridDimY")),
+            max_threads=attribute(self._index, "MAX_THREADS_PER_BLOCK"),
+            max_block=(attribute(self._index, "MAX_BLOCK_DIM_X"), attribute(self._index, "MAX_BLOCK_DIM_Y")),
+            max_grid=(attribute(self._index, "MAX_GRID_DIM_X"), attribute(self._index, "MAX_GRID_DIM_Y")),
             max_shared_bytes=STATIC_SHARED_BYTES,
             max_elements=_INDEX_LIMIT - 1,
-            multiprocessors=attribute(self._index, "MultiProcessorCount"),
+            multiprocessors=attribute(self._index, "MULTIPROCESSOR_COUNT"),
         )
 
     def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> CudaPrepared:
         """Compile, place the inputs unless they are there already, and allocate the output."""
+        self._select()
         program = kernel.build(case).on(self.info.sm_count or _SM_GUESS)
         placed = self._place(inputs, program.inputs)
         output = Output(problem.output_length(case), inputs[0].dtype, program.output)

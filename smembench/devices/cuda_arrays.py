@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from cuda.bindings import runtime
+from cuda.bindings import driver
 
 from smembench.cuda_api import checked, copy, cuda
 from smembench.devices.base import GUARD_BYTES, POISON, check_guards
@@ -57,7 +57,7 @@ class Output:
             self._buffer.view("u1")[:] = POISON
             return
         size = self._buffer.size * self._buffer.dtype.itemsize
-        checked(runtime.cudaMemsetAsync(self._buffer.device_ctypes_pointer.value, POISON, size, stream))
+        checked(driver.cuMemsetD8Async(self._buffer.device_ctypes_pointer.value, POISON, size, stream))
 
     def read(self) -> Array:
         """The output on the host, after a look at its guards.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuda.bindings import driver, runtime
+from cuda.bindings import driver
 
 from smembench.cuda_api import checked
 from smembench.devices.base import DeviceInfo
@@ -12,29 +12,29 @@ _NAME_BYTES = 256
 
 
 def attribute(index: int, name: str) -> int:
-    """A device attribute by CUDA's name for it, such as ``MultiProcessorCount``."""
-    which = getattr(runtime.cudaDeviceAttr, f"cudaDevAttr{name}")
-    return int(checked(runtime.cudaDeviceGetAttribute(which, index)))
+    """A device attribute by CUDA's name for it, such as ``MULTIPROCESSOR_COUNT``."""
+    which = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+    return int(checked(driver.cuDeviceGetAttribute(which, checked(driver.cuDeviceGet(index)))))
 
 
 def describe(index: int, uuid: str, nvml: Nvml) -> DeviceInfo:
     """The GPU of that index and UUID, which the driver must have been asked for."""
     device = checked(driver.cuDeviceGet(index))
     name = checked(driver.cuDeviceGetName(_NAME_BYTES, device))
-    version = checked(runtime.cudaDriverGetVersion())
+    version = checked(driver.cuDriverGetVersion())
     settings = nvml.settings()
     # NVML's is the clock the memory runs at; CUDA's attribute is 2 % lower on an H200.
-    memory_mhz = settings["memory_clock_max_mhz"] or attribute(index, "MemoryClockRate") / 1000
+    memory_mhz = settings["memory_clock_max_mhz"] or attribute(index, "MEMORY_CLOCK_RATE") / 1000
     return DeviceInfo(
         name=f"cuda:{index}",
         kind="cuda",
         model=bytes(name).partition(b"\0")[0].decode(),
         memory_bytes=int(checked(driver.cuDeviceTotalMem(device))),
         uuid=uuid,
-        compute_capability=f"{attribute(index, 'ComputeCapabilityMajor')}.{attribute(index, 'ComputeCapabilityMinor')}",
-        sm_count=attribute(index, "MultiProcessorCount"),
-        l2_bytes=attribute(index, "L2CacheSize"),
-        peak_gb_s=2 * memory_mhz * attribute(index, "GlobalMemoryBusWidth") / 8 / 1000 or None,
+        compute_capability=".".join(str(attribute(index, f"COMPUTE_CAPABILITY_{part}")) for part in ("MAJOR", "MINOR")),
+        sm_count=attribute(index, "MULTIPROCESSOR_COUNT"),
+        l2_bytes=attribute(index, "L2_CACHE_SIZE"),
+        peak_gb_s=2 * memory_mhz * attribute(index, "GLOBAL_MEMORY_BUS_WIDTH") / 8 / 1000 or None,
         cuda=f"{version // 1000}.{version % 1000 // 10}",
         **settings,
     )

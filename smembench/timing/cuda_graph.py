@@ -1,7 +1,7 @@
 """Timing of CUDA kernels: launches captured into a graph, each between two event nodes.
 
 An event pair around a Python launch measures the launch: copyGmem at 1024² takes an H200 4 µs and such a pair
-reads 45. A graph replays without Python, and event nodes inside it (cudaEventRecordExternal) leave out the cost
+reads 45. A graph replays without Python, and event nodes inside it (CU_EVENT_RECORD_EXTERNAL) leave out the cost
 of submitting the graph as well. Launches are timed one by one, not back to back: in a row of launches the end of
 one kernel overlaps the beginning of the next, and the quotient reads up to 40 % less than the kernel takes.
 
@@ -24,7 +24,7 @@ from contextlib import AbstractContextManager
 from statistics import fmean, median
 from typing import Any
 
-from cuda.bindings import runtime
+from cuda.bindings import driver
 
 from smembench.cuda_api import checked
 
@@ -43,41 +43,49 @@ def nothing() -> None:
     """An empty body."""
 
 
+def _event() -> Any:
+    return checked(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DEFAULT))
+
+
 class TimedGraph:
     """A graph of ``bodies``, each between two event nodes, and ``before`` in front of each pair."""
 
     def __init__(self, stream: int, bodies: Sequence[Launch], before: Launch, quiet: Quiet) -> None:
         self._stream = stream
-        self._pairs = [(checked(runtime.cudaEventCreate()), checked(runtime.cudaEventCreate())) for _ in bodies]
+        self._pairs = [(_event(), _event()) for _ in bodies]
         with quiet():
-            mode = runtime.cudaStreamCaptureMode.cudaStreamCaptureModeThreadLocal
-            checked(runtime.cudaStreamBeginCapture(stream, mode))
+            mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+            checked(driver.cuStreamBeginCapture(stream, mode))
             try:
                 for (begin, end), body in zip(self._pairs, bodies, strict=True):
                     before()
                     self._record(begin)
                     body()
                     self._record(end)
-            finally:
-                graph = checked(runtime.cudaStreamEndCapture(stream))
-        self._graph = checked(runtime.cudaGraphInstantiate(graph, 0))
-        checked(runtime.cudaGraphDestroy(graph))
+            except BaseException:
+                # Unchecked: it could only say that the capture is spoiled, in the place of why.
+                driver.cuStreamEndCapture(stream)
+                raise
+            graph = checked(driver.cuStreamEndCapture(stream))
+        self._graph = checked(driver.cuGraphInstantiate(graph, 0))
+        checked(driver.cuGraphDestroy(graph))
 
     def _record(self, event: Any) -> None:
-        checked(runtime.cudaEventRecordWithFlags(event, self._stream, runtime.cudaEventRecordExternal))
+        external = driver.CUevent_record_flags.CU_EVENT_RECORD_EXTERNAL
+        checked(driver.cuEventRecordWithFlags(event, self._stream, external))
 
     def replay(self) -> list[float]:
         """Launch, wait, and return each body's ms."""
-        checked(runtime.cudaGraphLaunch(self._graph, self._stream))
-        checked(runtime.cudaStreamSynchronize(self._stream))
-        return [checked(runtime.cudaEventElapsedTime(begin, end)) for begin, end in self._pairs]
+        checked(driver.cuGraphLaunch(self._graph, self._stream))
+        checked(driver.cuStreamSynchronize(self._stream))
+        return [checked(driver.cuEventElapsedTime(begin, end)) for begin, end in self._pairs]
 
     def close(self) -> None:
         """Destroy the graph and its events."""
-        checked(runtime.cudaGraphExecDestroy(self._graph))
+        checked(driver.cuGraphExecDestroy(self._graph))
         for pair in self._pairs:
             for event in pair:
-                checked(runtime.cudaEventDestroy(event))
+                checked(driver.cuEventDestroy(event))
 
 
 def calibrate(stream: int, empty_kernel: Launch, quiet: Quiet) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 import pytest
-from cuda.bindings import runtime
+from cuda.bindings import driver
 
 from smembench.axes import Block
 from smembench.case import Case
@@ -24,9 +24,9 @@ ON_LINK = [
     kernel for kernel in registry.kernels() if kernel.kind == "cuda" and kernel.problem in ("transfer", "roundtrip")
 ]
 MEMORY = {
-    "device": runtime.cudaMemoryType.cudaMemoryTypeDevice,
-    "pinned": runtime.cudaMemoryType.cudaMemoryTypeHost,
-    "pageable": runtime.cudaMemoryType.cudaMemoryTypeUnregistered,
+    "device": driver.CUmemorytype.CU_MEMORYTYPE_DEVICE,
+    "pinned": driver.CUmemorytype.CU_MEMORYTYPE_HOST,
+    "pageable": 0,  # what the driver says of memory it does not know
 }
 
 
@@ -51,10 +51,11 @@ def medians(gpu: CudaDevice, cases: Sequence[Case]) -> list[float]:
 @pytest.mark.parametrize("place", MEMORY)
 def test_arrays_are_in_the_kind_of_memory_asked_for(gpu: CudaDevice, place: Any) -> None:
     problem = PROBLEMS["transfer"]
+    kind = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
     (array,) = problem.inputs(Case("transfer", "any", "cuda:0", "int32", 1, 2**20), seed=1)
     for made in (allocate(2**20, array.dtype, place), place_input(array, place)):
         address = made.device_ctypes_pointer.value if place == "device" else made.ctypes.data
-        assert checked(runtime.cudaPointerGetAttributes(address)).type == MEMORY[place]
+        assert checked(driver.cuPointerGetAttributes(1, [kind], address)) == [MEMORY[place]]
 
 
 @pytest.mark.parametrize("kernel", ON_LINK, ids=lambda kernel: kernel.name)
@@ -69,7 +70,8 @@ def test_timed_copies_leave_the_result_right(gpu: CudaDevice, kernel: registry.K
     sampler = prepared.sampler(0.0)
     assert isinstance(sampler, HostClock)
     prepared.poison()
-    assert sampler.take() > 0
+    for _ in range(2):  # the first sample of a long copy is one of the warm-up, before the poison
+        assert sampler.take() > 0
     verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
     prepared.close()
     assert verdict.passed, verdict.detail

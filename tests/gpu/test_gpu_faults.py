@@ -57,10 +57,15 @@ def test_a_second_run_is_refused_with_the_holder_named_and_may_wait() -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(5)
-    refused = subprocess.run([*COMMAND, "--n", "64"], capture_output=True, text=True, timeout=60, check=False)
-    waited = subprocess.run([*COMMAND, "--n", "64", "--wait"], capture_output=True, text=True, timeout=60, check=False)
-    first.communicate(timeout=60)
+    try:
+        time.sleep(5)
+        refused, waited = (
+            subprocess.run([*COMMAND, "--n", "64", *more], capture_output=True, text=True, timeout=60, check=False)
+            for more in ([], ["--wait"])
+        )
+    finally:
+        first.kill()  # ended by itself where the second one was let wait
+        first.communicate(timeout=60)
     assert refused.returncode == 4
     assert f"process {first.pid}" in refused.stderr
     assert "--no-lock" in refused.stderr

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda.bindings import runtime
+from cuda.bindings import driver
 from numpy.typing import NDArray
 
 from smembench.axes import Block
@@ -76,7 +76,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
     device._given, device._placed, device._compiled = (), {}, {}
     device._handle, device._residue_ms, device._flush_buffer = 7, 0.0, None
     device.info = DeviceInfo("cuda:0", "cuda", "none", memory_bytes=0, sm_count=1)
-    device._stream = SimpleNamespace(synchronize=lambda: None)
+    device._stream, device._context = SimpleNamespace(synchronize=lambda: None), None
     fake = Gpu(device)
 
     def pinned_array(count: int, dtype: Any) -> Array:
@@ -87,8 +87,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
         fake.uploads += 1
         return DeviceArray(array.copy())
 
-    def memcpy(target: int, source: int, size: int, kind: object, stream: int) -> tuple[int]:
-        assert (kind, stream) == (runtime.cudaMemcpyKind.cudaMemcpyDefault, 7)
+    def memcpy(target: int, source: int, size: int, stream: int) -> tuple[int]:
+        assert stream == 7
         ctypes.memmove(target, source, size)
         fake.log.append(f"copy {size} bytes")
         return (0,)
@@ -112,8 +112,9 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
     monkeypatch.setattr(cuda, "pinned_array", pinned_array)
     monkeypatch.setattr(cuda, "to_device", to_device)
     monkeypatch.setattr(cuda, "jit", Dispatcher)
-    monkeypatch.setattr(runtime, "cudaMemcpyAsync", memcpy)
-    monkeypatch.setattr(runtime, "cudaMemsetAsync", memset)
+    monkeypatch.setattr(driver, "cuMemcpyAsync", memcpy)
+    monkeypatch.setattr(driver, "cuMemsetD8Async", memset)
+    monkeypatch.setattr(driver, "cuCtxSetCurrent", lambda context: (0,))
     return fake
 
 

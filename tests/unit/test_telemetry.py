@@ -43,6 +43,17 @@ def test_without_nvml_every_value_is_absent(monkeypatch: pytest.MonkeyPatch) -> 
     assert set(Nvml("GPU-1").settings().values()) == {None}
 
 
+def test_an_error_of_pynvml_itself_is_no_error_of_the_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It raises one for a driver that is older than it, beside those of NVML."""
+
+    def mismatch(gpu: object) -> None:
+        raise TypeError
+
+    made_up = nvml(nvmlDeviceGetComputeRunningProcesses=mismatch, nvmlDeviceGetPowerUsage=lambda gpu: 5000)
+    monkeypatch.setitem(sys.modules, "pynvml", made_up)
+    assert Nvml("GPU-1").conditions() == Conditions(power_w=5)
+
+
 def test_a_refused_question_leaves_its_value_absent_and_the_others_there(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = {
         "nvmlDeviceGetPowerUsage": lambda gpu: 123_456,

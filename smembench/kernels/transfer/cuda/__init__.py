@@ -1,1 +1,1 @@
-"""Copies between host and device, through the CUDA runtime."""
+"""Copies between host and device, through the CUDA driver."""

@@ -1,7 +1,7 @@
 """d2hPageable: device to host into pageable memory, the way back of h2dPageable.
 
 The GPU writes into page-locked memory of the driver, which copies on from there piece by piece. What is timed is
-cudaMemcpyAsync and the wait for it.
+cuMemcpyAsync and the wait for it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """d2hPinned: device to host into page-locked memory, the way back of h2dPinned.
 
-The GPU writes the pages by itself. What is timed is cudaMemcpyAsync and the wait for it.
+The GPU writes the pages by itself. What is timed is cuMemcpyAsync and the wait for it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """h2dPageable: host to device from pageable memory, the arrays that malloc and NumPy make.
 
 The GPU reads host memory by itself only where pages cannot move, so the driver first copies piece by piece into
-page-locked memory of its own, and the GPU from there. What is timed is cudaMemcpyAsync and the wait for it.
+page-locked memory of its own, and the GPU from there. What is timed is cuMemcpyAsync and the wait for it.
 """
 
 from __future__ import annotations

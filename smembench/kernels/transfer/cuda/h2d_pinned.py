@@ -1,6 +1,6 @@
 """h2dPinned: host to device from page-locked memory.
 
-The GPU reads the pages by itself, without a copy in between and without the CPU. What is timed is cudaMemcpyAsync and
+The GPU reads the pages by itself, without a copy in between and without the CPU. What is timed is cuMemcpyAsync and
 the wait for it; allocating page-locked memory, which takes far longer than malloc, is not.
 """
 

@@ -1,0 +1,72 @@
+// CUDA C as C++ of the host. The threads of a block are contexts that take turns, each until it ends or comes to a
+// barrier, so a missing barrier goes wrong the same way every time. Blocks run one after the other.
+
+#pragma once
+
+#include <ucontext.h>
+
+#include <functional>
+
+#include "host_kernel.h"
+
+struct Index {
+    unsigned x, y;
+};
+static Index threadIdx, blockIdx;
+
+#define __global__
+#define __shared__ static
+#define __constant__ static
+#define __launch_bounds__(threads, blocks)
+#define __syncthreads() swapcontext(&on_host::turns[on_host::thread], &on_host::scheduler)
+
+namespace on_host {
+
+constexpr unsigned MOST_THREADS = 1024, STACK_BYTES = 64 << 10;
+static char stacks[MOST_THREADS][STACK_BYTES];
+static ucontext_t turns[MOST_THREADS], scheduler;
+static bool ended[MOST_THREADS];
+static unsigned thread;
+static std::function<void()> kernel;
+
+static void run_thread()
+{
+    kernel();
+    ended[thread] = true;
+}
+
+static void run_block(Index block)
+{
+    unsigned threads = block.x * block.y, running = threads;
+    for (thread = 0; thread < threads; ++thread) {
+        ended[thread] = false;
+        getcontext(&turns[thread]);
+        turns[thread].uc_stack = {stacks[thread], 0, STACK_BYTES};
+        turns[thread].uc_link = &scheduler;
+        makecontext(&turns[thread], run_thread, 0);
+    }
+    while (running)
+        for (thread = 0; thread < threads; ++thread)
+            if (!ended[thread]) {
+                threadIdx = {thread % block.x, thread / block.x};
+                swapcontext(&scheduler, &turns[thread]);
+                running -= ended[thread];
+            }
+}
+
+static void run_without_barriers(Index block)
+{
+    for (threadIdx.y = 0; threadIdx.y < block.y; ++threadIdx.y)
+        for (threadIdx.x = 0; threadIdx.x < block.x; ++threadIdx.x)
+            kernel();
+}
+
+static void launch(Index grid, Index block, bool has_barriers, std::function<void()> body)
+{
+    kernel = body;
+    for (blockIdx.y = 0; blockIdx.y < grid.y; ++blockIdx.y)
+        for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x)
+            has_barriers ? run_block(block) : run_without_barriers(block);
+}
+
+}  // namespace on_host

@@ -1,0 +1,526 @@
+// A stand-in for the NVIDIA driver's libcuda.so.1, on the host's memory and clock, for tests on machines without a GPU.
+//
+// It is: the driver entry points that smembench, numba-cuda and cuda.core use, with their real signatures (cuda.h),
+// so that the whole way from the command line down to the driver runs as it does on a GPU. Copies, events, captures,
+// graphs and primary contexts do what CUDA documents, including what they refuse: work in a context that is not the
+// stream's, calls that a capture forbids, more memory than there is, anything after an error that sticks.
+// It is not: a GPU. Streams are synchronous and events read the host's clock, so its times say nothing of any kernel.
+// A launch runs the kernel's host form, if the tests have made one (see host_code.py), and does nothing otherwise.
+//
+// Environment:
+//   STAND_IN_KERNELS     a library with the table HOST_KERNELS
+//   STAND_IN_DEVICES     GPUs there are, 1
+//   STAND_IN_MEMORY      bytes each has, 1 GiB
+//   STAND_IN_FAULTS      "<entry point> <nth call> <CUresult>" or "<part of a kernel's name> <nth launch> <CUresult>",
+//                        several separated by commas; a CUresult of 0 is a call that never ends. A kernel's error shows
+//                        at the next call that waits, as on a GPU.
+//   STAND_IN_FAULTS_ONCE a path: each fault happens once, whatever the processes, and leaves a file <path><its place>
+//   STAND_IN_LOST        1 for GPUs that no process finds any more after the first of the faults
+
+#include <cuda.h>
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "cubin.h"
+#include "faults.h"
+#include "gpu.h"
+#include "settings.h"
+
+extern "C" {
+
+// The driver itself.
+
+CUresult cuInit(unsigned)
+{
+    ENTER;
+    bool lost = setting("STAND_IN_LOST", 0) && access(mark_of(0).c_str(), F_OK) == 0;
+    return lost || !DEVICES ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
+}
+
+CUresult cuDriverGetVersion(int *version)
+{
+    *version = CUDA_VERSION / 1000 * 1000;
+    return CUDA_SUCCESS;
+}
+
+// cuda.h renames a function to its latest version, and so are they called here.
+CUresult cuGetProcAddress(const char *symbol, void **function, int, cuuint64_t, CUdriverProcAddressQueryResult *status)
+{
+    Dl_info self;
+    dladdr((void *)cuInit, &self);
+    static void *library = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+    *function = nullptr;
+    for (const char *version : {"_v4", "_v3", "_v2", ""})
+        if (!*function)
+            *function = dlsym(library, (symbol + std::string(version)).c_str());
+    if (status)
+        *status = *function ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+// Tables of functions without documentation, of which there are none here. NVRTC asks for some, and does without.
+CUresult cuGetExportTable(const void **table, const CUuuid *)
+{
+    *table = nullptr;
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+struct ErrorText {
+    CUresult error;
+    const char *name, *text;
+};
+
+static const ErrorText *error_text(CUresult error)
+{
+    static const ErrorText texts[] = {
+        {CUDA_SUCCESS, "CUDA_SUCCESS", "no error"},
+        {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+        {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+        {CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+        {CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+        {CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+        {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+        {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+         "operation not permitted when stream is capturing"},
+        {CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+         "operation failed due to a previous error during capture"},
+    };
+    for (const ErrorText &each : texts)
+        if (each.error == error)
+            return &each;
+    static const ErrorText other{CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN", "an error the stand-in has no words for"};
+    return &other;
+}
+
+CUresult cuGetErrorName(CUresult error, const char **name)
+{
+    *name = error_text(error)->name;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGetErrorString(CUresult error, const char **text)
+{
+    *text = error_text(error)->text;
+    return CUDA_SUCCESS;
+}
+
+// Devices.
+
+CUresult cuDeviceGetCount(int *count)
+{
+    ENTER;
+    *count = DEVICES;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+    ENTER;
+    *device = ordinal;
+    return ordinal < DEVICES ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult cuDeviceGetName(char *name, int length, CUdevice)
+{
+    ENTER;
+    std::strncpy(name, "driver stand-in, no GPU", length);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
+{
+    ENTER;
+    std::memcpy(uuid->bytes, "driver stand-in", 15);
+    uuid->bytes[15] = char(device);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceTotalMem(size_t *bytes, CUdevice)
+{
+    ENTER;
+    *bytes = MEMORY;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice)
+{
+    ENTER;
+    static const std::map<CUdevice_attribute, int> values = {
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
+        {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, MOST_THREADS},
+        {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, MOST_THREADS},
+        {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, MOST_THREADS},
+        {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64},
+        {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 0x7fffffff},
+        {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535},
+        {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535},
+        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 48 << 10},
+        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 48 << 10},
+        {CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},
+        {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1},
+        {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 1 << 20},
+        {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 1000000},
+        {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 8192},
+        {CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},
+        {CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 1},
+    };
+    auto found = values.find(attribute);
+    *value = found == values.end() ? 0 : found->second;
+    return CUDA_SUCCESS;
+}
+
+// Contexts: the primary ones.
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+    ENTER;
+    *context = &contexts[device];
+    ++(*context)->retained;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRelease(CUdevice device)
+{
+    ENTER;
+    CUctx_st &context = contexts[device];
+    return context.retained && context.retained-- ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuCtxGetCurrent(CUcontext *context)
+{
+    *context = current.empty() ? nullptr : current.back();
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetCurrent(CUcontext context)
+{
+    ENTER;
+    if (!current.empty())
+        current.pop_back();
+    if (context)
+        current.push_back(context);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPushCurrent(CUcontext context)
+{
+    ENTER;
+    current.push_back(context);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPopCurrent(CUcontext *context)
+{
+    ENTER_IN_CONTEXT;
+    *context = current.back();
+    current.pop_back();
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetDevice(CUdevice *device)
+{
+    ENTER_IN_CONTEXT;
+    *device = CUdevice(current.back() - contexts);
+    return CUDA_SUCCESS;
+}
+
+// Memory.
+
+CUresult cuMemGetInfo(size_t *free, size_t *total)
+{
+    ENTER_IN_CONTEXT;
+    *free = *total = MEMORY;
+    for (const auto &[address, allocation] : allocations)
+        if (allocation.context == current.back() && allocation.type == CU_MEMORYTYPE_DEVICE)
+            *free -= allocation.bytes;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes)
+{
+    ENTER_UNLESS_CAPTURING;
+    return allocate(address, bytes, CU_MEMORYTYPE_DEVICE);
+}
+
+CUresult cuMemFree(CUdeviceptr address)
+{
+    ENTER_AND_WAIT;
+    return release(address, CU_MEMORYTYPE_DEVICE);
+}
+
+CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned)
+{
+    ENTER_UNLESS_CAPTURING;
+    return allocate((CUdeviceptr *)address, bytes, CU_MEMORYTYPE_HOST);
+}
+
+CUresult cuMemFreeHost(void *address)
+{
+    ENTER_AND_WAIT;
+    return release(CUdeviceptr(address), CU_MEMORYTYPE_HOST);
+}
+
+CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr address)
+{
+    ENTER_IN_CONTEXT;
+    auto found = allocation_of(address);
+    if (found == allocations.end())
+        return CUDA_ERROR_INVALID_VALUE;
+    switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+        *(CUcontext *)data = found->second.context;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *(CUmemorytype *)data = found->second.type;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+        *(CUdeviceptr *)data = address;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *(int *)data = int(found->second.context - contexts);
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes, void **data, CUdeviceptr address)
+{
+    ENTER_IN_CONTEXT;
+    bool known = allocation_of(address) != allocations.end();
+    for (unsigned i = 0; i < count; ++i) {
+        if (!known)  // not an error here: nothing is known of it
+            *(int *)data[i] = 0;
+        else if (CUresult error = cuPointerGetAttribute(data[i], attributes[i], address); error != CUDA_SUCCESS)
+            return error;
+    }
+    return CUDA_SUCCESS;
+}
+
+// Copies. The address says where memory is; all of it is the host's.
+
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    ENTER_IN_CONTEXT;
+    return submit_copy(stream, (void *)to, (void *)from, bytes);
+}
+
+CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+{
+    ENTER_IN_CONTEXT;
+    return submit_copy(stream, (void *)to, from, bytes);
+}
+
+CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes)
+{
+    ENTER_AND_WAIT;
+    return submit_copy(nullptr, (void *)to, from, bytes);
+}
+
+CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)
+{
+    ENTER_AND_WAIT;
+    return submit_copy(nullptr, to, (void *)from, bytes);
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, size_t bytes, CUstream stream)
+{
+    ENTER_IN_CONTEXT;
+    return submit(stream, [=] {
+        std::memset((void *)address, value, bytes);
+        return CUDA_SUCCESS;
+    });
+}
+
+// Streams and captures.
+
+CUresult cuStreamCreate(CUstream *stream, unsigned)
+{
+    ENTER_IN_CONTEXT;
+    *stream = new CUstream_st{current.back(), nullptr};
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamDestroy(CUstream stream)
+{
+    ENTER_IN_CONTEXT;
+    delete stream;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamSynchronize(CUstream stream)
+{
+    ENTER_IN_CONTEXT;
+    return resolved(stream)->capture ? spoiled() : waited(resolved(stream)->context);
+}
+
+CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
+{
+    ENTER_IN_CONTEXT;
+    if (mode != CU_STREAM_CAPTURE_MODE_THREAD_LOCAL || resolved(stream)->capture || stream != resolved(stream))
+        return CUDA_ERROR_ILLEGAL_STATE;
+    stream->capture = std::make_unique<CUgraph_st>();
+    stream->invalidated = false;
+    capturing.insert(stream);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
+{
+    ENTER_IN_CONTEXT;
+    if (!capturing.erase(stream))
+        return CUDA_ERROR_ILLEGAL_STATE;
+    *graph = stream->capture.release();
+    if (!stream->invalidated)
+        return CUDA_SUCCESS;
+    delete *graph;
+    *graph = nullptr;
+    return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+}
+
+CUresult cuGraphInstantiate(CUgraphExec *executable, CUgraph graph, unsigned long long)
+{
+    ENTER_UNLESS_CAPTURING;
+    *executable = new CUgraphExec_st{graph->operations, current.back()};
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGraphDestroy(CUgraph graph)
+{
+    ENTER;
+    delete graph;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream)
+{
+    ENTER_IN_CONTEXT;
+    if (executable->context != resolved(stream)->context)
+        return CUDA_ERROR_INVALID_HANDLE;
+    for (const Operation &operation : executable->operations)
+        if (CUresult error = submit(stream, operation); error != CUDA_SUCCESS)
+            return error;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGraphExecDestroy(CUgraphExec executable)
+{
+    ENTER;
+    delete executable;
+    return CUDA_SUCCESS;
+}
+
+// Events.
+
+CUresult cuEventCreate(CUevent *event, unsigned)
+{
+    ENTER_IN_CONTEXT;
+    *event = new CUevent_st{current.back(), {}};
+    return CUDA_SUCCESS;
+}
+
+CUresult cuEventDestroy(CUevent event)
+{
+    ENTER;
+    delete event;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags)
+{
+    ENTER_IN_CONTEXT;
+    if (event->context != resolved(stream)->context)
+        return CUDA_ERROR_INVALID_HANDLE;
+    // Recorded in a capture without this flag an event only orders the graph's nodes, and has no time.
+    bool ordering = resolved(stream)->capture && !(flags & CU_EVENT_RECORD_EXTERNAL);
+    return submit(stream, [=] {
+        event->recorded = Clock::now();
+        event->ready = !ordering;
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+    return cuEventRecordWithFlags(event, stream, CU_EVENT_RECORD_DEFAULT);
+}
+
+CUresult cuEventElapsedTime(float *ms, CUevent begin, CUevent end)
+{
+    ENTER;
+    if (!begin->ready || !end->ready)
+        return CUDA_ERROR_INVALID_HANDLE;
+    *ms = std::chrono::duration<float, std::milli>(end->recorded - begin->recorded).count();
+    return CUDA_SUCCESS;
+}
+
+// Code. A kernel's and a function's handle are the same here, as the driver takes either for a launch.
+
+CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *, void **, unsigned,
+                           CUlibraryOption *, void **, unsigned)
+{
+    ENTER_UNLESS_CAPTURING;
+    if (std::memcmp(code, ELFMAG, SELFMAG) != 0)
+        return CUDA_ERROR_INVALID_IMAGE;
+    *library = new CUlib_st{std::string((const char *)code, elf_bytes(code)), {}, {}};
+    return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryUnload(CUlibrary library)
+{
+    ENTER;
+    delete library;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
+{
+    ENTER;
+    int symbol = symbol_of(library->image, name);
+    if (symbol < 0)
+        return CUDA_ERROR_NOT_FOUND;
+    auto &function = library->functions[name];
+    if (!function) {
+        function = std::make_unique<CUfunc_st>(CUfunc_st{library, name, {}});
+        function->attributes = {
+            {CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, MOST_THREADS},
+            {CU_FUNC_ATTRIBUTE_NUM_REGS, recorded(library->image, REGISTERS, symbol)},
+            {CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, recorded(library->image, FRAME_BYTES, symbol)},
+        };
+    }
+    *kernel = (CUkernel)function.get();
+    return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryGetGlobal(CUdeviceptr *address, size_t *bytes, CUlibrary library, const char *name)
+{
+    ENTER_IN_CONTEXT;
+    *bytes = variable_bytes(library->image, name);
+    if (!*bytes)
+        return CUDA_ERROR_NOT_FOUND;
+    std::string &variable = library->variables[name];
+    variable.resize(*bytes);
+    *address = CUdeviceptr(variable.data());
+    return CUDA_SUCCESS;
+}
+
+CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkernel kernel, CUdevice)
+{
+    ENTER;
+    *value = ((CUfunction)kernel)->attributes[attribute];
+    return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *launch, CUfunction function, void **parameters, void **)
+{
+    ENTER_IN_CONTEXT;
+    return submit_launch(*launch, function, parameters);
+}
+
+}  // extern "C"

@@ -1,0 +1,248 @@
+// The GPUs that the driver's entry points work on: contexts, streams and their captures, events, memory, kernels.
+
+#pragma once
+
+#include <cuda.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "faults.h"
+#include "host_kernel.h"
+#include "settings.h"
+
+using Clock = std::chrono::steady_clock;
+using Operation = std::function<CUresult()>;
+
+// cuda.h leaves these types open.
+struct CUgraph_st {
+    std::vector<Operation> operations;
+};
+struct CUgraphExec_st {
+    std::vector<Operation> operations;
+    CUcontext context;
+};
+struct CUstream_st {
+    CUcontext context;
+    std::unique_ptr<CUgraph_st> capture;
+    bool invalidated = false;
+};
+struct CUevent_st {
+    CUcontext context;
+    Clock::time_point recorded;
+    bool ready = false;
+};
+struct CUctx_st {
+    CUstream_st null_stream{this, nullptr};
+    unsigned retained = 0;
+    CUresult pending = CUDA_SUCCESS;  // of a kernel, told by the next call that waits
+    CUresult sticky = CUDA_SUCCESS;   // told by every call from then on
+};
+struct CUlib_st {
+    std::string image;
+    std::map<std::string, std::unique_ptr<CUfunc_st>> functions;
+    std::map<std::string, std::string> variables;  // their bytes by name
+};
+struct CUfunc_st {
+    CUlibrary library;
+    std::string name;
+    std::map<CUfunction_attribute, int> attributes;
+};
+
+struct Allocation {
+    size_t bytes;
+    CUcontext context;
+    CUmemorytype type;
+};
+
+constexpr int MOST_THREADS = 1024;
+const int DEVICES = setting("STAND_IN_DEVICES", 1);
+const size_t MEMORY = setting("STAND_IN_MEMORY", 1L << 30);
+
+// Never destroyed: at a process's end libraries still release what they have.
+static CUctx_st *const contexts = new CUctx_st[DEVICES];  // the primary ones, by device
+static auto &allocations = *new std::map<CUdeviceptr, Allocation>;
+static thread_local std::vector<CUcontext> current;  // a stack; its top is the context of the thread's calls
+static thread_local std::set<CUstream> capturing;    // streams in a capture that this thread began
+
+static bool sticks(CUresult error)
+{
+    return error == CUDA_ERROR_ILLEGAL_ADDRESS || error == CUDA_ERROR_LAUNCH_TIMEOUT || error == CUDA_ERROR_ASSERT ||
+           (error >= CUDA_ERROR_HARDWARE_STACK_ERROR && error <= CUDA_ERROR_LAUNCH_FAILED);
+}
+
+// A call that fails in a capture of its thread, or that the capture forbids, ends the capture's use.
+static CUresult spoiled()
+{
+    for (CUstream stream : capturing)
+        stream->invalidated = true;
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+// What a call of an entry point is answered before it does anything.
+static CUresult entered(const char *function)
+{
+    std::string name = function;
+    if (size_t version = name.rfind("_v"); version != std::string::npos)
+        name.resize(version);
+    CUcontext context = current.empty() ? nullptr : current.back();
+    if (context && context->sticky)
+        return context->sticky;
+    CUresult error = fault([&](const std::string &where) { return where == name; });
+    if (context && sticks(error))
+        context->sticky = error;
+    if (error)
+        spoiled();
+    return error;
+}
+
+static CUresult waited(CUcontext context)
+{
+    if (context->pending) {
+        context->sticky = context->pending;
+        context->pending = CUDA_SUCCESS;
+    }
+    return context->sticky;
+}
+
+// The four ways to begin an entry point.
+#define ENTER                                                         \
+    if (CUresult refused = entered(__func__); refused != CUDA_SUCCESS) \
+    return refused
+#define ENTER_IN_CONTEXT \
+    ENTER;               \
+    if (current.empty()) \
+    return CUDA_ERROR_INVALID_CONTEXT
+#define ENTER_UNLESS_CAPTURING \
+    ENTER_IN_CONTEXT;          \
+    if (!capturing.empty())    \
+    return spoiled()
+#define ENTER_AND_WAIT      \
+    ENTER_UNLESS_CAPTURING; \
+    if (CUresult failed = waited(current.back()); failed != CUDA_SUCCESS) \
+    return failed
+
+static CUstream resolved(CUstream stream)
+{
+    return stream <= CU_STREAM_PER_THREAD ? &current.back()->null_stream : stream;
+}
+
+// Do it, or note it down while the stream is captured.
+static CUresult submit(CUstream handle, Operation operation)
+{
+    CUstream stream = resolved(handle);
+    if (!stream->capture)
+        return operation();
+    if (stream->invalidated)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    stream->capture->operations.push_back(operation);
+    return CUDA_SUCCESS;
+}
+
+static CUresult submit_copy(CUstream stream, void *to, const void *from, size_t bytes)
+{
+    return submit(stream, [=] {
+        std::memcpy(to, from, bytes);
+        return CUDA_SUCCESS;
+    });
+}
+
+static CUresult allocate(CUdeviceptr *address, size_t bytes, CUmemorytype type)
+{
+    constexpr size_t ALIGNMENT = 512;
+    size_t free = 0, total = 0;
+    cuMemGetInfo(&free, &total);
+    if (bytes == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (type == CU_MEMORYTYPE_DEVICE && bytes > free)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    void *memory = std::aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    *address = CUdeviceptr(memory);
+    allocations[*address] = {bytes, current.back(), type};
+    return CUDA_SUCCESS;
+}
+
+static CUresult release(CUdeviceptr address, CUmemorytype type)
+{
+    auto found = allocations.find(address);
+    if (found == allocations.end() || found->second.type != type)
+        return CUDA_ERROR_INVALID_VALUE;
+    allocations.erase(found);
+    std::free((void *)address);
+    return CUDA_SUCCESS;
+}
+
+// The allocation that an address is in, or the map's end.
+static auto allocation_of(CUdeviceptr address)
+{
+    auto found = allocations.upper_bound(address);
+    if (found == allocations.begin())
+        return allocations.end();
+    --found;
+    return address < found->first + found->second.bytes ? found : allocations.end();
+}
+
+// Launches.
+
+static const HostKernel *host_kernels()
+{
+    static const HostKernel *table = [] {
+        const char *path = std::getenv("STAND_IN_KERNELS");
+        void *library = path ? dlopen(path, RTLD_NOW) : nullptr;
+        return library ? (const HostKernel *)dlsym(library, "HOST_KERNELS") : nullptr;
+    }();
+    static const HostKernel none{};
+    return table ? table : &none;
+}
+
+// Numba gives a kernel's parameters one by one: seven of a one-dimensional array, one of them its data, then scalars.
+constexpr unsigned OF_ARRAY = 7, DATA = 4;
+
+// The host form of a kernel's name and block, with a copy of its parameters: a graph replays them after the call.
+static std::function<void()> host_form(CUfunction function, const CUlaunchConfig &launch, void **parameters)
+{
+    const std::string &name = function->name;
+    for (const HostKernel *kernel = host_kernels(); kernel->name; ++kernel) {
+        bool c = name == kernel->name;
+        bool numba = name.find(kernel->mangled) != std::string::npos;
+        if (!(c || numba) || kernel->block_x != launch.blockDimX || kernel->block_y != launch.blockDimY)
+            continue;
+        std::vector<void *> arrays;
+        std::vector<unsigned> scalars;
+        for (unsigned i = 0; i < kernel->arrays; ++i)
+            arrays.push_back(*(void **)parameters[c ? i : i * OF_ARRAY + DATA]);
+        for (unsigned i = 0; i < kernel->scalars; ++i)
+            scalars.push_back(*(unsigned *)parameters[kernel->arrays * (c ? 1 : OF_ARRAY) + i]);
+        return [=, library = function->library]() mutable {
+            for (const auto &[variable, bytes] : library->variables)  // such a module has the one
+                std::memcpy(kernel->constant, bytes.data(), std::min(bytes.size(), kernel->constant_bytes));
+            kernel->run(launch.gridDimX, launch.gridDimY, arrays.data(), scalars.data());
+        };
+    }
+    return [] {};
+}
+
+static CUresult submit_launch(const CUlaunchConfig &launch, CUfunction function, void **parameters)
+{
+    if (launch.blockDimX * launch.blockDimY * launch.blockDimZ > MOST_THREADS)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUcontext context = current.back();
+    if (resolved(launch.hStream)->context != context)  // a copy may go to any stream, a launch may not
+        return CUDA_ERROR_INVALID_HANDLE;
+    return submit(launch.hStream, [=, name = function->name, run = host_form(function, launch, parameters)] {
+        if (!context->pending)
+            context->pending = fault([&](const std::string &part) { return name.find(part) != std::string::npos; });
+        if (!context->pending)
+            run();
+        return CUDA_SUCCESS;
+    });
+}

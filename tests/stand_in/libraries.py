@@ -1,0 +1,42 @@
+"""The stand-in's libraries, and the environment of a process that finds them in the place of NVIDIA's."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from cuda.pathfinder import find_nvidia_header_directory
+
+from stand_in.host_code import COMPILER, HERE, compile_library
+
+
+def why_not() -> str | None:
+    """What is missing to build them, or None."""
+    if COMPILER is None:
+        return "needs g++"
+    return None if _headers() else "needs cuda.h, which the extra cu13 brings"
+
+
+def _headers() -> str | None:
+    found: str | None = find_nvidia_header_directory("cudart")
+    return found
+
+
+def build(folder: Path) -> None:
+    """Compile both libraries into a folder."""
+    includes = [Path(_headers() or "")]
+    driver = compile_library(HERE / "driver.cpp", folder / "libcuda.so.1", includes)
+    (folder / "libcuda.so").symlink_to(driver.name)  # the name that Numba asks for first
+    compile_library(HERE / "nvml.cpp", folder / "libnvidia-ml.so.1", includes)
+
+
+def environment(folder: Path, **settings: object) -> dict[str, str]:
+    """This process's environment with the libraries of a folder in front, and the stand-in's settings by name.
+
+    Temporary files, and with them the locks of GPUs, go into the folder unless the environment has another.
+    """
+    hidden = {"NUMBA_ENABLE_CUDASIM", "CUDA_VISIBLE_DEVICES"}
+    kept = {name: value for name, value in os.environ.items() if name not in hidden}
+    paths = os.pathsep.join(filter(None, (str(folder), os.environ.get("LD_LIBRARY_PATH"))))
+    given = {f"STAND_IN_{name.upper()}": str(value) for name, value in settings.items()}
+    return {"TMPDIR": str(folder)} | kept | {"LD_LIBRARY_PATH": paths} | given

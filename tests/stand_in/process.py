@@ -1,0 +1,27 @@
+"""A process on the stand-in: how it is begun, how it ends, what it prints."""
+
+from __future__ import annotations
+
+import csv
+import io
+import subprocess
+from collections.abc import Callable
+
+StandIn = Callable[..., subprocess.Popen[str]]
+"""Starts ``python -m`` with these arguments on the stand-in, whose settings are given by name."""
+
+FEW = ("--samples", "3", "--rounds", "1", "--precision", "90", "--warmup", "0")
+"""Options of a run that is to be short."""
+
+
+def ended(process: subprocess.Popen[str], code: int = 0) -> tuple[str, str]:
+    """What it printed, and its errors, once it ends with this code."""
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == code, out + err
+    assert "Traceback" not in err
+    return out, err
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    """Rows of CSV."""
+    return list(csv.DictReader(io.StringIO(text)))
