@@ -89,21 +89,25 @@ def _gpu() -> Iterator[Finding]:
             has_clock,
             "" if has_clock else "pip install nvidia-ml-py",
         )
-    yield _compiler()
+    yield from _compiler()
 
 
-def _compiler() -> Finding:
+def _compiler() -> Iterator[Finding]:
     from cuda.bindings import driver
 
     from smembench.cuda_api import checked, cuda, uint32
 
     major = checked(driver.cuDriverGetVersion()) // 1000
+    mend = f"pip install 'smembench[cu{major}]', or install the CUDA {major} toolkit"
     try:
         cuda.compile_ptx(lambda x: None, (uint32,))
+        yield Finding("compiler (libNVVM, NVRTC)", "compiles a kernel")
     except Exception as error:  # whatever is missing, the mend is the same
-        mend = f"pip install 'smembench[cu{major}]', or install the CUDA {major} toolkit"
-        return Finding("compiler (libNVVM, NVRTC)", " ".join(str(error).split())[:200], False, mend, fatal=True)
-    return Finding("compiler (libNVVM, NVRTC)", "compiles a kernel")
+        yield Finding("compiler (libNVVM, NVRTC)", " ".join(str(error).split())[:200], False, mend, fatal=True)
+    if linker := versions(cuda=True).get("nvjitlink"):
+        yield Finding("nvJitLink", linker)
+    else:
+        yield Finding("nvJitLink", "not found: Numba's kernels are not optimised at link time", False, mend)
 
 
 def _cpu() -> Iterator[Finding]:

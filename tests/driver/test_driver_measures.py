@@ -100,6 +100,7 @@ def test_doctor_describes_the_stand_in(stand_in: StandIn) -> None:
     assert "driver stand-in, no GPU, compute capability 9.0, 1 GiB" in out
     assert "driver: stand-in, CUDA" in out
     assert "clocks, temperature and power are recorded" in out
+    assert "ok   nvJitLink: " in out
 
 
 @pytest.mark.parametrize(
