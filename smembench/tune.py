@@ -23,6 +23,8 @@ THREADS = (64, 1024)
 PADS = (1, 2)
 ALLOWED = 4.0
 """How many times the fewest sectors, or wavefronts, a candidate may need: the model knows no caches and no latency."""
+TRACED_STEPS = 32
+"""Steps along k that are traced: whole tiles of any kernel."""
 FINALISTS = 5
 
 
@@ -101,19 +103,24 @@ def _promising(cases: Sequence[Case], predict: Predict) -> Iterable[Case]:
 
 
 def predicted_traffic(case: Case) -> Traffic | None:
-    """Traffic from a trace of the kernel; None for CPU kernels and those that cannot be traced."""
+    """Traffic of a whole launch from a trace of the kernel; None for CPU kernels and those that cannot be traced.
+
+    Of a product a few steps along k are traced, whose loads repeat.
+    """
     from smembench.explain.analysis import explain
 
     if case.kind != "cuda":
         return None
+    problem = PROBLEMS[case.problem]
+    shorter = case if case.k is None else replace(case, k=min(case.k, TRACED_STEPS))
     try:
-        explained = explain(case)
+        explained = explain(shorter)
     except UsageError:
         return None
-    return Traffic(
-        sum(access.sectors * access.requests for access in explained.memory),
-        sum(access.wavefronts * access.requests for access in explained.shared),
-    )
+    repeats = problem.steps(case) / problem.steps(shorter)
+    sectors = sum(access.sectors * (repeats if access.kind == "load" else 1) for access in explained.traffic)
+    wavefronts = explained.work.wavefronts - sum(access.wavefronts for access in explained.traffic)
+    return Traffic(sectors, repeats * wavefronts)
 
 
 def lower_end(measurement: Measurement) -> float:

@@ -8,6 +8,7 @@ from smembench.axes import Block
 from smembench.case import Case
 from smembench.devices import simulator
 from smembench.kernels import registry
+from smembench.kernels.matmul.cuda import shapes
 from smembench.problems import PROBLEMS
 
 TILED = ("vectorized", "doubleBuffered", "warpTiled", "unrolled", "interleaved", "tiled16x8", "slicedK")
@@ -19,6 +20,9 @@ SIZES = [
     pytest.param((1, 1, 1), None, "A by 1, B by 1", id="one element"),
 ]
 """m, n, k, the stride, and the elements of an access in float32."""
+
+
+SHAPES = [(shape.name, Block(8, 16) if shape.across == 16 else Block(8, 8)) for shape in shapes.SHAPES]
 
 
 def verify(name: str, dtype: str, size: tuple[int, int, int], block: Block, stride: int | None = None) -> str:
@@ -41,6 +45,14 @@ def test_products_are_right_at_the_edges_of_tiles(
     name: str, size: tuple[int, int, int], stride: int | None, variant: str
 ) -> None:
     assert verify(name, "float32", size, Block(8, 8), stride) == variant
+
+
+@pytest.mark.parametrize(("name", "block"), SHAPES, ids=[name for name, _ in SHAPES])
+@pytest.mark.parametrize(("size", "stride", "variant"), SIZES[:2])
+def test_products_of_other_shapes_are_right_at_the_edges_of_tiles(
+    name: str, block: Block, size: tuple[int, int, int], stride: int | None, variant: str
+) -> None:
+    assert verify(name, "float32", size, block, stride) == variant
 
 
 @pytest.mark.parametrize("name", ["vectorized", "interleaved", "slicedK"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from itertools import product
+from itertools import groupby, product
 
 import pytest
 from hypothesis import given, settings
@@ -15,8 +15,10 @@ from smembench.axes import Block
 from smembench.case import Case
 from smembench.cuda_api import uint32
 from smembench.explain.analysis import explain
+from smembench.explain.machine_code import assembled, machine_code, opcodes
 from smembench.kernels import registry
 from smembench.kernels.matmul import pieces
+from smembench.kernels.matmul.cuda import shapes
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.ladder import steps
 from smembench.problems import PROBLEMS
@@ -27,7 +29,11 @@ Ptx = Callable[[Case], str]
 DTYPES = PROBLEMS["matmul"].dtypes
 TILED = ("vectorized", "doubleBuffered", "warpTiled", "unrolled", "interleaved", "tiled16x8", "slicedK")
 CLIMBED = ("tiled1D", "tiled2D", *TILED)
-WRITTEN_OUT = ("unrolled", "interleaved", "tiled16x8", "slicedK")
+SHAPES = tuple(shape.name for shape in shapes.SHAPES)
+SLICED = ("slicedK", "shape16x8x16Sliced")
+DEEP = (*SLICED, "shape8x8x16", "shape16x8x16")
+"""Tiles 16 deep, the slices 8 each."""
+WRITTEN_OUT = ("unrolled", "interleaved", "tiled16x8", "slicedK", *SHAPES)
 
 
 def kernel(name: str) -> registry.Kernel:
@@ -41,12 +47,12 @@ def case(name: str, dtype: str = "float32", n: int = 4096, *, k: int | None = No
     return Case("matmul", name, "cuda:0", dtype, n, n, k or n, block)
 
 
-VARIANTS = [(name, block) for name in CLIMBED for block in kernel(name).default_blocks]
+VARIANTS = [(name, block) for name in (*CLIMBED, *SHAPES) for block in kernel(name).default_blocks]
 
 
 def test_the_ladder_climbs_in_this_order() -> None:
     assert [step.name for step in steps("matmul", "cuda")] == ["naive", "tiled", *CLIMBED]
-    assert not any(kernel(name).standard for name in CLIMBED)
+    assert not any(kernel(name).standard for name in (*CLIMBED, *SHAPES))
 
 
 @pytest.mark.parametrize(("name", "block"), VARIANTS)
@@ -56,7 +62,7 @@ def test_every_step_is_coalesced_and_free_of_conflicts(name: str, block: Block) 
     assert explained.degree("load") == 1.0
     degrees = {(access.place.array, access.degree) for access in explained.shared if access.place.kind == "store"}
     # Four columns of A at once: a pitch of whole vectors leaves every second of them in the same banks.
-    assert degrees == {("shared0", 2.0 if name == "slicedK" else 1.0), ("shared1", 1.0)}
+    assert degrees == {("shared0", 2.0 if name in DEEP else 1.0), ("shared1", 1.0)}
 
 
 @pytest.mark.parametrize("results", [(1, 8), (8, 8), (8, 16), (3, 5)])
@@ -84,7 +90,7 @@ def test_sizes_without_aligned_rows_are_free_of_conflicts_too(dtype: str) -> Non
     assert {access.place.width for access in explained.memory} == {ITEMSIZE[dtype]}
 
 
-@pytest.mark.parametrize("name", CLIMBED)
+@pytest.mark.parametrize("name", [*CLIMBED, *SHAPES])
 def test_shared_memory_is_what_the_trace_allocates(name: str) -> None:
     explained = explain(case(name, n=1))
     assert sum(array.bytes for array in explained.trace.shared) == explained.shared_bytes
@@ -178,7 +184,7 @@ def instructions(text: str) -> Counter[str]:
     return Counter(re.findall(r"\b((?:ld|st)\.(?:global|shared)(?:\.v)?|fma|bar|call)[.24\s]", text))
 
 
-COMPILED = [*product(TILED, ["float32"]), ("vectorized", "float64"), ("slicedK", "float64")]
+COMPILED = [*product((*TILED, *SHAPES), ["float32"]), ("vectorized", "float64"), ("slicedK", "float64")]
 
 
 @pytest.mark.parametrize(("name", "dtype"), COMPILED)
@@ -186,10 +192,10 @@ def test_the_compiler_keeps_results_in_registers(ptx: Ptx, name: str, dtype: str
     text = ptx(case(name, dtype))
     found = instructions(text)
     across, down = kernel(name).results
-    sliced = name == "slicedK"
+    sliced = name in SLICED
     down *= 2 if sliced else 1
     vector = 16 // ITEMSIZE[dtype]
-    steps = 4 if sliced and dtype == "float64" else 8
+    steps = 16 if name in DEEP and not sliced else 4 if sliced and dtype == "float64" else 8
     results, handed_over = down * across, down * across // vector if sliced else 0
     assert ".local" not in text
     assert not found["call"] + found["ld.global"] + found["ld.shared"] + found["st.global"]
@@ -197,7 +203,12 @@ def test_the_compiler_keeps_results_in_registers(ptx: Ptx, name: str, dtype: str
     if name in WRITTEN_OUT:
         assert found["fma"] == results * steps
         assert found["ld.shared.v"] == (down + across) // vector * steps + handed_over
-        assert found["bar"] == 1 + (2 * down if sliced else 0)
+        assert found["bar"] == 2 + (2 * down if sliced else 0)
+
+        # Between the loads for the next tile and its stores lie all multiplications.
+        loop = text.partition("bar.sync")[2].partition("bar.sync")[0]
+        order = groupby(re.findall(r"\b(ld\.global|fma\.rn|st\.shared)", loop))
+        assert [kind for kind, _ in order] == ["ld.global", "fma.rn", "st.shared"]
 
 
 def test_the_compiler_loads_single_elements_where_rows_are_not_aligned(ptx: Ptx) -> None:
@@ -206,3 +217,15 @@ def test_the_compiler_loads_single_elements_where_rows_are_not_aligned(ptx: Ptx)
     # Eight elements of A and B for the first tile, and as many for the next.
     assert (found["ld.global"], found["st.global"]) == (16, 64)
     assert (found["fma"], found["ld.shared.v"]) == (512, 32)
+
+
+@pytest.mark.parametrize("name", ["doubleBuffered", "unrolled", "interleaved", "tiled16x8", "slicedK"])
+def test_loads_of_the_next_tiles_leave_before_most_multiplications_in_machine_code_too(name: str) -> None:
+    """In a branch of their own ptxas puts them behind all but two, and each tile waits for global memory."""
+    case_ = case(name)
+    if machine_code(case_, "9.0") is None:
+        pytest.skip("needs NVIDIA's compiler libraries")
+    load, multiply_add = 0x981, 0x223  # LDG and FFMA for compute capability 9.0
+    found = opcodes(assembled(case_, registry.kernel_of(case_).build(case_), "9.0")[1])
+    last_load = max(place for place, opcode in enumerate(found) if opcode == load)
+    assert found[:last_load].count(multiply_add) <= 0.75 * found.count(multiply_add)

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from smembench.axes import Block
 from smembench.case import Case
 from smembench.config import from_stored
+from smembench.explain.analysis import explain
 from smembench.hardware import STATIC_SHARED_BYTES
 from smembench.kernels import registry
 from smembench.measurement import Measurement
+from smembench.problems import PROBLEMS
 from smembench.tune import (
     FINALISTS,
     THREADS,
@@ -71,6 +73,31 @@ def test_the_model_leaves_out_columns_written_straight_to_memory_and_32_way_conf
 
     found = search(BASE, ("naiveGmem", *SMEM), only)
     assert {case.kernel for case in found.cases} == {"transposeSmemPad"}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "block"), [("naive", Block(32, 8)), ("tiled", Block(32, 32)), ("tiled1D", Block(16, 8))]
+)
+def test_the_traffic_of_a_product_is_of_the_whole_launch(kernel: str, block: Block) -> None:
+    case = Case("matmul", kernel, "cuda:0", "float32", 256, 256, 256, block)
+    explained = explain(case)
+    sectors = sum(access.sectors * access.requests for access in explained.memory)
+    predicted = predicted_traffic(case)
+    assert predicted is not None
+    problem = PROBLEMS["matmul"]
+    repeats = problem.steps(case) / problem.steps(problem.pattern(case, registry.kernel_of(case).results))
+    shared = sum(access.wavefronts * access.requests for access in explained.shared)
+    stored = sum(access.sectors for access in explained.traffic if access.kind == "store")
+    assert predicted.sectors == pytest.approx(repeats * (sectors - stored) + stored)
+    assert predicted.wavefronts == pytest.approx(repeats * shared)
+
+
+def test_products_with_a_block_of_another_shape_are_compared_over_the_same_k() -> None:
+    few, many = (
+        predicted_traffic(Case("matmul", "naive", "cuda:0", "float32", 512, 512, 512, block))
+        for block in (Block(32, 4), Block(32, 16))
+    )
+    assert few == many
 
 
 def test_cpu_cases_and_library_calls_have_no_predicted_traffic() -> None:

@@ -151,6 +151,8 @@ def multiply(tiling: Tiling, steps: int = 1) -> Piece:
 
     NVVM unrolls a constant loop only as long as its body has no more than about 128 multiplications, two steps of
     8 × 8. So they are written out here: a function of so many steps calls one of half as many twice.
+
+    A column of results at a time: row by row, ptxas 13.0 would need more than 128 registers for 8 × 8 of them.
     """
     if steps > 1:
         half = multiply(tiling, steps // 2)
@@ -170,8 +172,8 @@ def multiply(tiling: Tiling, steps: int = 1) -> Piece:
             store_vector(a_part, i * size, load_vector(a_tile, uint64(at_a + uint64(i * rows_apart))))
         for j in range(across // size):
             store_vector(b_part, j * size, load_vector(b_tile, uint64(at_b + uint64(j * columns_apart))))
-        for i in range(down):
-            for j in range(across):
+        for j in range(across):
+            for i in range(down):
                 total[i * across + j] += a_part[i] * b_part[j]
 
     return device(once)

@@ -36,9 +36,8 @@ def tiling_of(case: Case) -> Tiling:
     return Tiling(block_of(case), case.dtype, depth=depth, warps=True, interleaved=True, slices=SLICES)
 
 
-def build(case: Case) -> Program:
-    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
-    tiling = tiling_of(case)
+def program(case: Case, tiling: Tiling) -> Program:
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling of two slices, each of them written out."""
     steps = tiling.depth // SLICES
     position, load_a, load_b, store_a, store_b, multiply, write = pieces(case, tiling, steps)
     dtype = number(case.dtype)
@@ -70,20 +69,22 @@ def build(case: Case) -> Program:
         buffer = uint32(0)
         load_a(a_held, a, thread, row0, k0, m, k, lda)
         load_b(b_held, b, thread, col0, k0, n, k, ldb)
+        store_a(a_tile, uint64(0), a_held, thread)
+        store_b(b_tile, uint64(0), b_held, thread)
+        cuda.syncthreads()
         while k0 < k:
+            k0 = uint32(k0 + uint32(depth))
+            load_a(a_held, a, thread, row0, k0, m, k, lda)
+            load_b(b_held, b, thread, col0, k0, n, k, ldb)
             a_base = uint64(uint32(buffer * uint32(a_elements)))
             b_base = uint64(uint32(buffer * uint32(b_elements)))
-            store_a(a_tile, a_base, a_held, thread)
-            store_b(b_tile, b_base, b_held, thread)
-            cuda.syncthreads()
-            k0 = uint32(k0 + uint32(depth))
-            if k0 < k:
-                load_a(a_held, a, thread, row0, k0, m, k, lda)
-                load_b(b_held, b, thread, col0, k0, n, k, ldb)
             at_a = uint64(a_base + uint64(uint32(part * uint32(a_slice) + row)))
             at_b = uint64(b_base + uint64(uint32(part * uint32(b_slice) + col)))
             multiply(total, a_part, b_part, a_tile, b_tile, at_a, at_b)
             buffer = uint32(uint32(1) - buffer)
+            store_a(a_tile, uint64(uint32(buffer * uint32(a_elements))), a_held, thread)
+            store_b(b_tile, uint64(uint32(buffer * uint32(b_elements))), b_held, thread)
+            cuda.syncthreads()
         # A row of results at a time: the tile of B is where they cross over.
         for i in range(down):
             cuda.syncthreads()
@@ -102,6 +103,11 @@ def build(case: Case) -> Program:
             write(c, total, uint32(row0 + row), uint32(col0 + col), m, n, ldc)
 
     return tiling.program(sliced_k, case)
+
+
+def build(case: Case) -> Program:
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
+    return program(case, tiling_of(case))
 
 
 def tile_elements(case: Case) -> int:

@@ -4,8 +4,8 @@ What changes: a thread's fragment of A is 16 rows high, and a warp computes 64 �
 computes 128 × 128 as one of 16 × 16 did before.
 
 Relieves shared memory and the issue of instructions: a step takes 6 loads for 128 multiplications instead of 4 for 64,
-three quarters as many words, and CUDA 13.0 makes 1146 instructions of a tile's 1024 multiplications instead of 610 of
-512. Predicted from the latter: 1.06 times interleaved. It takes about 220 registers a thread, so that an SM holds 8
+three quarters as many words, and CUDA 13.0 makes 1133 instructions of a tile's 1024 multiplications instead of 582 of
+512. Predicted from the latter: 1.03 times interleaved. It takes about 220 registers a thread, so that an SM holds 8
 warps instead of 16 and each has to have its next loads on the way by itself. In float64 the results alone would take
 all.
 """

@@ -3,9 +3,9 @@
 What changes: the loop over a tile's columns is gone. NVVM unrolls a constant loop only up to about 128
 multiplications a body, so its 512 are written out by device functions that call each other twice.
 
-Relieves the issue of instructions: CUDA 13.0 makes 605 of a tile, of which 512 multiply, where the loop needs 81 for 64
+Relieves the issue of instructions: CUDA 13.0 makes 582 of a tile, of which 512 multiply, where the loop needs 81 for 64
 before what a tile costs by itself; and the loads of the next step need not wait for a loop's end. Predicted from the
-instructions: 81 · 8 / 605, at least 1.07 times warpTiled, and what waiting for fragments took.
+instructions: 81 · 8 / 582, at least 1.11 times warpTiled, and what waiting for fragments took.
 
 Found with a prototype of the same shape on an H200 (2026-11-20), n = 4096: 45.7 TFLOP/s instead of 34.4, 1.33 times,
 0.91 of cuBLAS; n = 8192: 46.6, 0.95.

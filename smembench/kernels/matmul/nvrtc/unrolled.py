@@ -42,18 +42,20 @@ unrolled(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsig
         }
     };
 
-    load(0);
-    unsigned buffer = 0;
-    for (unsigned k0 = 0; k0 < k; buffer ^= 1) {
+    auto store = [&](unsigned buffer) {
         for (unsigned i = 0; i < A_COUNT; ++i)
             for (unsigned j = 0; j < WIDE; ++j)
                 a_tile[buffer][(a_col + j) * PITCH + a_row + i * A_STEP] = a_held[i].lane[j];
         for (unsigned i = 0; i < B_COUNT; ++i)
             *(Vector *)&b_tile[buffer][(b_row + i * B_STEP) * COLUMNS + b_col] = b_held[i];
-        __syncthreads();
-        k0 += DEPTH;
-        if (k0 < k)
-            load(k0);
+    };
+
+    load(0);
+    store(0);
+    __syncthreads();
+    unsigned buffer = 0;
+    for (unsigned k0 = DEPTH; k0 < k + DEPTH; k0 += DEPTH) {
+        load(k0);
 #pragma unroll
         for (unsigned step = 0; step < DEPTH; ++step) {
             Vector down[DOWN / WIDE], across[ACROSS / WIDE];
@@ -61,10 +63,13 @@ unrolled(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsig
                 down[i] = *(const Vector *)&a_tile[buffer][step * PITCH + row + i * DOWN_APART];
             for (unsigned j = 0; j < ACROSS / WIDE; ++j)
                 across[j] = *(const Vector *)&b_tile[buffer][step * COLUMNS + col + j * ACROSS_APART];
-            for (unsigned i = 0; i < DOWN; ++i)
-                for (unsigned j = 0; j < ACROSS; ++j)
+            for (unsigned j = 0; j < ACROSS; ++j)
+                for (unsigned i = 0; i < DOWN; ++i)
                     total[i][j] += down[i / WIDE].lane[i % WIDE] * across[j / WIDE].lane[j % WIDE];
         }
+        buffer ^= 1;
+        store(buffer);
+        __syncthreads();
     }
 
     for (unsigned i = 0; i < DOWN; ++i) {
