@@ -37,6 +37,7 @@ class Traffic:
 
 
 Predict = Callable[[Case], Traffic | None]
+Begin = Callable[[Case, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +50,18 @@ class Search:
     allowed: float = ALLOWED
 
 
-def search(base: Case, names: Sequence[str], predict: Predict) -> Search:
+def _unseen(case: Case, number: int, of: int) -> None:
+    pass
+
+
+def search(base: Case, names: Sequence[str], predict: Predict, begin: Begin = _unseen) -> Search:
     """Every kernel, block and pad that is worth measuring at the size, dtype and device of ``base``.
 
     Args:
         base: its kernel, block and pad do not count.
         names: kernels to try.
         predict: the traffic of a case by the model; a case it says nothing of is kept.
+        begin: called before each prediction with the case, its number and how many there are.
     """
     found: list[Case] = []
     refused = 0
@@ -68,7 +74,7 @@ def search(base: Case, names: Sequence[str], predict: Predict) -> Search:
                 found.append(case)
             else:
                 refused += 1
-    kept = list(_promising(found, predict))
+    kept = list(_promising(found, predict, begin))
     return Search(tuple(kept), refused, len(found) - len(kept))
 
 
@@ -91,8 +97,11 @@ def _fits(case: Case, kernel: Kernel) -> bool:
     return kernel.refuse(case) is None and kernel.shared_bytes(case) <= STATIC_SHARED_BYTES
 
 
-def _promising(cases: Sequence[Case], predict: Predict) -> Iterable[Case]:
-    traffic = {case: predict(case) for case in cases}
+def _promising(cases: Sequence[Case], predict: Predict, begin: Begin) -> Iterable[Case]:
+    traffic = {}
+    for number, case in enumerate(cases, 1):
+        begin(case, number, len(cases))
+        traffic[case] = predict(case)
     known = [value for value in traffic.values() if value is not None]
     sectors = min((value.sectors for value in known), default=0.0)
     # A kernel without shared memory has none to wait for, and is no measure for those that have.

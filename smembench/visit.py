@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from smembench.assemble import merged
 from smembench.case import Case
-from smembench.devices.base import Device, OutOfBounds
+from smembench.devices.base import Device, OutOfBounds, Prepared
 from smembench.kernels import registry
+from smembench.kernels.registry import Kernel
 from smembench.measurement import Status, Visit, now_utc
 from smembench.problems import PROBLEMS
 from smembench.summary import MIN_SAMPLES
@@ -60,6 +61,9 @@ class Visitor:
     def visit(self, request: Request) -> Visit:
         """Check the case on a poisoned output, and sample it if it is right.
 
+        In the first round the samples' own output is checked as well: a kernel may be right once and wrong from then
+        on, and a launch that was timed may have done nothing.
+
         Raises:
             Exception: whatever the device or the kernel raised; the device may be unusable after it.
         """
@@ -72,14 +76,12 @@ class Visitor:
         try:
             prepared.poison()
             prepared.launch()
-            try:
-                verdict = problem.check(case, self._reference(case, kernel.computes), prepared.output())
-            except OutOfBounds as error:
-                return replace(blank, status=Status.WRONG_RESULT, reason=str(error))
-            checked = replace(blank, verified=verdict.passed, max_error=verdict.error, resources=prepared.resources())
-            if not verdict.passed:
-                return replace(checked, status=Status.WRONG_RESULT, reason=verdict.detail)
-            # Before the sampler is made: its warm-up may be the first sample of a slow case.
+            checked = replace(self._checked(blank, kernel, prepared), resources=prepared.resources())
+            if checked.status is not Status.OK:
+                return checked
+            # Both before the sampler is made: its warm-up may be the first sample of a slow case.
+            if request.round == 0:
+                prepared.poison()
             before = device.conditions()
             batch = collect(
                 prepared.sampler(request.warmup),
@@ -89,6 +91,10 @@ class Visitor:
                 self._stopped,
                 before=before,
             )
+            if request.round == 0 and batch.values:
+                again = self._checked(checked, kernel, prepared)
+                if again.status is not Status.OK:
+                    return replace(again, reason=f"right once, wrong after the timed launches: {again.reason}")
             return replace(
                 checked,
                 samples=batch.values,
@@ -99,6 +105,17 @@ class Visitor:
             )
         finally:
             prepared.close()
+
+    def _checked(self, visit: Visit, kernel: Kernel, prepared: Prepared) -> Visit:
+        """The visit with what its output is worth, which may be a wrong result."""
+        case = visit.case
+        try:
+            output = prepared.output()
+        except OutOfBounds as error:
+            return replace(visit, status=Status.WRONG_RESULT, verified=False, reason=str(error))
+        verdict = PROBLEMS[case.problem].check(case, self._reference(case, kernel.computes), output)
+        found = replace(visit, verified=verdict.passed, max_error=verdict.error)
+        return found if verdict.passed else replace(found, status=Status.WRONG_RESULT, reason=verdict.detail)
 
     def _inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
         problem = PROBLEMS[case.problem]

@@ -54,6 +54,7 @@ def tune(
     """
     from smembench.axes import parse_names
     from smembench.case import Case
+    from smembench.cli.progress import progress
     from smembench.config import PRESETS
     from smembench.devices.select import resolve
     from smembench.kernels import registry
@@ -77,7 +78,8 @@ def tune(
     names = parse_names(kernel, known, name="--kernel", what=f"{problem} kernel on {where}") if kernel else known
     side = n or contract.default_n
     base = Case(problem, "", where, dtype, side, side, side if "k" in contract.size_axes else None)
-    found = search(base, names, predicted_traffic)
+    with progress() as begin:
+        found = search(base, names, predicted_traffic, begin)
     if not found.cases:
         raise UsageError(f"--kernel {kernel}: none of them is a candidate for the fastest {problem}")
     if dry_run:

@@ -39,6 +39,7 @@ def rows_by_kernel(output: str) -> dict[str, dict[str, str]]:
         ("raises", "failed", "MemoryError: out of memory on purpose"),
         ("wrong", "wrong_result", "elements differ"),
         ("outside", "wrong_result", "the kernel wrote outside its output"),
+        ("tires", "wrong_result", "right once, wrong after the timed launches: "),
     ],
 )
 def test_a_fault_is_a_row_and_the_others_are_measured(fault: str, status: str, reason: str) -> None:
