@@ -22,13 +22,14 @@ from smembench.store.schema import COLUMNS, SAMPLE_COLUMNS
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
 ROOT = Path(__file__).parents[2]
-QUICK = ("--device", "cpu", "--samples", "3", "--rounds", "1", "--precision", "90")
+QUICK = ("--device", "cpu", "--samples", "3", "--rounds", "1", "--precision", "90", "--max-seconds", "1")
 COPY = ("transpose", "--n", "8", "--kernel", "copyGmem", "--block", "4x4", *QUICK)
 PRODUCT = ("matmul", "--m", "5", "--k", "6", "--n", "7", "--kernel", "cpu", *QUICK)
 CONFIG = """
 samples = 3
 rounds = 1
 precision = 90
+max_seconds = 1
 seed = 7
 [[sweep]]
 problem = "transpose"

@@ -14,7 +14,7 @@ import pytest
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
 CONCEPTS = "configs/concepts.toml"
-QUICK = ("--samples", "3", "--rounds", "1", "--precision", "90")
+QUICK = ("--samples", "3", "--rounds", "1", "--precision", "90", "--max-seconds", "1")
 
 
 def records(text: str) -> list[dict[str, str]]:

@@ -22,6 +22,7 @@ name = "tiny"
 samples = 3
 rounds = 3
 precision = 90
+max_seconds = 1
 [[sweep]]
 problem = "transpose"
 kernel = "copyGmem"

@@ -84,6 +84,7 @@ def test_a_gpu_that_is_lost_ends_the_run_and_resume_goes_on(stand_in: StandIn, k
         samples = 3
         rounds = 2
         precision = 90.0
+        max_seconds = 1.0
         warmup = 0.0
         [[sweep]]
         problem = "transpose"

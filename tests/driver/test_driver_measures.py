@@ -66,6 +66,7 @@ def test_products_stencils_copies_and_round_trips(stand_in: StandIn, kernels: Pa
         samples = 3
         rounds = 1
         precision = 90.0
+        max_seconds = 1.0
         warmup = 0.0
         sweep = [
             {problem = "matmul", n = 40, block = "16x16", kernel = ["naive", "tiled"], compiler = ["numba", "nvrtc"]},

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 KERNELS = Path(__file__).parent / "kernels"
-QUICK = ["--n", "64", "--device", "cpu", "--block", "16x16", "--samples", "3", "--rounds", "2", "--precision", "90"]
+QUICK = [
+    *("--n", "64", "--device", "cpu", "--block", "16x16"),
+    *("--samples", "3", "--rounds", "2", "--precision", "90", "--max-seconds", "1"),
+]
 
 
 def smembench(*arguments: str, kernels: tuple[str, ...] = (), **options: float) -> subprocess.CompletedProcess[str]:

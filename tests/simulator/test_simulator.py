@@ -1,4 +1,4 @@
-"""Starts the simulator's tests in a process of their own: it must be switched on before numba is imported."""
+"""Starts the simulator's tests in processes of their own: it must be switched on before numba is imported."""
 
 from __future__ import annotations
 
@@ -20,15 +20,22 @@ SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 
 @pytest.mark.skipif(SIMULATED, reason="this is that process")
 def test_cuda_kernels_in_the_simulator() -> None:
-    tests = sorted(Path(__file__).parent.glob("test_cuda_*.py"))
-    found = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},
-        cwd=Path(__file__).parents[2],
-    )
-    assert found.returncode == 0, found.stdout + found.stderr
+    files = sorted(Path(__file__).parent.glob("test_cuda_*.py"))
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", file],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},
+            cwd=Path(__file__).parents[2],
+        )
+        for file in files
+    ]
+    printed = [process.communicate()[0] for process in running]
+    failed = [text for text, process in zip(printed, running, strict=True) if process.returncode != 0]
+    assert files
+    assert not failed, "\n".join(failed)
 
 
 @pytest.mark.skipif(SIMULATED, reason="the simulator is on")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 StandIn = Callable[..., subprocess.Popen[str]]
 """Starts ``python -m`` with these arguments on the stand-in, whose settings are given by name."""
 
-FEW = ("--samples", "3", "--rounds", "1", "--precision", "90", "--warmup", "0")
+FEW = ("--samples", "3", "--rounds", "1", "--precision", "90", "--max-seconds", "1", "--warmup", "0")
 """Options of a run that is to be short."""
 
 
