@@ -20,7 +20,7 @@ from smembench.devices.cuda_arrays import Enqueue, Output, between_copies, place
 from smembench.devices.cuda_description import attribute, describe
 from smembench.devices.cuda_helpers import empty, read_all
 from smembench.devices.cuda_resources import resources_of
-from smembench.devices.cuda_symbols import copy_to_symbol, library_of
+from smembench.devices.cuda_symbols import copy_to_symbol, loaded
 from smembench.errors import DeviceUnavailable
 from smembench.hardware import STATIC_SHARED_BYTES
 from smembench.kernels.cuda_c import Source
@@ -152,7 +152,7 @@ class CudaDevice:
             scalars = [np.uint32(value) for value in problem.scalars(case)]
             if program.constant:
                 values = inputs[problem.arrays.index(program.constant) - 1]  # the first array is the output
-                library = library_of(code, (output.array, *placed, *scalars))
+                library = loaded(code, (output.array, *placed, *scalars))
                 copy_to_symbol(library, program.constant, values, self._handle)
             launch = self._launcher(compiled, program, scalars)
             enqueue = partial(launch, output.array, *placed)

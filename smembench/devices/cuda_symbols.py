@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from cuda.bindings import driver
@@ -14,7 +15,11 @@ if TYPE_CHECKING:
     from smembench.problems.base import Array
 
 
-def library_of(code: Any, arguments: Sequence[Any]) -> Any:
+_LOAD: Any = attrgetter("library.get_cufunc")
+"""Of a kernel that Numba has compiled, what loads it and returns the driver's function."""
+
+
+def loaded(code: Any, arguments: Sequence[Any]) -> Any:
     """The handle (CUlibrary) of loaded machine code: cuda.core's, or that of Numba's dispatcher for such arguments.
 
     A dispatcher compiles at its first launch, but the variables are to be filled before it: it is made to compile here.
@@ -22,7 +27,7 @@ def library_of(code: Any, arguments: Sequence[Any]) -> Any:
     if isinstance(code, ObjectCode):
         return code.handle
     kernel = code.compile(tuple(code.typeof_pyval(argument) for argument in arguments))
-    return kernel.library.get_cufunc().module.handle
+    return _LOAD(kernel)().module.handle
 
 
 def copy_to_symbol(library: Any, name: str, array: Array, stream: int) -> None:

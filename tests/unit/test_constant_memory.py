@@ -19,7 +19,7 @@ from smembench.axes import Block
 from smembench.case import Case
 from smembench.cuda_api import cuda
 from smembench.devices import cuda_symbols
-from smembench.devices.cuda_symbols import copy_to_symbol, library_of
+from smembench.devices.cuda_symbols import copy_to_symbol, loaded
 from smembench.explain.trace import trace
 from smembench.kernels import registry
 from smembench.kernels.registry import Program
@@ -146,13 +146,13 @@ def test_numba_compiles_before_its_first_launch_for_the_types_of_that_launch() -
             module = SimpleNamespace(handle="library")
             return SimpleNamespace(library=SimpleNamespace(get_cufunc=lambda: SimpleNamespace(module=module)))
 
-    assert library_of(Dispatcher(), (np.zeros(3, np.float32), np.uint32(3))) == "library"
+    assert loaded(Dispatcher(), (np.zeros(3, np.float32), np.uint32(3))) == "library"
     assert compiled == [(types.float32[::1], types.uint32)]
 
 
 def test_the_library_of_a_twin_is_that_of_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_symbols, "ObjectCode", SimpleNamespace)
-    assert library_of(SimpleNamespace(handle="library"), ()) == "library"
+    assert loaded(SimpleNamespace(handle="library"), ()) == "library"
 
 
 def test_a_trace_calls_an_array_in_constant_memory_by_its_name() -> None:

@@ -227,7 +227,7 @@ def test_an_input_is_copied_to_constant_memory_each_time_a_case_is_prepared(
     gpu: Gpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copied = []
-    monkeypatch.setattr("smembench.devices.cuda.library_of", lambda code, arguments: (code, len(arguments)))
+    monkeypatch.setattr("smembench.devices.cuda.loaded", lambda code, arguments: (code, len(arguments)))
     monkeypatch.setattr("smembench.devices.cuda.copy_to_symbol", lambda *given: copied.append(given))
     case, problem = (
         Case("constant", "constantUniform", "cuda:0", "float32", 1, 100, None, Block(16, 1)),
