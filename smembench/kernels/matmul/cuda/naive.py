@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.case import Case
-from smembench.cuda_api import cuda, number, uint32
+from smembench.cuda_api import cuda, number, uint32, uint64
 from smembench.kernels.grids import block_of, covering
 from smembench.kernels.registry import Kernel, Program
 
@@ -25,13 +25,16 @@ def build(case: Case) -> Program:
         row = uint32(uint32(cuda.blockIdx.y) * uint32(by) + uint32(cuda.threadIdx.y))
         if row < m and col < n:
             total = zero
-            i = uint32(0)
-            # The textbook's loop, and CUDA C's in machine code. Two things keep it so: while, since Numba's range takes
-            # twice the instructions a step and more; and B before A, since with A first NVVM keeps four offsets into A
-            # where one would do, and ptxas sends half of the loads of four steps only after the first multiply-add.
-            while i < k:
-                total += b[uint32(i * ldb + col)] * a[uint32(row * lda + i)]
-                i = uint32(i + uint32(1))
+            # 64-bit offsets that only grow: NVVM turns them into pointers with constant steps. With 32-bit ones it
+            # computes an address anew for every load, and Numba's range over a run-time bound does not unroll.
+            ia = uint64(uint32(row * lda))
+            end = uint64(ia + uint64(k))
+            ib = uint64(col)
+            step = uint64(ldb)
+            while ia < end:
+                total += a[ia] * b[ib]
+                ia = uint64(ia + uint64(1))
+                ib = uint64(ib + step)
             c[uint32(row * ldc + col)] = total
 
     return Program(naive, covering(case.n, case.m, block), block)
