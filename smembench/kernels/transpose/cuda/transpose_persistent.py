@@ -13,8 +13,8 @@ reached there (2026-11-20), that much takes 4 µs to come, longer than a load. O
 others follow later, and the grid is not persistent.
 
 Predicted: no difference to transposeAsync at 4096², with 8 rounds there instead of two of four tiles; at 16384² at most
-what transposeVectorized's prototype lacked of cudaMemcpy, 1.08 times, shared with the steps between. Not measured on a
-GPU.
+what transposeVectorized's prototype lacked of cudaMemcpy, 1.08 times, shared with the steps between. Found in a quick
+run there (2026-11-20), 4096² float32: 3527 GB/s in 16x16 blocks, 0.94 of transposeVectorized in the same run.
 """
 
 from __future__ import annotations
