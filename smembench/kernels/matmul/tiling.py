@@ -24,6 +24,21 @@ _REGISTERS, _MOST = 64 * 1024, 256
 """32-bit registers of an SM, and those a thread can be given, one of them reserved."""
 
 
+def registers(dtype: str, down: int, across: int) -> int:
+    """32-bit registers that a thread with ``down`` × ``across`` results should have: as many again as they take."""
+    return 2 * down * across * ITEMSIZE[dtype] // 4
+
+
+def results_fit(kernel: str, block: Block, dtype: str, down: int, across: int) -> str | None:
+    """The reason to refuse a block whose threads have too few registers for their results, or None."""
+    needed, threads = registers(dtype, down, across), block.x * block.y
+    if needed > _MOST:
+        return f"{kernel} keeps {down}×{across} {dtype} results a thread, more than its registers hold: use float32"
+    if needed * threads > _REGISTERS:
+        return f"{kernel} needs {needed} registers a thread, more than {threads} threads can have: use 16x16 or 16x8"
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Tiling:
     """A block's threads, each of which computes ``down`` × ``across`` results, in vectors that lie apart.
@@ -100,8 +115,8 @@ class Tiling:
 
     @property
     def registers(self) -> int:
-        """32-bit registers a thread should have: as many again as its results take."""
-        return 2 * self.down * self.across * ITEMSIZE[self.dtype] // 4
+        """32-bit registers a thread should have."""
+        return registers(self.dtype, self.down, self.across)
 
     @property
     def launch_bounds(self) -> tuple[int, int]:
@@ -124,12 +139,8 @@ class Tiling:
 
     def refuse(self, kernel: str) -> str | None:
         """Why threads of this block cannot compute the tile, or None."""
-        if self.registers > _MOST:
-            results = f"{self.down}×{self.across} {self.dtype} results"
-            return f"{kernel} keeps {results} a thread, more than its registers hold: use float32"
-        if not self.launch_bounds[1]:
-            needed = f"{self.registers} registers a thread"
-            return f"{kernel} needs {needed}, more than {self.threads} threads can have: use 16x16 or 16x8"
+        if reason := results_fit(kernel, self.block, self.dtype, self.down, self.across):
+            return reason
         if not self._divides():
             return f"{kernel} cannot divide its tiles evenly among {self.block} threads: use 16x16, 16x8 or 8x8"
         return None

@@ -16,6 +16,7 @@ from smembench.axes import Block
 from smembench.case import Case
 from smembench.cuda_api import cuda, number, uint32
 from smembench.kernels.grids import block_of, ceil_div, covering
+from smembench.kernels.matmul.tiling import results_fit
 from smembench.kernels.registry import Kernel, Program
 
 DEPTH = 8
@@ -80,7 +81,8 @@ def program(case: Case, across: int) -> Program:
                 if row < m and col < n:
                     c[uint32(row * ldc + col)] = total[i, j]
 
-    return Program(tiled, covering(case.n, case.m, Block(columns, rows)), block)
+    # So that no block that results_fit lets pass gets more registers a thread than it can be launched with.
+    return Program(tiled, covering(case.n, case.m, Block(columns, rows)), block, launch_bounds=(threads, 1))
 
 
 def build(case: Case) -> Program:
@@ -94,6 +96,11 @@ def tile_elements(case: Case) -> int:
     return DEPTH * (DOWN * block.y + block.x)
 
 
+def refuse(case: Case) -> str | None:
+    """Why threads of this block cannot have their results, or None."""
+    return results_fit(case.kernel, block_of(case), case.dtype, DOWN, 1)
+
+
 KERNEL = Kernel(
     problem="matmul",
     name="tiled1D",
@@ -104,6 +111,7 @@ KERNEL = Kernel(
     results=(1, DOWN),
     default_blocks=(Block(64, 8),),
     tile_elements=tile_elements,
+    refuse=refuse,
     strided=True,
     standard=False,
     ladder="8 results a thread",

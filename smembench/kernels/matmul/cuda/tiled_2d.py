@@ -13,6 +13,7 @@ from smembench.axes import Block
 from smembench.case import Case
 from smembench.kernels.grids import block_of
 from smembench.kernels.matmul.cuda.tiled_1d import DEPTH, DOWN, program
+from smembench.kernels.matmul.tiling import results_fit
 from smembench.kernels.registry import Kernel, Program
 
 ACROSS = 8
@@ -29,6 +30,11 @@ def tile_elements(case: Case) -> int:
     return DEPTH * (DOWN * block.y + ACROSS * block.x)
 
 
+def refuse(case: Case) -> str | None:
+    """Why threads of this block cannot have their results, or None."""
+    return results_fit(case.kernel, block_of(case), case.dtype, DOWN, ACROSS)
+
+
 KERNEL = Kernel(
     problem="matmul",
     name="tiled2D",
@@ -39,6 +45,7 @@ KERNEL = Kernel(
     results=(ACROSS, DOWN),
     default_blocks=(Block(16, 16),),
     tile_elements=tile_elements,
+    refuse=refuse,
     strided=True,
     standard=False,
     ladder="8 × 8 results a thread",

@@ -1,26 +1,101 @@
-"""cublas: cuBLAS through CuPy, ``cupy.matmul``, in the full precision of the inputs: TF32 is off, as CuPy has it."""
+"""cublas: cuBLAS itself, ``cublasSgemm`` and ``cublasDgemm``, in the full precision of the inputs.
+
+Its default math mode leaves TF32 off. It is called through ctypes: CuPy, which has bindings, refuses every call of
+cuBLAS while a stream is captured. Handle and workspace are kept for the process, so nothing is allocated in a capture.
+"""
 
 from __future__ import annotations
 
+import ctypes
+from functools import cache
 from typing import Any
 
+import numpy as np
+
 from smembench.case import Case
-from smembench.kernels.peers import as_cupy, needs
+from smembench.cuda_api import cuda
 from smembench.kernels.registry import Kernel, Program
+
+_AS_IT_IS = 0
+"""CUBLAS_OP_N: no transposition."""
+_WORKSPACE_BYTES = 2**25
+"""What cuBLAS's guide recommends for compute capability 9.0 ("cublasSetWorkspace")."""
+_GEMM = {"float32": ("cublasSgemm_v2", ctypes.c_float), "float64": ("cublasDgemm_v2", ctypes.c_double)}
+
+
+class _CuBlas:
+    """A handle of the library in the context that is current."""
+
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL(_path())
+        self._handle = ctypes.c_void_p()
+        self.call("cublasCreate_v2", ctypes.byref(self._handle))
+        self._workspace = cuda.device_array(_WORKSPACE_BYTES, np.uint8)
+
+    def on(self, stream: int) -> ctypes.c_void_p:
+        """The handle, for calls on a stream; choosing one makes cuBLAS forget its workspace."""
+        self.call("cublasSetStream_v2", self._handle, ctypes.c_void_p(stream))
+        self.call("cublasSetWorkspace_v2", self._handle, _pointer(self._workspace), ctypes.c_size_t(_WORKSPACE_BYTES))
+        return self._handle
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """Call a function.
+
+        Raises:
+            RuntimeError: with cuBLAS's status, when that is not 0.
+        """
+        if status := getattr(self._library, name)(*arguments):
+            raise RuntimeError(f"{name}: cuBLAS status {status}")
+
+
+@cache
+def _opened(device: int) -> _CuBlas:
+    """The handle of a GPU, which must be the current one."""
+    return _CuBlas()
+
+
+@cache
+def _path() -> str:
+    """Where the library is, which is loaded by then.
+
+    Raises:
+        RuntimeError: when it is nowhere.
+    """
+    from cuda.pathfinder import load_nvidia_dynamic_lib
+
+    path: str | None = load_nvidia_dynamic_lib("cublas").abs_path
+    if path is None:
+        raise RuntimeError("cuBLAS was loaded from an unknown place")
+    return path
+
+
+def _pointer(array: Any) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.device_ctypes_pointer.value)
 
 
 def build(case: Case) -> Program:
     """Program for ``(stream, c, a, b)``."""
-    m, n, k = case.m, case.n, case.k
-    assert k is not None
+    m, n, k = (ctypes.c_int(side) for side in (case.m, case.n, case.k or 0))
+    name, scalar = _GEMM[case.dtype]
+    one, zero = scalar(1), scalar(0)
 
     def enqueue(stream: int, c: Any, a: Any, b: Any) -> None:
-        import cupy
-
-        with cupy.cuda.ExternalStream(stream):
-            cupy.matmul(as_cupy(a, (m, k)), as_cupy(b, (k, n)), out=as_cupy(c, (m, n)))
+        library = _opened(cuda.get_current_device().id)
+        # cuBLAS counts down columns: what is C in rows is its transpose there, and that is B's times A's.
+        sides, first, second = (n, m, k), (_pointer(b), n), (_pointer(a), k)
+        operation = (library.on(stream), _AS_IT_IS, _AS_IT_IS, *sides)
+        library.call(name, *operation, ctypes.byref(one), *first, *second, ctypes.byref(zero), _pointer(c), n)
 
     return Program(enqueue, on_host=True)
+
+
+def refuse(case: Case) -> str | None:
+    """How to get cuBLAS where it is not installed, or None."""
+    try:
+        _path()
+    except RuntimeError:
+        return 'cuBLAS is not installed: pip install "smembench[peers]"'
+    return None
 
 
 KERNEL = Kernel(
@@ -28,10 +103,10 @@ KERNEL = Kernel(
     name="cublas",
     kind="cuda",
     step=900,
-    summary="cuBLAS through CuPy, TF32 off",
+    summary="cuBLAS, TF32 off",
     build=build,
     blocks=False,
-    refuse=needs("cupy", '"smembench[peers]"'),
+    refuse=refuse,
     standard=False,
     compiler="cublas",
 )
