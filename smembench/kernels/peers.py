@@ -18,6 +18,26 @@ def needs(package: str, install: str) -> Callable[[Case], str | None]:
     return refuse
 
 
+class _Stream:
+    """A stream by its handle, as CUDA's stream protocol has it."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._handle
+
+
+def cupy_stream(handle: int) -> Any:
+    """CuPy's view of a stream, a context in which CuPy works on it."""
+    import cupy
+
+    # CuPy 14 has deprecated ExternalStream, and before it there is no from_external.
+    if hasattr(cupy.cuda.Stream, "from_external"):
+        return cupy.cuda.Stream.from_external(_Stream(handle))
+    return cupy.cuda.ExternalStream(handle)
+
+
 def as_cupy(array: Any, shape: tuple[int, int]) -> Any:
     """A CuPy view of a Numba device array."""
     import cupy

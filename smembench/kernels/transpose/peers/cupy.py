@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.case import Case
-from smembench.kernels.peers import as_cupy, needs
+from smembench.kernels.peers import as_cupy, cupy_stream, needs
 from smembench.kernels.registry import Kernel, Program
 from smembench.problems.transpose import TRANSPOSE
 
@@ -16,7 +16,7 @@ def build(case: Case) -> Program:
     def enqueue(stream: int, out: Any, inp: Any) -> None:
         import cupy
 
-        with cupy.cuda.ExternalStream(stream):
+        with cupy_stream(stream):
             cupy.copyto(as_cupy(out, (case.n, case.m)), as_cupy(inp, (case.m, case.n)).T)
 
     return Program(enqueue, on_host=True)
