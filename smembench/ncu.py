@@ -1,4 +1,7 @@
-"""Hardware counters through Nsight Compute: cases launched by a child under ``ncu``, its CSV read back."""
+"""Hardware counters through Nsight Compute: cases launched by a child under ``ncu``, its CSV read back.
+
+The same child without it reads our own timer, so that both see the same.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,20 @@ _SECONDS = 900
 
 
 def profile(
-    cases: Sequence[Case], metrics: Sequence[str], *, cache_control: str, launches: int, uncounted: int, asked_by: str
+    cases: Sequence[Case],
+    metrics: Sequence[str],
+    *,
+    cache_control: str,
+    launches: int,
+    uncounted: int,
+    asked_by: str,
+    as_sampled: bool = False,
 ) -> list[dict[str, float]]:
     """The median of each metric over a case's launches, in ncu's base units, for every case.
 
     Clocks are left alone. ``cache_control`` is ncu's: ``all`` flushes and invalidates every cache before each launch,
-    ``none`` does not. The first ``uncounted`` launches of a case are left out.
+    ``none`` does not. The first ``uncounted`` launches of a case are left out. With ``as_sampled`` the arrays lie where
+    they do in ``sampled``.
 
     Raises:
         UsageError: naming ``asked_by``, when ncu is not there or does not give a figure for every launch.
@@ -32,14 +43,7 @@ def profile(
         raise UsageError(f"{asked_by}: ncu (Nsight Compute) is not on the PATH; it comes with the CUDA toolkit")
     options = ["--metrics", ",".join(metrics), "--clock-control", "none", "--cache-control", cache_control]
     output = ["--csv", "--print-units", "base", "--profile-from-start", "off"]
-    work = json.dumps({"launches": launches, "cases": [case.to_dict() for case in cases]})
-    run = subprocess.run(
-        [ncu, *options, *output, sys.executable, "-m", "smembench.ncu", work],
-        capture_output=True,
-        text=True,
-        timeout=_SECONDS,
-        check=False,
-    )
+    run = _child(cases, launches, samples=int(as_sampled), before=(ncu, *options, *output))
     readings = parse(run.stdout)
     for metric in metrics:
         if len(readings.get(metric, ())) != launches * len(cases):
@@ -50,6 +54,37 @@ def profile(
     return [{m: median(readings[m][start + uncounted : start + launches]) for m in metrics} for start in starts]
 
 
+def sampled(cases: Sequence[Case], *, launches: int, samples: int, seconds: float, asked_by: str) -> list[float]:
+    """The median of our own samples of each case, in ms, in a child of its own that checks every case first.
+
+    Raises:
+        UsageError: naming ``asked_by``, for a wrong result or a child that fails.
+    """
+    run = _child(cases, launches, samples=samples, seconds=seconds)
+    found = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+    for case, line in zip(cases, found, strict=False):
+        if "wrong" in line:
+            raise UsageError(f"{asked_by}: {case.id}: {line['wrong']}")
+    if len(found) != len(cases):
+        said = " ".join(run.stderr.split())[-300:]
+        raise UsageError(f"{asked_by}: {len(found)} of {len(cases)} cases were timed: {said}")
+    return [line["ms"] for line in found]
+
+
+def _child(
+    cases: Sequence[Case], launches: int, *, samples: int = 0, seconds: float = 0.0, before: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
+    """Run ``ncu_child``, behind a command that looks at it."""
+    asked = {"launches": launches, "samples": samples, "seconds": seconds, "cases": [case.to_dict() for case in cases]}
+    return subprocess.run(
+        [*before, sys.executable, "-m", "smembench.ncu_child", json.dumps(asked)],
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+
+
 def parse(output: str) -> dict[str, list[float]]:
     """Values by metric from ncu's CSV, in the order of the launches."""
     lines = [line for line in output.splitlines() if line.startswith('"')]
@@ -57,27 +92,3 @@ def parse(output: str) -> dict[str, list[float]]:
     for record in csv.DictReader(lines):
         found.setdefault(record["Metric Name"], []).append(float(record["Metric Value"].replace(",", "")))
     return found
-
-
-def _launch_all(work: str) -> None:
-    """The child under ncu: every case, profiled only while its kernel is launched."""
-    from smembench.cuda_api import cuda
-    from smembench.devices.cuda import CudaDevice
-    from smembench.kernels import registry
-    from smembench.problems import PROBLEMS
-
-    asked = json.loads(work)
-    device = CudaDevice()
-    for case in map(Case.from_dict, asked["cases"]):
-        problem = PROBLEMS[case.problem]
-        prepared = device.prepare(case, registry.kernel_of(case), problem, problem.inputs(case, seed=1))
-        prepared.launch()
-        cuda.profile_start()
-        for _ in range(asked["launches"]):
-            prepared.launch()
-        cuda.profile_stop()
-        prepared.close()
-
-
-if __name__ == "__main__":
-    _launch_all(sys.argv[1])

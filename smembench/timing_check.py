@@ -1,31 +1,26 @@
 """The timers held against Nsight Compute's gpu__time_duration.sum, the hardware's own clock.
 
-Both run the same cases on the same device, one after the other: smembench as it always measures, and a child
-under ``ncu`` that launches each kernel a few times. ``--cache-control none`` stands beside warm samples, ``all``
-(every cache flushed and invalidated before each launch) beside cold ones; clocks are left alone.
+The same child runs the same cases twice: under ``ncu``, and alone with the samples that every run takes. The arrays lie
+in the same places both times, on which the time of some kernels depends. ``--cache-control none`` stands beside warm
+samples, ``all`` (every cache flushed and invalidated before each launch) beside cold ones; clocks are left alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 
 from smembench.axes import Block
 from smembench.case import Case
-from smembench.errors import UsageError
-from smembench.measurement import Status
-from smembench.ncu import profile
-from smembench.timing.sampling import StopRule
-from smembench.visit import Request
-from smembench.worker import Worker
+from smembench.ncu import profile, sampled
 
 METRIC = "gpu__time_duration.sum"
 ALLOWED_PERCENT, ALLOWED_US = 3.0, 0.7
 """What counts as agreement: either is enough, since a few tenths of a microsecond are events, not kernels."""
 _CACHE_CONTROL = {"warm": "none", "cold": "all"}
 _LAUNCHES, _UNCOUNTED = 14, 4
-_VISIT_SECONDS = 300.0
+_SAMPLES, _SECONDS = 30, 5.0
+_ASKED_BY = "doctor --timing"
 
 
 def _transpose(kernel: str, n: int, block: int) -> Case:
@@ -86,32 +81,14 @@ def compare() -> Iterator[Agreement]:
     """Measure every case both ways, warm and cold.
 
     Raises:
-        UsageError: when ncu is not there or gives no figures.
-        DeviceUnavailable: without a GPU.
-        WorkerFailed: when a kernel fails.
+        UsageError: when ncu is not there or gives no figures, and for a kernel that fails or is wrong.
     """
     for cache in _CACHE_CONTROL:
         cases = [replace(case, cache=cache) for case in CASES]
         theirs = _theirs(cases, _CACHE_CONTROL[cache])
-        ours = _ours(cases)
-        for case, ours_us, ncu_us in zip(cases, ours, theirs, strict=True):
-            yield Agreement(case, ours_us, ncu_us)
-
-
-def _ours(cases: Sequence[Case]) -> list[float]:
-    rule = StopRule()
-    worker = Worker(["cuda:0"])
-    found = []
-    try:
-        for case in cases:
-            request = Request(case, 0, rule.samples, 5.0, rule.max_seconds, rule.warmup, seed=1)
-            visit = worker.visit(request, _VISIT_SECONDS)
-            if visit.status is not Status.OK:
-                raise UsageError(f"doctor --timing: {case.id}: {visit.status}: {visit.reason}")
-            found.append(1000 * median(visit.samples))
-    finally:
-        worker.close()
-    return found
+        ours = sampled(cases, launches=_LAUNCHES, samples=_SAMPLES, seconds=_SECONDS, asked_by=_ASKED_BY)
+        for case, ours_ms, ncu_us in zip(cases, ours, theirs, strict=True):
+            yield Agreement(case, 1000 * ours_ms, ncu_us)
 
 
 def _theirs(cases: Sequence[Case], cache_control: str) -> list[float]:
@@ -121,6 +98,7 @@ def _theirs(cases: Sequence[Case], cache_control: str) -> list[float]:
         cache_control=cache_control,
         launches=_LAUNCHES,
         uncounted=_UNCOUNTED,
-        asked_by="doctor --timing",
+        asked_by=_ASKED_BY,
+        as_sampled=True,
     )
     return [reading[METRIC] / 1000 for reading in readings]

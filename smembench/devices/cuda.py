@@ -18,7 +18,7 @@ from smembench.devices import nvrtc
 from smembench.devices.base import DeviceInfo, Limits
 from smembench.devices.cuda_arrays import Enqueue, Output, between_copies, place_input
 from smembench.devices.cuda_description import attribute, describe
-from smembench.devices.cuda_helpers import empty, read_all
+from smembench.devices.cuda_helpers import busy, empty, read_all
 from smembench.devices.cuda_resources import resources_of
 from smembench.devices.cuda_symbols import copy_to_symbol, loaded
 from smembench.errors import DeviceUnavailable
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 _INDEX_LIMIT = 2**32
 """Kernels index with uint32."""
 _WAKE_SECONDS = 0.3
+_BUSY_ROUNDS = 3000
+"""Of a multiplication in 4 clocks and a loop around it: some µs."""
 _L2_GUESS, _SM_GUESS = 2**26, 128
 
 
@@ -109,13 +111,16 @@ class CudaDevice:
     def _calibrate(self) -> tuple[float, float]:
         """What an event pair reads around nothing and around an empty kernel, in ms."""
         launch: Callable[[], Any] = cuda.jit(empty)[1, 1, self._stream]
+        zero = cuda.to_device(np.zeros(1, np.float32))
+        before = partial(cuda.jit(busy)[1, 1, self._stream], zero, np.uint32(_BUSY_ROUNDS))
         launch()
+        before()
         # An idle GPU has low clocks: keep it busy until they are up.
         deadline = perf_counter() + _WAKE_SECONDS
         while perf_counter() < deadline:
             launch()
         self._stream.synchronize()
-        return calibrate(self._handle, launch, cuda.defer_cleanup)
+        return calibrate(self._handle, before, launch, cuda.defer_cleanup)
 
     def _select(self) -> None:
         """Make this GPU the one that calls go to: with several open it may be another."""

@@ -62,11 +62,11 @@ def test_an_error_of_any_call_is_the_reason_of_its_row_and_fresh_workers_go_on(
     expected = {
         "cuMemsetD8Async 1 1": "CUDA_ERROR_INVALID_VALUE: invalid argument",
         "copy_gmem 2 719": "CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure",
-        "cuStreamBeginCapture 21 900": "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED: operation not permitted when stream is "
+        "cuStreamBeginCapture 3 900": "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED: operation not permitted when stream is "
         "capturing",
-        "cuEventRecordWithFlags 2001 400": "CUDA_ERROR_INVALID_HANDLE: invalid resource handle",
-        "cuGraphInstantiateWithFlags 22 2": "CUDA_ERROR_OUT_OF_MEMORY: out of memory",
-        "cuGraphLaunch 63 700": "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered",
+        "cuEventRecordWithFlags 201 400": "CUDA_ERROR_INVALID_HANDLE: invalid resource handle",
+        "cuGraphInstantiateWithFlags 4 2": "CUDA_ERROR_OUT_OF_MEMORY: out of memory",
+        "cuGraphLaunch 9 700": "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered",
     }
     command = [*TRANSPOSE, "--n", "40:49", "--kernel", "copyGmem", "--csv", "-"]
     settings = {"kernels": kernels, "faults": ",".join(expected), "faults_once": tmp_path / "happened"}

@@ -139,6 +139,8 @@ def test_a_twin_is_compared_with_the_naive_kernel_of_its_own_compiler() -> None:
 
 def test_naives_twin_refuses_what_its_indices_do_not_reach() -> None:
     (naive,) = (twin for twin in TWINS if twin.name == "naive")
-    reached, beyond = (Case("matmul", "naive", "cuda:0", "float32", side, side, 8, Block(16, 16)) for side in (46340, 46341))
+    reached, beyond = (
+        Case("matmul", "naive", "cuda:0", "float32", side, side, 8, Block(16, 16)) for side in (46340, 46341)
+    )
     assert naive.refuse(reached) is None
     assert "int indices, which reach 2147483647 elements, not 2147488281" in str(naive.refuse(beyond))

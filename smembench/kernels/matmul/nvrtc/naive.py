@@ -1,8 +1,8 @@
 """naive in CUDA C: the documents' kernel, a thread an element of C.
 
-Its indices are ``int``, as the documents have them: signed ones may not wrap, so the compiler makes pointers of them. On
-an H200 (2026-11-20) 32×32 at 4096 took 21.8 ms so, 23.9 with 64-bit unsigned offsets and 31.6 with 32-bit ones, which
-would be no yardstick.
+Its indices are ``int``, as the documents have them: signed ones may not wrap, so the compiler makes pointers of them.
+On an H200 (2026-11-20) 32×32 at 4096 took 21.8 ms so, 23.9 with 64-bit unsigned offsets and 31.6 with 32-bit ones,
+which would be no yardstick.
 """
 
 from __future__ import annotations
