@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Protocol
 
 from smembench.case import Case
+from smembench.devices.base import GUARD_BYTES
 from smembench.errors import DeviceUnavailable
 from smembench.measurement import Status, Visit, now_utc
 from smembench.plan import Planned
 from smembench.problems import PROBLEMS
+from smembench.problems.base import ITEMSIZE
 from smembench.timing.sampling import MAX_EXTRA_ROUNDS, StopRule, shuffled
 from smembench.visit import Request
 from smembench.worker import WorkerFailed, WorkerTimeout
@@ -87,6 +90,7 @@ class Runner:
         self._hire = hire
         self._worker: VisitingWorker | None = worker
         self._progress: dict[Case, _Progress] = {item.case: _Progress() for item in planned}
+        self._memory = _largest(item.case for item in planned if not item.skip)
 
     def run(
         self, done: Iterable[Visit] = (), begin: Callable[[Case, int, int], None] = lambda case, number, of: None
@@ -136,7 +140,8 @@ class Runner:
     def _visit(self, case: Case, round_: int) -> Visit:
         rule = self._rules[case.kind]
         seconds = rule.seconds(round_, self._progress[case].seconds)
-        request = Request(case, round_, rule.share(round_), seconds, rule.max_seconds, rule.warmup, self._seed)
+        memory = self._memory[case.device]
+        request = Request(case, round_, rule.share(round_), seconds, rule.max_seconds, rule.warmup, self._seed, memory)
         started = now_utc()
         try:
             if self._worker is None:
@@ -168,3 +173,13 @@ class Runner:
 
 def _inputs_of(case: Case) -> tuple[object, ...]:
     return (case.device, *PROBLEMS[case.problem].input_key(case))
+
+
+def _largest(cases: Iterable[Case]) -> dict[str, tuple[int, ...]]:
+    """Bytes of the largest output and the largest inputs on each device."""
+    found: dict[str, tuple[int, ...]] = {}
+    for case in cases:
+        output, *inputs = (length * ITEMSIZE[case.dtype] for length in PROBLEMS[case.problem].lengths(case))
+        sizes = (output + 2 * GUARD_BYTES, *inputs)
+        found[case.device] = tuple(map(max, zip_longest(found.get(case.device, ()), sizes, fillvalue=0)))
+    return found

@@ -29,7 +29,8 @@ _TRIAL_OPERATIONS = 2**25
 class Request:
     """What a visit is to do: a case, its round, and how long it may sample.
 
-    ``max_seconds`` is the case's whole limit, which a CPU case must be able to make ``MIN_SAMPLES`` in.
+    ``max_seconds`` is the case's whole limit, which a CPU case must be able to make ``MIN_SAMPLES`` in. ``memory`` has
+    the bytes of the largest output and inputs of the run on that device.
     """
 
     case: Case
@@ -39,6 +40,7 @@ class Request:
     max_seconds: float
     warmup: float
     seed: int
+    memory: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -72,6 +74,7 @@ class Visitor:
         if case.kind == "cpu" and request.round == 0 and (reason := self._too_long(request)):
             return replace(blank, status=Status.SKIPPED, reason=reason)
         problem, kernel, device = PROBLEMS[case.problem], registry.kernel_of(case), self._devices[case.device]
+        device.reserve(request.memory)
         prepared = device.prepare(case, kernel, problem, self._inputs(case, request.seed))
         try:
             prepared.poison()

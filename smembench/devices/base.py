@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol, get_type_hints
 
@@ -122,6 +122,9 @@ class Device(Protocol):
 
     def limits(self) -> Limits:
         """What it can run now."""
+
+    def reserve(self, sizes: Sequence[int]) -> None:
+        """Set memory aside for the largest output and the largest inputs that are to come, in bytes."""
 
     def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> Prepared:
         """Compile the kernel and place the arrays. The same ``inputs`` object is placed only once."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
@@ -83,6 +84,9 @@ class CpuDevice:
     def limits(self) -> Limits:
         """Free memory, and tiles that a stack of caches can hold."""
         return Limits(free_bytes=_memory("MemAvailable"), max_shared_bytes=_TILE_LIMIT_BYTES)
+
+    def reserve(self, sizes: Sequence[int]) -> None:
+        """Nothing: the host's arrays lie where NumPy puts them."""
 
     def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> CpuPrepared:
         """Allocate the output; compiled kernels are kept from case to case."""

@@ -16,7 +16,7 @@ from smembench.case import Case
 from smembench.cuda_api import SIMULATED, checked, cuda
 from smembench.devices import nvrtc
 from smembench.devices.base import DeviceInfo, Limits
-from smembench.devices.cuda_arrays import Enqueue, Output, between_copies, place_input
+from smembench.devices.cuda_arrays import Enqueue, Output, Places, between_copies, place_input
 from smembench.devices.cuda_description import attribute, describe
 from smembench.devices.cuda_helpers import busy, empty, read_all
 from smembench.devices.cuda_resources import resources_of
@@ -94,6 +94,7 @@ class CudaDevice:
         self._compiled: dict[Any, Any] = {}
         self._given: tuple[Array, ...] = ()
         self._placed: dict[Place, list[Any]] = {}
+        self._places = Places()
         self._flush_buffer: Any = None
         self._residue_ms, empty_kernel_ms = self._calibrate()
         self.info = replace(
@@ -140,12 +141,17 @@ class CudaDevice:
             multiprocessors=attribute(self._index, "MULTIPROCESSOR_COUNT"),
         )
 
+    def reserve(self, sizes: Sequence[int]) -> None:
+        """See ``Places``."""
+        self._select()
+        self._places.reserve(sizes, self.limits().free_bytes)
+
     def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> CudaPrepared:
         """Compile, place the inputs unless they are there already, and allocate the output."""
         self._select()
         program = kernel.build(case).on(self.info.sm_count or _SM_GUESS)
         placed = self._place(inputs, program.inputs)
-        output = Output(problem.output_length(case), inputs[0].dtype, program.output)
+        output = Output(problem.output_length(case), inputs[0].dtype, program.output, self._places)
         outputs = [output]
         compiled = None
         enqueue: Enqueue
@@ -174,7 +180,7 @@ class CudaDevice:
             self._placed = {}  # freed before the next are allocated
             self._given = inputs
         if place not in self._placed:
-            self._placed[place] = [place_input(array, place) for array in inputs]
+            self._placed[place] = [place_input(array, place, self._places, i) for i, array in enumerate(inputs, 1)]
         return self._placed[place]
 
     def _compile(self, case: Case, program: Program) -> Any:
@@ -210,8 +216,9 @@ class CudaDevice:
         return self._nvml.conditions()
 
     def close(self) -> None:
-        """Free the inputs, the flush buffer and the compiled kernels."""
+        """Free the arrays, the flush buffer and the compiled kernels."""
         self._given, self._placed = (), {}
+        self._places.clear()
         self._flush_buffer = None
         self._compiled.clear()
 
