@@ -42,7 +42,8 @@ class Evidence:
 
     ``effect`` is the difference of the sides' medians, ``variance`` that of a single unit with ``freedom`` degrees of
     freedom, ``spread`` the variance of ``effect`` for a unit's variance of 1, and ``step`` the resolution of the
-    clock: a difference is known to within a step.
+    clock: a difference is known to within a step. ``clock`` is the standard deviation that the clock gives every unit,
+    however well its units agree.
     """
 
     effect: float
@@ -50,9 +51,10 @@ class Evidence:
     freedom: float
     spread: float
     step: float = 0.0
+    clock: float = 0.0
 
 
-def weigh(base: Sequence[float], new: Sequence[float], step: float = 0.0) -> Evidence | None:
+def weigh(base: Sequence[float], new: Sequence[float], step: float = 0.0, clock: float = 0.0) -> Evidence | None:
     """Evidence of units' medians in ms; None where neither side has two, so that nothing tells the noise.
 
     Each side's variance counts as much as it adds to that of the effect, as in Welch's test, so that many quiet units
@@ -72,6 +74,7 @@ def weigh(base: Sequence[float], new: Sequence[float], step: float = 0.0) -> Evi
         freedom=total**2 / sum(spread**2 / (len(side) - 1) for spread, side in parts),
         spread=sum(spreads),
         step=step,
+        clock=clock,
     )
 
 
@@ -92,8 +95,10 @@ class Noise:
 
         self.effects = column("effect")
         self._steps = column("step")
-        self._weights = _weights(column("variance"), column("freedom"))
-        self._deviations = _NOISE * np.sqrt(column("spread"))[:, None]
+        # What the clock adds is known; the rest may be any of the noises.
+        noise = np.hypot(_NOISE, column("clock")[:, None])
+        self._weights = _weights(column("variance"), column("freedom"), noise)
+        self._deviations = noise * np.sqrt(column("spread"))[:, None]
 
     def p_values(self, effects: Floats | None = None) -> Floats:
         """Probability that noise alone makes a difference as large as ``effects``, those observed when None."""
@@ -119,11 +124,11 @@ class Noise:
         return np.asarray(np.minimum((self._weights * tails).sum(axis=1), 1.0), dtype=np.float64)
 
 
-def _weights(variances: Floats, freedom: Floats) -> Floats:
+def _weights(variances: Floats, freedom: Floats, noise: Floats) -> Floats:
     """For each case (rows) the weight of each noise (columns), by its own units and the other cases'."""
     observed = np.maximum(variances, _NOISE[0] ** 2)
     # Density of a variance with so many degrees of freedom, for each noise it may come from.
-    log_likelihood = -freedom[:, None] * (np.log(_NOISE) + observed[:, None] / _NOISE**2 / 2)
+    log_likelihood = -freedom[:, None] * (np.log(noise) + observed[:, None] / noise**2 / 2)
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
     anything = np.full(len(_NOISE), _UNSEEN / len(_NOISE))
     prior: Any = np.ones(len(_NOISE))

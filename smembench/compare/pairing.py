@@ -26,6 +26,11 @@ from smembench.stored import StoredRun
 _SAME_READING = 1e-6
 """Relative difference below which two times are one reading of the clock."""
 
+_EVENT_NOISE_MS = 1e-4
+"""Standard deviation of what event pairs add to a round's median: on an H200 (2026-11-20) their readings of any short
+kernel went up and down between two levels 0.13 µs apart, staying at one for about a second, so that all samples of a
+round agree and the next round's with them or not; now and then one is 0.2 µs off."""
+
 _Found = Sequence[tuple[StoredRun, Row]]
 
 
@@ -74,7 +79,8 @@ def _pair(base: _Found, new: _Found, across: Collection[str]) -> Pair:
     if reason := facet_reason(before, after, across):
         return Pair(case, sides[0], sides[1], reason)
     step = timer_step(_times(runs_before), _times(runs_after))
-    return Pair(case, sides[0], sides[1], evidence=weigh(units_before, units_after, step))
+    clock = _EVENT_NOISE_MS / min(*units_before, *units_after) if case.kind == "cuda" else 0.0
+    return Pair(case, sides[0], sides[1], evidence=weigh(units_before, units_after, step, clock))
 
 
 def _usable(found: _Found) -> _Found:

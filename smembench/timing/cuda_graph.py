@@ -8,7 +8,7 @@ one kernel overlaps the beginning of the next, and the quotient reads up to 40 %
 An event pair with nothing in between reads about 1.25 µs on an H200. That residue is measured on the device at
 the start of every run, recorded, and taken off. ``smembench doctor --timing`` holds what is left against Nsight
 Compute's gpu__time_duration.sum on the device at hand; on an H200 all 32 cases agreed within 3 % or 0.7 µs, kernels
-below 30 µs with 0.1 to 0.5 µs more than Nsight Compute has.
+below 35 µs between -0.3 and 0.5 µs apart.
 
 Warm: the L2 is as the launch before left it. Cold: before each launch more bytes than the L2 holds are read, so
 that it is full of other, clean lines. Flushing by writing would leave it full of dirty ones, whose way back to

@@ -7,6 +7,7 @@ from itertools import compress
 
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -17,6 +18,7 @@ from smembench.views.sections import Bar, Section
 
 _WIDE = 100
 """Columns of a screen from which on every column of a table is shown."""
+_UNLIMITED = 10_000
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -31,7 +33,11 @@ def draw(console: Console, sections: Sequence[Section]) -> None:
 def _draw_section(console: Console, section: Section) -> None:
     console.print(Text(plain(console, section.heading), style="bold"))
     if section.cells:
-        console.print(_table(console, section))
+        table = _table(console, section)
+        if not console.is_terminal:
+            # In a pipe or a file a row stays on one line, however long: it is for grep, and nothing there is 80 wide.
+            table.width = _natural_width(console, table)
+        console.print(table, crop=console.is_terminal)
     if section.bars:
         if not console.is_terminal:
             console.print()
@@ -58,6 +64,10 @@ def _table(console: Console, section: Section) -> Table:
     for line in section.cells:
         table.add_row(*(Text(plain(console, cell)) for cell in compress(line, shown)))
     return table
+
+
+def _natural_width(console: Console, table: Table) -> int:
+    return Measurement.get(console, console.options.update(max_width=_UNLIMITED), table).maximum
 
 
 def _draw_bars(console: Console, bars: Sequence[Bar]) -> None:
