@@ -8,10 +8,10 @@ from smembench.axes import Block
 from smembench.case import Case
 from smembench.devices import simulator
 from smembench.kernels import registry
-from smembench.kernels.matmul.cuda import shapes
 from smembench.problems import PROBLEMS
 
-TILED = ("vectorized", "doubleBuffered", "warpTiled", "unrolled", "interleaved", "tiled16x8", "slicedK")
+SERPENTINE = ("serpentine", "serpentine16x8")
+TILED = ("vectorized", "doubleBuffered", "warpTiled", "unrolled", "interleaved", "tiled16x8", "slicedK", *SERPENTINE)
 SIZES = [
     pytest.param((70, 72, 20), None, "A by 4, B by 4", id="whole vectors over the edges"),
     pytest.param((65, 67, 9), None, "A by 1, B by 1", id="no aligned rows"),
@@ -20,9 +20,6 @@ SIZES = [
     pytest.param((1, 1, 1), None, "A by 1, B by 1", id="one element"),
 ]
 """m, n, k, the stride, and the elements of an access in float32."""
-
-
-SHAPES = [(shape.name, Block(8, 16) if shape.across == 16 else Block(8, 8)) for shape in shapes.SHAPES]
 
 
 def verify(name: str, dtype: str, size: tuple[int, int, int], block: Block, stride: int | None = None) -> str:
@@ -47,20 +44,18 @@ def test_products_are_right_at_the_edges_of_tiles(
     assert verify(name, "float32", size, Block(8, 8), stride) == variant
 
 
-@pytest.mark.parametrize(("name", "block"), SHAPES, ids=[name for name, _ in SHAPES])
-@pytest.mark.parametrize(("size", "stride", "variant"), SIZES[:2])
-def test_products_of_other_shapes_are_right_at_the_edges_of_tiles(
-    name: str, block: Block, size: tuple[int, int, int], stride: int | None, variant: str
-) -> None:
-    assert verify(name, "float32", size, block, stride) == variant
+@pytest.mark.parametrize("name", SERPENTINE)
+@pytest.mark.parametrize(("k", "stride"), [(16, None), (48, 144)])
+def test_whole_tiles_are_loaded_without_a_look_at_the_edges(name: str, k: int, stride: int | None) -> None:
+    assert verify(name, "float32", (128, 128, k), Block(8, 8), stride) == "A by 4, B by 4, whole tiles"
 
 
-@pytest.mark.parametrize("name", ["vectorized", "interleaved", "slicedK"])
+@pytest.mark.parametrize("name", ["vectorized", "interleaved", "slicedK", "serpentine"])
 @pytest.mark.parametrize(("size", "variant"), [((34, 66, 10), "A by 2, B by 2"), ((9, 5, 7), "A by 1, B by 1")])
 def test_vectors_of_float64_are_pairs(name: str, size: tuple[int, int, int], variant: str) -> None:
     assert verify(name, "float64", size, Block(8, 8)) == variant
 
 
-@pytest.mark.parametrize("name", ["warpTiled", "interleaved", "slicedK"])
+@pytest.mark.parametrize("name", ["warpTiled", "interleaved", "slicedK", "serpentine"])
 def test_two_warps_side_by_side_cover_a_row(name: str) -> None:
     verify(name, "float32", (20, 124, 4), Block(16, 8))

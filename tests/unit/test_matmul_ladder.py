@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from itertools import groupby, product
+from itertools import groupby, pairwise, product
 
 import pytest
 from hypothesis import given, settings
@@ -15,10 +15,10 @@ from smembench.axes import Block
 from smembench.case import Case
 from smembench.cuda_api import uint32
 from smembench.explain.analysis import explain
-from smembench.explain.machine_code import assembled, opcodes
+from smembench.explain.machine_code import assembled, machine_code, opcodes
 from smembench.kernels import registry
 from smembench.kernels.matmul import pieces
-from smembench.kernels.matmul.cuda import shapes
+from smembench.kernels.matmul.ahead import Order
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.ladder import steps
 from smembench.problems import PROBLEMS
@@ -27,13 +27,12 @@ from smembench.problems.base import ITEMSIZE, pattern_period
 Ptx = Callable[[Case], str]
 
 DTYPES = PROBLEMS["matmul"].dtypes
-TILED = ("vectorized", "doubleBuffered", "warpTiled", "unrolled", "interleaved", "tiled16x8", "slicedK")
+SERPENTINE = ("serpentine", "serpentine16x8")
+TILED = ("vectorized", "doubleBuffered", "warpTiled", "unrolled", "interleaved", "tiled16x8", "slicedK", *SERPENTINE)
 CLIMBED = ("tiled1D", "tiled2D", *TILED)
-SHAPES = tuple(shape.name for shape in shapes.SHAPES)
-SLICED = ("slicedK", "shape16x8x16Sliced")
-DEEP = (*SLICED, "shape8x8x16", "shape16x8x16")
+DEEP = ("slicedK", *SERPENTINE)
 """Tiles 16 deep, the slices 8 each."""
-WRITTEN_OUT = ("unrolled", "interleaved", "tiled16x8", "slicedK", *SHAPES)
+WRITTEN_OUT = ("unrolled", "interleaved", "tiled16x8", *DEEP)
 
 
 def kernel(name: str) -> registry.Kernel:
@@ -47,12 +46,12 @@ def case(name: str, dtype: str = "float32", n: int = 4096, *, k: int | None = No
     return Case("matmul", name, "cuda:0", dtype, n, n, k or n, block)
 
 
-VARIANTS = [(name, block) for name in (*CLIMBED, *SHAPES) for block in kernel(name).default_blocks]
+VARIANTS = [(name, block) for name in CLIMBED for block in kernel(name).default_blocks]
 
 
 def test_the_ladder_climbs_in_this_order() -> None:
     assert [step.name for step in steps("matmul", "cuda")] == ["naive", "tiled", *CLIMBED]
-    assert not any(kernel(name).standard for name in (*CLIMBED, *SHAPES))
+    assert not any(kernel(name).standard for name in CLIMBED)
 
 
 @pytest.mark.parametrize(("name", "block"), VARIANTS)
@@ -90,7 +89,7 @@ def test_sizes_without_aligned_rows_are_free_of_conflicts_too(dtype: str) -> Non
     assert {access.place.width for access in explained.memory} == {ITEMSIZE[dtype]}
 
 
-@pytest.mark.parametrize("name", [*CLIMBED, *SHAPES])
+@pytest.mark.parametrize("name", CLIMBED)
 def test_shared_memory_is_what_the_trace_allocates(name: str) -> None:
     explained = explain(case(name, n=1))
     assert sum(array.bytes for array in explained.trace.shared) == explained.shared_bytes
@@ -184,7 +183,7 @@ def instructions(text: str) -> Counter[str]:
     return Counter(re.findall(r"\b((?:ld|st)\.(?:global|shared)(?:\.v)?|fma|bar|call)[.24\s]", text))
 
 
-COMPILED = [(name, "float32") for name in (*TILED, "shape8x16x8", "shape16x8x16")]
+COMPILED = [(name, "float32") for name in TILED]
 COMPILED += [("vectorized", "float64"), ("slicedK", "float64")]
 
 
@@ -193,7 +192,7 @@ def test_the_compiler_keeps_results_in_registers(ptx: Ptx, name: str, dtype: str
     text = ptx(case(name, dtype))
     found = instructions(text)
     across, down = kernel(name).results
-    sliced = name in SLICED
+    sliced, ahead = name == "slicedK", name in SERPENTINE
     down *= 2 if sliced else 1
     vector = 16 // ITEMSIZE[dtype]
     steps = 16 if name in DEEP and not sliced else 4 if sliced and dtype == "float64" else 8
@@ -203,8 +202,9 @@ def test_the_compiler_keeps_results_in_registers(ptx: Ptx, name: str, dtype: str
     assert found["st.global.v"] == results // vector
     if name in WRITTEN_OUT:
         assert found["fma"] == results * steps
-        assert found["ld.shared.v"] == (down + across) // vector * steps + handed_over
-        assert found["bar"] == 2 + (2 * down if sliced else 0)
+        # Those that load ahead do so once before the loop.
+        assert found["ld.shared.v"] == (down + across) // vector * (steps + ahead) + handed_over
+        assert found["bar"] == 2 + (2 * down if sliced else 0) + ahead
 
         # Between the loads for the next tile and its stores lie all multiplications.
         loop = text.partition("bar.sync")[2].partition("bar.sync")[0]
@@ -220,7 +220,7 @@ def test_the_compiler_loads_single_elements_where_rows_are_not_aligned(ptx: Ptx)
     assert (found["fma"], found["ld.shared.v"]) == (512, 32)
 
 
-@pytest.mark.parametrize("name", ["unrolled", "tiled16x8", "slicedK"])
+@pytest.mark.parametrize("name", ["unrolled", "tiled16x8", "slicedK", *SERPENTINE])
 def test_loads_of_the_next_tiles_leave_before_most_multiplications_in_machine_code_too(name: str, ptx: Ptx) -> None:
     """In a branch of their own ptxas puts them behind all but two, and each tile waits for global memory."""
     load, multiply_add = 0x981, 0x223  # LDG and FFMA for compute capability 9.0
@@ -228,3 +228,19 @@ def test_loads_of_the_next_tiles_leave_before_most_multiplications_in_machine_co
     found = opcodes(assembled(case_, kernel(name).build(case_), "9.0")[1])
     last_load = max(place for place, opcode in enumerate(found) if opcode == load)
     assert found[:last_load].count(multiply_add) <= 0.75 * found.count(multiply_add)
+
+
+@given(down=st.integers(1, 16), across=st.integers(1, 16), by_rows=st.booleans())
+def test_a_serpentine_visits_every_result_and_keeps_a_factor(down: int, across: int, by_rows: bool) -> None:
+    found = list(Order(by_rows).results(down, across))
+    assert Counter(found) == Counter(product(range(down), range(across)))
+    assert all((i == k) != (j == m) for (i, j), (k, m) in pairwise(found))
+
+
+@pytest.mark.parametrize("name", SERPENTINE)
+def test_a_serpentine_keeps_all_in_registers_and_compares_nothing_in_whole_tiles(name: str) -> None:
+    found, edged = (machine_code(case(name, n=n), "9.0") for n in (4096, 4100))
+    if found is None or edged is None:
+        pytest.skip("needs NVIDIA's compiler libraries")
+    assert found.spilled_bytes == edged.spilled_bytes == 0
+    assert found.instructions < edged.instructions

@@ -1,0 +1,195 @@
+"""Steps along k whose fragments are loaded a step ahead, and whose multiplications come in serpentine order.
+
+The register file has two banks, of the even and of the odd registers, each of which delivers an operand a cycle, while
+a multiply-add has three. What keeps the pipes busy is the operand that is still there from the instruction before
+(``.reuse`` in SASS). On an H200 (2026-11-20) that model predicts the 99 cycles in 681 of unrolled's loop in which
+Nsight Compute found nothing issued for that reason.
+
+So the results go along a row and back along the next, or down a column and up the next one: each multiply-add has a
+factor of the one before, at the turns too. ptxas, which orders anew what it is given, keeps most of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from llvmlite import ir
+
+from smembench.case import Case
+from smembench.cuda_api import device, uint32, uint64
+from smembench.kernels.matmul.pieces import Piece
+from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.vector import load_vector, register, store_vector, types
+
+_ASSEMBLY = {"float": ("f", "fma.rn.f32"), "double": ("d", "fma.rn.f64")}
+"""Of an LLVM type the constraint and the instruction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Along rows of results or along columns, whether B is the first factor, and whether B's fragment is loaded first.
+
+    The last two decide nothing but which registers ptxas chooses.
+    """
+
+    by_rows: bool
+    b_first: bool = False
+    b_early: bool = False
+
+    def results(self, down: int, across: int) -> Iterator[tuple[int, int]]:
+        """Row and column of every result of a thread."""
+        outer, inner = (down, across) if self.by_rows else (across, down)
+        for i in range(outer):
+            for j in reversed(range(inner)) if i % 2 else range(inner):
+                yield (i, j) if self.by_rows else (j, i)
+
+
+def stay() -> None:
+    """Let no access of memory move from one side to the other: ``bar.warp.sync``, in SASS a NOP.
+
+    ptxas would move loads from global memory down to some 250 instructions before their values are stored.
+    """
+
+
+def _lower_stay(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    function = ir.FunctionType(ir.VoidType(), [])
+    builder.call(ir.InlineAsm(function, "bar.warp.sync 0xffffffff;", "~{memory}", side_effect=True), [])
+    return context.get_dummy_value()
+
+
+register(stay, lambda _context: lambda: types.void, _lower_stay)
+
+
+def whole(tiling: Tiling, case: Case) -> bool:
+    """Whether a case has no edges inside tiles, and vectors throughout."""
+    assert case.k is not None
+    vectors = tiling.widths(case) == (tiling.vector, tiling.vector)
+    return vectors and not (case.m % tiling.rows or case.n % tiling.columns or case.k % tiling.depth)
+
+
+def load_whole(tiling: Tiling) -> tuple[Piece, Piece]:
+    """Where a thread's shares of the first tiles begin, and their loads, without a comparison with an edge.
+
+    ``(thread, row0, col0, lda, ldb)``, then ``(a_held, b_held, a, b, from_a, from_b, k0, k, lda, ldb)``, which loads
+    the last tiles once more where there are none at ``k0``.
+    """
+    size, depth, threads = tiling.vector, tiling.depth, tiling.threads
+    a_across, b_across = depth // size, tiling.columns // size
+    a_step, b_step = threads // a_across, threads // b_across
+    a_count, b_count = tiling.rows // a_step, depth // b_step
+
+    def begin(thread: Any, row0: Any, col0: Any, lda: Any, ldb: Any) -> Any:
+        a_col = uint32(uint32(thread % uint32(a_across)) * uint32(size))
+        b_col = uint32(col0 + uint32(uint32(thread % uint32(b_across)) * uint32(size)))
+        from_a = uint32(uint32(uint32(row0 + thread // uint32(a_across)) * lda) + a_col)
+        from_b = uint32(uint32(uint32(thread // uint32(b_across)) * ldb) + b_col)
+        return from_a, from_b
+
+    def load(
+        a_held: Any, b_held: Any, a: Any, b: Any, from_a: Any, from_b: Any, k0: Any, k: Any, lda: Any, ldb: Any
+    ) -> None:
+        at_k = uint32(min(k0, uint32(k - uint32(depth))))
+        at_a = uint32(from_a + at_k)
+        at_b = uint32(from_b + uint32(at_k * ldb))
+        for i in range(a_count):
+            store_vector(a_held, i * size, load_vector(a, uint32(at_a + uint32(uint32(i * a_step) * lda))))
+        for i in range(b_count):
+            store_vector(b_held, i * size, load_vector(b, uint32(at_b + uint32(uint32(i * b_step) * ldb))))
+
+    return device(begin), device(load)
+
+
+@cache
+def outer_product(tiling: Tiling, order: Order, part: int) -> Piece:
+    """``(total, a_parts, b_parts)``: add the products of the fragments numbered ``part`` among those held.
+
+    Each multiply-add is a piece of volatile assembly, which NVVM leaves in its place.
+    """
+    across = tiling.across
+    first_a, first_b = part * tiling.down, part * across
+    results = tuple(order.results(tiling.down, across))
+
+    def product(total: Any, a_parts: Any, b_parts: Any) -> None:
+        for i, j in results:
+            total[i * across + j] += a_parts[first_a + i] * b_parts[first_b + j]
+
+    def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kinds = zip(signature.args, args, strict=True)
+        sums, a, b = (context.make_array(kind)(context, builder, array).data for kind, array in kinds)
+
+        def at(data: Any, index: int) -> Any:
+            return builder.gep(data, [ir.Constant(ir.IntType(64), index)])
+
+        rows = [builder.load(at(a, first_a + i)) for i in range(tiling.down)]
+        columns = [builder.load(at(b, first_b + j)) for j in range(across)]
+        for i, j in results:
+            place = at(sums, i * across + j)
+            factors = (columns[j], rows[i]) if order.b_first else (rows[i], columns[j])
+            builder.store(_multiply_add(builder, *factors, builder.load(place)), place)
+        return context.get_dummy_value()
+
+    register(product, lambda _context: lambda total, a_parts, b_parts: types.void, lower, *[types.Array] * 3)
+    return product
+
+
+def _multiply_add(builder: Any, x: Any, y: Any, addend: Any) -> Any:
+    kind = addend.type
+    letter, instruction = _ASSEMBLY[str(kind)]
+    function = ir.FunctionType(kind, [kind] * 3)
+    constraints = f"=&{letter},{letter},{letter},0"
+    assembly = ir.InlineAsm(function, f"{instruction} $0, $1, $2, $0;", constraints, side_effect=True)
+    return builder.call(assembly, [x, y, addend])
+
+
+@cache
+def load_fragments(tiling: Tiling, order: Order, part: int) -> Piece:
+    """``(a_parts, b_parts, a_tile, b_tile, at_a, at_b)``: of one step, into the fragments numbered ``part``."""
+    down, across, size = tiling.down, tiling.across, tiling.vector
+    first_a, first_b = part * down, part * across
+    rows_apart, columns_apart = tiling.apart
+
+    def of_a(a_parts: Any, b_parts: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any) -> None:
+        for i in range(down // size):
+            store_vector(a_parts, first_a + i * size, load_vector(a_tile, uint64(at_a + uint64(i * rows_apart))))
+
+    def of_b(a_parts: Any, b_parts: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any) -> None:
+        for j in range(across // size):
+            store_vector(b_parts, first_b + j * size, load_vector(b_tile, uint64(at_b + uint64(j * columns_apart))))
+
+    first, second = (device(of_b), device(of_a)) if order.b_early else (device(of_a), device(of_b))
+
+    def load(a_parts: Any, b_parts: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any) -> None:
+        first(a_parts, b_parts, a_tile, b_tile, at_a, at_b)
+        second(a_parts, b_parts, a_tile, b_tile, at_a, at_b)
+
+    return device(load)
+
+
+@cache
+def advance(tiling: Tiling, order: Order, first: int, count: int) -> Piece:
+    """``(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)``: ``count`` steps from ``first`` on, written out.
+
+    Each loads the fragments of the step after it, and multiplies those that the step before it loaded.
+    """
+    if count > 1:
+        one = advance(tiling, order, first, count // 2)
+        other = advance(tiling, order, first + count // 2, count - count // 2)
+
+        def both(total: Any, a_parts: Any, b_parts: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any) -> None:
+            one(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)
+            other(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)
+
+        return device(both)
+
+    load = load_fragments(tiling, order, (first + 1) % 2)
+    multiply = outer_product(tiling, order, first % 2)
+    a_next, b_next = (first + 1) * tiling.pitch, (first + 1) * tiling.columns
+
+    def step(total: Any, a_parts: Any, b_parts: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any) -> None:
+        load(a_parts, b_parts, a_tile, b_tile, uint64(at_a + uint64(a_next)), uint64(at_b + uint64(b_next)))
+        multiply(total, a_parts, b_parts)
+
+    return device(step)

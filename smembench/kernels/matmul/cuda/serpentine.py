@@ -1,0 +1,165 @@
+"""serpentine: interleaved with fragments loaded a step ahead, multiplied in serpentine order, from tiles 16 deep.
+
+What changes: a step loads the next one's fragments before it multiplies, into registers of their own; the last step of
+a tile comes after the barrier and the loads of the next tile's first fragments, and fills the time that they take. The
+results of a thread are visited along a column and up the next one, so that each multiplication has a factor of the one
+before. Tiles that lie whole within the matrices are loaded without a comparison. serpentine16x8 has 16 × 8 results a
+thread in blocks of 128 threads, and visits them along rows.
+
+Relieves the reads of registers, which cost unrolled and interleaved 14 % of their cycles on an H200 (2026-11-20) where
+cuBLAS loses 5 %, and waiting for fragments after the barrier. Predicted from the machine code and a model of the banks
+of registers (``smembench.kernels.matmul.ahead``): multiplications in 0.86 of the cycles, 0.88 with 16 × 8 results,
+where unrolled has 0.75.
+
+Found there, of cuBLAS: 0.98 at 2048, 0.99 at 4096 and 1.00 at 8192, with 16 × 8 results 0.99, 0.99 and 1.01; at 1024,
+with half as many tiles as multiprocessors, 0.60, where slicedK has 1.02. Which registers ptxas chooses moves all this
+by some per cent: of 280 such kernels that were compiled, these have the fewest reads that collide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.cuda_api import cuda, device, number, uint32, uint64
+from smembench.kernels.grids import block_of
+from smembench.kernels.matmul.ahead import Order, advance, load_fragments, load_whole, outer_product, stay, whole
+from smembench.kernels.matmul.pieces import pieces
+from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.vector import ALIGNMENT
+
+DEPTH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Results of a thread, down and across, and the order in which it visits them."""
+
+    down: int
+    across: int
+    order: Order
+
+    def tiling(self, case: Case) -> Tiling:
+        """The division of a block's tile."""
+        return Tiling(block_of(case), case.dtype, self.down, self.across, DEPTH, warps=True, interleaved=True)
+
+
+def program(case: Case, tiling: Tiling, order: Order) -> Program:
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling of an even depth, all steps written out."""
+    position, load_a, load_b, store_a, store_b, _, write = pieces(case, tiling)
+    dtype = number(case.dtype)
+    zero = dtype(0)
+    width, rows, columns, depth = tiling.block.x, tiling.rows, tiling.columns, tiling.depth
+    results, both_a_parts, both_b_parts = tiling.down * tiling.across, 2 * tiling.down, 2 * tiling.across
+    a_elements, b_elements, a_share, b_share = tiling.a_elements, tiling.b_elements, tiling.a_share, tiling.b_share
+    a_both, b_both = 2 * a_elements, 2 * b_elements
+    load_first = load_fragments(tiling, order, 0)
+    all_but_last = advance(tiling, order, 0, depth - 1)
+    multiply_last = outer_product(tiling, order, 1)
+    in_whole = whole(tiling, case)
+    begin, load = load_whole(tiling) if in_whole else (device(_nowhere), load_a)
+
+    def serpentine(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
+        a_tile = cuda.shared.array(a_both, dtype, alignment=ALIGNMENT)
+        b_tile = cuda.shared.array(b_both, dtype, alignment=ALIGNMENT)
+        total = cuda.local.array(results, dtype, alignment=ALIGNMENT)
+        a_parts = cuda.local.array(both_a_parts, dtype, alignment=ALIGNMENT)
+        b_parts = cuda.local.array(both_b_parts, dtype, alignment=ALIGNMENT)
+        a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
+        b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
+        thread = uint32(uint32(cuda.threadIdx.y) * uint32(width) + uint32(cuda.threadIdx.x))
+        row0 = uint32(uint32(cuda.blockIdx.y) * uint32(rows))
+        col0 = uint32(uint32(cuda.blockIdx.x) * uint32(columns))
+        row, col = position(thread)
+        from_a, from_b = begin(thread, row0, col0, lda, ldb)
+        for i in range(results):
+            total[i] = zero
+        k0 = uint32(0)
+        buffer = uint32(0)
+        load_a(a_held, a, thread, row0, k0, m, k, lda)
+        load_b(b_held, b, thread, col0, k0, n, k, ldb)
+        store_a(a_tile, uint64(0), a_held, thread)
+        store_b(b_tile, uint64(0), b_held, thread)
+        cuda.syncthreads()
+        at_a = uint64(row)
+        at_b = uint64(col)
+        load_first(a_parts, b_parts, a_tile, b_tile, at_a, at_b)
+        while k0 < k:
+            k0 = uint32(k0 + uint32(depth))
+            if in_whole:
+                load(a_held, b_held, a, b, from_a, from_b, k0, k, lda, ldb)
+            else:
+                load_a(a_held, a, thread, row0, k0, m, k, lda)
+                load_b(b_held, b, thread, col0, k0, n, k, ldb)
+            stay()
+            all_but_last(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)
+            buffer = uint32(uint32(1) - buffer)
+            store_a(a_tile, uint64(uint32(buffer * uint32(a_elements))), a_held, thread)
+            store_b(b_tile, uint64(uint32(buffer * uint32(b_elements))), b_held, thread)
+            cuda.syncthreads()
+            at_a = uint64(uint64(uint32(buffer * uint32(a_elements))) + uint64(row))
+            at_b = uint64(uint64(uint32(buffer * uint32(b_elements))) + uint64(col))
+            load_first(a_parts, b_parts, a_tile, b_tile, at_a, at_b)
+            multiply_last(total, a_parts, b_parts)
+        write(c, total, uint32(row0 + row), uint32(col0 + col), m, n, ldc)
+
+    made = tiling.program(serpentine, case)
+    return replace(made, variant=f"{made.variant}, whole tiles") if in_whole else made
+
+
+def _nowhere(thread: Any, row0: Any, col0: Any, lda: Any, ldb: Any) -> Any:
+    """What the loads with comparisons do not need."""
+    return uint32(0), uint32(0)
+
+
+def _kernel(name: str, step: int, summary: str, variant: Variant, block: Block, ladder: str) -> Kernel:
+    def build(case: Case) -> Program:
+        """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
+        return program(case, variant.tiling(case), variant.order)
+
+    def tile_elements(case: Case) -> int:
+        """Two tiles of A, padded, and two of B."""
+        return 2 * variant.tiling(case).elements
+
+    def refuse(case: Case) -> str | None:
+        """Why the block does not fit the tiles, or None."""
+        return variant.tiling(case).refuse(case.kernel)
+
+    return Kernel(
+        problem="matmul",
+        name=name,
+        kind="cuda",
+        step=step,
+        summary=summary,
+        build=build,
+        results=(variant.across, variant.down),
+        default_blocks=(block,),
+        tile_elements=tile_elements,
+        refuse=refuse,
+        strided=True,
+        standard=False,
+        ladder=ladder,
+    )
+
+
+KERNELS = (
+    _kernel(
+        "serpentine",
+        130,
+        "interleaved with fragments a step ahead and multiplications in serpentine order",
+        Variant(8, 8, Order(by_rows=False, b_early=True)),
+        Block(16, 16),
+        "fragments a step ahead, fewer reads of registers",
+    ),
+    _kernel(
+        "serpentine16x8",
+        140,
+        "serpentine with 16 × 8 results a thread",
+        Variant(16, 8, Order(by_rows=True, b_first=True)),
+        Block(16, 8),
+        "16 × 8 results a thread",
+    ),
+)
