@@ -122,3 +122,18 @@ def test_the_timer_step_is_the_smallest_gap_within_a_side() -> None:
 def test_a_difference_of_one_timer_step_is_none() -> None:
     assert Noise([Evidence(effect=0.03, variance=0.0, freedom=4, spread=0.9, step=0.03)]).p_values()[0] > 0.999
     assert Noise([Evidence(effect=0.03, variance=0.0, freedom=4, spread=0.9)]).p_values()[0] < 1e-6
+
+
+def test_rounds_that_happen_to_agree_do_not_deny_what_the_clock_adds() -> None:
+    """Two runs of no change at 3 µs, where event pairs read 0.1 µs more in one round and less in another."""
+    base, new = [3.02e-3, 3.03e-3, 3.026e-3], [3.32e-3, 3.317e-3, 3.33e-3]
+    believed, known = weigh(base, new), weigh(base, new, clock=1e-4 / 3.02e-3)
+    assert believed is not None
+    assert known is not None
+    quiet = [Evidence(0.0, 0.001**2 * factor, 4, 0.9) for factor in np.linspace(0.2, 2.5, 22)]
+    assert Noise([believed, *quiet]).p_values()[0] < 1e-6
+    assert Noise([known, *quiet]).p_values()[0] > 1e-4
+    # And of a longer kernel it says nothing.
+    longer = weigh([1.0, 1.001, 0.999], [1.03, 1.031, 1.029], clock=1e-4)
+    assert longer is not None
+    assert Noise([longer, *quiet]).p_values()[0] < 1e-6

@@ -6,11 +6,13 @@ import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from cuda.bindings import driver
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from smembench.axes import Block
@@ -18,6 +20,7 @@ from smembench.case import Case
 from smembench.cuda_api import cuda
 from smembench.devices.base import GUARD_BYTES, POISON, DeviceInfo, OutOfBounds
 from smembench.devices.cuda import CudaDevice
+from smembench.devices.cuda_arrays import Places
 from smembench.kernels import registry
 from smembench.kernels.registry import Kernel, Program
 from smembench.problems import PROBLEMS
@@ -56,8 +59,17 @@ class DeviceArray:
     def __getitem__(self, index: slice) -> DeviceArray:
         return DeviceArray(self.content[index])
 
+    def view(self, dtype: Any) -> DeviceArray:
+        return DeviceArray(self.content.view(dtype))
+
     def copy_to_host(self) -> Array:
         return self.content.copy()
+
+    def copy_to_device(self, array: Array) -> None:
+        DeviceArray.uploads += 1
+        self.content[:] = array
+
+    uploads: ClassVar[int]
 
 
 @dataclass
@@ -66,26 +78,22 @@ class Gpu:
 
     device: CudaDevice
     pinned: list[Array] = field(default_factory=list)
-    uploads: int = 0
     log: list[str] = field(default_factory=list)
 
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
     device = object.__new__(CudaDevice)
-    device._given, device._placed, device._compiled = (), {}, {}
+    device._given, device._placed, device._places, device._compiled = (), {}, Places(), {}
     device._handle, device._residue_ms, device._flush_buffer = 7, 0.0, None
     device.info = DeviceInfo("cuda:0", "cuda", "none", memory_bytes=0, sm_count=1)
     device._stream, device._context = SimpleNamespace(synchronize=lambda: None), None
     fake = Gpu(device)
+    monkeypatch.setattr(DeviceArray, "uploads", 0, raising=False)
 
     def pinned_array(count: int, dtype: Any) -> Array:
         fake.pinned.append(np.empty(count, dtype))
         return fake.pinned[-1]
-
-    def to_device(array: Array) -> DeviceArray:
-        fake.uploads += 1
-        return DeviceArray(array.copy())
 
     def memcpy(target: int, source: int, size: int, stream: int) -> tuple[int]:
         assert stream == 7
@@ -110,7 +118,6 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
 
     monkeypatch.setattr(cuda, "device_array", lambda count, dtype: DeviceArray(np.empty(count, dtype)))
     monkeypatch.setattr(cuda, "pinned_array", pinned_array)
-    monkeypatch.setattr(cuda, "to_device", to_device)
     monkeypatch.setattr(cuda, "jit", Dispatcher)
     monkeypatch.setattr(driver, "cuMemcpyAsync", memcpy)
     monkeypatch.setattr(driver, "cuMemsetD8Async", memset)
@@ -150,7 +157,7 @@ def test_a_copy_goes_from_where_its_name_says_to_where_it_says(gpu: Gpu, kernel:
     assert (prepared.output() == inputs[0]).all()
     assert gpu.log == ["copy 400 bytes"]
     assert len(gpu.pinned) == ("Pinned" in kernel.name)
-    assert gpu.uploads == kernel.name.startswith("d2h")
+    assert DeviceArray.uploads == kernel.name.startswith("d2h")
     prepared.close()
 
 
@@ -204,7 +211,7 @@ def test_inputs_are_placed_once_for_every_place_until_others_come(gpu: Gpu) -> N
         for kernel in TRANSFERS:
             gpu.device.prepare(case_of(kernel), kernel, problem, first)
     assert gpu.device._placed["pageable"][0] is first[0]
-    assert gpu.uploads == 1
+    assert DeviceArray.uploads == 1
     inputs_pinned = sum(array.size == 100 for array in gpu.pinned)
     assert inputs_pinned == 1
     gpu.device.prepare(case_of(TRANSFERS[0]), TRANSFERS[0], problem, second)
@@ -243,3 +250,49 @@ def test_an_input_is_copied_to_constant_memory_each_time_a_case_is_prepared(
     plain = replace(case, kernel="sharedUniform")
     gpu.device.prepare(plain, registry.kernel_of(plain), problem, first)
     assert len(copied) == 2
+
+
+def beginning(array: DeviceArray) -> int:
+    return int(array.device_ctypes_pointer.value)
+
+
+@given(sizes=st.lists(st.integers(1, 5000), min_size=1, max_size=12), slot=st.integers(0, 2))
+def test_arrays_of_a_place_that_was_reserved_begin_where_all_others_do(sizes: list[int], slot: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cuda, "device_array", lambda count, dtype: DeviceArray(np.empty(count, dtype)))
+        places = Places()
+        places.reserve([4 * max(sizes)] * 3, free=12 * max(sizes))
+        begins = {beginning(places.take(slot, size, np.float32)) for size in sizes}
+        assert len(begins) == 1
+        assert all(places.take(slot, size, np.float32).size == size for size in sizes)
+
+
+def test_places_are_not_reserved_where_they_do_not_fit_and_grow_when_they_must(
+    gpu: Gpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allocated: list[int] = []
+
+    def device_array(count: int, dtype: Any) -> DeviceArray:
+        allocated.append(count)
+        return DeviceArray(np.empty(count, dtype))
+
+    monkeypatch.setattr(cuda, "device_array", device_array)
+    places = Places()
+    places.reserve([100, 100], free=199)
+    assert allocated == []
+    places.take(1, 10, np.float32)
+    places.reserve([100, 40], free=100)
+    places.take(1, 10, np.float32)
+    places.take(1, 11, np.float32)
+    assert allocated == [40, 100, 44]
+
+
+def test_cases_of_a_run_share_the_places_of_their_arrays(gpu: Gpu) -> None:
+    gpu.device._places.reserve([8192, 8192], free=2**20)
+    kernel, problem = next(kernel for kernel in TRANSFERS if kernel.name == "d2hPageable"), PROBLEMS["transfer"]
+    begins = set()
+    for n in (100, 1000, 7):
+        case = case_of(kernel, n)
+        gpu.device.prepare(case, kernel, problem, problem.inputs(case, seed=1))
+        begins.add(beginning(gpu.device._placed["device"][0]))
+    assert len(begins) == 1

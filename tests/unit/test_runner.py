@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from smembench.case import Case
+from smembench.devices.base import GUARD_BYTES
 from smembench.errors import DeviceUnavailable
 from smembench.measurement import Status, Visit
 from smembench.plan import Planned
@@ -171,3 +172,11 @@ def test_begin_counts_the_visits() -> None:
     subject, _, _ = runner()
     list(subject.run(begin=lambda case, number, of: seen.append((number, of))))
     assert seen == [(number, 9) for number in range(1, 10)]
+
+
+def test_every_request_says_what_the_largest_case_of_its_device_needs() -> None:
+    small, large = replace(CASES[0], m=64, n=64), replace(CASES[0], m=128, n=256)
+    skipped = Planned(replace(CASES[0], n=4096), skip="too large")
+    subject, log, _ = runner(planned=[Planned(small), Planned(large), skipped])
+    list(subject.run())
+    assert {request.memory for request in log} == {(4 * 128 * 256 + 2 * GUARD_BYTES, 4 * 128 * 256)}

@@ -271,3 +271,12 @@ def test_a_column_that_says_nothing_is_left_out(rows: Rows) -> None:
     assert ["block" in names for names in headings] == [False, True]
     assert {"kernel", "elapsed ms", "±", "✓"} <= set(headings[0])
     assert all(len(line) == len(headings[0]) for line in without.cells)
+
+
+def test_a_row_of_a_table_stays_on_one_line_in_a_pipe_and_is_folded_on_a_terminal() -> None:
+    cells = [["transposeSmemPad" * 3, "x" * 60, "1.5"], ["copyGmem", "y", "2.25"]]
+    columns = [Column("kernel", numeric=False), Column("what", numeric=False), Column("ms")]
+    section = Section(heading="wide", columns=columns, cells=cells)
+    assert any(all(cell in line for cell in cells[0]) for line in drawn([section]).splitlines())
+    shown = drawn([section], terminal=True).splitlines()
+    assert not any(all(cell in line for cell in cells[0]) for line in shown)
