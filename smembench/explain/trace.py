@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import product
 from linecache import getline
 from math import prod
 from types import FrameType, SimpleNamespace
@@ -23,7 +22,7 @@ from smembench.case import Case
 from smembench.cuda_api import cuda
 from smembench.errors import UsageError
 from smembench.hardware import WARP
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.registry import Kernel
 from smembench.problems import PROBLEMS
 from smembench.problems.base import ITEMSIZE
 
@@ -211,7 +210,7 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
     width, height = program.block
     requests: list[Request] = []
     for block, weight in blocks.items():
-        fake = _fake_cuda(recorder, program.block, program.grid, _block_of(program, block))
+        fake = _fake_cuda(recorder, program.block, program.grid, block)
         recorder.lanes = {}
         with _replaced(fake), np.errstate(over="ignore"):
             for thread in range(width * height):
@@ -220,15 +219,6 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
                 _run(program.function, arrays, scalars, kernel)
         requests += [Request(place, warp, tuple(lanes), weight) for (place, warp, _), lanes in recorder.lanes.items()]
     return Trace(tuple(requests), tuple(recorder.shared), recorder.filename, tuple(blocks))
-
-
-def _block_of(program: Program, share: tuple[int, int]) -> tuple[int, int]:
-    """The block (x, y) that has a share of the output, counted like blocks."""
-    if program.order is None:
-        return share
-    order, size = program.order, [np.uint32(count) for count in program.grid]
-    blocks = product(*map(range, program.grid))
-    return next((x, y) for x, y in blocks if order(np.uint32(x), np.uint32(y), *size) == share)
 
 
 def _run(function: Callable[..., Any], arrays: list[_Array], scalars: list[Any], kernel: Kernel) -> None:

@@ -45,9 +45,8 @@ class Program:
     as they are; for a kernel, arrays in host memory are copied to the device before it and back after it, in its time.
     ``launch_bounds`` promises the compiler at most so many threads a block and at least so many blocks on an SM, by
     which it limits a thread's registers. ``variant`` tells apart the functions of one block, pad and dtype between
-    which sizes choose. ``order`` says which share of the output a block (x, y) of a grid (x, y) has, counted like
-    blocks, where it is not the one at the block's own place. ``constant`` names an input that the kernel reads from
-    constant memory: the device copies it into the module's variable of that name before the launches of a visit.
+    which sizes choose. ``constant`` names an input that the kernel reads from constant memory: the device copies it
+    into the module's variable of that name before the launches of a visit.
     With ``resident`` the grid is persistent: ``grid`` has a block for each share of the output, but the function goes
     over all of them in strides of any grid that has no more blocks, and ``on`` gives it so many blocks for each SM.
     CPU: a function that does the whole grid in one call.
@@ -62,7 +61,6 @@ class Program:
     output: Place = "device"
     launch_bounds: tuple[int, int] | None = None
     variant: str = ""
-    order: Callable[[Any, Any, Any, Any], tuple[Any, Any]] | None = None
     constant: str = ""
     resident: int | None = None
 

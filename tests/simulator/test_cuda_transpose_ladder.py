@@ -15,7 +15,6 @@ from smembench.cuda_api import cuda, uint32
 from smembench.devices import simulator
 from smembench.kernels import registry
 from smembench.kernels.async_copy import commit_copies, copy_vector_async, wait_for_copies
-from smembench.kernels.transpose.cuda.transpose_grouped import GROUP
 from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
 from smembench.kernels.vector import (
     ALIGNMENT,
@@ -29,8 +28,8 @@ from smembench.kernels.vector import (
 from smembench.problems import PROBLEMS
 from smembench.problems.base import ITEMSIZE
 
-NAMES = ("transposeVectorized", "transposeGrouped", "transposeStreamed")
-SEVERAL_TILES = ("transposePipelined", "transposeAsync", "transposeAsync2", "transposeAsync8", "transposePersistent")
+NAMES = ("transposeVectorized", "transposeDown", "transposeStreamed")
+SEVERAL_TILES = ("transposePipelined", "transposeAsync", "transposePersistent")
 SIZES: list[Any] = [
     pytest.param(lambda side, wide: (side, side), id="a whole tile"),
     pytest.param(lambda side, wide: (side + wide, 2 * wide), id="whole vectors over the edges"),
@@ -78,15 +77,16 @@ def test_two_warps_side_by_side_cover_a_row(name: str) -> None:
     verify(name, "float64", 34, 30, Block(16, 4))
 
 
-@pytest.mark.parametrize(("down", "across"), [(GROUP + 3, 2), (2, GROUP + 1)])
-def test_groups_of_blocks_cover_every_tile(down: int, across: int) -> None:
+@pytest.mark.parametrize(("down", "across"), [(5, 2), (2, 5), (1, 3), (TILES + 2, 1)])
+@pytest.mark.parametrize("name", [*NAMES, *SEVERAL_TILES])
+def test_a_grid_that_is_not_square_covers_every_tile(name: str, down: int, across: int) -> None:
     side = 8 * lanes("float64")
-    verify("transposeGrouped", "float64", down * side, across * side - 2, Block(8, 4))
+    verify(name, "float64", down * side - 4, across * side - 2, Block(8, 4))
 
 
 @pytest.mark.parametrize("dtype", PROBLEMS["transpose"].dtypes)
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", ["transposePipelined", "transposeAsync", "transposePersistent"])
+@pytest.mark.parametrize("name", SEVERAL_TILES)
 def test_blocks_with_several_tiles_are_right_at_their_edges(
     name: str, size: Callable[[int, int], tuple[int, int]], dtype: str
 ) -> None:
@@ -101,16 +101,16 @@ def test_the_last_block_has_the_tiles_that_are_left(name: str, tiles: int) -> No
     verify(name, "float64", tiles * side - 2, side + 2, Block(8, 4))
 
 
-@pytest.mark.parametrize("grid", [(1, 1), (5, 1), (2, 3), (3, 3)])
+@pytest.mark.parametrize("grid", [(1, 1), (5, 1), (2, 3), (3, 4)])
 def test_a_persistent_grid_of_any_size_goes_over_all_tiles(grid: tuple[int, int]) -> None:
-    """Of one block, of several with one tile or two, in two dimensions, and of a block for each of the 3 × 3 tiles."""
+    """Of one block, of several with one tile or two, in two dimensions, and of a block for each of the 3 × 4 tiles."""
     side = 8 * lanes("float64")
-    verify("transposePersistent", "float64", 3 * side, 3 * side - 2, Block(8, 4), grid=grid)
+    verify("transposePersistent", "float64", 3 * side, 4 * side - 2, Block(8, 4), grid=grid)
 
 
 def test_the_simulator_has_fewer_blocks_than_tiles() -> None:
     side = 8 * lanes("float64")
-    case, kernel = case_of("transposePersistent", "float64", (GROUP + 1) * side, 2 * side, Block(8, 4))
+    case, kernel = case_of("transposePersistent", "float64", 17 * side, 2 * side, Block(8, 4))
     program = kernel.build(case)
     assert program.resident is not None
     assert program.resident < program.grid[0] * program.grid[1]

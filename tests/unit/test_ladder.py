@@ -37,10 +37,10 @@ def test_the_documents_kernels_come_first() -> None:
     assert steps("transpose", "tpu") == ()
 
 
-def test_kernels_that_differ_by_a_number_are_one_step() -> None:
+def test_the_last_transposes_move_tiles_by_vectors() -> None:
     assert TRANSPOSES[5:] == [
         "transposeVectorized",
-        "transposeGrouped",
+        "transposeDown",
         "transposeStreamed",
         "transposePipelined",
         "transposeAsync",

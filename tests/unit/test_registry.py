@@ -83,8 +83,7 @@ def test_kernels_asked_for_by_name_stand_between_the_others() -> None:
     unrolled = ["transposeSmemUnroll", "transposeSmemUnrollPad"]
     dynamic = ["transposeSmemDyn", "transposeSmemPadDyn"]
     assert list(registry.names("transpose", standard=True)) == standard
-    grouped, copied = ("Grouped", "Grouped8", "Grouped32"), ("Async", "Async2", "Async8")
-    steps = ("Coarsened", "Swizzled", "Vectorized", *grouped, "Streamed", "Pipelined", *copied, "Persistent")
+    steps = ("Coarsened", "Swizzled", "Vectorized", "Down", "Streamed", "Pipelined", "Async", "Persistent")
     climbed = [f"transpose{step}" for step in steps]
     names = [*standard[:3], "naiveGmemUnroll", *standard[3:], *unrolled, *dynamic, *climbed]
     assert list(registry.names("transpose")) == [*names, *registry.peers("transpose")]

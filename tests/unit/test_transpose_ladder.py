@@ -12,10 +12,11 @@ import pytest
 
 from smembench.axes import Block
 from smembench.case import Case
+from smembench.explain import trace as tracing
 from smembench.explain.analysis import explain
 from smembench.explain.machine_code import machine_code
 from smembench.explain.occupancy import occupancy
-from smembench.explain.trace import trace
+from smembench.explain.trace import _GLOBAL_GAP, Trace, trace
 from smembench.kernels import registry
 from smembench.kernels.grids import block_of
 from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
@@ -27,7 +28,8 @@ from smembench.problems.base import ITEMSIZE
 Ptx = Callable[[Case], str]
 
 DTYPES = PROBLEMS["transpose"].dtypes
-VECTORIZED = ("transposeVectorized", "transposeGrouped", "transposeStreamed")
+DOWN = ("transposeDown", "transposeStreamed")
+VECTORIZED = ("transposeVectorized", *DOWN)
 ASYNC = ("transposeAsync", "transposePersistent")
 SEVERAL_TILES = ("transposePipelined", *ASYNC)
 CLIMBED = ("transposeCoarsened", "transposeSwizzled", *VECTORIZED, *SEVERAL_TILES)
@@ -91,13 +93,52 @@ def test_a_trace_sees_accesses_of_sixteen_bytes(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(4100, 1000), (1000, 4100), (4160, 72)])
-@pytest.mark.parametrize("name", ["transposeGrouped", *SEVERAL_TILES])
+@pytest.mark.parametrize("name", [*DOWN, *SEVERAL_TILES])
 def test_who_moves_a_tile_and_when_does_not_change_what_it_costs(name: str, rows: int, columns: int) -> None:
     """Blocks with fewer tiles at the edge, and a persistent grid's tiles, all count for what they are."""
     block = Block(8, 16)
     plain, other = (explain(case(each, m=rows, n=columns, block=block)) for each in ("transposeVectorized", name))
     assert other.traffic == plain.traffic
     assert (other.degree("store"), other.degree("load")) == (1.0, 1.0)
+
+
+Piece = tuple[range, range]
+"""Rows and columns of a matrix."""
+
+
+def touched(traced: Trace, array: str, width: int, itemsize: int) -> Piece:
+    """The piece of a matrix so wide that the traced block touches, all of whose elements it touches once."""
+    found: list[int] = []
+    for request in traced.requests:
+        if request.place.array == array:
+            starts = [address % _GLOBAL_GAP // itemsize for address in request.addresses if address is not None]
+            found += [start + i for start in starts for i in range(request.place.width // itemsize)]
+    rows, columns = (sorted({divmod(element, width)[axis] for element in found}) for axis in (0, 1))
+    assert sorted(found) == [row * width + column for row in rows for column in columns]
+    return range(rows[0], rows[-1] + 1), range(columns[0], columns[-1] + 1)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(384, 96), (64, 128), (300, 72), (268, 100), (4, 68), (32, 32)])
+@pytest.mark.parametrize("name", [*DOWN, *SEVERAL_TILES])
+def test_blocks_next_to_each_other_write_next_to_each_other(
+    name: str, rows: int, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the order of their index they fill some rows of the output from left to right, then those below."""
+    chosen = case(name, n=columns, m=rows, block=Block(8, 16))
+    grid = kernel(name).build(chosen).grid
+    height, width = 32, 32 * (TILES if name in ("transposePipelined", "transposeAsync") else 1)
+    pieces = [
+        (range(top, min(top + height, columns)), range(left, min(left + width, rows)))
+        for top in range(0, columns, height)
+        for left in range(0, rows, width)
+    ]
+    assert grid == (-(-rows // width), -(-columns // height))
+    for index, piece in enumerate(pieces):
+        block = (index % grid[0], index // grid[0])
+        monkeypatch.setattr(tracing, "kinds_of_blocks", lambda *_, block=block: {block: 1})
+        traced = trace(kernel(name), chosen)
+        assert touched(traced, "out", rows, 4) == piece
+        assert touched(traced, "in", columns, 4) == piece[::-1]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +154,9 @@ def test_sizes_choose_between_vectors_and_elements(columns: int, rows: int, chos
     for name in VECTORIZED:
         program = kernel(name).build(case(name, n=columns, m=rows))
         assert program.function.__name__ == chosen
-        assert program.grid == (-(-columns // 64), -(-rows // 64))
+        across, down = -(-columns // 64), -(-rows // 64)
+        turned = name in DOWN and chosen == "transpose_vectorized"
+        assert program.grid == ((down, across) if turned else (across, down))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +168,7 @@ def test_sizes_choose_between_vectors_and_elements(columns: int, rows: int, chos
         ("transposeVectorized", "float32", Block(4, 8), "at least 8 threads across"),
         ("transposeVectorized", "float16", Block(16, 4), "for float16, a height that 8 divides"),
         ("transposeVectorized", "float64", Block(8, 32), "divides 16"),
-        ("transposeGrouped", "float32", Block(24, 8), "power of two"),
+        ("transposeDown", "float32", Block(24, 8), "power of two"),
         ("transposePipelined", "float32", Block(4, 8), "at least 8 threads across"),
         ("transposeAsync", "float16", Block(16, 16), "65536 bytes for two float16 tiles"),
     ],
@@ -163,8 +206,8 @@ def test_a_block_with_several_tiles_is_counted_once(dtype: str) -> None:
     block = Block(8, 16)
     side = lanes(dtype) * block.x
     for name in ("transposePipelined", "transposeAsync"):
-        program = kernel(name).build(case(name, dtype, n=3 * side, m=2 * TILES * side + lanes(dtype), block=block))
-        assert program.grid == (3, 3)
+        program = kernel(name).build(case(name, dtype, n=4 * side, m=2 * TILES * side + lanes(dtype), block=block))
+        assert program.grid == (3, 4)
 
 
 def test_a_persistent_grid_has_no_more_blocks_than_tiles_and_than_run_at_once() -> None:

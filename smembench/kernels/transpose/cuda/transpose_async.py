@@ -9,7 +9,8 @@ is started. Where rows are no multiples of 16 bytes there is no difference to tr
 
 Predicted: no more than transposePipelined, which has as many bytes on their way, while the memory is what both wait
 for; a gain, if any, in 16x16 blocks, whose threads otherwise hold four vectors each. Found in a quick run on an H200
-(2026-11-20), 4096² float32: 3641 GB/s, 0.97 of transposeVectorized in the same run.
+(2026-11-20), 4096² float32, when blocks went over groups of 16 rows of tiles: 3641 GB/s, 0.97 of transposeVectorized in
+the same run.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from smembench.cuda_api import cuda, number, uint32
 from smembench.kernels.async_copy import commit_copies, copy_vector_async, wait_for_copies
 from smembench.kernels.grids import block_of, covering, threads_of
 from smembench.kernels.registry import Kernel, Program
-from smembench.kernels.transpose.cuda.transpose_grouped import GROUP, in_groups
 from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
 from smembench.kernels.transpose.cuda.transpose_swizzled import swizzled
 from smembench.kernels.transpose.pieces import bring, position, write
@@ -31,30 +31,24 @@ from smembench.kernels.transpose.tiles import resident, two_tiles, two_tiles_fit
 from smembench.kernels.vector import ALIGNMENT, lanes
 from smembench.problems.transpose import TRANSPOSE
 
-OTHERS = (2, 8)
-"""Further numbers of tiles a block, to choose from by measurement."""
 
-
-def copied_ahead(case: Case, tiles: int) -> Program:
-    """Program for ``(out, inp, nx, ny)`` with so many tiles a block, which are as in transposeVectorized."""
+def build(case: Case) -> Program:
+    """Program for ``(out, inp, nx, ny)``; the tiles are as in transposeVectorized."""
     block, side = block_of(case), vector_side(case)
     if not vectors_align(case):
         return replace(swizzled(case, side), variant="elements")
     bx = block.x
     elements, wide, dtype = side * side, lanes(case.dtype), number(case.dtype)
-    both, height = 2 * elements, tiles * side
-    order, position_of = in_groups(GROUP), position(block)
+    both, height = 2 * elements, TILES * side
+    position_of = position(block)
     bring_tile, write_tile = bring(block, case.dtype, copy_vector_async), write(block, case.dtype)
 
     def transpose_async(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         tile = cuda.shared.array(both, dtype, alignment=ALIGNMENT)
         packed = cuda.local.array(wide, dtype, alignment=ALIGNMENT)
         vector, top = position_of(uint32(uint32(uint32(cuda.threadIdx.y) * uint32(bx)) + uint32(cuda.threadIdx.x)))
-        across, down = order(
-            uint32(cuda.blockIdx.x), uint32(cuda.blockIdx.y), uint32(cuda.gridDim.x), uint32(cuda.gridDim.y)
-        )
-        x0 = uint32(across * uint32(side))
-        y0 = uint32(down * uint32(height))
+        x0 = uint32(uint32(cuda.blockIdx.y) * uint32(side))
+        y0 = uint32(uint32(cuda.blockIdx.x) * uint32(height))
         end = min(ny, uint32(y0 + uint32(height)))
         base = uint32(0)
         bring_tile(tile, base, inp, x0, y0, nx, ny, vector, top)
@@ -71,33 +65,24 @@ def copied_ahead(case: Case, tiles: int) -> Program:
             y0 = below
             base = other
 
-    grid, bounds = covering(case.n, case.m, Block(side, height)), (threads_of(case), resident(case))
-    return Program(transpose_async, grid, block, launch_bounds=bounds, order=order)
+    columns, rows = covering(case.n, case.m, Block(side, height))
+    bounds = (threads_of(case), resident(case))
+    return Program(transpose_async, (rows, columns), block, launch_bounds=bounds)
 
 
-def _kernel(tiles: int, *, ladder: str = "") -> Kernel:
-    """The kernel with so many tiles a block, of which the ladder's has those of transposePipelined."""
-
-    def build(case: Case) -> Program:
-        """Program for ``(out, inp, nx, ny)``."""
-        return copied_ahead(case, tiles)
-
-    return Kernel(
-        problem="transpose",
-        name="transposeAsync" if tiles == TILES else f"transposeAsync{tiles}",
-        kind="cuda",
-        step=160,
-        summary=f"transposePipelined, {tiles} tiles a block, by asynchronous copies past the registers",
-        build=build,
-        computes=TRANSPOSE,
-        results=(8 * tiles, 8),
-        default_blocks=(Block(16, 32), Block(16, 16), Block(8, 16)),
-        pad=False,
-        tile_elements=two_tiles,
-        refuse=two_tiles_fit,
-        standard=False,
-        ladder=ladder,
-    )
-
-
-KERNELS = (_kernel(TILES, ladder="asynchronous copies: to shared memory past the registers"), *map(_kernel, OTHERS))
+KERNEL = Kernel(
+    problem="transpose",
+    name="transposeAsync",
+    kind="cuda",
+    step=160,
+    summary="transposePipelined by asynchronous copies past the registers",
+    build=build,
+    computes=TRANSPOSE,
+    results=(8 * TILES, 8),
+    default_blocks=(Block(16, 32), Block(16, 16), Block(8, 16)),
+    pad=False,
+    tile_elements=two_tiles,
+    refuse=two_tiles_fit,
+    standard=False,
+    ladder="asynchronous copies: to shared memory past the registers",
+)

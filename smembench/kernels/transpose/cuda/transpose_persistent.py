@@ -1,10 +1,10 @@
 """transposePersistent: transposeAsync with a persistent grid: no more blocks than run at once, for all tiles.
 
-What changes: a block goes over the tiles in strides of the grid, in the order of transposeGrouped, for as long as there
-are any; the copies of its next tile are on their way from its first tile to its last. The blocks of a round lie side by
-side in memory, and so do those of the next. What it relieves: latency, of every tile but a block's first, and of
-starting blocks in rounds. Tiles are dealt out once and for all: an SM that is slower than the others is waited for at
-the end, which a grid of many blocks avoids. Where rows are no multiples of 16 bytes there is no difference to
+What changes: a block goes over the tiles in strides of the grid, in the order of transposeDown, for as long as there
+are any; the copies of its next tile are on their way from its first tile to its last. What the blocks of a round write
+lies side by side, and so does what those of the next do. What it relieves: latency, of every tile but a block's first,
+and of starting blocks in rounds. Tiles are dealt out once and for all: an SM that is slower than the others is waited
+for at the end, which a grid of many blocks avoids. Where rows are no multiples of 16 bytes there is no difference to
 transposeVectorized. Compute capability 8.0 or newer.
 
 An SM is given blocks with 64 KiB of tiles on their way, as far as its threads allow: 528 blocks of 64 × 64 float32 on
@@ -14,7 +14,8 @@ others follow later, and the grid is not persistent.
 
 Predicted: no difference to transposeAsync at 4096², with 8 rounds there instead of two of four tiles; at 16384² at most
 what transposeVectorized's prototype lacked of cudaMemcpy, 1.08 times, shared with the steps between. Found in a quick
-run there (2026-11-20), 4096² float32: 3527 GB/s in 16x16 blocks, 0.94 of transposeVectorized in the same run.
+run there (2026-11-20), 4096² float32, when the order was that of groups of 16 rows of tiles: 3527 GB/s in 16x16 blocks,
+0.94 of transposeVectorized in the same run.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from smembench.cuda_api import cuda, number, uint32
 from smembench.kernels.async_copy import commit_copies, copy_vector_async, wait_for_copies
 from smembench.kernels.grids import block_of, covering, threads_of
 from smembench.kernels.registry import Kernel, Program
-from smembench.kernels.transpose.cuda.transpose_grouped import GROUP, in_groups
 from smembench.kernels.transpose.cuda.transpose_swizzled import swizzled
 from smembench.kernels.transpose.pieces import bring, position, write
 from smembench.kernels.transpose.tiles import resident, two_tiles, two_tiles_fit, vector_side, vectors_align
@@ -44,7 +44,7 @@ def build(case: Case) -> Program:
     bx = block.x
     elements, wide, dtype = side * side, lanes(case.dtype), number(case.dtype)
     both = 2 * elements
-    order, position_of = in_groups(GROUP), position(block)
+    position_of = position(block)
     bring_tile, write_tile = bring(block, case.dtype, copy_vector_async), write(block, case.dtype)
 
     def transpose_persistent(out: Any, inp: Any, nx: Any, ny: Any) -> None:
@@ -56,9 +56,8 @@ def build(case: Case) -> Program:
         count = uint32(columns * rows)
         blocks = uint32(uint32(cuda.gridDim.x) * uint32(cuda.gridDim.y))
         current = uint32(uint32(uint32(cuda.blockIdx.y) * uint32(cuda.gridDim.x)) + uint32(cuda.blockIdx.x))
-        across, down = order(current, uint32(0), columns, rows)
-        x0 = uint32(across * uint32(side))
-        y0 = uint32(down * uint32(side))
+        x0 = uint32(uint32(current // rows) * uint32(side))
+        y0 = uint32(uint32(current % rows) * uint32(side))
         base = uint32(0)
         bring_tile(tile, base, inp, x0, y0, nx, ny, vector, top)
         commit_copies()
@@ -67,9 +66,8 @@ def build(case: Case) -> Program:
             cuda.syncthreads()
             current = uint32(current + blocks)
             other = uint32(uint32(elements) - base)
-            across, down = order(min(current, uint32(count - uint32(1))), uint32(0), columns, rows)
-            next_x0 = uint32(across * uint32(side))
-            next_y0 = uint32(down * uint32(side))
+            next_x0 = uint32(uint32(current // rows) * uint32(side))
+            next_y0 = uint32(uint32(current % rows) * uint32(side))
             if current < count:
                 bring_tile(tile, other, inp, next_x0, next_y0, nx, ny, vector, top)
             commit_copies()
@@ -77,9 +75,9 @@ def build(case: Case) -> Program:
             x0, y0 = next_x0, next_y0
             base = other
 
-    grid, held = covering(case.n, case.m, Block(side, side)), resident(case)
-    bounds = (threads_of(case), held)
-    return Program(transpose_persistent, grid, block, launch_bounds=bounds, order=order, resident=held)
+    columns, rows = covering(case.n, case.m, Block(side, side))
+    held = resident(case)
+    return Program(transpose_persistent, (rows, columns), block, launch_bounds=(threads_of(case), held), resident=held)
 
 
 KERNEL = Kernel(

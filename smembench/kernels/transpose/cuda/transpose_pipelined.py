@@ -1,15 +1,16 @@
-"""transposePipelined: transposeGrouped with several tiles a block, the next of which is loaded while one is written.
+"""transposePipelined: transposeDown with several tiles a block, the next of which is loaded while one is written.
 
 A block has four tiles below each other and room for two. What changes: the loads of the next tile are issued before
 this one is written, wait in registers, and go into the half of the shared memory that is not being read. One barrier a
 tile keeps the halves apart: a thread that is a tile ahead of another writes where that one has finished reading. What
-it relieves: latency, of the loads of three tiles in four, and of starting a block for each of them. Where rows are no
-multiples of 16 bytes there is no difference to transposeVectorized.
+it relieves: latency, of the loads of three tiles in four, and of starting a block for each of them. The next block goes
+on below them, so that writes run on as in transposeDown. Where rows are no multiples of 16 bytes there is no difference
+to transposeVectorized.
 
 Predicted: little. Four blocks an SM, with a tile of 16 KiB each, have 8.6 MB on their way to the 132 SMs of an H200, as
 much as the reads of a copy at 4267 GB/s deliver in 4 µs, more than loads take: they hide each other's latency already.
 At most what transposeVectorized's prototype lacked of cudaMemcpy there (2026-11-20), 1.01 times at 4096² and 1.08 at
-16384², of which transposeGrouped may have some. Not measured on a GPU.
+16384², of which transposeDown has some. Not measured on a GPU.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from smembench.case import Case
 from smembench.cuda_api import cuda, number, uint32
 from smembench.kernels.grids import block_of, covering, threads_of
 from smembench.kernels.registry import Kernel, Program
-from smembench.kernels.transpose.cuda.transpose_grouped import GROUP, in_groups
 from smembench.kernels.transpose.cuda.transpose_swizzled import swizzled
 from smembench.kernels.transpose.pieces import hold, position, put, write
 from smembench.kernels.transpose.tiles import resident, two_tiles, two_tiles_fit, vector_side, vectors_align
@@ -41,7 +41,7 @@ def build(case: Case) -> Program:
     bx, by = block
     elements, wide, dtype = side * side, lanes(case.dtype), number(case.dtype)
     both, share = 2 * elements, elements // (bx * by)
-    order, position_of = in_groups(GROUP), position(block)
+    position_of = position(block)
     hold_tile, put_tile, write_tile = hold(block, case.dtype), put(block, case.dtype), write(block, case.dtype)
 
     def transpose_pipelined(out: Any, inp: Any, nx: Any, ny: Any) -> None:
@@ -49,11 +49,8 @@ def build(case: Case) -> Program:
         held = cuda.local.array(share, dtype, alignment=ALIGNMENT)
         packed = cuda.local.array(wide, dtype, alignment=ALIGNMENT)
         vector, top = position_of(uint32(uint32(uint32(cuda.threadIdx.y) * uint32(bx)) + uint32(cuda.threadIdx.x)))
-        across, down = order(
-            uint32(cuda.blockIdx.x), uint32(cuda.blockIdx.y), uint32(cuda.gridDim.x), uint32(cuda.gridDim.y)
-        )
-        x0 = uint32(across * uint32(side))
-        y0 = uint32(down * uint32(TILES * side))
+        x0 = uint32(uint32(cuda.blockIdx.y) * uint32(side))
+        y0 = uint32(uint32(cuda.blockIdx.x) * uint32(TILES * side))
         end = min(ny, uint32(y0 + uint32(TILES * side)))
         base = uint32(0)
         hold_tile(held, inp, x0, y0, nx, ny, vector, top)
@@ -67,8 +64,9 @@ def build(case: Case) -> Program:
             y0 = below
             base = uint32(uint32(elements) - base)
 
-    grid, bounds = covering(case.n, case.m, Block(side, TILES * side)), (threads_of(case), resident(case))
-    return Program(transpose_pipelined, grid, block, launch_bounds=bounds, order=order)
+    columns, rows = covering(case.n, case.m, Block(side, TILES * side))
+    bounds = (threads_of(case), resident(case))
+    return Program(transpose_pipelined, (rows, columns), block, launch_bounds=bounds)
 
 
 KERNEL = Kernel(
@@ -76,7 +74,7 @@ KERNEL = Kernel(
     name="transposePipelined",
     kind="cuda",
     step=150,
-    summary="transposeGrouped with several tiles a block: the next is loaded while one is written",
+    summary="transposeDown with several tiles a block: the next is loaded while one is written",
     build=build,
     computes=TRANSPOSE,
     results=(8 * TILES, 8),

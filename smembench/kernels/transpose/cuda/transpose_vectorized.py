@@ -16,7 +16,7 @@ then the same tile is moved element by element, as transposeSwizzled does, with 
 Predicted: at most what a copy by 128-bit accesses reached on an H200 (2026-11-20), 4021 GB/s at 4096² and 4290 at
 16384², which is 1.47 and 1.49 times transposeCoarsened's prototype. Found there with a prototype of it, 64 × 64 float32
 by 512 threads in a tile padded by 1: 3834 GB/s at 4096², 1.41 times transposeCoarsened's and 0.99 of cudaMemcpy, and
-3951 GB/s at 16384², 1.37 times and 0.93.
+3951 GB/s at 16384², 1.37 times and 0.93. Found there with this one: 0.955 and 0.939 of cudaMemcpy in the same run.
 """
 
 from __future__ import annotations
@@ -36,19 +36,23 @@ from smembench.kernels.transpose.tiles import vector_side, vectors_align, vector
 from smembench.kernels.vector import ALIGNMENT, copy_vector, lanes, store_vector
 from smembench.problems.transpose import TRANSPOSE
 
-Order = Callable[[Any, Any, Any, Any], tuple[Any, Any]]
+
+@device
+def in_rows(x: Any, y: Any) -> tuple[Any, Any]:
+    """The tile (across, down) of a block (x, y) of a grid like the tiles: row after row."""
+    return x, y
 
 
 @device
-def in_rows(across: Any, down: Any, columns: Any, rows: Any) -> tuple[Any, Any]:
-    """The tile (across, down) of a block of the grid: row after row."""
-    return across, down
+def in_columns(x: Any, y: Any) -> tuple[Any, Any]:
+    """The tile (across, down) of a block (x, y) of a turned grid: column after column."""
+    return y, x
 
 
 def vectorized(
     case: Case,
     *,
-    order: Order = in_rows,
+    turned: bool = False,
     copy: Callable[[Any, Any, Any, Any], None] = copy_vector,
     store: Callable[[Any, Any, Any], None] = store_vector,
 ) -> Program:
@@ -56,7 +60,7 @@ def vectorized(
 
     Args:
         case: the case.
-        order: which tile a block has, from its index and the grid's, in tiles across and down.
+        turned: whether the grid is as wide as the tiles are high, so that blocks go over them column after column.
         copy: how a vector comes from global into shared memory.
         store: how it is written to global memory.
     """
@@ -67,13 +71,13 @@ def vectorized(
     elements, wide, dtype = side * side, lanes(case.dtype), number(case.dtype)
     position_of = position(block)
     bring_tile, write_tile = bring(block, case.dtype, copy), write(block, case.dtype, store)
+    columns, rows = covering(case.n, case.m, Block(side, side))
+    grid, tile_of = ((rows, columns), in_columns) if turned else ((columns, rows), in_rows)
 
     def transpose_vectorized(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         tile = cuda.shared.array(elements, dtype, alignment=ALIGNMENT)
         packed = cuda.local.array(wide, dtype, alignment=ALIGNMENT)
-        across, down = order(
-            uint32(cuda.blockIdx.x), uint32(cuda.blockIdx.y), uint32(cuda.gridDim.x), uint32(cuda.gridDim.y)
-        )
+        across, down = tile_of(uint32(cuda.blockIdx.x), uint32(cuda.blockIdx.y))
         x0 = uint32(across * uint32(side))
         y0 = uint32(down * uint32(side))
         vector, top = position_of(uint32(uint32(uint32(cuda.threadIdx.y) * uint32(bx)) + uint32(cuda.threadIdx.x)))
@@ -81,7 +85,7 @@ def vectorized(
         cuda.syncthreads()
         write_tile(out, tile, uint32(0), packed, x0, y0, nx, ny, vector, top)
 
-    return Program(transpose_vectorized, covering(case.n, case.m, Block(side, side)), block, order=order)
+    return Program(transpose_vectorized, grid, block)
 
 
 def build(case: Case) -> Program:
