@@ -8,7 +8,7 @@ from statistics import median
 
 from smembench.case import Case
 from smembench.devices.base import DeviceInfo
-from smembench.explain.analysis import predict
+from smembench.explain.prediction import predict
 from smembench.gates import bytes_per_clock, impossible, peak_percent
 from smembench.kernels import registry
 from smembench.measurement import Conditions, Measurement, Sample, Status, Visit

@@ -157,9 +157,13 @@ class _Outcome:
         return f"{where}: cannot be written ({error.strerror}); what is in its journal can be resumed"
 
     def store(self, run_id: str, csv: Path | None) -> list[Row]:
-        """Write the run's files and the CSV."""
+        """Predict what the columns want, write the run's files and the CSV."""
+        from smembench.cli.progress import progress
+        from smembench.explain.prediction import trace_together
         from smembench.store.run_folder import rows_of
 
+        with progress() as done:
+            trace_together((visit.case for visit in self._visits), done)
         rows = rows_of(run_id, self.measurements)
         if (self._folder is not None and self._error is None) or isinstance(self._error, DeviceUnavailable):
             try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from statistics import fmean
 
 from smembench.case import Case
@@ -17,7 +16,6 @@ from smembench.explain.roof import Work
 from smembench.explain.trace import Place, Request, Trace, trace
 from smembench.explain.traffic import Traffic, traffic
 from smembench.kernels import registry
-from smembench.measurement import Prediction
 from smembench.problems import PROBLEMS
 from smembench.problems.base import pattern_period
 
@@ -88,7 +86,7 @@ class Explanation:
 
     def wavefronts(self, kind: str) -> float | None:
         """Wavefronts a request of all shared loads, or of all stores; None where there are none."""
-        return _mean((access.wavefronts, access.requests) for access in self.shared if access.place.kind == kind)
+        return mean((access.wavefronts, access.requests) for access in self.shared if access.place.kind == kind)
 
     @property
     def loads(self) -> tuple[Traffic, ...]:
@@ -107,10 +105,10 @@ class Explanation:
 
     def sectors(self, kind: str) -> float | None:
         """Sectors a request of all global loads, or of all stores; None where there are none."""
-        return _mean((access.sectors, access.requests) for access in self.memory if access.place.kind == kind)
+        return mean((access.sectors, access.requests) for access in self.memory if access.place.kind == kind)
 
 
-def _mean(weighted: Iterable[tuple[float, int]]) -> float | None:
+def mean(weighted: Iterable[tuple[float, int]]) -> float | None:
     """The mean of values by their weights; None for no weight at all."""
     pairs = list(weighted)
     total = sum(weight for _, weight in pairs)
@@ -225,36 +223,3 @@ def best_pad(case: Case, limit: int = MAX_PAD) -> tuple[int | None, list[tuple[i
         if loads == stores == 1.0:
             return pad, tried
     return None, tried
-
-
-def predict(case: Case, capability: str | None, registers: int | None = None) -> Prediction:
-    """Predictions for a case; all None for CPU cases and for kernels that cannot be traced.
-
-    Args:
-        case: what is timed.
-        capability: the device's compute capability.
-        registers: those a thread of the kernel has, where they are known.
-    """
-    if case.kind != "cuda":
-        return Prediction()
-    return _predict(replace(case, device="cuda:0", cache="warm"), capability, registers)
-
-
-@lru_cache(maxsize=1024)
-def _predict(case: Case, capability: str | None, registers: int | None) -> Prediction:
-    try:
-        explained = explain(case)
-    except Exception:  # a kernel that cannot be traced is timed all the same
-        return Prediction()
-    try:
-        resident = occupancy(capability or "", explained.threads, explained.shared_bytes, registers).fraction
-    except ValueError:  # a capability whose limits are not known
-        resident = None
-    return Prediction(
-        explained.degree("load"),
-        explained.degree("store"),
-        explained.sectors("load"),
-        explained.sectors("store"),
-        resident,
-        _mean((access.addresses, access.requests) for access in explained.constant),
-    )

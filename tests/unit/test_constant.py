@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from smembench.axes import Block
 from smembench.case import Case
-from smembench.explain.analysis import Explanation, explain, predict
+from smembench.explain.analysis import Explanation, explain
 from smembench.explain.constant import addresses
+from smembench.explain.prediction import predict
 from smembench.kernels import registry
 from smembench.problems import PROBLEMS, Verification
 from smembench.problems.constant import TAPS

@@ -20,10 +20,11 @@ from smembench.case import Case
 from smembench.cli.options import cuda_cases
 from smembench.devices.base import DeviceInfo
 from smembench.errors import UsageError
-from smembench.explain import analysis, counters
-from smembench.explain.analysis import Explanation, best_pad, explain, predict
+from smembench.explain import analysis, counters, prediction
+from smembench.explain.analysis import Explanation, best_pad, explain
 from smembench.explain.counters import Comparison
 from smembench.explain.machine_code import MachineCode
+from smembench.explain.prediction import predict, trace_together
 from smembench.explain.trace import _GLOBAL_GAP, SharedArray, Trace, kinds_of_blocks, trace
 from smembench.kernels import registry
 from smembench.kernels.registry import Program
@@ -515,10 +516,21 @@ def test_a_failure_to_trace_spoils_no_measurement(monkeypatch: pytest.MonkeyPatc
         raise RuntimeError("out of luck")
 
     monkeypatch.setattr(analysis, "trace", broken)
-    analysis._predict.cache_clear()
+    monkeypatch.setattr(prediction, "_traced", {})
     measurement = assembled(case("copyGmem"))
-    analysis._predict.cache_clear()
     assert (measurement.ok, measurement.prediction) == (True, Prediction())
+
+
+def test_cases_are_traced_by_several_processes_as_they_are_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = ("32x32", "16x8")
+    cases = [case("transposeSmemPad", n=n, block=block) for n in range(33, 42) for block in blocks]
+    alone = [predict(each, "9.0") for each in cases]
+    monkeypatch.setattr(prediction, "_traced", {})
+    told: list[tuple[int, int]] = []
+    trace_together([*cases, *cases, case("copyGmem", n=8)], lambda each, number, of: told.append((number, of)))
+    assert len(prediction._traced) in (0, 19)  # none on a single core
+    assert told == [(number, 19) for number in range(1, len(told) + 1)]
+    assert [predict(each, "9.0") for each in cases] == alone
 
 
 def test_a_case_that_failed_has_no_prediction() -> None:

@@ -23,8 +23,9 @@ from smembench.cli.options import cuda_cases
 from smembench.devices.base import DeviceInfo
 from smembench.errors import UsageError
 from smembench.explain import machine_code as machine_codes
-from smembench.explain.analysis import explain, predict
+from smembench.explain.analysis import explain
 from smembench.explain.machine_code import MachineCode, machine_code, opcodes, parse
+from smembench.explain.prediction import predict
 from smembench.explain.record import to_dict
 from smembench.explain.roof import ARITHMETIC, MEMORY, ON_CHIP, Work, lowest, on_chip_share, ridge, roofs
 from smembench.problems.matmul import Matmul
