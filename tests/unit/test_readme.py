@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from smembench.compare.itself import compare_with_itself
+from smembench.stored import load
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 QUOTED = re.findall(r"<!-- smembench (show .*?) -->\n(.*?)<!-- end -->", README, flags=re.DOTALL)
@@ -45,6 +48,36 @@ def test_the_explain_sentence_counts_the_table() -> None:
     agrees = [row["agrees"] for row in rows if row["agrees"]]
     assert f"<!-- explain -->{agrees.count('true')} of {len(agrees)}<!-- end -->" in README
     assert f"over {len({row['case_id'] for row in rows})} combinations" in README
+
+
+def test_the_limits_are_those_of_the_run() -> None:
+    rows = load(ROOT / "results/reference/20261120T153244Z-limits").rows
+    block = README.partition("<!-- limits -->")[2].partition("<!-- end -->")[0]
+    lines = re.findall(r"(\d+) \| (\w+), (\d+) \w+/s \| (.*) \|", block)
+    assert len(lines) == 6
+    for n, kernel, rate, over in lines:
+        here = [row for row in rows if row.n == row.m == int(n) and row.dtype == "float32"]
+        best = min((row for row in here if row.kernel == kernel), key=lambda row: row.elapsed_ms or 0.0)
+        ours = [row for row in here if row.compiler == "numba" and row.kernel not in ("memcpy", "copyGmem")]
+        of_problem = [row for row in ours if row.problem == best.problem]
+        assert best.elapsed_ms == min(row.elapsed_ms or 0.0 for row in of_problem)
+        assert f"{best.gflop_s or best.effective_gb_s:.0f}" == rate
+        for ratio, name in re.findall(r"([\d.]+) × (\w+)", over):
+            (other,) = [
+                row
+                for row in here
+                if row.kernel == {"PyTorch": "torch", "cuBLAS": "cublas"}.get(name, name)
+                and row.problem == best.problem
+            ]
+            assert f"{(other.elapsed_ms or 0.0) / (best.elapsed_ms or 1.0):.3f}" == ratio
+
+
+def test_the_runs_against_themselves_have_no_false_verdict() -> None:
+    runs = [load(path) for path in sorted((ROOT / "results/reference/20261120T145611Z-quick-aa").iterdir())]
+    found = compare_with_itself(runs)
+    assert f"<!-- aa -->{found.false} of {found.judged}<!-- end -->" in README
+    assert found.false == 0
+    assert (len(runs), found.pairs) == (10, 45)
 
 
 @pytest.mark.parametrize("link", re.findall(r"\]\(([^)]+)\)", README))

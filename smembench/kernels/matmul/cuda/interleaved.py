@@ -8,6 +8,8 @@ Relieves shared memory where it serves half a warp at a time if all lanes 2i and
 same 16 bytes (NVIDIA's staff in the developer forum on capability 7.x; no guide documents it): the loads of B take 2
 wavefronts instead of 4, and a step 8 instead of 12, beside multiplications that take an SM 16 clocks. Predicted: some
 per cent where the two meet, else nothing. ``smembench explain`` leaves that rule out, and so counts no difference.
+Found on an H200 (2026-11-20), n = 4096: the counters see two thirds of the wavefronts, and the gain is 0.4 %: what both
+wait for is the reads of registers (``serpentine``).
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ cuBLAS loses 5 %, and waiting for fragments after the barrier. Predicted from th
 of registers (``smembench.kernels.matmul.ahead``): multiplications in 0.86 of the cycles, 0.88 with 16 × 8 results,
 where unrolled has 0.75.
 
-Found there, of cuBLAS: 0.98 at 2048, 0.99 at 4096 and 1.00 at 8192, with 16 × 8 results 0.99, 0.99 and 1.01; at 1024,
-with half as many tiles as multiprocessors, 0.60, where slicedK has 1.02. Which registers ptxas chooses moves all this
-by some per cent: of 280 such kernels that were compiled, these have the fewest reads that collide.
+Found there, of cuBLAS: 0.979 at 2048 and 0.986 at 4096, with 16 × 8 results 0.988, 0.990 and at 8192 1.010; at 1024,
+with half as many tiles as multiprocessors, 0.60, where slicedK has 1.021. Which registers ptxas chooses moves all this
+by some per cent: of 280 such kernels that were compiled, these have nearly the fewest reads that collide.
 """
 
 from __future__ import annotations

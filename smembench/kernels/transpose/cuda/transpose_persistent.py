@@ -13,9 +13,8 @@ reached there (2026-11-20), that much takes 4 µs to come, longer than a load. O
 others follow later, and the grid is not persistent.
 
 Predicted: no difference to transposeAsync at 4096², with 8 rounds there instead of two of four tiles; at 16384² at most
-what transposeVectorized's prototype lacked of cudaMemcpy, 1.08 times, shared with the steps between. Found in a quick
-run there (2026-11-20), 4096² float32, when the order was that of groups of 16 rows of tiles: 3527 GB/s in 16x16 blocks,
-0.94 of transposeVectorized in the same run.
+what transposeVectorized's prototype lacked of cudaMemcpy, 1.08 times, shared with the steps between. Found
+there (2026-11-20), 4096² float32 in 16x16 blocks: 0.907 of cudaMemcpy, where transposeAsync has 0.934 in 16x32.
 """
 
 from __future__ import annotations
