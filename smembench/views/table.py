@@ -19,6 +19,8 @@ from smembench.views.sections import Bar, Section
 _WIDE = 100
 """Columns of a screen from which on every column of a table is shown."""
 _UNLIMITED = 10_000
+_SENTENCE = 16
+"""Columns that a sentence has at least."""
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -35,8 +37,8 @@ def _draw_section(console: Console, section: Section) -> None:
     if section.cells:
         table = _table(console, section)
         if not console.is_terminal:
-            # In a pipe or a file a row stays on one line, however long: it is for grep, and nothing there is 80 wide.
-            table.width = _natural_width(console, table)
+            # In a pipe or a file names and figures stay whole, for grep; sentences are folded where they must be.
+            table.width = max(console.width, _least_width(console, table))
         console.print(table, crop=console.is_terminal)
     if section.bars:
         if not console.is_terminal:
@@ -55,19 +57,27 @@ def _table(console: Console, section: Section) -> Table:
         padding=(0, 1, 0, 0) if console.is_terminal else (0, 1),
     )
     shown = [not column.wide or console.width >= _WIDE for column in section.columns]
-    for column in compress(section.columns, shown):
+    for place, column in compress(enumerate(section.columns), shown):
+        sentences = any(line[place].count(" ") > 3 for line in section.cells)
         table.add_column(
             plain(console, column.heading),
             justify="right" if column.numeric else "left",
             overflow="fold",
+            no_wrap=not console.is_terminal and not sentences,
+            min_width=_SENTENCE if sentences else None,
         )
     for line in section.cells:
         table.add_row(*(Text(plain(console, cell)) for cell in compress(line, shown)))
     return table
 
 
-def _natural_width(console: Console, table: Table) -> int:
-    return Measurement.get(console, console.options.update(max_width=_UNLIMITED), table).maximum
+def _least_width(console: Console, table: Table) -> int:
+    """The width at which nothing but columns of sentences is folded."""
+    unlimited = console.options.update(max_width=_UNLIMITED)
+    folded = [column for column in table.columns if not column.no_wrap]
+    widest = [max(Measurement.get(console, unlimited, cell).maximum for cell in column.cells) for column in folded]
+    spare = sum(max(width - _SENTENCE, 0) for width in widest)
+    return Measurement.get(console, unlimited, table).maximum - spare
 
 
 def _draw_bars(console: Console, bars: Sequence[Bar]) -> None:
