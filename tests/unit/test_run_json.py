@@ -31,11 +31,15 @@ HEAD: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("folder", sorted(REFERENCE.glob("*Z-*")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "folder", sorted(path.parent for path in REFERENCE.rglob("run.json")), ids=lambda path: path.name
+)
 def test_what_a_run_wrote_is_no_fault(folder: Path) -> None:
     run = read_run(folder)
     assert run["complete"]
-    assert [DeviceInfo.from_dict(device).name for device in run["devices"]] == ["cuda:0", "cpu"]
+    first, *others = (DeviceInfo.from_dict(device).name for device in run["devices"])
+    assert first == "cuda:0"
+    assert others in ([], ["cpu"])
 
 
 @pytest.mark.parametrize(
