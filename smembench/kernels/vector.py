@@ -24,6 +24,9 @@ from smembench.problems.base import ITEMSIZE
 BYTES = 16
 """Bytes of an access, the most one thread can ask for in one instruction (PTX ISA, ``ld``)."""
 
+PAIR = 2
+"""Elements of the narrower access, of shared memory, for what is no multiple of a vector."""
+
 ALIGNMENT = None if SIMULATED else BYTES
 """For ``cuda.shared.array`` and ``cuda.local.array``: the simulator knows no alignment."""
 
@@ -45,6 +48,15 @@ def load_vector(array: Any, index: Any) -> tuple[Any, ...]:
         ValueError: in the simulator and in a trace, for an index that is no multiple of ``lanes``.
     """
     return tuple(array[_span(array, index)])
+
+
+def load_pair(array: Any, index: Any) -> tuple[Any, ...]:
+    """Two elements of a one-dimensional array from ``index`` on, in one access.
+
+    Raises:
+        ValueError: in the simulator and in a trace, for an odd index.
+    """
+    return tuple(array[_span(array, index, PAIR)])
 
 
 def store_vector(array: Any, index: Any, values: Sequence[Any]) -> None:
@@ -83,11 +95,11 @@ def store_vector_streaming(array: Any, index: Any, values: Sequence[Any]) -> Non
     store_vector(array, index, values)
 
 
-def _span(array: Any, index: Any) -> slice:
+def _span(array: Any, index: Any, elements: int = 0) -> slice:
     """The elements of one access, as a slice."""
-    count, first = BYTES // array.itemsize, int(index)
+    count, first = elements or BYTES // array.itemsize, int(index)
     if first % count:
-        raise ValueError(f"index {first} of a {BYTES}-byte access is no multiple of its {count} elements")
+        raise ValueError(f"index {first} of a {count * array.itemsize}-byte access is no multiple of its {count} elements")
     return slice(first, first + count)
 
 
@@ -101,6 +113,13 @@ def vector_of(array: Any) -> Any:
 def _type_load(_context: Any) -> Any:
     def typer(array: Any, index: Any) -> Any:
         return vector_of(array) if isinstance(index, types.Integer) else None
+
+    return typer
+
+
+def _type_load_pair(_context: Any) -> Any:
+    def typer(array: Any, index: Any) -> Any:
+        return types.UniTuple(array.dtype, PAIR) if vector_of(array) and isinstance(index, types.Integer) else None
 
     return typer
 
@@ -155,6 +174,14 @@ def _lower_load(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return _unpacked(context, builder, signature.return_type, loaded)
 
 
+def _lower_load_pair(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    elements = _elements_type(context, signature.return_type)
+    pointer = builder.bitcast(pointer_to(context, builder, *signature.args, *args), elements.as_pointer())
+    loaded = builder.load(pointer)
+    loaded.align = PAIR * signature.return_type.dtype.bitwidth // 8
+    return _unpacked(context, builder, signature.return_type, loaded)
+
+
 def _lower_store(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     vector = _packed(context, builder, signature.args[2], args[2])
     stored = builder.store(vector, pointer_to(context, builder, *signature.args[:2], *args[:2]))
@@ -203,6 +230,7 @@ def register(function: Callable[..., Any], typing: Any, lowering: Any, *argument
 
 
 register(load_vector, _type_load, _lower_load, types.Array, types.Integer)
+register(load_pair, _type_load_pair, _lower_load_pair, types.Array, types.Integer)
 register(load_vector_streaming, _type_load, _lower_load_streaming, types.Array, types.Integer)
 register(store_vector, _type_store, _lower_store, types.Array, types.Integer, types.UniTuple)
 register(store_vector_streaming, _type_store, _lower_store_streaming, types.Array, types.Integer, types.UniTuple)

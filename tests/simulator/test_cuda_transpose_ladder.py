@@ -38,6 +38,14 @@ SIZES: list[Any] = [
     pytest.param(lambda side, wide: (1, 1), id="one element"),
 ]
 """Rows and columns, from the side of a tile and the elements of a vector."""
+UNALIGNED: list[Any] = [
+    pytest.param(lambda side, wide: (side + 1, side + 1), id="one over"),
+    pytest.param(lambda side, wide: (side + 1, wide), id="aligned rows of the input only"),
+    pytest.param(lambda side, wide: (side + 1, 1), id="a column"),
+    pytest.param(lambda side, wide: (1, side + 1), id="a row"),
+    pytest.param(lambda side, wide: (1, wide - 1), id="less than a vector"),
+    pytest.param(lambda side, wide: (wide - 1, wide + 1), id="vectors that several rows share"),
+]
 
 
 def case_of(name: str, dtype: str, rows: int, columns: int, block: Block) -> tuple[Case, registry.Kernel]:
@@ -72,9 +80,23 @@ def test_vectors_are_right_at_the_edges_of_tiles(dtype: str, size: Callable[[int
     verify("transposeVectorized", dtype, *size(8 * wide, wide), Block(8, max(wide, 4)))
 
 
+@pytest.mark.parametrize("dtype", PROBLEMS["transpose"].dtypes)
+@pytest.mark.parametrize("size", UNALIGNED)
+def test_rows_may_begin_anywhere(dtype: str, size: Callable[[int, int], tuple[int, int]]) -> None:
+    wide = lanes(dtype)
+    verify("transposeVectorized", dtype, *size(8 * wide, wide), Block(8, max(wide, 4)))
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(47, 17), (17, 32)])
+@pytest.mark.parametrize("name", NAMES)
+def test_tiles_whose_rows_begin_anywhere_join(name: str, rows: int, columns: int) -> None:
+    verify(name, "float64", rows, columns, Block(8, 4))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_two_warps_side_by_side_cover_a_row(name: str) -> None:
     verify(name, "float64", 34, 30, Block(16, 4))
+    verify(name, "float64", 35, 31, Block(16, 4))
 
 
 @pytest.mark.parametrize(("down", "across"), [(5, 2), (2, 5), (1, 3), (TILES + 2, 1)])

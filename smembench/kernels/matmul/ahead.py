@@ -18,8 +18,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from smembench.case import Case
-from smembench.cuda_api import device, uint32, uint64
+from smembench.cuda_api import device, uint64
 from smembench.kernels.matmul.pieces import Piece
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.vector import load_vector, register, store_vector, types
@@ -61,45 +60,6 @@ def _lower_stay(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 register(stay, lambda _context: lambda: types.void, _lower_stay)
-
-
-def whole(tiling: Tiling, case: Case) -> bool:
-    """Whether a case has no edges inside tiles, and vectors throughout."""
-    assert case.k is not None
-    vectors = tiling.widths(case) == (tiling.vector, tiling.vector)
-    return vectors and not (case.m % tiling.rows or case.n % tiling.columns or case.k % tiling.depth)
-
-
-def load_whole(tiling: Tiling) -> tuple[Piece, Piece]:
-    """Where a thread's shares of the first tiles begin, and their loads, without a comparison with an edge.
-
-    ``(thread, row0, col0, lda, ldb)``, then ``(a_held, b_held, a, b, from_a, from_b, k0, k, lda, ldb)``, which loads
-    the last tiles once more where there are none at ``k0``.
-    """
-    size, depth, threads = tiling.vector, tiling.depth, tiling.threads
-    a_across, b_across = depth // size, tiling.columns // size
-    a_step, b_step = threads // a_across, threads // b_across
-    a_count, b_count = tiling.rows // a_step, depth // b_step
-
-    def begin(thread: Any, row0: Any, col0: Any, lda: Any, ldb: Any) -> Any:
-        a_col = uint32(uint32(thread % uint32(a_across)) * uint32(size))
-        b_col = uint32(col0 + uint32(uint32(thread % uint32(b_across)) * uint32(size)))
-        from_a = uint32(uint32(uint32(row0 + thread // uint32(a_across)) * lda) + a_col)
-        from_b = uint32(uint32(uint32(thread // uint32(b_across)) * ldb) + b_col)
-        return from_a, from_b
-
-    def load(
-        a_held: Any, b_held: Any, a: Any, b: Any, from_a: Any, from_b: Any, k0: Any, k: Any, lda: Any, ldb: Any
-    ) -> None:
-        at_k = uint32(min(k0, uint32(k - uint32(depth))))
-        at_a = uint32(from_a + at_k)
-        at_b = uint32(from_b + uint32(at_k * ldb))
-        for i in range(a_count):
-            store_vector(a_held, i * size, load_vector(a, uint32(at_a + uint32(uint32(i * a_step) * lda))))
-        for i in range(b_count):
-            store_vector(b_held, i * size, load_vector(b, uint32(at_b + uint32(uint32(i * b_step) * ldb))))
-
-    return device(begin), device(load)
 
 
 @cache

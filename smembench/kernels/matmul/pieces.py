@@ -23,7 +23,7 @@ from smembench.case import Case
 from smembench.cuda_api import device, number, uint32, uint64
 from smembench.hardware import WARP
 from smembench.kernels.matmul.tiling import LANES_ACROSS, LANES_DOWN, Tiling
-from smembench.kernels.vector import load_vector, store_vector
+from smembench.kernels.vector import load_pair, load_vector, store_vector
 
 Piece = Callable[..., Any]
 
@@ -164,14 +164,15 @@ def multiply(tiling: Tiling, steps: int = 1) -> Piece:
 
         return device(twice)
 
-    down, across, size = tiling.down, tiling.across, tiling.vector
-    rows_apart, columns_apart = tiling.apart
+    down, across = tiling.down, tiling.across
+    (a_size, b_size), (rows_apart, columns_apart) = tiling.fragments, tiling.apart
+    copy_a, copy_b = _copy(tiling, a_size), _copy(tiling, b_size)
 
     def once(total: Any, a_part: Any, b_part: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any) -> None:
-        for i in range(down // size):
-            store_vector(a_part, i * size, load_vector(a_tile, uint64(at_a + uint64(i * rows_apart))))
-        for j in range(across // size):
-            store_vector(b_part, j * size, load_vector(b_tile, uint64(at_b + uint64(j * columns_apart))))
+        for i in range(down // a_size):
+            copy_a(a_part, i * a_size, a_tile, uint64(at_a + uint64(i * rows_apart)))
+        for j in range(across // b_size):
+            copy_b(b_part, j * b_size, b_tile, uint64(at_b + uint64(j * columns_apart)))
         for j in range(across):
             for i in range(down):
                 total[i * across + j] += a_part[i] * b_part[j]
@@ -180,16 +181,29 @@ def multiply(tiling: Tiling, steps: int = 1) -> Piece:
 
 
 @cache
+def _copy(tiling: Tiling, size: int) -> Piece:
+    """``(part, place, tile, index)``: one access of a tile, into registers."""
+
+    def vector(part: Any, place: Any, tile: Any, index: Any) -> None:
+        store_vector(part, place, load_vector(tile, index))
+
+    def pair(part: Any, place: Any, tile: Any, index: Any) -> None:
+        part[place], part[place + 1] = load_pair(tile, index)
+
+    return device(vector if size == tiling.vector else pair)
+
+
+@cache
 def write(tiling: Tiling, width: int) -> Piece:
     """``(c, total, row0, col0, m, n, ldc)``: a thread's results, of which the first belongs at ``row0``, ``col0``."""
-    down, across, size = tiling.down, tiling.across, tiling.vector
-    rows_apart, columns_apart = tiling.apart
+    down, across = tiling.down, tiling.across
+    (a_size, b_size), (rows_apart, columns_apart) = tiling.fragments, tiling.apart
 
     def store(c: Any, total: Any, row0: Any, col0: Any, m: Any, n: Any, ldc: Any) -> None:
         for i in range(down):
-            row = uint32(row0 + uint32(i // size * rows_apart + i % size))
+            row = uint32(row0 + uint32(i // a_size * rows_apart + i % a_size))
             for j in range(0, across, width):
-                col = uint32(col0 + uint32(j // size * columns_apart + j % size))
+                col = uint32(col0 + uint32(j // b_size * columns_apart + j % b_size))
                 if row < m and col < n:
                     if width == 1:
                         c[uint32(row * ldc + col)] = total[i * across + j]
@@ -202,21 +216,21 @@ def write(tiling: Tiling, width: int) -> Piece:
 @cache
 def position(tiling: Tiling) -> Piece:
     """``(thread)``: row and column in the tile of a thread's first result."""
-    size, width = tiling.vector, tiling.block.x
+    width, (a_size, b_size) = tiling.block.x, tiling.fragments
     warps_across = tiling.block.x // LANES_ACROSS
     warp_rows, warp_columns = LANES_DOWN * tiling.down, LANES_ACROSS * tiling.across
     pair = 2 if tiling.interleaved else 1
 
     def in_block(thread: Any) -> Any:
-        return uint32(thread // uint32(width) * uint32(size)), uint32(thread % uint32(width) * uint32(size))
+        return uint32(thread // uint32(width) * uint32(a_size)), uint32(thread % uint32(width) * uint32(b_size))
 
     def in_warps(thread: Any) -> Any:
         warp, lane = uint32(thread // uint32(WARP)), uint32(thread % uint32(WARP))
         # Lanes lie in rows of 8, or of 8 pairs one below the other.
         lane_row = uint32(lane // uint32(LANES_ACROSS * pair) * uint32(pair) + lane % uint32(pair))
         lane_col = uint32(lane // uint32(pair) % uint32(LANES_ACROSS))
-        row = uint32(warp // uint32(warps_across) * uint32(warp_rows) + lane_row * uint32(size))
-        col = uint32(warp % uint32(warps_across) * uint32(warp_columns) + lane_col * uint32(size))
+        row = uint32(warp // uint32(warps_across) * uint32(warp_rows) + lane_row * uint32(a_size))
+        col = uint32(warp % uint32(warps_across) * uint32(warp_columns) + lane_col * uint32(b_size))
         return row, col
 
     return device(in_warps if tiling.warps else in_block)

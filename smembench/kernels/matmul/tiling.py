@@ -45,7 +45,8 @@ class Tiling:
 
     Threads lie in the tile as they do in the block, or with ``warps`` in warp tiles of 4 × 8 lanes: row by row, or
     ``interleaved``, so that lanes 2i and 2i + 1 lie below each other and a quarter of a warp covers 2 × 4 lanes.
-    With ``slices`` as many groups of threads compute the same tile, each from its part of every ``depth``.
+    With ``slices`` as many groups of threads compute the same tile, each from its part of every ``depth``. With
+    ``by_elements`` tiles are loaded and results written an element at a time, whatever the alignment.
     """
 
     block: Block
@@ -56,6 +57,7 @@ class Tiling:
     warps: bool = False
     interleaved: bool = False
     slices: int = 1
+    by_elements: bool = False
 
     @property
     def vector(self) -> int:
@@ -108,10 +110,16 @@ class Tiling:
         return self.depth * self.columns // self.threads
 
     @property
+    def fragments(self) -> tuple[int, int]:
+        """Elements that a thread reads from a tile at a time, of A and of B: a vector, or pairs where it has no whole ones."""
+        return tuple(self.vector if results % self.vector == 0 else vector.PAIR for results in (self.down, self.across))
+
+    @property
     def apart(self) -> tuple[int, int]:
-        """Rows and columns from one of a thread's vectors to the next."""
+        """Rows and columns from one of a thread's fragments' accesses to the next."""
         down, across = (LANES_DOWN, LANES_ACROSS) if self.warps else (self.block.y, self.block.x)
-        return down * self.vector, across * self.vector
+        of_a, of_b = self.fragments
+        return down * of_a, across * of_b
 
     @property
     def registers(self) -> int:
@@ -123,10 +131,10 @@ class Tiling:
         """Threads of the block, and as many blocks on an SM as those registers allow."""
         return self.threads, _REGISTERS // (self.threads * self.registers)
 
-    def program(self, function: Callable[..., Any], case: Case) -> Program:
-        """The program that computes a case by a function for this tiling and the case's widths."""
+    def program(self, function: Callable[..., Any], case: Case, label: str = "") -> Program:
+        """The program that computes a case by a function for this tiling, the case's widths and what the label says."""
         grid = covering(case.n, case.m, Block(self.columns, self.rows))
-        variant = "A by {}, B by {}".format(*self.widths(case))
+        variant = ", ".join(filter(None, ("A by {}, B by {}".format(*self.widths(case)), label)))
         return Program(function, grid, self.block, launch_bounds=self.launch_bounds, variant=variant)
 
     def widths(self, case: Case) -> tuple[int, int]:
@@ -135,7 +143,8 @@ class Tiling:
         return self._width(case.k, case.stride), self._width(case.n, case.stride)
 
     def _width(self, row: int, stride: int | None) -> int:
-        return 1 if row % self.vector or (stride or row) % self.vector else self.vector
+        aligned = row % self.vector == 0 and (stride or row) % self.vector == 0
+        return self.vector if aligned and not self.by_elements else 1
 
     def refuse(self, kernel: str) -> str | None:
         """Why threads of this block cannot compute the tile, or None."""
@@ -153,5 +162,5 @@ class Tiling:
         return all(
             self.threads % (row // width) == 0 and rows % (self.threads // (row // width)) == 0
             for row, rows in sides
-            for width in (1, self.vector)
+            for width in ((1,) if self.by_elements else (1, self.vector))
         )

@@ -23,6 +23,18 @@ from smembench.kernels.vector import copy_vector, lanes, load_vector, store_vect
 Piece = Callable[..., Any]
 
 
+@device
+def in_rows(x: Any, y: Any) -> tuple[Any, Any]:
+    """The tile (across, down) of a block (x, y) of a grid like the tiles: row after row."""
+    return x, y
+
+
+@device
+def in_columns(x: Any, y: Any) -> tuple[Any, Any]:
+    """The tile (across, down) of a block (x, y) of a turned grid: column after column."""
+    return y, x
+
+
 @cache
 def position(block: Block) -> Piece:
     """``(thread)``: the thread's ``vector`` and ``top``."""

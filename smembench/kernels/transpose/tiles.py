@@ -49,7 +49,7 @@ def vectors_align(case: Case) -> bool:
 
 
 def vectors_fit(case: Case) -> str | None:
-    """The reason to refuse a block that cannot go over its tile in 128-bit accesses and by elements, or None."""
+    """The reason to refuse a block that cannot go over its tile in whole passes of 128-bit accesses, or None."""
     block, side = block_of(case), vector_side(case)
     step = max(lanes(case.dtype), WARP_ROWS)
     if reason := power_of_two(case):
@@ -62,9 +62,21 @@ def vectors_fit(case: Case) -> str | None:
     return None
 
 
+def unaligned_elements(case: Case) -> int:
+    """Elements of a tile with a vector more a row, rows above for any shift, and an unused vector after ``lanes``."""
+    wide, bx = lanes(case.dtype), block_of(case).x
+    rows = vector_side(case) + wide - 1
+    return wide * (rows * (bx + 1) + bx)
+
+
+def one_tile(case: Case) -> int:
+    """Elements of the tile of vectors that there is for the sizes of the case."""
+    return vector_side(case) ** 2 if vectors_align(case) else unaligned_elements(case)
+
+
 def two_tiles(case: Case) -> int:
-    """Elements of two tiles of vectors; of one where rows do not align, which goes by elements."""
-    return (2 if vectors_align(case) else 1) * vector_side(case) ** 2
+    """Elements of two tiles of vectors; of one where rows do not align."""
+    return 2 * vector_side(case) ** 2 if vectors_align(case) else unaligned_elements(case)
 
 
 def two_tiles_fit(case: Case) -> str | None:

@@ -18,14 +18,15 @@ by some per cent: of 280 such kernels that were compiled, these have nearly the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from smembench.axes import Block
 from smembench.case import Case
-from smembench.cuda_api import cuda, device, number, uint32, uint64
+from smembench.cuda_api import cuda, number, uint32, uint64
 from smembench.kernels.grids import block_of
-from smembench.kernels.matmul.ahead import Order, advance, load_fragments, load_whole, outer_product, stay, whole
+from smembench.kernels.matmul.ahead import Order, advance, load_fragments, outer_product, stay
+from smembench.kernels.matmul.loading import loading
 from smembench.kernels.matmul.pieces import pieces
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.registry import Kernel, Program
@@ -59,8 +60,7 @@ def program(case: Case, tiling: Tiling, order: Order) -> Program:
     load_first = load_fragments(tiling, order, 0)
     all_but_last = advance(tiling, order, 0, depth - 1)
     multiply_last = outer_product(tiling, order, 1)
-    in_whole = whole(tiling, case)
-    begin, load = load_whole(tiling) if in_whole else (device(_nowhere), load_a)
+    label, origin, short_of, first, begin, load = loading(tiling, case)
 
     def serpentine(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
         a_tile = cuda.shared.array(a_both, dtype, alignment=ALIGNMENT)
@@ -71,29 +71,26 @@ def program(case: Case, tiling: Tiling, order: Order) -> Program:
         a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
         b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
         thread = uint32(uint32(cuda.threadIdx.y) * uint32(width) + uint32(cuda.threadIdx.x))
-        row0 = uint32(uint32(cuda.blockIdx.y) * uint32(rows))
-        col0 = uint32(uint32(cuda.blockIdx.x) * uint32(columns))
+        row0 = origin(uint32(cuda.blockIdx.y), uint32(rows), m)
+        col0 = origin(uint32(cuda.blockIdx.x), uint32(columns), n)
+        short = short_of(k)
         row, col = position(thread)
         from_a, from_b = begin(thread, row0, col0, lda, ldb)
         for i in range(results):
             total[i] = zero
         k0 = uint32(0)
         buffer = uint32(0)
-        load_a(a_held, a, thread, row0, k0, m, k, lda)
-        load_b(b_held, b, thread, col0, k0, n, k, ldb)
+        load_a(a_held, a, thread, row0, k0, m, first(k, short), lda)
+        load_b(b_held, b, thread, col0, k0, n, first(k, short), ldb)
         store_a(a_tile, uint64(0), a_held, thread)
         store_b(b_tile, uint64(0), b_held, thread)
         cuda.syncthreads()
         at_a = uint64(row)
         at_b = uint64(col)
         load_first(a_parts, b_parts, a_tile, b_tile, at_a, at_b)
-        while k0 < k:
+        while k0 < uint32(k + short):
             k0 = uint32(k0 + uint32(depth))
-            if in_whole:
-                load(a_held, b_held, a, b, from_a, from_b, k0, k, lda, ldb)
-            else:
-                load_a(a_held, a, thread, row0, k0, m, k, lda)
-                load_b(b_held, b, thread, col0, k0, n, k, ldb)
+            load(a_held, b_held, a, b, from_a, from_b, thread, row0, col0, k0, short, m, n, k, lda, ldb)
             stay()
             all_but_last(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)
             buffer = uint32(uint32(1) - buffer)
@@ -106,13 +103,7 @@ def program(case: Case, tiling: Tiling, order: Order) -> Program:
             multiply_last(total, a_parts, b_parts)
         write(c, total, uint32(row0 + row), uint32(col0 + col), m, n, ldc)
 
-    made = tiling.program(serpentine, case)
-    return replace(made, variant=f"{made.variant}, whole tiles") if in_whole else made
-
-
-def _nowhere(thread: Any, row0: Any, col0: Any, lda: Any, ldb: Any) -> Any:
-    """What the loads with comparisons do not need."""
-    return uint32(0), uint32(0)
+    return tiling.program(serpentine, case, label)
 
 
 def _kernel(name: str, step: int, summary: str, variant: Variant, block: Block, ladder: str) -> Kernel:

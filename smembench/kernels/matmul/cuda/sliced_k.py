@@ -1,12 +1,12 @@
-"""slicedK: interleaved with two groups of threads that compute the same tile, each from half of k.
+"""slicedK: interleaved with two groups of threads that compute the same tile, each from members of k.
 
-What changes: of every 16 columns of A and rows of B that a block loads (8 in float64), one half of its threads takes
-the first half and the other the last. In the end one half hands its sums to the other through shared memory. A block
+What changes: of every 16 columns of A and rows of B that a block loads (8 in float64), one members of its threads takes
+the first members and the other the last. In the end one members hands its sums to the other through shared memory. A block
 of 16 × 16 threads computes 64 × 128 of C, each pair of threads 8 × 8.
 
 Relieves waiting where C has few tiles: at n = 1024 there are 128 tiles of 64 × 128 for the 132 SMs of an H200, which
 with 128 threads leaves each scheduler one warp. That issues nothing while it waits at a barrier or for a fragment; two
-do. Smaller tiles would give as many warps, but load more for each multiplication. Barriers are half as many as well; in
+do. Smaller tiles would give as many warps, but load more for each multiplication. Barriers are members as many as well; in
 float32 the stores into the tile of A now meet 2-way conflicts, as a warp's go down four columns at once.
 Predicted: towards what interleaved reaches where an SM has several blocks; nothing at large n, where it has them.
 Found on an H200 (2026-11-20): 38.9 TFLOP/s at 1024, 1.10 times interleaved and 1.021 of cuBLAS; 0.93 of interleaved at
@@ -15,33 +15,49 @@ Found on an H200 (2026-11-20): 38.9 TFLOP/s at 1024, 1.10 times interleaved and 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import lcm
 from typing import Any
 
 from smembench.axes import Block
 from smembench.case import Case
-from smembench.cuda_api import cuda, number, uint32, uint64
+from smembench.cuda_api import cuda, device, number, uint32, uint64
 from smembench.kernels.grids import block_of
+from smembench.kernels.matmul.loading import compared, loading
 from smembench.kernels.matmul.pieces import pieces
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.registry import Kernel, Program
 from smembench.kernels.vector import ALIGNMENT, load_vector, store_vector
 from smembench.problems.base import ITEMSIZE
 
-SLICES = 2
 SLICE_BYTES = 32
-"""Of a row of A, for each half: 8 float32, or 4 float64, since tiles of 8 would not fit into 48 KiB."""
+"""Of a row of A, for each slice: 8 float32, or 4 float64, since tiles of 8 would not fit into 48 KiB."""
 
 
-def tiling_of(case: Case) -> Tiling:
-    """8 × 8 results a thread of either half, in warp tiles of 32 × 64 with interleaved lanes."""
-    depth = SLICES * SLICE_BYTES // ITEMSIZE[case.dtype]
-    return Tiling(block_of(case), case.dtype, depth=depth, warps=True, interleaved=True, slices=SLICES)
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Results of a thread, down and across, and the slices of k; whether tiles are loaded by elements always."""
+
+    down: int
+    across: int
+    slices: int
+    by_elements: bool = False
+
+    def tiling(self, case: Case) -> Tiling:
+        """In warp tiles with interleaved lanes."""
+        depth = self.slices * SLICE_BYTES // ITEMSIZE[case.dtype]
+        return Tiling(
+            block_of(case), case.dtype, self.down, self.across, depth,
+            warps=True, interleaved=True, slices=self.slices, by_elements=self.by_elements,
+        )  # fmt: skip
 
 
 def program(case: Case, tiling: Tiling) -> Program:
-    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling of two slices, each of them written out."""
-    steps = tiling.depth // SLICES
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling of slices, each of them written out."""
+    slices = tiling.slices
+    steps = tiling.depth // slices
     position, load_a, load_b, store_a, store_b, multiply, write = pieces(case, tiling, steps)
+    label, origin, short_of, first, begin, load = (loading if tiling.by_elements else compared)(tiling, case)
     dtype = number(case.dtype)
     zero = dtype(0)
     width, rows, columns, depth, vector = tiling.block.x, tiling.rows, tiling.columns, tiling.depth, tiling.vector
@@ -49,7 +65,17 @@ def program(case: Case, tiling: Tiling) -> Program:
     a_elements, b_elements, a_share, b_share = tiling.a_elements, tiling.b_elements, tiling.a_share, tiling.b_share
     a_both, b_both = 2 * a_elements, 2 * b_elements
     a_slice, b_slice = steps * tiling.pitch, steps * columns
-    half = tiling.threads // SLICES
+    members = tiling.threads // slices
+    at_once = lcm(across, vector)
+
+    def only(part: Any) -> Any:
+        """Where the second of two slices hands over; any arithmetic here costs the main loop registers."""
+        return uint32(0)
+
+    def several(part: Any) -> Any:
+        return uint32(uint32(part - uint32(1)) * uint32(at_once * members))
+
+    place_of = device(only if slices == 2 else several)
 
     def sliced_k(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
         a_tile = cuda.shared.array(a_both, dtype, alignment=ALIGNMENT)
@@ -57,27 +83,29 @@ def program(case: Case, tiling: Tiling) -> Program:
         total = cuda.local.array(results, dtype, alignment=ALIGNMENT)
         a_part = cuda.local.array(down, dtype, alignment=ALIGNMENT)
         b_part = cuda.local.array(across, dtype, alignment=ALIGNMENT)
+        sums = cuda.local.array(at_once, dtype, alignment=ALIGNMENT)
         a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
         b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
         thread = uint32(uint32(cuda.threadIdx.y) * uint32(width) + uint32(cuda.threadIdx.x))
-        member = uint32(thread % uint32(half))
-        part = uint32(thread // uint32(half))
-        row0 = uint32(uint32(cuda.blockIdx.y) * uint32(rows))
-        col0 = uint32(uint32(cuda.blockIdx.x) * uint32(columns))
+        member = uint32(thread % uint32(members))
+        part = uint32(thread // uint32(members))
+        row0 = origin(uint32(cuda.blockIdx.y), uint32(rows), m)
+        col0 = origin(uint32(cuda.blockIdx.x), uint32(columns), n)
+        short = short_of(k)
+        from_a, from_b = begin(thread, row0, col0, lda, ldb)
         row, col = position(member)
         for i in range(results):
             total[i] = zero
         k0 = uint32(0)
         buffer = uint32(0)
-        load_a(a_held, a, thread, row0, k0, m, k, lda)
-        load_b(b_held, b, thread, col0, k0, n, k, ldb)
+        load_a(a_held, a, thread, row0, k0, m, first(k, short), lda)
+        load_b(b_held, b, thread, col0, k0, n, first(k, short), ldb)
         store_a(a_tile, uint64(0), a_held, thread)
         store_b(b_tile, uint64(0), b_held, thread)
         cuda.syncthreads()
-        while k0 < k:
+        while k0 < uint32(k + short):
             k0 = uint32(k0 + uint32(depth))
-            load_a(a_held, a, thread, row0, k0, m, k, lda)
-            load_b(b_held, b, thread, col0, k0, n, k, ldb)
+            load(a_held, b_held, a, b, from_a, from_b, thread, row0, col0, k0, short, m, n, k, lda, ldb)
             a_base = uint64(uint32(buffer * uint32(a_elements)))
             b_base = uint64(uint32(buffer * uint32(b_elements)))
             at_a = uint64(a_base + uint64(uint32(part * uint32(a_slice) + row)))
@@ -87,53 +115,73 @@ def program(case: Case, tiling: Tiling) -> Program:
             store_a(a_tile, uint64(uint32(buffer * uint32(a_elements))), a_held, thread)
             store_b(b_tile, uint64(uint32(buffer * uint32(b_elements))), b_held, thread)
             cuda.syncthreads()
-        # A row of results at a time: the tile of B is where they cross over.
-        for i in range(down):
+        # A few rows of results at a time: the tile of B is where they cross over.
+        for first_sum in range(0, results, at_once):
             cuda.syncthreads()
             if part > uint32(0):
-                for j in range(0, across, vector):
-                    at = uint32(uint32(j * half) + member * uint32(vector))
-                    store_vector(b_tile, at, load_vector(total, i * across + j))
+                place = place_of(part)
+                for j in range(0, at_once, vector):
+                    at = uint32(place + uint32(uint32(j * members) + member * uint32(vector)))
+                    store_vector(b_tile, at, load_vector(total, first_sum + j))
             cuda.syncthreads()
             if part == uint32(0):
-                for j in range(0, across, vector):
-                    at = uint32(uint32(j * half) + member * uint32(vector))
-                    store_vector(b_part, j, load_vector(b_tile, at))
-                for j in range(across):
-                    total[i * across + j] += b_part[j]
+                for other in range(slices - 1):
+                    for j in range(0, at_once, vector):
+                        at = uint32(uint32((other * at_once + j) * members) + member * uint32(vector))
+                        store_vector(sums, j, load_vector(b_tile, at))
+                    for j in range(at_once):
+                        total[first_sum + j] += sums[j]
         if part == uint32(0):
             write(c, total, uint32(row0 + row), uint32(col0 + col), m, n, ldc)
 
-    return tiling.program(sliced_k, case)
+    return tiling.program(sliced_k, case, label)
 
 
-def build(case: Case) -> Program:
-    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
-    return program(case, tiling_of(case))
+def _kernel(name: str, step: int, summary: str, variant: Variant, block: Block, ladder: str) -> Kernel:
+    def build(case: Case) -> Program:
+        """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
+        return program(case, variant.tiling(case))
+
+    def tile_elements(case: Case) -> int:
+        """Two tiles of A, padded, and two of B."""
+        return 2 * variant.tiling(case).elements
+
+    def refuse(case: Case) -> str | None:
+        """Why the block does not fit the tiles, or None."""
+        return variant.tiling(case).refuse(case.kernel)
+
+    return Kernel(
+        problem="matmul",
+        name=name,
+        kind="cuda",
+        step=step,
+        summary=summary,
+        build=build,
+        results=(variant.across, variant.down // variant.slices),
+        default_blocks=(block,),
+        tile_elements=tile_elements,
+        refuse=refuse,
+        strided=True,
+        standard=False,
+        ladder=ladder,
+    )
 
 
-def tile_elements(case: Case) -> int:
-    """Two tiles of A, padded, and two of B."""
-    return 2 * tiling_of(case).elements
-
-
-def refuse(case: Case) -> str | None:
-    """Why the block does not fit the tiles, or None."""
-    return tiling_of(case).refuse(case.kernel)
-
-
-KERNEL = Kernel(
-    problem="matmul",
-    name="slicedK",
-    kind="cuda",
-    step=120,
-    summary="interleaved, two groups of threads with half of k each, for products of few tiles",
-    build=build,
-    results=(8, 4),
-    default_blocks=(Block(16, 16),),
-    tile_elements=tile_elements,
-    refuse=refuse,
-    strided=True,
-    standard=False,
-    ladder="k in two slices",
+KERNELS = (
+    _kernel(
+        "slicedK",
+        120,
+        "interleaved, two groups of threads with half of k each, for products of few tiles",
+        Variant(8, 8, slices=2),
+        Block(16, 16),
+        "k in two slices",
+    ),
+    _kernel(
+        "slicedK12x6",
+        125,
+        "slicedK in three slices with tiles of 96 × 96, for sides a little over its own",
+        Variant(12, 6, slices=3, by_elements=True),
+        Block(16, 24),
+        "k in three slices, tiles of 96 × 96",
+    ),
 )

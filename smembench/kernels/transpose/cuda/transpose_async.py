@@ -4,8 +4,8 @@ What changes: a thread starts to copy 16 bytes (``cp.async``) and goes on; they 
 stores them. Before a tile is written each thread waits for its own copies, and the barrier that was there makes all of
 them seen. What it relieves: registers, of a thread's share of a tile; and the warps, each of which waited for its loads
 before it could store them. Instructions it does not save: the stores are gone, but a copy needs both addresses when it
-is started. Where rows are no multiples of 16 bytes there is no difference to transposeVectorized. Compute capability
-8.0 or newer.
+is started. Where rows are no multiples of 16 bytes there is no difference to transposeDown. Compute capability 8.0
+or newer.
 
 Predicted: no more than transposePipelined, which has as many bytes on their way, while the memory is what both wait
 for; a gain, if any, in 16x16 blocks, whose threads otherwise hold four vectors each. Found on an H200
@@ -14,7 +14,6 @@ for; a gain, if any, in 16x16 blocks, whose threads otherwise hold four vectors 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from smembench.axes import Block
@@ -24,9 +23,9 @@ from smembench.kernels.async_copy import commit_copies, copy_vector_async, wait_
 from smembench.kernels.grids import block_of, covering, threads_of
 from smembench.kernels.registry import Kernel, Program
 from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
-from smembench.kernels.transpose.cuda.transpose_swizzled import swizzled
 from smembench.kernels.transpose.pieces import bring, position, write
 from smembench.kernels.transpose.tiles import resident, two_tiles, two_tiles_fit, vector_side, vectors_align
+from smembench.kernels.transpose.unaligned import unaligned
 from smembench.kernels.vector import ALIGNMENT, lanes
 from smembench.problems.transpose import TRANSPOSE
 
@@ -35,7 +34,7 @@ def build(case: Case) -> Program:
     """Program for ``(out, inp, nx, ny)``; the tiles are as in transposeVectorized."""
     block, side = block_of(case), vector_side(case)
     if not vectors_align(case):
-        return replace(swizzled(case, side), variant="elements")
+        return unaligned(case, turned=True)
     bx = block.x
     elements, wide, dtype = side * side, lanes(case.dtype), number(case.dtype)
     both, height = 2 * elements, TILES * side

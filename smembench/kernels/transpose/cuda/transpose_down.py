@@ -4,8 +4,7 @@ Blocks start row after row of tiles, so that those which run together read a few
 narrow strip down the whole output, a piece of 256 bytes in each of its rows. Here the grid is turned, as wide as the
 tiles are high: now the strip is what they read, and what they write are a few whole rows of the output. What it
 relieves: the memory, of scattered writes, at the price of scattered reads. That blocks start in the order of their
-index is how GPUs behave, not what CUDA promises; the result does not depend on it. Where rows are no multiples of
-16 bytes there is no difference to transposeVectorized.
+index is how GPUs behave, not what CUDA promises; the result does not depend on it.
 
 Predicted, of any order of the tiles: at most what transposeVectorized's prototype lacked of cudaMemcpy on an H200
 (2026-11-20), 1.08 times at 16384² and 1.01 at 4096². Found there, float32 in 16x32 blocks, as shares of cudaMemcpy in
@@ -22,8 +21,8 @@ from __future__ import annotations
 from smembench.axes import Block
 from smembench.case import Case
 from smembench.kernels.registry import Kernel, Program
-from smembench.kernels.transpose.cuda.transpose_vectorized import tile_elements, vectorized
-from smembench.kernels.transpose.tiles import vectors_fit
+from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
+from smembench.kernels.transpose.tiles import one_tile, vectors_fit
 from smembench.problems.transpose import TRANSPOSE
 
 
@@ -43,7 +42,7 @@ KERNEL = Kernel(
     results=(8, 8),
     default_blocks=(Block(16, 32), Block(16, 16)),
     pad=False,
-    tile_elements=tile_elements,
+    tile_elements=one_tile,
     refuse=vectors_fit,
     standard=False,
     ladder="blocks go down the input: writes run on, reads are scattered",

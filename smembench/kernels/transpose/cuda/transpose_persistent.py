@@ -5,7 +5,7 @@ are any; the copies of its next tile are on their way from its first tile to its
 lies side by side, and so does what those of the next do. What it relieves: latency, of every tile but a block's first,
 and of starting blocks in rounds. Tiles are dealt out once and for all: an SM that is slower than the others is waited
 for at the end, which a grid of many blocks avoids. Where rows are no multiples of 16 bytes there is no difference to
-transposeVectorized. Compute capability 8.0 or newer.
+transposeDown. Compute capability 8.0 or newer.
 
 An SM is given blocks with 64 KiB of tiles on their way, as far as its threads allow: 528 blocks of 64 × 64 float32 on
 an H200, where 4096² has 7.8 tiles for each of them and 16384² has 124. At 2.1 TB/s of reads, half of what cudaMemcpy
@@ -19,7 +19,6 @@ there (2026-11-20), 4096² float32 in 16x16 blocks: 0.907 of cudaMemcpy, where t
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from smembench.axes import Block
@@ -28,9 +27,9 @@ from smembench.cuda_api import cuda, number, uint32
 from smembench.kernels.async_copy import commit_copies, copy_vector_async, wait_for_copies
 from smembench.kernels.grids import block_of, covering, threads_of
 from smembench.kernels.registry import Kernel, Program
-from smembench.kernels.transpose.cuda.transpose_swizzled import swizzled
 from smembench.kernels.transpose.pieces import bring, position, write
 from smembench.kernels.transpose.tiles import resident, two_tiles, two_tiles_fit, vector_side, vectors_align
+from smembench.kernels.transpose.unaligned import unaligned
 from smembench.kernels.vector import ALIGNMENT, lanes
 from smembench.problems.transpose import TRANSPOSE
 
@@ -39,7 +38,7 @@ def build(case: Case) -> Program:
     """Program for ``(out, inp, nx, ny)``; the tiles are as in transposeVectorized."""
     block, side = block_of(case), vector_side(case)
     if not vectors_align(case):
-        return replace(swizzled(case, side), variant="elements")
+        return unaligned(case, turned=True)
     bx = block.x
     elements, wide, dtype = side * side, lanes(case.dtype), number(case.dtype)
     both = 2 * elements

@@ -5,7 +5,7 @@ this one is written, wait in registers, and go into the half of the shared memor
 tile keeps the halves apart: a thread that is a tile ahead of another writes where that one has finished reading. What
 it relieves: latency, of the loads of three tiles in four, and of starting a block for each of them. The next block goes
 on below them, so that writes run on as in transposeDown. Where rows are no multiples of 16 bytes there is no difference
-to transposeVectorized.
+to transposeDown.
 
 Predicted: little. Four blocks an SM, with a tile of 16 KiB each, have 8.6 MB on their way to the 132 SMs of an H200, as
 much as the reads of a copy at 4267 GB/s deliver in 4 µs, more than loads take: they hide each other's latency already.
@@ -15,7 +15,6 @@ At most what transposeVectorized's prototype lacked of cudaMemcpy there (2026-11
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from smembench.axes import Block
@@ -23,9 +22,9 @@ from smembench.case import Case
 from smembench.cuda_api import cuda, number, uint32
 from smembench.kernels.grids import block_of, covering, threads_of
 from smembench.kernels.registry import Kernel, Program
-from smembench.kernels.transpose.cuda.transpose_swizzled import swizzled
 from smembench.kernels.transpose.pieces import hold, position, put, write
 from smembench.kernels.transpose.tiles import resident, two_tiles, two_tiles_fit, vector_side, vectors_align
+from smembench.kernels.transpose.unaligned import unaligned
 from smembench.kernels.vector import ALIGNMENT, lanes
 from smembench.problems.transpose import TRANSPOSE
 
@@ -37,7 +36,7 @@ def build(case: Case) -> Program:
     """Program for ``(out, inp, nx, ny)``; the tiles are as in transposeVectorized."""
     block, side = block_of(case), vector_side(case)
     if not vectors_align(case):
-        return replace(swizzled(case, side), variant="elements")
+        return unaligned(case, turned=True)
     bx, by = block
     elements, wide, dtype = side * side, lanes(case.dtype), number(case.dtype)
     both, share = 2 * elements, elements // (bx * by)

@@ -1,8 +1,8 @@
 """transposeStreamed: transposeDown with streaming accesses, for lines that are used once.
 
 Loads and stores of global memory carry the cache operator ``.cs``: likely accessed once, so evict them first. What it
-relieves: the L2, of lines that nobody asks for again. Where rows are no multiples of 16 bytes there is no difference to
-transposeDown.
+relieves: the L2, of lines that nobody asks for again. Where rows are no multiples of 16 bytes, lines at the edges of
+tiles are asked for again, by the tile beside, and elements that are written one by one carry no hint.
 
 Predicted: nothing for arrays many times the L2, where each line is evicted before it could be used again. Warm and with
 arrays of about its size, a loss or a gain, whichever of input and output the L2 kept from the launch before: evicted
@@ -22,8 +22,8 @@ from smembench.axes import Block
 from smembench.case import Case
 from smembench.cuda_api import device
 from smembench.kernels.registry import Kernel, Program
-from smembench.kernels.transpose.cuda.transpose_vectorized import tile_elements, vectorized
-from smembench.kernels.transpose.tiles import vectors_fit
+from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
+from smembench.kernels.transpose.tiles import one_tile, vectors_fit
 from smembench.kernels.vector import load_vector_streaming, store_vector, store_vector_streaming
 from smembench.problems.transpose import TRANSPOSE
 
@@ -50,7 +50,7 @@ KERNEL = Kernel(
     results=(8, 8),
     default_blocks=(Block(16, 32), Block(16, 16)),
     pad=False,
-    tile_elements=tile_elements,
+    tile_elements=one_tile,
     refuse=vectors_fit,
     standard=False,
     ladder="evict-first hints: every line is used once",

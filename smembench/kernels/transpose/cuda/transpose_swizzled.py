@@ -26,23 +26,16 @@ from smembench.problems.transpose import TRANSPOSE
 
 def build(case: Case) -> Program:
     """Program for ``(out, inp, nx, ny)``; the tile is bx × bx."""
-    return swizzled(case, block_of(case).x)
-
-
-def swizzled(case: Case, side: int) -> Program:
-    """Program for a tile of side × side, whatever the block: its threads take their elements in row-major order."""
     block = block_of(case)
-    bx, by = block
-    rows = bx * by // side
+    side, by = block
     itemsize = ITEMSIZE[case.dtype]
     step = max(WORD_BYTES // itemsize, 1) if side * itemsize >= BANKS * WORD_BYTES else 1
     dtype = number(case.dtype)
 
     def transpose_swizzled(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         tile = cuda.shared.array((side, side), dtype)
-        thread = uint32(uint32(uint32(cuda.threadIdx.y) * uint32(bx)) + uint32(cuda.threadIdx.x))
-        column = uint32(thread % uint32(side))
-        top = uint32(thread // uint32(side))
+        column = uint32(cuda.threadIdx.x)
+        top = uint32(cuda.threadIdx.y)
         x0 = uint32(uint32(cuda.blockIdx.x) * uint32(side))
         y0 = uint32(uint32(cuda.blockIdx.y) * uint32(side))
 
@@ -50,7 +43,7 @@ def swizzled(case: Case, side: int) -> Program:
         ix = uint32(x0 + column)
         if ix >= nx:
             ix = uint32(nx - uint32(1))
-        for first in range(0, side, rows):
+        for first in range(0, side, by):
             row = uint32(top + uint32(first))
             iy = uint32(y0 + row)
             if iy >= ny:
@@ -59,7 +52,7 @@ def swizzled(case: Case, side: int) -> Program:
         cuda.syncthreads()
 
         ox = uint32(y0 + column)
-        for first in range(0, side, rows):
+        for first in range(0, side, by):
             row = uint32(top + uint32(first))
             value = tile[column, uint32(row ^ uint32(uint32(column * uint32(step)) % uint32(side)))]
             if ox < ny and uint32(x0 + row) < nx:

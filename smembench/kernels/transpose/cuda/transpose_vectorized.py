@@ -10,8 +10,8 @@ The swizzle permutes whole vectors: vector v of row r lies at v XOR (r / lanes m
 4 neighbouring columns of rows ``lanes`` apart, fall into different banks or share words: no conflicts for any element
 type.
 
-Where rows are no multiples of 16 bytes, in the input or in the output, no row but the first is sure to be aligned:
-then the same tile is moved element by element, as transposeSwizzled does, with as many bytes a block in flight.
+Where rows are no multiples of 16 bytes, in the input or in the output, no row but the first is sure to be aligned: then
+vectors are read and written as they lie in memory, and shifted against each other in the tile (unaligned.py).
 
 Predicted: at most what a copy by 128-bit accesses reached on an H200 (2026-11-20), 4021 GB/s at 4096² and 4290 at
 16384², which is 1.47 and 1.49 times transposeCoarsened's prototype. Found there with a prototype of it, 64 × 64 float32
@@ -22,31 +22,18 @@ by 512 threads in a tile padded by 1: 3834 GB/s at 4096², 1.41 times transposeC
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from smembench.axes import Block
 from smembench.case import Case
-from smembench.cuda_api import cuda, device, number, uint32
+from smembench.cuda_api import cuda, number, uint32
 from smembench.kernels.grids import block_of, covering
 from smembench.kernels.registry import Kernel, Program
-from smembench.kernels.transpose.cuda.transpose_swizzled import swizzled
-from smembench.kernels.transpose.pieces import bring, position, write
-from smembench.kernels.transpose.tiles import vector_side, vectors_align, vectors_fit
+from smembench.kernels.transpose.pieces import bring, in_columns, in_rows, position, write
+from smembench.kernels.transpose.tiles import one_tile, vector_side, vectors_align, vectors_fit
+from smembench.kernels.transpose.unaligned import unaligned
 from smembench.kernels.vector import ALIGNMENT, copy_vector, lanes, store_vector
 from smembench.problems.transpose import TRANSPOSE
-
-
-@device
-def in_rows(x: Any, y: Any) -> tuple[Any, Any]:
-    """The tile (across, down) of a block (x, y) of a grid like the tiles: row after row."""
-    return x, y
-
-
-@device
-def in_columns(x: Any, y: Any) -> tuple[Any, Any]:
-    """The tile (across, down) of a block (x, y) of a turned grid: column after column."""
-    return y, x
 
 
 def vectorized(
@@ -67,7 +54,7 @@ def vectorized(
     block = block_of(case)
     bx, side = block.x, vector_side(case)
     if not vectors_align(case):
-        return replace(swizzled(case, side), variant="elements")
+        return unaligned(case, turned=turned, copy=copy, store=store)
     elements, wide, dtype = side * side, lanes(case.dtype), number(case.dtype)
     position_of = position(block)
     bring_tile, write_tile = bring(block, case.dtype, copy), write(block, case.dtype, store)
@@ -93,11 +80,6 @@ def build(case: Case) -> Program:
     return vectorized(case)
 
 
-def tile_elements(case: Case) -> int:
-    """Elements of the square tile."""
-    return vector_side(case) ** 2
-
-
 KERNEL = Kernel(
     problem="transpose",
     name="transposeVectorized",
@@ -109,7 +91,7 @@ KERNEL = Kernel(
     results=(8, 8),
     default_blocks=(Block(16, 32), Block(16, 16)),
     pad=False,
-    tile_elements=tile_elements,
+    tile_elements=one_tile,
     refuse=vectors_fit,
     standard=False,
     ladder="16 bytes an access: fewer instructions, more in flight",

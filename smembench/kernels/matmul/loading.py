@@ -1,0 +1,127 @@
+"""How a block's tiles come from global memory, by what is known of the sides when the program is made.
+
+``whole tiles``: the sides are multiples of the tile's, and nothing is compared with an edge. ``tiles moved inwards``: a
+tile over an edge is moved up or left until it lies inside, so that some results are computed, and written, by two
+blocks, in the same order and so to the same bits. Along k the first tile is the short one, filled with zeros, so that
+only it is compared with an edge, before the loop. Else, where a side is shorter than the tile, every load is compared.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from smembench.case import Case
+from smembench.cuda_api import device, uint32
+from smembench.kernels.matmul.pieces import Piece, load_a, load_b
+from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.vector import load_vector, store_vector
+
+
+class Loading(NamedTuple):
+    """The functions for one tiling and the sides of one case.
+
+    ``origin(index, tile, side)``: the first row or column of a block's tile. ``short(k)``: what the first tile lacks of
+    the depth of the others; positions along k are counted from so much before its first element. ``first(k, short)``:
+    where that tile ends. ``begin(thread, row0, col0, lda, ldb)``: where a thread's shares begin, for ``load(a_held,
+    b_held, a, b, from_a, from_b, thread, row0, col0, k0, short, m, n, k, lda, ldb)``, which loads the tiles at ``k0``;
+    behind the last ones, those once more or zeros.
+    """
+
+    label: str
+    origin: Piece
+    short: Piece
+    first: Piece
+    begin: Piece
+    load: Piece
+
+
+def loading(tiling: Tiling, case: Case) -> Loading:
+    """With the fewest comparisons that a case allows."""
+    assert case.k is not None
+    sides = ((case.m, tiling.rows), (case.n, tiling.columns), (case.k, tiling.depth))
+    if any(side < tile for side, tile in sides):
+        return compared(tiling, case)
+    if all(side % tile == 0 for side, tile in sides):
+        return Loading("whole tiles", *map(device, (_in_grid, _nothing, _all)), *_straight(tiling, case))
+    depth = tiling.depth
+
+    def short(k: Any) -> Any:
+        return uint32(uint32(depth - 1) - uint32(k - uint32(1)) % uint32(depth))
+
+    def first(k: Any, short: Any) -> Any:
+        return uint32(uint32(depth) - short)
+
+    return Loading("tiles moved inwards", *map(device, (_inwards, short, first)), *_straight(tiling, case))
+
+
+def compared(tiling: Tiling, case: Case) -> Loading:
+    """With a comparison for every load."""
+    a_width, b_width = tiling.widths(case)
+    of_a, of_b = load_a(tiling, a_width), load_b(tiling, b_width)
+
+    def load(
+        a_held: Any, b_held: Any, a: Any, b: Any, from_a: Any, from_b: Any, thread: Any, row0: Any, col0: Any,
+        k0: Any, short: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any,
+    ) -> None:  # fmt: skip
+        of_a(a_held, a, thread, row0, k0, m, k, lda)
+        of_b(b_held, b, thread, col0, k0, n, k, ldb)
+
+    return Loading("", *map(device, (_in_grid, _nothing, _all, _nowhere, load)))
+
+
+def _in_grid(index: Any, tile: Any, side: Any) -> Any:
+    return uint32(index * tile)
+
+
+def _inwards(index: Any, tile: Any, side: Any) -> Any:
+    return uint32(min(uint32(index * tile), uint32(side - tile)))
+
+
+def _nothing(k: Any) -> Any:
+    return uint32(0)
+
+
+def _all(k: Any, short: Any) -> Any:
+    return k
+
+
+def _nowhere(thread: Any, row0: Any, col0: Any, lda: Any, ldb: Any) -> Any:
+    return uint32(0), uint32(0)
+
+
+def _straight(tiling: Tiling, case: Case) -> tuple[Piece, Piece]:
+    """``begin`` and ``load`` of tiles that lie inside."""
+    a_width, b_width = tiling.widths(case)
+    depth, threads = tiling.depth, tiling.threads
+    a_across, b_across = depth // a_width, tiling.columns // b_width
+    a_step, b_step = threads // a_across, threads // b_across
+    a_count, b_count = tiling.rows // a_step, depth // b_step
+
+    def begin(thread: Any, row0: Any, col0: Any, lda: Any, ldb: Any) -> Any:
+        a_col = uint32(uint32(thread % uint32(a_across)) * uint32(a_width))
+        b_col = uint32(col0 + uint32(uint32(thread % uint32(b_across)) * uint32(b_width)))
+        from_a = uint32(uint32(uint32(row0 + thread // uint32(a_across)) * lda) + a_col)
+        from_b = uint32(uint32(uint32(thread // uint32(b_across)) * ldb) + b_col)
+        return from_a, from_b
+
+    def load(
+        a_held: Any, b_held: Any, a: Any, b: Any, from_a: Any, from_b: Any, thread: Any, row0: Any, col0: Any,
+        k0: Any, short: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any,
+    ) -> None:  # fmt: skip
+        at_k = uint32(min(uint32(k0 - short), uint32(k - uint32(depth))))
+        at_a = uint32(from_a + at_k)
+        at_b = uint32(from_b + uint32(at_k * ldb))
+        for i in range(a_count):
+            at = uint32(at_a + uint32(uint32(i * a_step) * lda))
+            if a_width == 1:
+                a_held[i] = a[at]
+            else:
+                store_vector(a_held, i * a_width, load_vector(a, at))
+        for i in range(b_count):
+            at = uint32(at_b + uint32(uint32(i * b_step) * ldb))
+            if b_width == 1:
+                b_held[i] = b[at]
+            else:
+                store_vector(b_held, i * b_width, load_vector(b, at))
+
+    return device(begin), device(load)
