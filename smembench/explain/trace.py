@@ -173,10 +173,12 @@ def _line_in(filename: str, frame: FrameType) -> int:
 def kinds_of_blocks(grid: tuple[int, int], like: tuple[int, int]) -> dict[tuple[int, int], int]:
     """The blocks of ``grid`` that stand for all of a grid ``like`` it, and for how many each.
 
-    Inside, right edge, bottom edge and corner: with ragged sizes blocks differ by these and by nothing else.
+    Inside, right edge, bottom edge and corner: with ragged sizes blocks differ by these and by little else. One in the
+    middle stands for those inside, since some kernels have more to do at the upper and left edge, too.
     """
     columns, rows = (
-        {0: count - 1, last - 1: 1} if count > 1 else {0: 1} for last, count in zip(grid, like, strict=True)
+        {(traced - 1) // 2: count - 1, traced - 1: 1} if count > 1 else {0: 1}
+        for traced, count in zip(grid, like, strict=True)
     )
     return {(x, y): across * down for x, across in columns.items() for y, down in rows.items()}
 

@@ -99,7 +99,8 @@ def _span(array: Any, index: Any, elements: int = 0) -> slice:
     """The elements of one access, as a slice."""
     count, first = elements or BYTES // array.itemsize, int(index)
     if first % count:
-        raise ValueError(f"index {first} of a {count * array.itemsize}-byte access is no multiple of its {count} elements")
+        size = count * array.itemsize
+        raise ValueError(f"index {first} of a {size}-byte access is no multiple of its {count} elements")
     return slice(first, first + count)
 
 

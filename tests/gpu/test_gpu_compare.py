@@ -15,14 +15,7 @@ from smembench.devices.cuda import why_unusable
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable()))]
 
 KERNEL = Path(__file__).parent / "kernels" / "own_tile.py"
-CONFIG = """
-[[sweep]]
-problem = "transpose"
-device = "cuda"
-kernel = "copyGmem,naiveGmem,transposeSmem,ownTile"
-n = [1024, 4096]
-block = "32x32,16x16"
-"""
+CONFIG = Path(__file__).parent / "slowdown.toml"
 
 
 def smembench(*arguments: object, pad: int) -> subprocess.CompletedProcess[str]:
@@ -37,11 +30,9 @@ def smembench(*arguments: object, pad: int) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_real_slowdown_is_seen_and_nothing_else(tmp_path: Path) -> None:
-    config = tmp_path / "own.toml"
-    config.write_text(CONFIG, encoding="utf-8")
     nights: list[Path] = []
     for number, pad in enumerate((1, 1, 0)):
-        run = smembench("run", config, "--output", tmp_path / str(number), pad=pad)
+        run = smembench("run", CONFIG, "--output", tmp_path / str(number), pad=pad)
         assert run.returncode == 0, run.stderr
         nights += (tmp_path / str(number)).iterdir()
     first, second, conflicted = nights

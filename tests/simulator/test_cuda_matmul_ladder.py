@@ -44,13 +44,13 @@ def test_products_are_right_at_the_edges_of_tiles(
     assert verify(name, "float32", size, Block(8, 8), stride).startswith(variant)
 
 
-@pytest.mark.parametrize("name", ["slicedK", *SERPENTINE])
+@pytest.mark.parametrize("name", SERPENTINE)
 @pytest.mark.parametrize(("k", "stride"), [(16, None), (48, 144)])
 def test_whole_tiles_are_loaded_without_a_look_at_the_edges(name: str, k: int, stride: int | None) -> None:
     assert verify(name, "float32", (128, 128, k), Block(8, 8), stride) == "A by 4, B by 4, whole tiles"
 
 
-@pytest.mark.parametrize("name", ["slicedK", *SERPENTINE])
+@pytest.mark.parametrize("name", SERPENTINE)
 @pytest.mark.parametrize(
     ("size", "widths"),
     [((129, 68, 20), "A by 4, B by 4"), ((131, 67, 33), "A by 1, B by 1"), ((128, 64, 17), "A by 1, B by 4")],

@@ -187,8 +187,9 @@ def test_a_full_block_loads_and_stores_each_of_its_elements(kernel: str, block: 
 
 
 def test_each_kind_of_block_weighs_as_much_as_there_are_of_it() -> None:
-    assert kinds_of_blocks((3, 4), (3, 4)) == {(0, 0): 6, (0, 3): 2, (2, 0): 3, (2, 3): 1}
-    assert kinds_of_blocks((3, 4), (128, 64)) == {(0, 0): 127 * 63, (0, 3): 127, (2, 0): 63, (2, 3): 1}
+    assert kinds_of_blocks((3, 4), (3, 4)) == {(1, 1): 6, (1, 3): 2, (2, 1): 3, (2, 3): 1}
+    assert kinds_of_blocks((3, 4), (128, 64)) == {(1, 1): 127 * 63, (1, 3): 127, (2, 1): 63, (2, 3): 1}
+    assert kinds_of_blocks((2, 1), (2, 1)) == {(0, 0): 1, (1, 0): 1}
     assert kinds_of_blocks((1, 1), (1, 1)) == {(0, 0): 1}
 
 
@@ -231,7 +232,8 @@ def test_where_the_grid_is_two_blocks_the_trace_is_the_whole_kernel(kernel: str,
 
 @pytest.mark.parametrize("kernel", TRACEABLE, ids=lambda kernel: kernel.name)
 def test_every_kernel_with_source_can_be_predicted(kernel: registry.Kernel) -> None:
-    planned = case(kernel.name, "16x16", dtype=PROBLEMS[kernel.problem].dtypes[0])
+    usual = str(kernel.default_blocks[0]) if kernel.default_blocks else "16x16"
+    planned = case(kernel.name, usual, dtype=PROBLEMS[kernel.problem].dtypes[0])
     predicted = asdict(predict(planned, "9.0"))
     absent = {name for name in predicted if "conflict" in name and not kernel.shared_bytes(planned)}
     if not kernel.name.startswith("constant"):

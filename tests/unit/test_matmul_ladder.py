@@ -19,6 +19,7 @@ from smembench.explain.machine_code import assembled, opcodes, parse
 from smembench.kernels import registry
 from smembench.kernels.matmul import pieces
 from smembench.kernels.matmul.ahead import Order
+from smembench.kernels.matmul.loading import loading
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.ladder import steps
 from smembench.problems import PROBLEMS
@@ -153,6 +154,7 @@ def test_vectors_only_where_rows_begin_and_end_at_one(n: int, k: int, more: int 
         ("vectorized", "float32", Block(3, 3), "cannot divide its tiles evenly among 3x3 threads: use 16x16"),
         ("warpTiled", "float32", Block(4, 16), "cannot divide its tiles evenly among 4x16 threads"),
         ("slicedK", "float32", Block(16, 4), "cannot divide its tiles evenly among 16x4 threads"),
+        ("slicedK12x6", "float32", Block(16, 16), "cannot divide its tiles evenly among 16x16 threads: use 16x24"),
     ],
 )
 def test_blocks_that_do_not_fit_are_refused(name: str, dtype: str, block: Block, reason: str) -> None:
@@ -212,6 +214,31 @@ def test_the_compiler_keeps_results_in_registers(ptx: Ptx, name: str, dtype: str
         assert [kind for kind, _ in order] == ["ld.global", "fma.rn", "st.shared"]
 
 
+def test_three_slices_keep_12_by_6_results_in_registers(ptx: Ptx) -> None:
+    text = ptx(case("slicedK12x6", n=1025))
+    found = instructions(text)
+    # Vectors of A's fragment, pairs of B's; six elements of A and of B for the first tile, and as many for the next.
+    assert found["ld.shared.v"] == 8 * (12 // 4 + 6 // 2)
+    assert (found["fma"], found["ld.global"], found["st.global"]) == (8 * 72, 24, 72)
+    assert ".local" not in text
+
+
+@given(side=st.integers(1, 500), k=st.integers(1, 500))
+def test_tiles_that_are_moved_inwards_cover_everything_once_along_k(side: int, k: int) -> None:
+    tiling = Tiling(Block(8, 8), "float32", depth=16)
+    way = loading(tiling, Case("matmul", "serpentine", "cuda:0", "float32", side, side, k, Block(8, 8)))
+    short = int(way.short(uint32(k)))
+    first = int(way.first(uint32(k), uint32(short)))
+    if way.label:
+        assert min(first, 16) + short == 16
+        assert (k + short) % 16 == 0
+        origins = [int(way.origin(uint32(i), uint32(64), uint32(side))) for i in range(-(-side // 64))]
+        assert {row for origin in origins for row in range(origin, origin + 64)} == set(range(side))
+    else:
+        assert (short, first) == (0, k)
+        assert side < 64 or k < 16
+
+
 def test_the_compiler_loads_single_elements_where_rows_are_not_aligned(ptx: Ptx) -> None:
     found = instructions(ptx(case("unrolled", n=4097)))
     assert not found["ld.global.v"] + found["st.global.v"]
@@ -220,7 +247,7 @@ def test_the_compiler_loads_single_elements_where_rows_are_not_aligned(ptx: Ptx)
     assert (found["fma"], found["ld.shared.v"]) == (512, 32)
 
 
-@pytest.mark.parametrize("name", ["unrolled", "tiled16x8", "slicedK", *SERPENTINE])
+@pytest.mark.parametrize("name", ["unrolled", "tiled16x8", "slicedK", "slicedK12x6", *SERPENTINE])
 def test_loads_of_the_next_tiles_leave_before_most_multiplications_in_machine_code_too(name: str, ptx: Ptx) -> None:
     """In a branch of their own ptxas puts them behind all but two, and each tile waits for global memory."""
     load, multiply_add = 0x981, 0x223  # LDG and FFMA for compute capability 9.0

@@ -42,7 +42,7 @@ def loading(tiling: Tiling, case: Case) -> Loading:
     if any(side < tile for side, tile in sides):
         return compared(tiling, case)
     if all(side % tile == 0 for side, tile in sides):
-        return Loading("whole tiles", *map(device, (_in_grid, _nothing, _all)), *_straight(tiling, case))
+        return Loading("whole tiles", device(_in_grid), device(_nothing), device(_all), *_straight(tiling, case))
     depth = tiling.depth
 
     def short(k: Any) -> Any:
@@ -51,7 +51,7 @@ def loading(tiling: Tiling, case: Case) -> Loading:
     def first(k: Any, short: Any) -> Any:
         return uint32(uint32(depth) - short)
 
-    return Loading("tiles moved inwards", *map(device, (_inwards, short, first)), *_straight(tiling, case))
+    return Loading("tiles moved inwards", device(_inwards), device(short), device(first), *_straight(tiling, case))
 
 
 def compared(tiling: Tiling, case: Case) -> Loading:
@@ -66,7 +66,7 @@ def compared(tiling: Tiling, case: Case) -> Loading:
         of_a(a_held, a, thread, row0, k0, m, k, lda)
         of_b(b_held, b, thread, col0, k0, n, k, ldb)
 
-    return Loading("", *map(device, (_in_grid, _nothing, _all, _nowhere, load)))
+    return Loading("", device(_in_grid), device(_nothing), device(_all), device(_nowhere), device(load))
 
 
 def _in_grid(index: Any, tile: Any, side: Any) -> Any:

@@ -111,8 +111,9 @@ class Tiling:
 
     @property
     def fragments(self) -> tuple[int, int]:
-        """Elements that a thread reads from a tile at a time, of A and of B: a vector, or pairs where it has no whole ones."""
-        return tuple(self.vector if results % self.vector == 0 else vector.PAIR for results in (self.down, self.across))
+        """Elements of an access of A's and of B's tile: a vector, or a pair where a thread's share has no whole ones."""
+        of_a, of_b = (vector.PAIR if results % self.vector else self.vector for results in (self.down, self.across))
+        return of_a, of_b
 
     @property
     def apart(self) -> tuple[int, int]:
@@ -146,12 +147,12 @@ class Tiling:
         aligned = row % self.vector == 0 and (stride or row) % self.vector == 0
         return self.vector if aligned and not self.by_elements else 1
 
-    def refuse(self, kernel: str) -> str | None:
-        """Why threads of this block cannot compute the tile, or None."""
+    def refuse(self, kernel: str, fitting: str = "16x16, 16x8 or 8x8") -> str | None:
+        """Why threads of this block cannot compute the tile, naming blocks that can, or None."""
         if reason := results_fit(kernel, self.block, self.dtype, self.down, self.across):
             return reason
         if not self._divides():
-            return f"{kernel} cannot divide its tiles evenly among {self.block} threads: use 16x16, 16x8 or 8x8"
+            return f"{kernel} cannot divide its tiles evenly among {self.block} threads: use {fitting}"
         return None
 
     def _divides(self) -> bool:

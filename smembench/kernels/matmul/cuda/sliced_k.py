@@ -1,22 +1,28 @@
-"""slicedK: interleaved with two groups of threads that compute the same tile, each from members of k.
+"""slicedK: interleaved with groups of threads that compute the same tile, each from its part of k.
 
-What changes: of every 16 columns of A and rows of B that a block loads (8 in float64), one members of its threads takes
-the first members and the other the last. In the end one members hands its sums to the other through shared memory. A block
+What changes: of every 16 columns of A and rows of B that a block loads (8 in float64), one half of its threads takes
+the first half and the other the last. In the end one half hands its sums to the other through shared memory. A block
 of 16 × 16 threads computes 64 × 128 of C, each pair of threads 8 × 8.
 
 Relieves waiting where C has few tiles: at n = 1024 there are 128 tiles of 64 × 128 for the 132 SMs of an H200, which
 with 128 threads leaves each scheduler one warp. That issues nothing while it waits at a barrier or for a fragment; two
-do. Smaller tiles would give as many warps, but load more for each multiplication. Barriers are members as many as well; in
+do. Smaller tiles would give as many warps, but load more for each multiplication. Barriers are half as many as well; in
 float32 the stores into the tile of A now meet 2-way conflicts, as a warp's go down four columns at once.
 Predicted: towards what interleaved reaches where an SM has several blocks; nothing at large n, where it has them.
 Found on an H200 (2026-11-20): 38.9 TFLOP/s at 1024, 1.10 times interleaved and 1.021 of cuBLAS; 0.93 of interleaved at
 2048 and 4096.
+
+slicedK12x6 is for sides a little over a multiple of those tiles. 1025 is 153 of them, so that some SMs compute two
+where at 1024 each computes one. Tiles of 96 × 96 are 121; three slices, of 128 threads with 12 × 6 results each, are as
+many warps as each of the four schedulers can have three of. Elements are loaded one by one, which needs no alignment
+and divides evenly among 384 threads. Predicted for 1023 to 1056: 0.89 of 1024, the quotient of the tiles' areas, less
+what the loads cost. Found there: 35.6 to 35.8 TFLOP/s at 1023, 1024 and 1025, 0.92 of slicedK at 1024 and, at 1025,
+1.14 of cuBLAS; where slicedK itself fell to 17.3.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import lcm
 from typing import Any
 
 from smembench.axes import Block
@@ -27,7 +33,7 @@ from smembench.kernels.matmul.loading import compared, loading
 from smembench.kernels.matmul.pieces import pieces
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.registry import Kernel, Program
-from smembench.kernels.vector import ALIGNMENT, load_vector, store_vector
+from smembench.kernels.vector import ALIGNMENT, copy_vector
 from smembench.problems.base import ITEMSIZE
 
 SLICE_BYTES = 32
@@ -36,11 +42,15 @@ SLICE_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Results of a thread, down and across, and the slices of k; whether tiles are loaded by elements always."""
+    """Results of a thread, down and across, the slices of k, and how many sums cross from one to another at a time.
+
+    ``by_elements``: tiles are loaded an element at a time, whatever the alignment.
+    """
 
     down: int
     across: int
     slices: int
+    at_once: int
     by_elements: bool = False
 
     def tiling(self, case: Case) -> Tiling:
@@ -52,8 +62,8 @@ class Variant:
         )  # fmt: skip
 
 
-def program(case: Case, tiling: Tiling) -> Program:
-    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling of slices, each of them written out."""
+def program(case: Case, tiling: Tiling, at_once: int) -> Program:
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` whose slices hand over ``at_once`` sums at a time."""
     slices = tiling.slices
     steps = tiling.depth // slices
     position, load_a, load_b, store_a, store_b, multiply, write = pieces(case, tiling, steps)
@@ -66,7 +76,7 @@ def program(case: Case, tiling: Tiling) -> Program:
     a_both, b_both = 2 * a_elements, 2 * b_elements
     a_slice, b_slice = steps * tiling.pitch, steps * columns
     members = tiling.threads // slices
-    at_once = lcm(across, vector)
+    size = vector if at_once % vector == 0 else 1
 
     def only(part: Any) -> Any:
         """Where the second of two slices hands over; any arithmetic here costs the main loop registers."""
@@ -75,6 +85,10 @@ def program(case: Case, tiling: Tiling) -> Program:
     def several(part: Any) -> Any:
         return uint32(uint32(part - uint32(1)) * uint32(at_once * members))
 
+    def copy_element(target: Any, place: Any, source: Any, index: Any) -> None:
+        target[place] = source[index]
+
+    copy = device(copy_element) if size == 1 else copy_vector
     place_of = device(only if slices == 2 else several)
 
     def sliced_k(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
@@ -120,15 +134,15 @@ def program(case: Case, tiling: Tiling) -> Program:
             cuda.syncthreads()
             if part > uint32(0):
                 place = place_of(part)
-                for j in range(0, at_once, vector):
-                    at = uint32(place + uint32(uint32(j * members) + member * uint32(vector)))
-                    store_vector(b_tile, at, load_vector(total, first_sum + j))
+                for j in range(0, at_once, size):
+                    at = uint32(place + uint32(uint32(j * members) + member * uint32(size)))
+                    copy(b_tile, at, total, first_sum + j)
             cuda.syncthreads()
             if part == uint32(0):
                 for other in range(slices - 1):
-                    for j in range(0, at_once, vector):
-                        at = uint32(uint32((other * at_once + j) * members) + member * uint32(vector))
-                        store_vector(sums, j, load_vector(b_tile, at))
+                    for j in range(0, at_once, size):
+                        at = uint32(uint32((other * at_once + j) * members) + member * uint32(size))
+                        copy(sums, j, b_tile, at)
                     for j in range(at_once):
                         total[first_sum + j] += sums[j]
         if part == uint32(0):
@@ -138,9 +152,11 @@ def program(case: Case, tiling: Tiling) -> Program:
 
 
 def _kernel(name: str, step: int, summary: str, variant: Variant, block: Block, ladder: str) -> Kernel:
+    fitting = {"fitting": str(block)} if variant.by_elements else {}
+
     def build(case: Case) -> Program:
         """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
-        return program(case, variant.tiling(case))
+        return program(case, variant.tiling(case), variant.at_once)
 
     def tile_elements(case: Case) -> int:
         """Two tiles of A, padded, and two of B."""
@@ -148,7 +164,7 @@ def _kernel(name: str, step: int, summary: str, variant: Variant, block: Block, 
 
     def refuse(case: Case) -> str | None:
         """Why the block does not fit the tiles, or None."""
-        return variant.tiling(case).refuse(case.kernel)
+        return variant.tiling(case).refuse(case.kernel, **fitting)
 
     return Kernel(
         problem="matmul",
@@ -172,7 +188,7 @@ KERNELS = (
         "slicedK",
         120,
         "interleaved, two groups of threads with half of k each, for products of few tiles",
-        Variant(8, 8, slices=2),
+        Variant(8, 8, slices=2, at_once=8),
         Block(16, 16),
         "k in two slices",
     ),
@@ -180,8 +196,8 @@ KERNELS = (
         "slicedK12x6",
         125,
         "slicedK in three slices with tiles of 96 × 96, for sides a little over its own",
-        Variant(12, 6, slices=3, by_elements=True),
+        Variant(12, 6, slices=3, at_once=18, by_elements=True),
         Block(16, 24),
-        "k in three slices, tiles of 96 × 96",
+        "",  # no step for all sizes
     ),
 )
