@@ -90,7 +90,7 @@ def explain(
 
       smembench explain transposeSmemPad --block 16x16 --dtype float64 --best-pad
 
-      smembench explain tiled --run results/reference/20261120T070928Z-documents
+      smembench explain tiled --run results/reference/20261120T181658Z-documents
 
       smembench explain naive --stride 5000 --json
 

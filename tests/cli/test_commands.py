@@ -190,7 +190,7 @@ def test_a_stored_run_as_markdown(program: Program, stored: Path) -> None:
 
 
 def test_a_stored_run_beside_the_documents(program: Program, stored: Path) -> None:
-    shown = program("show", ROOT / "results/reference/20261120T070928Z-documents", "--documents").stdout
+    shown = program("show", ROOT / "results/reference/20261120T181658Z-documents", "--documents").stdout
     for words in ("Tesla K40", "177.15 GB/s", "holds here?", "568.871 ms"):
         assert words in shown
     other = program("show", stored, "--documents")

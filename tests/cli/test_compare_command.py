@@ -15,8 +15,9 @@ import pytest
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
 ROOT = Path(__file__).parents[2]
-RUN = ROOT / "results/reference/20261120T070407Z-nightly"
-OTHER = ROOT / "results/reference/20261120T070928Z-documents"
+RUN = ROOT / "results/reference/20261120T182903Z-nightly"
+OTHER = ROOT / "results/reference/20261120T181658Z-documents"
+NIGHTS = sorted((ROOT / "results/reference/slowdown").iterdir())
 CASE = "transpose/transposeSmem/cuda:0/numba/float32/4096x4096/b32x32/pad0/warm"
 
 
@@ -66,8 +67,20 @@ def test_the_same_run_is_no_regression(program: Program, slowed: Path) -> None:
 
 
 def test_ambiguity_fails_where_it_is_asked_to(program: Program) -> None:
-    assert program("compare", RUN, OTHER).returncode == 0
-    assert program("compare", RUN, OTHER, "--fail-on", "ambiguous").returncode == 3
+    first, second, _ = NIGHTS
+    assert program("compare", first, second).returncode == 0
+    assert program("compare", first, second, "--fail-on", "ambiguous").returncode == 3
+
+
+def test_a_real_slowdown_on_a_gpu_is_seen_and_nothing_else(program: Program) -> None:
+    """In the last of three nights ownTile had lost its padding."""
+    first, second, slowed = NIGHTS
+    assert program("compare", first, second, "--fail-on", "slower").returncode == 0
+    ran = program("compare", second, slowed, "--json")
+    assert ran.returncode == 3
+    slower = [case["case_id"] for case in json.loads(ran.stdout)["cases"] if case["verdict"] == "slower"]
+    assert len(slower) == 3
+    assert all("/ownTile/" in case for case in slower)
 
 
 def test_json_holds_every_case(program: Program, slowed: Path) -> None:

@@ -16,7 +16,7 @@ from smembench.views.explanation import COMPARISON_COLUMNS
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
-REFERENCE = "results/reference/20261120T070928Z-documents"
+REFERENCE = "results/reference/20261120T181658Z-documents"
 
 # A hardware that counts 1 of everything, three launches a case.
 NCU = f"""#!{sys.executable}

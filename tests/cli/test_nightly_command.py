@@ -108,7 +108,7 @@ def test_baselines_are_set_shown_and_cleared(program: Program, tmp_path: Path) -
     assert "no baseline; pin one with: smembench baseline set" in program("baseline", "show", tmp_path).stderr
     missing = program("baseline", "set", tmp_path)
     assert (missing.returncode, "is no run of smembench" in missing.stderr) == (2, True)
-    reference = ROOT / "results/reference/20261120T070928Z-documents"
+    reference = ROOT / "results/reference/20261120T181658Z-documents"
     run = tmp_path / reference.name
     run.mkdir()
     for file in reference.iterdir():

@@ -15,7 +15,7 @@ import pytest
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
 ROOT = Path(__file__).parents[2]
-RUN = ROOT / "results/reference/20261120T070928Z-documents"
+RUN = ROOT / "results/reference/20261120T181658Z-documents"
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 

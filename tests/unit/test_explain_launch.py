@@ -44,7 +44,7 @@ H200 = DeviceInfo(
     peak_gb_s=4814.3,
 )
 BARE = DeviceInfo("cuda:0", "cuda", "unknown", 10**9, compute_capability="9.0", peak_gb_s=4814.3)
-REFERENCE = Path(__file__).parents[2] / "results/reference/20261120T070928Z-documents"
+REFERENCE = Path(__file__).parents[2] / "results/reference/20261120T181658Z-documents"
 LOG = """ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'tiled' for 'sm_90'
 ptxas         .     16 bytes stack frame, 24 bytes spill stores, 12 bytes spill loads
