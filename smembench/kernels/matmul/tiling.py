@@ -111,7 +111,7 @@ class Tiling:
 
     @property
     def fragments(self) -> tuple[int, int]:
-        """Elements of an access of A's and of B's tile: a vector, or a pair where a thread's share has no whole ones."""
+        """Elements of an access of A's and B's tiles: a vector, or a pair where a thread's share has no whole ones."""
         of_a, of_b = (vector.PAIR if results % self.vector else self.vector for results in (self.down, self.across))
         return of_a, of_b
 

@@ -9,7 +9,7 @@ or newer.
 
 Predicted: no more than transposePipelined, which has as many bytes on their way, while the memory is what both wait
 for; a gain, if any, in 16x16 blocks, whose threads otherwise hold four vectors each. Found on an H200
-(2026-11-20), 4096² float32: 0.934 of cudaMemcpy, no difference to transposePipelined.
+(2026-11-20), 4096² float32: 0.927 of cudaMemcpy, no difference to transposePipelined.
 """
 
 from __future__ import annotations

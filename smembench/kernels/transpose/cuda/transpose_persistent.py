@@ -14,7 +14,7 @@ others follow later, and the grid is not persistent.
 
 Predicted: no difference to transposeAsync at 4096², with 8 rounds there instead of two of four tiles; at 16384² at most
 what transposeVectorized's prototype lacked of cudaMemcpy, 1.08 times, shared with the steps between. Found
-there (2026-11-20), 4096² float32 in 16x16 blocks: 0.907 of cudaMemcpy, where transposeAsync has 0.934 in 16x32.
+there (2026-11-20), 4096² float32 in 16x16 blocks: 0.899 of cudaMemcpy, where transposeAsync has 0.927 in 16x32.
 """
 
 from __future__ import annotations

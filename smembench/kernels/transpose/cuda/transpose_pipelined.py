@@ -10,7 +10,7 @@ to transposeDown.
 Predicted: little. Four blocks an SM, with a tile of 16 KiB each, have 8.6 MB on their way to the 132 SMs of an H200, as
 much as the reads of a copy at 4267 GB/s deliver in 4 µs, more than loads take: they hide each other's latency already.
 At most what transposeVectorized's prototype lacked of cudaMemcpy there (2026-11-20), 1.01 times at 4096² and 1.08 at
-16384², of which transposeDown has some. Found there, 4096² float32: 0.935 of cudaMemcpy, where transposeDown has 0.980.
+16384², of which transposeDown has some. Found there, 4096² float32: 0.925 of cudaMemcpy, where transposeDown has 0.969.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ vectors are read and written as they lie in memory, and shifted against each oth
 Predicted: at most what a copy by 128-bit accesses reached on an H200 (2026-11-20), 4021 GB/s at 4096² and 4290 at
 16384², which is 1.47 and 1.49 times transposeCoarsened's prototype. Found there with a prototype of it, 64 × 64 float32
 by 512 threads in a tile padded by 1: 3834 GB/s at 4096², 1.41 times transposeCoarsened's and 0.99 of cudaMemcpy, and
-3951 GB/s at 16384², 1.37 times and 0.93. Found there with this one: 0.957 and 0.939 of cudaMemcpy in the same run.
+3951 GB/s at 16384², 1.37 times and 0.93. Found there with this one: 0.954 and 0.939 of cudaMemcpy in the same run.
 """
 
 from __future__ import annotations
