@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import math
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import numba.cuda
@@ -22,7 +25,7 @@ from smembench.devices.base import DeviceInfo
 from smembench.errors import UsageError
 from smembench.explain import analysis, counters, prediction
 from smembench.explain.analysis import Explanation, best_pad, explain
-from smembench.explain.counters import Comparison
+from smembench.explain.counters import ALLOWED_WAVEFRONTS, Comparison
 from smembench.explain.machine_code import MachineCode
 from smembench.explain.prediction import predict, trace_together
 from smembench.explain.trace import _GLOBAL_GAP, SharedArray, Trace, kinds_of_blocks, trace
@@ -44,6 +47,12 @@ Measured = Callable[..., Measurement]
 TRACEABLE = [k for k in registry.kernels() if (k.kind, k.compiler) == ("cuda", "numba") and k.blocks]
 TRANSPOSES = [kernel.name for kernel in TRACEABLE if kernel.problem == "transpose" and not kernel.default_blocks]
 """Those of the documents, a thread an element or two; see test_transpose_ladder.py for those of the ladder."""
+COUNTED: dict[str, list[tuple[str, float]]] = defaultdict(list)
+"""Of a case id, figures that Nsight Compute counted."""
+with (Path(__file__).parents[2] / "results/reference/h200-explain.csv").open(encoding="utf-8") as _stream:
+    for _row in csv.DictReader(_stream):
+        if _row["agrees"]:
+            COUNTED[_row["case_id"]].append((_row["figure"], float(_row["counted"])))
 LADDER = {"memcpy": 0.9, "copyGmem": 1.0, "naiveGmem": 4.0, "transposeSmem": 2.5, "transposeSmemPad": 1.25}
 
 
@@ -240,6 +249,18 @@ def test_every_kernel_with_source_can_be_predicted(kernel: registry.Kernel) -> N
         absent.add("constant_addresses")
     assert {name for name, value in predicted.items() if value is None} == absent
     assert all(math.isfinite(value) and value > 0 for value in predicted.values() if value is not None)
+
+
+@pytest.mark.parametrize("case_id", sorted(COUNTED))
+def test_predictions_are_still_what_an_h200_counted(case_id: str) -> None:
+    _, kernel, _, _, dtype, size, block, *pad, _ = case_id.split("/")
+    width = int(pad[0].removeprefix("pad")) if pad else 1
+    explained = explain(case(kernel, block.removeprefix("b"), dtype, width, int(size.split("x")[0])))
+    assert explained.case.id == case_id
+    for figure, counted in COUNTED[case_id]:
+        what, *_, kind = figure.split()
+        predicted = explained.wavefronts(kind) if what == "wavefronts" else explained.sectors(kind)
+        assert predicted == pytest.approx(counted, abs=ALLOWED_WAVEFRONTS if what == "wavefronts" else 0.005)
 
 
 @pytest.mark.parametrize("kernel", ["tiled", "naive"])
