@@ -117,19 +117,20 @@ def predicted_traffic(case: Case) -> Traffic | None:
     Of a product a few steps along k are traced, whose loads repeat.
     """
     from smembench.explain.analysis import explain
+    from smembench.explain.traffic import repeats
 
     if case.kind != "cuda":
         return None
-    problem = PROBLEMS[case.problem]
     shorter = case if case.k is None else replace(case, k=min(case.k, TRACED_STEPS))
     try:
         explained = explain(shorter)
     except UsageError:
         return None
-    repeats = problem.steps(case) / problem.steps(shorter)
-    sectors = sum(access.sectors * (repeats if access.kind == "load" else 1) for access in explained.traffic)
+    again = registry.kernel_of(case).build(case).again
+    loads, steps = repeats(case, shorter, again), repeats(case, shorter)
+    sectors = sum(access.sectors * (loads if access.kind == "load" else 1) for access in explained.traffic)
     wavefronts = explained.work.wavefronts - sum(access.wavefronts for access in explained.traffic)
-    return Traffic(sectors, repeats * wavefronts)
+    return Traffic(sectors, steps * wavefronts)
 
 
 def lower_end(measurement: Measurement) -> float:

@@ -14,7 +14,7 @@ from smembench.explain.machine_code import MachineCode
 from smembench.explain.occupancy import Occupancy, occupancy
 from smembench.explain.roof import Work
 from smembench.explain.trace import Place, Request, Trace, trace
-from smembench.explain.traffic import Traffic, traffic
+from smembench.explain.traffic import Traffic, repeats, traffic
 from smembench.kernels import registry
 from smembench.problems import PROBLEMS
 from smembench.problems.base import pattern_period
@@ -141,12 +141,12 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
     smaller = problem.pattern(case, kernel.results)
     traced = trace(kernel, smaller, program.grid, ragged=ragged)
     shared = tuple(_shared(place, group, traced) for place, group in _places(traced.requests, "shared"))
-    repeats = problem.steps(case) / problem.steps(smaller)
-    asked = traffic(case, smaller, traced)
+    often = {"load": repeats(case, smaller), "store": repeats(case, smaller, program.again)}
+    asked = traffic(case, smaller, traced, program.again)
     work = Work(
         dtype=case.dtype,
         memory_bytes=0 if problem.memory == "shared" else problem.bytes_moved(case),
-        wavefronts=repeats * sum(access.wavefronts * access.requests for access in shared)
+        wavefronts=sum(often[access.place.kind] * access.wavefronts * access.requests for access in shared)
         + sum(access.wavefronts for access in asked),
         flops=problem.flops(case),
     )

@@ -239,6 +239,19 @@ def test_tiles_that_are_moved_inwards_cover_everything_once_along_k(side: int, k
         assert side < 64 or k < 16
 
 
+@pytest.mark.parametrize(
+    ("name", "n", "k", "side", "depth"), [("serpentine", 4096, 4096, 128, 16), ("slicedK12x6", 97, 25, 96, 24)]
+)
+def test_tiles_that_are_loaded_once_more_are_counted_once_more(
+    name: str, n: int, k: int, side: int, depth: int
+) -> None:
+    """The last tiles along k come twice, and of tiles that are moved inwards some rows and columns do."""
+    tiles = -(-n // side)
+    expected = (k + depth) / k * tiles * side / n * tiles
+    loads = {load.array: load.per_element for load in explain(case(name, n=n, k=k)).loads}
+    assert loads == {"A": pytest.approx(expected, rel=0.01), "B": pytest.approx(expected, rel=0.01)}
+
+
 def test_the_compiler_loads_single_elements_where_rows_are_not_aligned(ptx: Ptx) -> None:
     found = instructions(ptx(case("unrolled", n=4097)))
     assert not found["ld.global.v"] + found["st.global.v"]

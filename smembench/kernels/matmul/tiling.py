@@ -132,11 +132,14 @@ class Tiling:
         """Threads of the block, and as many blocks on an SM as those registers allow."""
         return self.threads, _REGISTERS // (self.threads * self.registers)
 
-    def program(self, function: Callable[..., Any], case: Case, label: str = "") -> Program:
-        """The program that computes a case by a function for this tiling, the case's widths and what the label says."""
+    def program(self, function: Callable[..., Any], case: Case, label: str = "", again: int = 0) -> Program:
+        """The program that computes a case by a function for this tiling, the case's widths and what the label says.
+
+        ``again`` is the program's.
+        """
         grid = covering(case.n, case.m, Block(self.columns, self.rows))
         variant = ", ".join(filter(None, ("A by {}, B by {}".format(*self.widths(case)), label)))
-        return Program(function, grid, self.block, launch_bounds=self.launch_bounds, variant=variant)
+        return Program(function, grid, self.block, launch_bounds=self.launch_bounds, variant=variant, again=again)
 
     def widths(self, case: Case) -> tuple[int, int]:
         """Elements an access of A, and of B and C: a vector where rows begin and end at one, else a single element."""

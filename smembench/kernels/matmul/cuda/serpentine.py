@@ -60,7 +60,7 @@ def program(case: Case, tiling: Tiling, order: Order) -> Program:
     load_first = load_fragments(tiling, order, 0)
     all_but_last = advance(tiling, order, 0, depth - 1)
     multiply_last = outer_product(tiling, order, 1)
-    label, origin, short_of, first, begin, load = loading(tiling, case)
+    label, again, origin, short_of, first, begin, load = loading(tiling, case)
 
     def serpentine(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
         a_tile = cuda.shared.array(a_both, dtype, alignment=ALIGNMENT)
@@ -103,7 +103,7 @@ def program(case: Case, tiling: Tiling, order: Order) -> Program:
             multiply_last(total, a_parts, b_parts)
         write(c, total, uint32(row0 + row), uint32(col0 + col), m, n, ldc)
 
-    return tiling.program(serpentine, case, label)
+    return tiling.program(serpentine, case, label, again)
 
 
 def _kernel(name: str, step: int, summary: str, variant: Variant, block: Block, ladder: str) -> Kernel:

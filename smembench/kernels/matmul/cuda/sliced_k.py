@@ -67,7 +67,7 @@ def program(case: Case, tiling: Tiling, at_once: int) -> Program:
     slices = tiling.slices
     steps = tiling.depth // slices
     position, load_a, load_b, store_a, store_b, multiply, write = pieces(case, tiling, steps)
-    label, origin, short_of, first, begin, load = (loading if tiling.by_elements else compared)(tiling, case)
+    label, again, origin, short_of, first, begin, load = (loading if tiling.by_elements else compared)(tiling, case)
     dtype = number(case.dtype)
     zero = dtype(0)
     width, rows, columns, depth, vector = tiling.block.x, tiling.rows, tiling.columns, tiling.depth, tiling.vector
@@ -148,7 +148,7 @@ def program(case: Case, tiling: Tiling, at_once: int) -> Program:
         if part == uint32(0):
             write(c, total, uint32(row0 + row), uint32(col0 + col), m, n, ldc)
 
-    return tiling.program(sliced_k, case, label)
+    return tiling.program(sliced_k, case, label, again)
 
 
 def _kernel(name: str, step: int, summary: str, variant: Variant, block: Block, ladder: str) -> Kernel:
