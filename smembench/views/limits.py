@@ -37,7 +37,7 @@ def _section(rows: Sequence[Row], names: Sequence[str], run: Mapping[str, Any]) 
     problem = PROBLEMS[rows[0].problem]
     rate = problem.columns[0]
     cells = []
-    for group in groups(rows):
+    for group in sorted(groups(rows), key=_by_size):
         ours = [row for row in group if row.kernel not in names and _solves(row)]
         if not ours:
             continue
@@ -68,6 +68,12 @@ def _solves(row: Row) -> bool:
     naive = registry.find(row.problem, PROBLEMS[row.problem].naive_kernel or "", "cuda")
     own = registry.find(row.problem, row.kernel, "cuda", row.compiler)
     return naive is not None and own is not None and own.computes == naive.computes
+
+
+def _by_size(group: Sequence[Row]) -> tuple[int, int]:
+    """Neighbouring sizes of an element type one below the other, whichever sweep measured them."""
+    row = group[0]
+    return PROBLEMS[row.problem].dtypes.index(row.dtype), row.m * row.n * (row.k or 1)
 
 
 def _elapsed(row: Row) -> float:
