@@ -17,14 +17,14 @@ from smembench.problems import PROBLEMS
 from smembench.summary import median_interval
 
 SIDES = (4, 8, 16, 32, 64, 128)
-"""Sides of blocks that are tried."""
+"""Sides of blocks that are tried beside a kernel's own."""
 THREADS = (64, 1024)
 """Threads of a block at least and at most."""
 PADS = (1, 2)
 ALLOWED = 4.0
 """How many times the fewest sectors, or wavefronts, a candidate may need: the model knows no caches and no latency."""
 TRACED_STEPS = 32
-"""Steps along k that are traced: whole tiles of any kernel."""
+"""Steps along k that are traced: whole tiles of nearly all kernels."""
 FINALISTS = 5
 
 
@@ -89,7 +89,8 @@ def _variants(base: Case, kernel: Kernel) -> Iterable[Case]:
     if not kernel.blocks:
         return [replace(base, kernel=kernel.name, block=None, pad=None)]
     pads: Sequence[int | None] = (None,) if kernel.pad is None else PADS if kernel.pad else (0,)
-    blocks = [Block(x, y) for x, y in product(SIDES, SIDES) if THREADS[0] <= x * y <= THREADS[1]]
+    usual = [Block(x, y) for x, y in product(SIDES, SIDES) if THREADS[0] <= x * y <= THREADS[1]]
+    blocks = dict.fromkeys([*usual, *kernel.default_blocks])
     return [replace(base, kernel=kernel.name, block=block, pad=pad) for block, pad in product(blocks, pads)]
 
 

@@ -57,6 +57,11 @@ def test_blocks_that_a_kernel_refuses_are_counted() -> None:
     assert found.over_limits > 0
 
 
+def test_a_kernel_is_tried_in_its_own_blocks_too() -> None:
+    found = search(Case("matmul", "", "cuda:0", "float32", 1025, 1025, 1025), ["slicedK12x6"], nothing)
+    assert Block(16, 24) in {case.block for case in found.cases}
+
+
 def test_candidates_with_much_more_traffic_are_left_out() -> None:
     def predict(case: Case) -> Traffic:
         return Traffic(sectors=9.0 if case.block == Block(8, 8) else 2.0, wavefronts=33.0 if case.pad == 0 else 8.0)
