@@ -13,9 +13,9 @@ Found on an H200 (2026-11-20): 38.9 TFLOP/s at 1024, 1.10 times interleaved and 
 2048 and 4096.
 
 slicedK12x6 is for sides a little over a multiple of those tiles. 1025 is 153 of them, so that some SMs compute two
-where at 1024 each computes one. Tiles of 96 × 96 are 121; three slices, of 128 threads with 12 × 6 results each, are as
-many warps as each of the four schedulers can have three of. Elements are loaded one by one, which needs no alignment
-and divides evenly among 384 threads. Predicted for 1023 to 1056: 0.89 of 1024, the quotient of the tiles' areas, less
+where at 1024 each computes one. Tiles of 96 × 96 are 121. Three slices, each of 128 threads with 12 × 6 results, make
+three warps for each scheduler. Elements are loaded one by one, which needs no alignment and divides evenly among 384
+threads. Predicted for 1023 to 1056: 0.89 of 1024, the quotient of the tiles' areas, less
 what the loads cost. Found there: 35.4 and 35.7 TFLOP/s at 1023 and 1025, 0.91 and 0.92 of slicedK at 1024 and, at 1025,
 1.14 of cuBLAS; slicedK itself fell to 17.2.
 """
@@ -67,6 +67,7 @@ def program(case: Case, tiling: Tiling, at_once: int) -> Program:
     slices = tiling.slices
     steps = tiling.depth // slices
     position, load_a, load_b, store_a, store_b, multiply, write = pieces(case, tiling, steps)
+    # Without comparisons slicedK has more on its way than the registers of two blocks on an SM hold, and spills.
     label, again, origin, short_of, first, begin, load = (loading if tiling.by_elements else compared)(tiling, case)
     dtype = number(case.dtype)
     zero = dtype(0)
