@@ -11,10 +11,11 @@ import re
 import struct
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 
 from smembench.case import Case
+from smembench.explain.register_reads import CAPABILITY, Instruction, MainLoop, main_loop
 from smembench.kernels import registry
 from smembench.kernels.cuda_c import Source
 from smembench.kernels.registry import Program
@@ -29,11 +30,13 @@ class MachineCode:
     """32-bit registers of a thread, bytes of stores of those that do not fit, to local memory, and instructions.
 
     ``instructions`` counts those of the program, however often each is executed, without the padding at its end.
+    ``loop`` is of its multiply-adds, where the model of the register file knows the compute capability.
     """
 
     registers: int
     spilled_bytes: int
     instructions: int
+    loop: MainLoop | None = None
 
 
 _compiled: dict[tuple[object, ...], MachineCode | None] = {}
@@ -54,7 +57,10 @@ def machine_code(case: Case, capability: str | None) -> MachineCode | None:
     key = (case.problem, case.kernel, case.compiler, case.dtype, *tile, capability)
     if key not in _compiled:
         try:
-            _compiled[key] = parse(*assembled(case, program, capability))
+            log, code = assembled(case, program, capability)
+            found = parse(log, code)
+            loop = main_loop(instructions(code)) if capability == CAPABILITY else None
+            _compiled[key] = found and replace(found, loop=loop)
         except Exception:  # whichever library is missing raises its own; an explanation does without
             _compiled[key] = None
     return _compiled[key]
@@ -126,12 +132,16 @@ def opcodes(code: bytes) -> list[int]:
     Args:
         code: a 64-bit ELF file of CUDA machine code; its text sections are read.
     """
-    found = [
-        struct.unpack_from("<Q", text, at)[0] & _OPCODE
+    return [opcode for low, _ in instructions(code) if (opcode := low & _OPCODE) != _NOP]
+
+
+def instructions(code: bytes) -> list[Instruction]:
+    """All instructions of such a file, as numbers."""
+    return [
+        struct.unpack_from("<QQ", text, at)
         for text in _text_sections(code)
         for at in range(0, len(text), _INSTRUCTION_BYTES)
     ]
-    return [opcode for opcode in found if opcode != _NOP]
 
 
 def _text_sections(code: bytes) -> Iterator[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from smembench.devices.base import DeviceInfo
@@ -71,6 +72,9 @@ def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo |
             "registers_per_thread": explained.code.registers,
             "spilled_bytes": explained.code.spilled_bytes,
             "instructions": explained.code.instructions,
+            "main_loop": None
+            if explained.code.loop is None
+            else {**asdict(explained.code.loop), "share_of_arithmetic_peak": explained.code.loop.bound},
         },
         "occupancy": None
         if resident is None

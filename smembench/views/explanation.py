@@ -121,6 +121,13 @@ def sentences(explained: Explanation) -> list[str]:
             f"Occupancy {100 * resident.fraction:.0f} %: {blocks} or {resident.warps} of {resident.max_warps} warps a "
             f"multiprocessor, limited by {resident.limiter}{_registers(explained)}."
         )
+    if explained.code is not None and (loop := explained.code.loop) is not None:
+        waiting = loop.cycles - loop.instructions
+        said.append(
+            f"Of the {loop.instructions} instructions of the main loop {loop.multiply_adds} are multiply-adds; a warp "
+            f"issues them in {loop.cycles} cycles, {waiting} of them spent on reading registers: at most "
+            f"{100 * loop.bound:.0f} % of the arithmetic peak."
+        )
     return said
 
 

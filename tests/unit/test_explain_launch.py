@@ -27,6 +27,7 @@ from smembench.explain.analysis import explain
 from smembench.explain.machine_code import MachineCode, machine_code, opcodes, parse
 from smembench.explain.prediction import predict
 from smembench.explain.record import to_dict
+from smembench.explain.register_reads import MainLoop
 from smembench.explain.roof import ARITHMETIC, MEMORY, ON_CHIP, Work, lowest, on_chip_share, ridge, roofs
 from smembench.problems.matmul import Matmul
 from smembench.views.explanation import explanation
@@ -66,6 +67,7 @@ def elf(sections: Mapping[str, bytes]) -> bytes:
 
 
 INSTRUCTION, NOP = (struct.pack("<QQ", low, 0) for low in (0x7A0245, 0x7918))
+CODE_WITH_LOOP = MachineCode(40, 0, 100, MainLoop(instructions=90, multiply_adds=64, cycles=100))
 CODE = elf({".text.tiled": INSTRUCTION * 70 + NOP * 10, ".text.helper": INSTRUCTION * 30, ".nv.info": NOP})
 """100 instructions in two functions."""
 
@@ -240,6 +242,12 @@ def test_predicted_occupancy_counts_registers_where_they_are_known() -> None:
     assert [predict(planned, "9.0", count).occupancy for count in (None, 32, 33)] == [1.0, 1.0, 0.5]
 
 
+def test_a_main_loop_says_what_reading_registers_costs() -> None:
+    said = explanation(explained(case("tiled"), "9.0", CODE_WITH_LOOP))[-1].sentence
+    assert "Of the 90 instructions of the main loop 64 are multiply-adds; a warp issues them in 100 cycles" in said
+    assert "10 of them spent on reading registers: at most 64 % of the arithmetic peak." in said
+
+
 @pytest.mark.parametrize(
     ("known", "said"),
     [
@@ -318,8 +326,13 @@ def test_the_capability_is_that_of_the_device() -> None:
 
 
 def test_an_explanation_as_json() -> None:
-    found = json.loads(json.dumps(to_dict(explained(case("tiled"), "9.0", MachineCode(40, 0, 100)), "9.0", H200)))
-    assert found["machine_code"] == {"registers_per_thread": 40, "spilled_bytes": 0, "instructions": 100}
+    found = json.loads(json.dumps(to_dict(explained(case("tiled"), "9.0", CODE_WITH_LOOP), "9.0", H200)))
+    assert found["machine_code"] == {
+        "registers_per_thread": 40,
+        "spilled_bytes": 0,
+        "instructions": 100,
+        "main_loop": {"instructions": 90, "multiply_adds": 64, "cycles": 100, "share_of_arithmetic_peak": 0.64},
+    }
     assert found["occupancy"]["counts_registers"] is True
     assert found["device"] == "NVIDIA H200"
     assert found["ridge_flop_per_byte"] == pytest.approx(13.9, rel=1e-2)

@@ -16,6 +16,8 @@ from smembench.case import Case
 from smembench.cuda_api import uint32
 from smembench.explain.analysis import explain
 from smembench.explain.machine_code import assembled, opcodes, parse
+from smembench.explain.machine_code import instructions as machine_instructions
+from smembench.explain.register_reads import main_loop
 from smembench.kernels import registry
 from smembench.kernels.matmul import pieces
 from smembench.kernels.matmul.ahead import Order
@@ -271,6 +273,10 @@ def test_loads_of_the_next_tiles_leave_before_most_multiplications_in_machine_co
     assert parsed.spilled_bytes == 0
     last_load = max(place for place, opcode in enumerate(found) if opcode == load)
     assert found[:last_load].count(multiply_add) <= 0.75 * found.count(multiply_add)
+    loop = main_loop(machine_instructions(code))
+    assert loop is not None
+    assert loop.multiply_adds == found.count(multiply_add)
+    assert loop.bound > (0.8 if name in SERPENTINE else 0.6)
 
 
 @given(down=st.integers(1, 16), across=st.integers(1, 16), by_rows=st.booleans())

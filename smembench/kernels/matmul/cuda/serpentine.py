@@ -8,7 +8,7 @@ has 16 × 8 results a thread in blocks of 128 threads, and visits them along row
 
 Relieves the reads of registers, which cost unrolled and interleaved 14 % of their cycles on an H200 (2026-11-20) where
 cuBLAS loses 5 %, and waiting for fragments after the barrier. Predicted from the machine code and a model of the banks
-of registers (``smembench.kernels.matmul.ahead``): multiplications in 0.86 of the cycles, 0.88 with 16 × 8 results,
+of registers (``smembench.explain.register_reads``): multiplications in 0.86 of the cycles, 0.88 with 16 × 8 results,
 where unrolled has 0.75.
 
 Found there, of cuBLAS: 0.982 at 2048 and 0.984 at 4096, with 16 × 8 results 0.986, 0.991 and at 8192 1.006; at 1024,
