@@ -2,8 +2,8 @@
 
 The register file has two banks, of the even and of the odd registers, each of which delivers an operand a cycle, while
 a multiply-add has three. What keeps the pipes busy is the operand that is still there from the instruction before
-(``.reuse`` in SASS). By that model (``smembench.explain.register_reads``) unrolled's loop loses 14 % of its cycles; on an
-H200 (2026-11-20) Nsight Compute found 14 % lost to dispatch stalls.
+(``.reuse`` in SASS). By that model (``smembench.explain.register_reads``) unrolled's loop loses 14 % of its cycles; on
+an H200 (2026-11-20) Nsight Compute found 14 % lost to dispatch stalls.
 
 So the results go along a row and back along the next, or down a column and up the next one: each multiply-add has a
 factor of the one before, at the turns too. ptxas, which orders anew what it is given, keeps most of that.
