@@ -14,7 +14,7 @@ from smembench.axes import Block
 from smembench.case import Case
 from smembench.kernels import vector
 from smembench.kernels.grids import covering
-from smembench.kernels.registry import Program
+from smembench.kernels.registry import Kernel, Program
 from smembench.problems.base import ITEMSIZE
 
 LANES_DOWN, LANES_ACROSS = 4, 8
@@ -168,3 +168,51 @@ class Tiling:
             for row, rows in sides
             for width in ((1,) if self.by_elements else (1, self.vector))
         )
+
+
+def kernel_of_tiling(
+    name: str,
+    tiling_of: Callable[[Case], Tiling],
+    program_of: Callable[[Case, Tiling], Program],
+    *,
+    step: int,
+    summary: str,
+    results: tuple[int, int],
+    block: Block,
+    ladder: str = "",
+) -> Kernel:
+    """A product with two tiles of A and two of B in shared memory, of which a file declares several.
+
+    Args:
+        name: the kernel's.
+        tiling_of: how a case's block divides its tile.
+        program_of: the program for ``(c, a, b, m, n, k, lda, ldb, ldc)``.
+        step, summary, results, ladder: as Kernel's.
+        block: the default, which a refusal of one that does not divide the tile names.
+    """
+
+    def build(case: Case) -> Program:
+        return program_of(case, tiling_of(case))
+
+    def tile_elements(case: Case) -> int:
+        return 2 * tiling_of(case).elements
+
+    def refuse(case: Case) -> str | None:
+        tiling = tiling_of(case)
+        return tiling.refuse(name, str(block)) if tiling.by_elements else tiling.refuse(name)
+
+    return Kernel(
+        problem="matmul",
+        name=name,
+        kind="cuda",
+        step=step,
+        summary=summary,
+        build=build,
+        results=results,
+        default_blocks=(block,),
+        tile_elements=tile_elements,
+        refuse=refuse,
+        strided=True,
+        standard=False,
+        ladder=ladder,
+    )

@@ -28,7 +28,7 @@ from smembench.kernels.grids import block_of
 from smembench.kernels.matmul.ahead import Order, advance, load_fragments, outer_product, stay
 from smembench.kernels.matmul.loading import loading
 from smembench.kernels.matmul.pieces import pieces
-from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.registry import Kernel, Program
 from smembench.kernels.vector import ALIGNMENT
 
@@ -106,51 +106,31 @@ def program(case: Case, tiling: Tiling, order: Order) -> Program:
     return tiling.program(serpentine, case, label, again)
 
 
-def _kernel(name: str, step: int, summary: str, variant: Variant, block: Block, ladder: str) -> Kernel:
-    def build(case: Case) -> Program:
-        """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
-        return program(case, variant.tiling(case), variant.order)
+def _kernel(name: str, variant: Variant, block: Block, *, step: int, summary: str, ladder: str) -> Kernel:
+    def program_of(case: Case, tiling: Tiling) -> Program:
+        return program(case, tiling, variant.order)
 
-    def tile_elements(case: Case) -> int:
-        """Two tiles of A, padded, and two of B."""
-        return 2 * variant.tiling(case).elements
-
-    def refuse(case: Case) -> str | None:
-        """Why the block does not fit the tiles, or None."""
-        return variant.tiling(case).refuse(case.kernel)
-
-    return Kernel(
-        problem="matmul",
-        name=name,
-        kind="cuda",
-        step=step,
-        summary=summary,
-        build=build,
-        results=(variant.across, variant.down),
-        default_blocks=(block,),
-        tile_elements=tile_elements,
-        refuse=refuse,
-        strided=True,
-        standard=False,
-        ladder=ladder,
+    results = (variant.across, variant.down)
+    return kernel_of_tiling(
+        name, variant.tiling, program_of, step=step, summary=summary, results=results, block=block, ladder=ladder
     )
 
 
 KERNELS = (
     _kernel(
         "serpentine",
-        130,
-        "interleaved with fragments a step ahead and multiplications in serpentine order",
         Variant(8, 8, Order(by_rows=False, b_early=True)),
         Block(16, 16),
-        "fragments a step ahead, fewer reads of registers",
+        step=130,
+        summary="interleaved with fragments a step ahead and multiplications in serpentine order",
+        ladder="fragments a step ahead, fewer reads of registers",
     ),
     _kernel(
         "serpentine16x8",
-        140,
-        "serpentine with 16 × 8 results a thread",
         Variant(16, 8, Order(by_rows=True, b_first=True)),
         Block(16, 8),
-        "16 × 8 results a thread",
+        step=140,
+        summary="serpentine with 16 × 8 results a thread",
+        ladder="16 × 8 results a thread",
     ),
 )

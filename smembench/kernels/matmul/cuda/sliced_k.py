@@ -31,7 +31,7 @@ from smembench.cuda_api import cuda, device, number, uint32, uint64
 from smembench.kernels.grids import block_of
 from smembench.kernels.matmul.loading import compared, loading
 from smembench.kernels.matmul.pieces import pieces
-from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.registry import Kernel, Program
 from smembench.kernels.vector import ALIGNMENT, copy_vector
 from smembench.problems.base import ITEMSIZE
@@ -152,53 +152,30 @@ def program(case: Case, tiling: Tiling, at_once: int) -> Program:
     return tiling.program(sliced_k, case, label, again)
 
 
-def _kernel(name: str, step: int, summary: str, variant: Variant, block: Block, ladder: str) -> Kernel:
-    fitting = {"fitting": str(block)} if variant.by_elements else {}
+def _kernel(name: str, variant: Variant, block: Block, *, step: int, summary: str, ladder: str = "") -> Kernel:
+    def program_of(case: Case, tiling: Tiling) -> Program:
+        return program(case, tiling, variant.at_once)
 
-    def build(case: Case) -> Program:
-        """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
-        return program(case, variant.tiling(case), variant.at_once)
-
-    def tile_elements(case: Case) -> int:
-        """Two tiles of A, padded, and two of B."""
-        return 2 * variant.tiling(case).elements
-
-    def refuse(case: Case) -> str | None:
-        """Why the block does not fit the tiles, or None."""
-        return variant.tiling(case).refuse(case.kernel, **fitting)
-
-    return Kernel(
-        problem="matmul",
-        name=name,
-        kind="cuda",
-        step=step,
-        summary=summary,
-        build=build,
-        results=(variant.across, variant.down // variant.slices),
-        default_blocks=(block,),
-        tile_elements=tile_elements,
-        refuse=refuse,
-        strided=True,
-        standard=False,
-        ladder=ladder,
+    results = (variant.across, variant.down // variant.slices)
+    return kernel_of_tiling(
+        name, variant.tiling, program_of, step=step, summary=summary, results=results, block=block, ladder=ladder
     )
 
 
 KERNELS = (
     _kernel(
         "slicedK",
-        120,
-        "interleaved, two groups of threads with half of k each, for products of few tiles",
         Variant(8, 8, slices=2, at_once=8),
         Block(16, 16),
-        "k in two slices",
+        step=120,
+        summary="interleaved, two groups of threads with half of k each, for products of few tiles",
+        ladder="k in two slices",
     ),
-    _kernel(
+    _kernel(  # no step of the ladder, since it is not for all sizes
         "slicedK12x6",
-        125,
-        "slicedK in three slices with tiles of 96 × 96, for sides a little over its own",
         Variant(12, 6, slices=3, at_once=18, by_elements=True),
         Block(16, 24),
-        "",  # no step for all sizes
+        step=125,
+        summary="slicedK in three slices with tiles of 96 × 96, for sides a little over its own",
     ),
 )
