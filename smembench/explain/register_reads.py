@@ -3,10 +3,11 @@
 The register file has a bank of even and one of odd registers, each of which delivers one operand of a warp a cycle,
 while a multiply-add has three and could leave every cycle. An operand with ``.reuse`` stays for the next instruction
 that reads the same register in the same place. An instruction whose reads are not done two cycles after it left holds
-up the next. NVIDIA documents none of this; it was found by timing, for compute capability 7.0 first (Jia, Maggioni,
-Staiger and Scarpazza, "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018). For unrolled's loop
-the model has 14 % of the cycles lost, and Nsight Compute counted as many on an H200 (2026-11-20); so it is said of
-compute capability 9.0 alone. Only reads by multiply-adds count.
+up the next. NVIDIA documents none of this; two banks were found by timing, for compute capability 7.0 first (Jia,
+Maggioni, Staiger and Scarpazza, "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018). The two
+cycles are what fits one kernel: with them unrolled's loop loses 14 % of its cycles, and Nsight Compute counted as many
+on an H200 (2026-11-20); with one it would be 27 %, with three 11 %. So it is said of compute capability 9.0 alone.
+Only reads by multiply-adds count.
 """
 
 from __future__ import annotations

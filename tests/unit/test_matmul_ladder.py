@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import groupby, pairwise, product
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,6 +24,7 @@ from smembench.kernels.matmul import pieces
 from smembench.kernels.matmul.ahead import Order
 from smembench.kernels.matmul.loading import loading
 from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.vector import load_pair
 from smembench.ladder import steps
 from smembench.problems import PROBLEMS
 from smembench.problems.base import ITEMSIZE, pattern_period
@@ -223,6 +225,13 @@ def test_three_slices_keep_12_by_6_results_in_registers(ptx: Ptx) -> None:
     assert found["ld.shared.v"] == 8 * (12 // 4 + 6 // 2)
     assert (found["fma"], found["ld.global"], found["st.global"]) == (8 * 72, 24, 72)
     assert ".local" not in text
+
+
+def test_a_pair_begins_at_an_even_index() -> None:
+    elements = np.arange(8, dtype=np.float32)
+    assert load_pair(elements, 6) == (6, 7)
+    with pytest.raises(ValueError, match="index 3 of a 8-byte access is no multiple of its 2 elements"):
+        load_pair(elements, 3)
 
 
 @given(side=st.integers(1, 500), k=st.integers(1, 500))

@@ -188,7 +188,7 @@ def kernel_of_tiling(
         tiling_of: how a case's block divides its tile.
         program_of: the program for ``(c, a, b, m, n, k, lda, ldb, ldc)``.
         step, summary, results, ladder: as Kernel's.
-        block: the default, which a refusal of one that does not divide the tile names.
+        block: the default, and of tiles that are loaded by elements the one that a refusal names.
     """
 
     def build(case: Case) -> Program:
