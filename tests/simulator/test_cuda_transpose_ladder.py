@@ -15,6 +15,7 @@ from smembench.cuda_api import cuda, uint32
 from smembench.devices import simulator
 from smembench.kernels import registry
 from smembench.kernels.async_copy import commit_copies, copy_vector_async, wait_for_copies
+from smembench.kernels.transpose.cuda import transpose_paired
 from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
 from smembench.kernels.vector import (
     ALIGNMENT,
@@ -28,7 +29,7 @@ from smembench.kernels.vector import (
 from smembench.problems import PROBLEMS
 from smembench.problems.base import ITEMSIZE
 
-NAMES = ("transposeVectorized", "transposeDown", "transposeStreamed")
+NAMES = ("transposeVectorized", "transposeDown", "transposeStreamed", "transposeHalfWarp", "transposePaired")
 SEVERAL_TILES = ("transposePipelined", "transposeAsync", "transposePersistent")
 SIZES: list[Any] = [
     pytest.param(lambda side, wide: (side, side), id="a whole tile"),
@@ -97,6 +98,16 @@ def test_tiles_whose_rows_begin_anywhere_join(name: str, rows: int, columns: int
 def test_two_warps_side_by_side_cover_a_row(name: str) -> None:
     verify(name, "float64", 34, 30, Block(16, 4))
     verify(name, "float64", 35, 31, Block(16, 4))
+
+
+@pytest.mark.parametrize(("row", "apart"), [(1024, 256), (2048, 512), (512, 128)])
+def test_columns_of_tiles_in_pairs_cover_the_matrix(row: int, apart: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With rows shorter than those for which it is meant: 4 to 16 columns of tiles, 1 to 4 apart."""
+    monkeypatch.setattr(transpose_paired, "CONFLICTING", row)
+    monkeypatch.setattr(transpose_paired, "APART", apart)
+    case, kernel = case_of("transposePaired", "float64", 18, row // 8, Block(8, 4))
+    assert kernel.build(case).variant == "in pairs"
+    verify("transposePaired", "float64", case.m, case.n, Block(8, 4))
 
 
 @pytest.mark.parametrize(("down", "across"), [(5, 2), (2, 5), (1, 3), (TILES + 2, 1)])

@@ -42,6 +42,8 @@ def test_the_last_transposes_move_tiles_by_vectors() -> None:
         "transposeVectorized",
         "transposeDown",
         "transposeStreamed",
+        "transposeHalfWarp",
+        "transposePaired",
         "transposePipelined",
         "transposeAsync",
         "transposePersistent",

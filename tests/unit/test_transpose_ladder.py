@@ -6,9 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from smembench.axes import Block
 from smembench.case import Case
@@ -19,7 +21,9 @@ from smembench.explain.occupancy import occupancy
 from smembench.explain.trace import _GLOBAL_GAP, Trace, trace
 from smembench.kernels import registry
 from smembench.kernels.grids import block_of
+from smembench.kernels.transpose.cuda.transpose_paired import APART
 from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
+from smembench.kernels.transpose.pieces import in_pairs
 from smembench.kernels.transpose.tiles import resident
 from smembench.kernels.vector import lanes
 from smembench.problems import PROBLEMS
@@ -28,7 +32,9 @@ from smembench.problems.base import ITEMSIZE
 Ptx = Callable[[Case], str]
 
 DTYPES = PROBLEMS["transpose"].dtypes
-DOWN = ("transposeDown", "transposeStreamed")
+HALF_WARPS = ("transposeHalfWarp", "transposePaired")
+STREAMED = ("transposeStreamed", *HALF_WARPS)
+DOWN = ("transposeDown", *STREAMED)
 VECTORIZED = ("transposeVectorized", *DOWN)
 ASYNC = ("transposeAsync", "transposePersistent")
 SEVERAL_TILES = ("transposePipelined", *ASYNC)
@@ -60,13 +66,68 @@ def test_every_step_has_a_block_for_every_dtype() -> None:
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in of_every_step()])
-def test_every_step_is_coalesced_and_free_of_conflicts(case: Case) -> None:
+def test_every_step_is_coalesced_and_has_the_conflicts_that_it_says(case: Case) -> None:
     explained = explain(case)
     assert {access.efficiency for access in explained.memory} == {1.0}
-    stores, loads = explained.degree("store"), explained.degree("load")
-    # Half of the columns of a float16 tile padded by one element begin in the upper half of a word.
-    half = (case.kernel, case.dtype) == ("transposeCoarsened", "float16")
-    assert (stores, loads) == (1.0, 1.5 if half else 1.0)
+    loads = 2.0 if case.kernel in HALF_WARPS else 1.0
+    if (case.kernel, case.dtype) == ("transposeCoarsened", "float16"):
+        loads = 1.5  # half of the columns of a tile padded by one element begin in the upper half of a word
+    assert (explained.degree("store"), explained.degree("load")) == (1.0, loads)
+
+
+@pytest.mark.parametrize(("across", "loads"), [(8, 1.0), (16, 2.0), (32, 4.0)])
+@pytest.mark.parametrize("name", HALF_WARPS)
+def test_a_warp_lies_over_the_tile_as_it_lies_in_the_block(name: str, across: int, loads: float) -> None:
+    """So many vectors of one row of the input, and of the output, are asked for at once."""
+    chosen = case(name, block=Block(across, 16))
+    first = [request for request in trace(kernel(name), chosen).requests if request.place.array in ("in", "out")]
+    for request in first:
+        addresses = [address for address in request.addresses if address is not None]
+        runs = sum(after - before != 16 for before, after in pairwise(addresses)) + 1
+        assert (len(addresses), runs) == (32, 32 // across)
+    assert explain(chosen).degree("load") == loads
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 6), st.integers(1, 4), st.integers(1, 5))
+def test_columns_in_pairs_are_all_columns_and_two_in_turn_are_so_far_apart(power: int, groups: int, rows: int) -> None:
+    apart = 2**power
+    columns = groups * 2 * apart
+    order = in_pairs(apart)
+    assert order.grid(columns, rows) == (rows, columns)
+    tiles = [tuple(map(int, order.tile_of(x, y))) for y in range(columns) for x in range(rows)]
+    assert sorted(tiles) == sorted(product(range(columns), range(rows)))
+    assert [down for _, down in tiles] == [*range(rows)] * columns
+    taken = [across for across, _ in tiles[::rows]]
+    assert {odd - even for even, odd in zip(taken[::2], taken[1::2], strict=True)} == {apart}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "n", "m", "pairs"),
+    [
+        ("float64", 16384, 16384, True),
+        ("float64", 16384, 2, True),
+        ("float32", 32768, 4096, True),
+        ("float16", 131072, 8, True),
+        ("float32", 16384, 16384, False),
+        ("float64", 16352, 16384, False),
+        ("float32", 3 * 32768, 4096, False),
+        ("float64", 16384, 4097, False),
+    ],
+)
+def test_columns_are_paired_where_rows_are_powers_of_two_from_128_kib_on(
+    dtype: str, n: int, m: int, pairs: bool
+) -> None:
+    for block in (Block(8, 16), Block(16, 16), Block(32, 32)):
+        program = kernel("transposePaired").build(case("transposePaired", dtype, n, m, block))
+        plain = kernel("transposeHalfWarp").build(case("transposeHalfWarp", dtype, n, m, block))
+        assert (program.variant == "in pairs") is pairs
+        assert program.grid == plain.grid
+        if pairs:
+            # Whole groups of columns: no tile is left over, and none is taken twice.
+            assert program.grid[1] % (2 * APART // (16 * block.x)) == 0
+        else:
+            assert program.variant == plain.variant
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -226,7 +287,7 @@ def accesses(text: str) -> Counter[str]:
 @pytest.mark.parametrize("name", VECTORIZED)
 def test_the_compiler_makes_accesses_of_128_bits(ptx: Ptx, name: str, dtype: str) -> None:
     text = ptx(case(name, dtype))
-    hint = ".cs" if name == "transposeStreamed" else ""
+    hint = ".cs" if name in STREAMED else ""
     found = accesses(text)
     assert {access for access in found if "global" in access} == {f"ld.global{hint}.v4", f"st.global{hint}.v4"}
     assert found["st.shared.v4"] == found[f"ld.global{hint}.v4"]

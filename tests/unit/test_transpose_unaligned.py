@@ -28,7 +28,9 @@ from smembench.problems.base import ITEMSIZE
 Ptx = Callable[[Case], str]
 
 DTYPES = PROBLEMS["transpose"].dtypes
-DOWN = ("transposeDown", "transposeStreamed")
+HALF_WARPS = ("transposeHalfWarp", "transposePaired")
+STREAMED = ("transposeStreamed", *HALF_WARPS)
+DOWN = ("transposeDown", *STREAMED)
 SEVERAL_TILES = ("transposePipelined", "transposeAsync", "transposePersistent")
 BLOCKS = (Block(16, 32), Block(16, 16))
 
@@ -64,12 +66,26 @@ def test_shifted_rows_have_the_conflicts_that_the_docstring_says(
     assert round(packed.degree, 1) == loads[dtype]
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "float32", "float16"),
+    [(4095, 4095, 4, 4), (4097, 4095, 2, 2), (4097, 4096, 2, 4), (4096, 4097, 2, 2)],
+)
+@pytest.mark.parametrize("name", HALF_WARPS)
+def test_half_warps_have_two_way_conflicts_at_least(
+    name: str, rows: int, columns: int, float32: int, float16: int
+) -> None:
+    for dtype, loads in {"float64": 2, "float32": float32, "float16": float16}.items():
+        explained = explain(case(name, dtype, columns, rows, Block(16, 16)))
+        (packed,) = (access for access in explained.shared if "packed[lane] = " in access.source)
+        assert round(packed.degree, 1) == loads
+
+
 @settings(max_examples=30)
 @given(
     st.sampled_from(DTYPES),
     st.integers(1, 40),
     st.integers(1, 40),
-    st.sampled_from(["transposeVectorized", "transposeDown", "transposeStreamed"]),
+    st.sampled_from(["transposeVectorized", *DOWN]),
 )
 def test_rows_that_begin_anywhere_are_read_within_the_input_and_written_once(
     dtype: str, rows: int, columns: int, name: str
@@ -116,7 +132,7 @@ def test_without_aligned_rows_a_block_has_one_tile(name: str) -> None:
 def test_rows_that_begin_anywhere_are_moved_by_accesses_of_128_bits(ptx: Ptx, name: str, dtype: str) -> None:
     block = BLOCKS[0]
     text = ptx(case(name, dtype, block=block))
-    hint = ".cs" if name == "transposeStreamed" else ""
+    hint = ".cs" if name in STREAMED else ""
     found = Counter(re.findall(r"\b(?:ld|st)\.(?:global|shared)(?:\.cs)?(?:\.v4)?", text))
     side = lanes(dtype) * block.x
     passes = -(-(side + lanes(dtype) - 1) * (block.x + 1) // (block.x * block.y))

@@ -1,9 +1,9 @@
 """What transposes by 128-bit accesses are made of: device functions that move a thread's share of a square tile.
 
 A thread has column ``vector`` of the tile's vectors, of which there are as many side by side as threads, and row
-``top`` and every row a block's height below it. A warp lies over the tile as 8 vectors by 4 rows. In shared memory
-vector v of row r lies at v XOR (r / lanes modulo 8), counted from ``base`` on; transposeVectorized says why. ``x0`` and
-``y0`` are the tile's column and row in the input. What lies over the edge is neither read nor written.
+``top`` and every row a block's height below it. In shared memory vector v of row r lies at v XOR (r / lanes modulo 8),
+counted from ``base`` on; transposeVectorized says why. ``x0`` and ``y0`` are the tile's column and row in the input.
+What lies over the edge is neither read nor written.
 
 Each function is made once for its arguments, since Numba keeps every one that it meets.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from smembench.axes import Block
 from smembench.cuda_api import device, uint32
@@ -23,24 +23,61 @@ from smembench.kernels.vector import copy_vector, lanes, load_vector, store_vect
 Piece = Callable[..., Any]
 
 
+class Order(NamedTuple):
+    """The order in which blocks take tiles, as far as GPUs start them in the order of their index.
+
+    ``turned``: whether the grid is as wide as the tiles are high. ``tile_of(x, y)``: the tile (across, down) of a
+    block. ``label`` tells programs of one kernel apart.
+    """
+
+    turned: bool
+    tile_of: Piece
+    label: str = ""
+
+    def grid(self, columns: int, rows: int) -> tuple[int, int]:
+        """The grid for so many tiles."""
+        return (rows, columns) if self.turned else (columns, rows)
+
+
 @device
-def in_rows(x: Any, y: Any) -> tuple[Any, Any]:
-    """The tile (across, down) of a block (x, y) of a grid like the tiles: row after row."""
+def _itself(x: Any, y: Any) -> tuple[Any, Any]:
     return x, y
 
 
 @device
-def in_columns(x: Any, y: Any) -> tuple[Any, Any]:
-    """The tile (across, down) of a block (x, y) of a turned grid: column after column."""
+def _turned(x: Any, y: Any) -> tuple[Any, Any]:
     return y, x
 
 
-@cache
-def position(block: Block) -> Piece:
-    """``(thread)``: the thread's ``vector`` and ``top``."""
-    warps_across = block.x // ACROSS
+IN_ROWS = Order(False, _itself)
+"""Row after row of tiles."""
 
-    def position_of(thread: Any) -> tuple[Any, Any]:
+IN_COLUMNS = Order(True, _turned)
+"""Column after column of tiles."""
+
+
+@cache
+def in_pairs(apart: int) -> Order:
+    """Column after column, but two that are ``apart`` tiles from each other in turn.
+
+    The tiles across must be a multiple of twice as many.
+    """
+
+    def tile_of(x: Any, y: Any) -> tuple[Any, Any]:
+        within = uint32(y % uint32(2 * apart))
+        column = uint32(uint32(within // uint32(2)) + uint32(uint32(within % uint32(2)) * uint32(apart)))
+        return uint32(uint32(y - within) + column), x
+
+    return Order(True, device(tile_of), "in pairs")
+
+
+@cache
+def in_lines(block: Block) -> Piece:
+    """``(x, y)``: the ``vector`` and ``top`` of a block's thread; a warp lies over the tile as 8 vectors by 4 rows."""
+    width, warps_across = block.x, block.x // ACROSS
+
+    def position_of(x: Any, y: Any) -> tuple[Any, Any]:
+        thread = uint32(uint32(y * uint32(width)) + x)
         warp = uint32(thread // uint32(WARP))
         left = uint32(uint32(warp % uint32(warps_across)) * uint32(ACROSS))
         above = uint32(uint32(warp // uint32(warps_across)) * uint32(WARP_ROWS))
@@ -48,6 +85,11 @@ def position(block: Block) -> Piece:
         return uint32(uint32(thread % uint32(ACROSS)) + left), uint32(line + above)
 
     return device(position_of)
+
+
+def as_in_block(_block: Block) -> Piece:
+    """``(x, y)``: the ``vector`` and ``top`` of a block's thread; a warp lies over the tile as it lies in the block."""
+    return _itself
 
 
 @cache

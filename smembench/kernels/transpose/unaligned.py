@@ -34,7 +34,7 @@ from smembench.case import Case
 from smembench.cuda_api import cuda, device, number, uint32, uint64
 from smembench.kernels.grids import block_of, covering
 from smembench.kernels.registry import Program
-from smembench.kernels.transpose.pieces import Piece, in_columns, in_rows, position
+from smembench.kernels.transpose.pieces import IN_ROWS, Order, Piece, in_lines
 from smembench.kernels.transpose.tiles import unaligned_elements, vector_side
 from smembench.kernels.vector import ALIGNMENT, copy_vector, lanes, load_vector, store_vector
 
@@ -42,7 +42,8 @@ from smembench.kernels.vector import ALIGNMENT, copy_vector, lanes, load_vector,
 def unaligned(
     case: Case,
     *,
-    turned: bool = False,
+    order: Order = IN_ROWS,
+    position: Callable[[Block], Piece] = in_lines,
     copy: Callable[[Any, Any, Any, Any], None] = copy_vector,
     store: Callable[[Any, Any, Any], None] = store_vector,
 ) -> Program:
@@ -54,7 +55,7 @@ def unaligned(
     bring_tile, write_tile = bring(block, case.dtype, copy), write(block, case.dtype, store)
     # What precedes a row of the output in its first vector is a multiple of gcd(ny, lanes), and less than lanes.
     columns, rows = covering(case.n, case.m + wide - gcd(case.m, wide), Block(side, side))
-    grid, tile_of = ((rows, columns), in_columns) if turned else ((columns, rows), in_rows)
+    grid, tile_of = order.grid(columns, rows), order.tile_of
 
     def transpose_unaligned(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         tile = cuda.shared.array(elements, dtype, alignment=ALIGNMENT)
@@ -67,7 +68,7 @@ def unaligned(
         thread = uint32(uint32(uint32(cuda.threadIdx.y) * uint32(bx)) + uint32(cuda.threadIdx.x))
         bring_tile(tile, inp, x0, upper, nx, ny, thread)
         cuda.syncthreads()
-        vector, top = position_of(thread)
+        vector, top = position_of(uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y))
         write_tile(out, tile, packed, places, x0, y0, upper, nx, ny, vector, top)
 
     return Program(transpose_unaligned, grid, block, variant="unaligned")

@@ -22,13 +22,14 @@ from smembench.axes import Block
 from smembench.case import Case
 from smembench.kernels.registry import Kernel, Program
 from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
+from smembench.kernels.transpose.pieces import IN_COLUMNS
 from smembench.kernels.transpose.tiles import one_tile, vectors_fit
 from smembench.problems.transpose import TRANSPOSE
 
 
 def build(case: Case) -> Program:
     """Program for ``(out, inp, nx, ny)``."""
-    return vectorized(case, turned=True)
+    return vectorized(case, order=IN_COLUMNS)
 
 
 KERNEL = Kernel(

@@ -27,7 +27,7 @@ from smembench.cuda_api import cuda, number, uint32
 from smembench.kernels.async_copy import commit_copies, copy_vector_async, wait_for_copies
 from smembench.kernels.grids import block_of, covering, threads_of
 from smembench.kernels.registry import Kernel, Program
-from smembench.kernels.transpose.pieces import bring, position, write
+from smembench.kernels.transpose.pieces import IN_COLUMNS, bring, in_lines, write
 from smembench.kernels.transpose.tiles import resident, two_tiles, two_tiles_fit, vector_side, vectors_align
 from smembench.kernels.transpose.unaligned import unaligned
 from smembench.kernels.vector import ALIGNMENT, lanes
@@ -38,17 +38,16 @@ def build(case: Case) -> Program:
     """Program for ``(out, inp, nx, ny)``; the tiles are as in transposeVectorized."""
     block, side = block_of(case), vector_side(case)
     if not vectors_align(case):
-        return unaligned(case, turned=True)
-    bx = block.x
+        return unaligned(case, order=IN_COLUMNS)
     elements, wide, dtype = side * side, lanes(case.dtype), number(case.dtype)
     both = 2 * elements
-    position_of = position(block)
+    position_of = in_lines(block)
     bring_tile, write_tile = bring(block, case.dtype, copy_vector_async), write(block, case.dtype)
 
     def transpose_persistent(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         tile = cuda.shared.array(both, dtype, alignment=ALIGNMENT)
         packed = cuda.local.array(wide, dtype, alignment=ALIGNMENT)
-        vector, top = position_of(uint32(uint32(uint32(cuda.threadIdx.y) * uint32(bx)) + uint32(cuda.threadIdx.x)))
+        vector, top = position_of(uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y))
         columns = uint32(uint32(nx + uint32(side - 1)) // uint32(side))
         rows = uint32(uint32(ny + uint32(side - 1)) // uint32(side))
         count = uint32(columns * rows)

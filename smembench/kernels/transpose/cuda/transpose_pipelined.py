@@ -22,7 +22,7 @@ from smembench.case import Case
 from smembench.cuda_api import cuda, number, uint32
 from smembench.kernels.grids import block_of, covering, threads_of
 from smembench.kernels.registry import Kernel, Program
-from smembench.kernels.transpose.pieces import hold, position, put, write
+from smembench.kernels.transpose.pieces import IN_COLUMNS, hold, in_lines, put, write
 from smembench.kernels.transpose.tiles import resident, two_tiles, two_tiles_fit, vector_side, vectors_align
 from smembench.kernels.transpose.unaligned import unaligned
 from smembench.kernels.vector import ALIGNMENT, lanes
@@ -36,18 +36,17 @@ def build(case: Case) -> Program:
     """Program for ``(out, inp, nx, ny)``; the tiles are as in transposeVectorized."""
     block, side = block_of(case), vector_side(case)
     if not vectors_align(case):
-        return unaligned(case, turned=True)
-    bx, by = block
+        return unaligned(case, order=IN_COLUMNS)
     elements, wide, dtype = side * side, lanes(case.dtype), number(case.dtype)
-    both, share = 2 * elements, elements // (bx * by)
-    position_of = position(block)
+    both, share = 2 * elements, elements // threads_of(case)
+    position_of = in_lines(block)
     hold_tile, put_tile, write_tile = hold(block, case.dtype), put(block, case.dtype), write(block, case.dtype)
 
     def transpose_pipelined(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         tile = cuda.shared.array(both, dtype, alignment=ALIGNMENT)
         held = cuda.local.array(share, dtype, alignment=ALIGNMENT)
         packed = cuda.local.array(wide, dtype, alignment=ALIGNMENT)
-        vector, top = position_of(uint32(uint32(uint32(cuda.threadIdx.y) * uint32(bx)) + uint32(cuda.threadIdx.x)))
+        vector, top = position_of(uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y))
         x0 = uint32(uint32(cuda.blockIdx.y) * uint32(side))
         y0 = uint32(uint32(cuda.blockIdx.x) * uint32(TILES * side))
         end = min(ny, uint32(y0 + uint32(TILES * side)))

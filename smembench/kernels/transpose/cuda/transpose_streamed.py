@@ -23,6 +23,7 @@ from smembench.case import Case
 from smembench.cuda_api import device
 from smembench.kernels.registry import Kernel, Program
 from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
+from smembench.kernels.transpose.pieces import IN_COLUMNS
 from smembench.kernels.transpose.tiles import one_tile, vectors_fit
 from smembench.kernels.vector import load_vector_streaming, store_vector, store_vector_streaming
 from smembench.problems.transpose import TRANSPOSE
@@ -36,7 +37,7 @@ def copy_streaming(tile: Any, place: Any, inp: Any, index: Any) -> None:
 
 def build(case: Case) -> Program:
     """Program for ``(out, inp, nx, ny)``."""
-    return vectorized(case, turned=True, copy=copy_streaming, store=store_vector_streaming)
+    return vectorized(case, order=IN_COLUMNS, copy=copy_streaming, store=store_vector_streaming)
 
 
 KERNEL = Kernel(

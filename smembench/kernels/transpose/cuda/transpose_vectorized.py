@@ -29,7 +29,7 @@ from smembench.case import Case
 from smembench.cuda_api import cuda, number, uint32
 from smembench.kernels.grids import block_of, covering
 from smembench.kernels.registry import Kernel, Program
-from smembench.kernels.transpose.pieces import bring, in_columns, in_rows, position, write
+from smembench.kernels.transpose.pieces import IN_ROWS, Order, Piece, bring, in_lines, write
 from smembench.kernels.transpose.tiles import one_tile, vector_side, vectors_align, vectors_fit
 from smembench.kernels.transpose.unaligned import unaligned
 from smembench.kernels.vector import ALIGNMENT, copy_vector, lanes, store_vector
@@ -39,7 +39,8 @@ from smembench.problems.transpose import TRANSPOSE
 def vectorized(
     case: Case,
     *,
-    turned: bool = False,
+    order: Order = IN_ROWS,
+    position: Callable[[Block], Piece] = in_lines,
     copy: Callable[[Any, Any, Any, Any], None] = copy_vector,
     store: Callable[[Any, Any, Any], None] = store_vector,
 ) -> Program:
@@ -47,19 +48,19 @@ def vectorized(
 
     Args:
         case: the case.
-        turned: whether the grid is as wide as the tiles are high, so that blocks go over them column after column.
+        order: in which blocks take tiles.
+        position: which vectors a thread has.
         copy: how a vector comes from global into shared memory.
         store: how it is written to global memory.
     """
     block = block_of(case)
-    bx, side = block.x, vector_side(case)
+    side = vector_side(case)
     if not vectors_align(case):
-        return unaligned(case, turned=turned, copy=copy, store=store)
+        return unaligned(case, order=order, position=position, copy=copy, store=store)
     elements, wide, dtype = side * side, lanes(case.dtype), number(case.dtype)
     position_of = position(block)
     bring_tile, write_tile = bring(block, case.dtype, copy), write(block, case.dtype, store)
-    columns, rows = covering(case.n, case.m, Block(side, side))
-    grid, tile_of = ((rows, columns), in_columns) if turned else ((columns, rows), in_rows)
+    tile_of = order.tile_of
 
     def transpose_vectorized(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         tile = cuda.shared.array(elements, dtype, alignment=ALIGNMENT)
@@ -67,12 +68,13 @@ def vectorized(
         across, down = tile_of(uint32(cuda.blockIdx.x), uint32(cuda.blockIdx.y))
         x0 = uint32(across * uint32(side))
         y0 = uint32(down * uint32(side))
-        vector, top = position_of(uint32(uint32(uint32(cuda.threadIdx.y) * uint32(bx)) + uint32(cuda.threadIdx.x)))
+        vector, top = position_of(uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y))
         bring_tile(tile, uint32(0), inp, x0, y0, nx, ny, vector, top)
         cuda.syncthreads()
         write_tile(out, tile, uint32(0), packed, x0, y0, nx, ny, vector, top)
 
-    return Program(transpose_vectorized, grid, block)
+    grid = order.grid(*covering(case.n, case.m, Block(side, side)))
+    return Program(transpose_vectorized, grid, block, variant=order.label)
 
 
 def build(case: Case) -> Program:

@@ -1,0 +1,49 @@
+"""transposeHalfWarp: transposeStreamed whose half-warps access 256 bytes of a row each.
+
+What changes: a thread's vector and row are its indices in the block, so that in blocks 16 wide a warp lies over the
+tile as 16 vectors by 2 rows instead of 8 by 4. What it relieves: the memory, of two warps asking at two times for the
+two halves of 256 bytes. The price: 16 columns of vectors share 8 groups of four banks, and loads from shared memory
+have the 2-way conflicts that transposeVectorized avoids. Blocks 8 wide are as before; in blocks 32 wide a warp lies
+over 512 bytes of one row, and conflicts are 4-way.
+
+Where rows are no multiple of 16 bytes the writes are in half-warps as well; loads then have 2-way conflicts where
+unaligned.py says none, but no more than it says for odd squares, except 4-way ones of float16.
+
+Predicted: a gain of unknown size wherever memory limits, and no loss by conflicts: 512 bytes take 20 wavefronts of
+shared memory and caches instead of 16, float16 28 instead of 20, and the memory 65 cycles of an SM.
+"""
+
+from __future__ import annotations
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.transpose.cuda.transpose_streamed import copy_streaming
+from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
+from smembench.kernels.transpose.pieces import IN_COLUMNS, as_in_block
+from smembench.kernels.transpose.tiles import one_tile, vectors_fit
+from smembench.kernels.vector import store_vector_streaming
+from smembench.problems.transpose import TRANSPOSE
+
+
+def build(case: Case) -> Program:
+    """Program for ``(out, inp, nx, ny)``."""
+    return vectorized(case, order=IN_COLUMNS, position=as_in_block, copy=copy_streaming, store=store_vector_streaming)
+
+
+KERNEL = Kernel(
+    problem="transpose",
+    name="transposeHalfWarp",
+    kind="cuda",
+    step=144,
+    summary="transposeStreamed whose half-warps access 256 bytes of a row each",
+    build=build,
+    computes=TRANSPOSE,
+    results=(8, 8),
+    default_blocks=(Block(16, 32), Block(16, 16)),
+    pad=False,
+    tile_elements=one_tile,
+    refuse=vectors_fit,
+    standard=False,
+    ladder="256 bytes of a row at once, for 2-way conflicts",
+)

@@ -1,0 +1,70 @@
+"""transposePaired: transposeHalfWarp whose blocks take two columns of tiles 16 KiB apart in turn, where rows conflict.
+
+What changes: where rows of the input are a power of two of bytes long, and 128 KiB at least, the columns of tiles that
+run together are not neighbours but 16 KiB apart. Elsewhere nothing changes. What it relieves: the banks of the DRAM.
+The pieces of such rows that a column of tiles reads differ only in the upper bits of their addresses, and those choose
+among half of the banks, it seems; another bit, 13 or 14, opens the other half. The matrices' classic remedy against a
+stride that is a power of two, to take tiles diagonally, breaks up what is written instead (transposeDown).
+
+Predicted: for float64 at 16384² as near to cudaMemcpy as at 16352², which has rows of another length.
+
+What it rests on, an H200 (2026-11-20), CUDA C, float64 at 16384², in GB/s, over four places of the input. Reads alone:
+column after column 4025 to 4294; 16352² 4570 to 4585; row after row 4670 to 4680; in pairs 4 KiB apart as column after
+column, 8 KiB 4595 to 4601, 16 KiB 4599 to 4605, 32 KiB as column after column, 64 KiB 4524 to 4564. Another bit of the
+column turned with bit 23 or 26 of the row's address, and with no other of 22 to 30, does the same for reads, but breaks
+up writes. A column's pieces are spread over the L2's slices and the DRAM's channels as any others (ncu): which banks
+they use has no counter.
+
+Rows of 32 and 64 KiB do not conflict: with pairs float32 loses 0.1 to 0.5 % at 16384², 1 % at 4096².
+"""
+
+from __future__ import annotations
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.kernels.grids import block_of
+from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.transpose.cuda.transpose_streamed import copy_streaming
+from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
+from smembench.kernels.transpose.pieces import IN_COLUMNS, as_in_block, in_pairs
+from smembench.kernels.transpose.tiles import one_tile, vectors_align, vectors_fit
+from smembench.kernels.vector import BYTES, store_vector_streaming
+from smembench.problems.base import ITEMSIZE
+from smembench.problems.transpose import TRANSPOSE
+
+APART = 16 * 1024
+"""Bytes between two columns of tiles that are taken in turn."""
+
+CONFLICTING = 128 * 1024
+"""Bytes of a row of the input from which on powers of two conflict."""
+
+
+def rows_conflict(case: Case) -> bool:
+    """Whether rows of the input are a power of two of bytes apart, and far enough to conflict."""
+    row = case.n * ITEMSIZE[case.dtype]
+    return row >= CONFLICTING and row & (row - 1) == 0
+
+
+def build(case: Case) -> Program:
+    """Program for ``(out, inp, nx, ny)``; a tile is as wide as in transposeVectorized, 16 bytes a thread."""
+    pairs = rows_conflict(case) and vectors_align(case)
+    order = in_pairs(max(1, APART // (BYTES * block_of(case).x))) if pairs else IN_COLUMNS
+    return vectorized(case, order=order, position=as_in_block, copy=copy_streaming, store=store_vector_streaming)
+
+
+KERNEL = Kernel(
+    problem="transpose",
+    name="transposePaired",
+    kind="cuda",
+    step=147,
+    summary="transposeHalfWarp in pairs of columns of tiles, where rows are powers of two from 128 KiB on",
+    build=build,
+    computes=TRANSPOSE,
+    results=(8, 8),
+    default_blocks=(Block(16, 32), Block(16, 16)),
+    pad=False,
+    tile_elements=one_tile,
+    refuse=vectors_fit,
+    standard=False,
+    ladder="rows of 128 KiB, 256 KiB …: two columns of tiles in turn",
+)
