@@ -139,6 +139,8 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
     period = pattern_period(case, kernel.results)
     ragged = bool(case.m % period or case.n % period)
     smaller = problem.pattern(case, kernel.results)
+    if program.dealt:
+        smaller = replace(smaller, m=case.m, n=case.n)
     traced = trace(kernel, smaller, program.grid, ragged=ragged)
     shared = tuple(_shared(place, group, traced) for place, group in _places(traced.requests, "shared"))
     often = {"load": repeats(case, smaller), "store": repeats(case, smaller, program.again)}

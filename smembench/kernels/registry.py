@@ -47,7 +47,8 @@ class Program:
     which it limits a thread's registers. ``variant`` tells apart the functions of one block, pad and dtype between
     which sizes choose. ``constant`` names an input that the kernel reads from constant memory: the device copies it
     into the module's variable of that name before the launches of a visit.
-    ``again`` tells predictions how many columns of A and rows of B a product loads once more at the end of its loop.
+    ``again`` tells predictions how many columns of A and rows of B a product loads once more at the end of its loop,
+    ``dealt`` that what a block does depends on how many there are.
     With ``resident`` the grid is persistent: ``grid`` has a block for each share of the output, but the function goes
     over all of them in strides of any grid that has no more blocks, and ``on`` gives it so many blocks for each SM.
     CPU: a function that does the whole grid in one call.
@@ -64,6 +65,7 @@ class Program:
     variant: str = ""
     constant: str = ""
     again: int = 0
+    dealt: bool = False
     resident: int | None = None
 
     def on(self, multiprocessors: int) -> Program:

@@ -52,6 +52,27 @@ def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: Kernel) 
         assert verdict.passed, f"{case.id}: {verdict.detail}"
 
 
+@pytest.mark.parametrize("name", ["serpentine", "serpentine16x8", "slicedK", "slicedK12x6"])
+def test_what_whole_tiles_leave_over_is_right(gpu: CudaDevice, name: str) -> None:
+    problem = PROBLEMS["matmul"]
+    kernel = registry.find("matmul", name, "cuda")
+    assert kernel is not None
+    (block,) = kernel.default_blocks
+    down, across = block.y * kernel.results[1], block.x * kernel.results[0]
+    for dtype, (rows, columns), k in product(problem.dtypes, [(1, 1), (4, 0), (0, 3)], [1, 257, 1000]):
+        case = Case("matmul", name, "cuda:0", dtype, 3 * down + rows, 5 * across + columns, k, block)
+        if kernel.refuse(case):
+            continue
+        assert kernel.build(case).dealt
+        inputs = problem.inputs(case, seed=1)
+        prepared = gpu.prepare(case, kernel, problem, inputs)
+        prepared.poison()
+        prepared.launch()
+        verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
+        prepared.close()
+        assert verdict.passed, f"{case.id}: {verdict.detail}"
+
+
 @pytest.mark.parametrize("dtype", PROBLEMS["transpose"].dtypes)
 def test_a_persistent_grid_goes_round_more_than_once(gpu: CudaDevice, dtype: str) -> None:
     problem, multiprocessors = PROBLEMS["transpose"], gpu.info.sm_count or 1

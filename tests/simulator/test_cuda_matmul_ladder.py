@@ -8,6 +8,7 @@ from smembench.axes import Block
 from smembench.case import Case
 from smembench.devices import simulator
 from smembench.kernels import registry
+from smembench.kernels.matmul.left_over import FEW
 from smembench.problems import PROBLEMS
 
 SERPENTINE = ("serpentine", "serpentine16x8")
@@ -53,7 +54,7 @@ def test_whole_tiles_are_loaded_without_a_look_at_the_edges(name: str, k: int, s
 @pytest.mark.parametrize("name", SERPENTINE)
 @pytest.mark.parametrize(
     ("size", "widths"),
-    [((129, 68, 20), "A by 4, B by 4"), ((131, 67, 33), "A by 1, B by 1"), ((128, 64, 17), "A by 1, B by 4")],
+    [((136, 72, 20), "A by 4, B by 4"), ((135, 71, 33), "A by 1, B by 1"), ((128, 64, 17), "A by 1, B by 4")],
 )
 def test_tiles_over_an_edge_are_moved_inwards(name: str, size: tuple[int, int, int], widths: str) -> None:
     assert verify(name, "float32", size, Block(8, 8)) == f"{widths}, tiles moved inwards"
@@ -61,14 +62,36 @@ def test_tiles_over_an_edge_are_moved_inwards(name: str, size: tuple[int, int, i
 
 @pytest.mark.parametrize(
     ("size", "label"),
-    [((96, 96, 24), ", whole tiles"), ((97, 99, 25), ", tiles moved inwards"), ((95, 97, 24), "")],
+    [((96, 96, 24), ", whole tiles"), ((101, 103, 25), ", tiles moved inwards"), ((95, 101, 24), "")],
 )
 def test_three_slices_compute_a_tile(size: tuple[int, int, int], label: str) -> None:
     assert verify("slicedK12x6", "float32", size, Block(16, 24)) == f"A by 1, B by 1{label}"
 
 
+@pytest.mark.parametrize(
+    ("name", "block", "size", "stride"),
+    [
+        ("serpentine", Block(8, 8), (65, 65, 33), None),
+        ("serpentine", Block(8, 8), (64, 2 * 64 + FEW, 70), 135),
+        ("serpentine16x8", Block(8, 8), (128 + FEW, 64 + 2, 1), None),
+        ("slicedK", Block(8, 8), (2 * 32 + 2, 64, 20), None),
+        ("slicedK", Block(8, 8), (33, 67, 17), 70),
+        ("slicedK12x6", Block(16, 24), (97, 98, 25), None),
+    ],
+)
+def test_a_few_rows_and_columns_are_left_over_for_all_blocks(
+    name: str, block: Block, size: tuple[int, int, int], stride: int | None
+) -> None:
+    """In one block, whose share takes several times, and in two; with an odd k, a short and a long one."""
+    assert verify(name, "float32", size, block, stride).endswith(", a few left over")
+
+
+def test_float64_has_a_few_left_over_too() -> None:
+    assert verify("serpentine", "float64", (65, 67, 40), Block(8, 8)).endswith(", a few left over")
+
+
 @pytest.mark.parametrize("name", ["vectorized", "interleaved", "slicedK", "serpentine"])
-@pytest.mark.parametrize(("size", "variant"), [((34, 66, 10), "A by 2, B by 2"), ((9, 5, 7), "A by 1, B by 1")])
+@pytest.mark.parametrize(("size", "variant"), [((38, 70, 10), "A by 2, B by 2"), ((9, 5, 7), "A by 1, B by 1")])
 def test_vectors_of_float64_are_pairs(name: str, size: tuple[int, int, int], variant: str) -> None:
     assert verify(name, "float64", size, Block(8, 8)) == variant
 

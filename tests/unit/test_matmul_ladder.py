@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import groupby, pairwise, product
 
 import numpy as np
@@ -22,6 +23,7 @@ from smembench.explain.register_reads import main_loop
 from smembench.kernels import registry
 from smembench.kernels.matmul import pieces
 from smembench.kernels.matmul.ahead import Order
+from smembench.kernels.matmul.left_over import FEW, share
 from smembench.kernels.matmul.loading import loading
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.vector import load_pair
@@ -33,6 +35,7 @@ Ptx = Callable[[Case], str]
 
 DTYPES = PROBLEMS["matmul"].dtypes
 SERPENTINE = ("serpentine", "serpentine16x8")
+LEFT_OVER = ("slicedK", "slicedK12x6", *SERPENTINE)
 TILED = ("vectorized", "doubleBuffered", "warpTiled", "unrolled", "interleaved", "tiled16x8", "slicedK", *SERPENTINE)
 CLIMBED = ("tiled1D", "tiled2D", *TILED)
 DEEP = ("slicedK", *SERPENTINE)
@@ -104,8 +107,50 @@ def test_shared_memory_is_what_the_trace_allocates(name: str) -> None:
 def test_a_grid_covers_the_product_by_what_a_block_computes(name: str, block: Block) -> None:
     across, down = kernel(name).results
     x, y = block.x * across, block.y * down
-    for n, expected in ((x * y, (y, x)), (x * y + 1, (y + 1, x + 1)), (1, (1, 1))):
-        assert kernel(name).build(case(name, n=n, block=block)).grid == expected
+    few = name in LEFT_OVER
+    sizes = {x * y: (y, x), x * y + 1: (y, x) if few else (y + 1, x + 1), x * y + FEW + 1: (y + 1, x + 1), 1: (1, 1)}
+    for n, expected in sizes.items():
+        program = kernel(name).build(case(name, n=n, block=block))
+        assert program.grid == expected
+        assert program.dealt is (few and n == x * y + 1)
+
+
+@given(elements=st.integers(1, 2**17), blocks=st.integers(1, 2**18), strip=st.integers(0, 3))
+def test_every_element_that_is_left_over_belongs_to_one_block(elements: int, blocks: int, strip: int) -> None:
+    """Blocks share those of a column, of ``m`` elements, and of a row, of which whole tiles cover ``across``."""
+    of = share(Tiling(Block(16, 16), "float32"))
+    column = strip < 2
+    m, n, across = (elements, 130, 128) if column else (7, elements + 2, elements)
+    some = sorted({0, 1, blocks // 2, blocks - 2, blocks - 1} & set(range(blocks)))
+    shares = [tuple(map(int, of(*map(uint32, (strip, block, blocks, m, n, 0, across))))) for block in some]
+    assert (shares[0][0], shares[-1][1]) == (0, elements)
+    assert {end - first for first, end in shares} <= {elements // blocks, -(-elements // blocks)}
+    for (one, (_, end)), (other, (first, _)) in pairwise(zip(some, shares, strict=True)):
+        assert first == end if other == one + 1 else first >= end
+
+
+@pytest.mark.parametrize("name", LEFT_OVER)
+@pytest.mark.parametrize(("rows", "columns"), [(1, 0), (0, 1), (3, 2), (FEW, FEW)])
+def test_what_is_left_over_is_written_once_and_read_for_few_of_all_products(name: str, rows: int, columns: int) -> None:
+    tiling = kernel(name)
+    (block,) = tiling.default_blocks
+    down, across = block.y * tiling.results[1], block.x * tiling.results[0]
+    m, n = 12 * down + rows, 12 * across + columns
+    explained = explain(replace(case(name, k=96, block=block), m=m, n=n))
+    whole = explain(replace(case(name, k=96, block=block), m=12 * down, n=12 * across))
+    (written,) = (traffic for traffic in explained.traffic if traffic.kind == "store")
+    assert written.per_element == pytest.approx(1, abs=0.01)
+    more = sum(load.per_element for load in explained.loads) / sum(load.per_element for load in whole.loads)
+    assert 1 < more < 1.1 + 0.1 * (rows + columns)
+
+
+@pytest.mark.parametrize("name", LEFT_OVER)
+def test_what_is_left_over_stays_in_registers(name: str, ptx: Ptx) -> None:
+    (block,) = kernel(name).default_blocks
+    side = 12 * block.x * block.y
+    text = ptx(case(name, n=side + 1, k=1000, block=block))
+    assert ".local" not in text
+    assert text.count("bar.sync") == ptx(case(name, n=side + FEW + 1, k=1000, block=block)).count("bar.sync") + 2
 
 
 TILINGS = [
@@ -251,7 +296,7 @@ def test_tiles_that_are_moved_inwards_cover_everything_once_along_k(side: int, k
 
 
 @pytest.mark.parametrize(
-    ("name", "n", "k", "side", "depth"), [("serpentine", 4096, 4096, 128, 16), ("slicedK12x6", 97, 25, 96, 24)]
+    ("name", "n", "k", "side", "depth"), [("serpentine", 4096, 4096, 128, 16), ("slicedK12x6", 101, 25, 96, 24)]
 )
 def test_tiles_that_are_loaded_once_more_are_counted_once_more(
     name: str, n: int, k: int, side: int, depth: int

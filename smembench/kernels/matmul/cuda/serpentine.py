@@ -26,6 +26,7 @@ from smembench.case import Case
 from smembench.cuda_api import cuda, number, uint32, uint64
 from smembench.kernels.grids import block_of
 from smembench.kernels.matmul.ahead import Order, advance, load_fragments, outer_product, stay
+from smembench.kernels.matmul.left_over import AT_ONCE, EACH, few_left_over, results, share, sums
 from smembench.kernels.matmul.loading import loading
 from smembench.kernels.matmul.pieces import pieces
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
@@ -54,18 +55,20 @@ def program(case: Case, tiling: Tiling, order: Order) -> Program:
     dtype = number(case.dtype)
     zero = dtype(0)
     width, rows, columns, depth = tiling.block.x, tiling.rows, tiling.columns, tiling.depth
-    results, both_a_parts, both_b_parts = tiling.down * tiling.across, 2 * tiling.down, 2 * tiling.across
+    count, both_a_parts, both_b_parts = tiling.down * tiling.across, 2 * tiling.down, 2 * tiling.across
     a_elements, b_elements, a_share, b_share = tiling.a_elements, tiling.b_elements, tiling.a_share, tiling.b_share
     a_both, b_both = 2 * a_elements, 2 * b_elements
     load_first = load_fragments(tiling, order, 0)
     all_but_last = advance(tiling, order, 0, depth - 1)
     multiply_last = outer_product(tiling, order, 1)
     label, again, origin, short_of, first, begin, load = loading(tiling, case)
+    few = few_left_over(case, tiling)
+    share_of, sum_up, write_sums = share(tiling), sums(tiling), results(tiling)
 
     def serpentine(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
         a_tile = cuda.shared.array(a_both, dtype, alignment=ALIGNMENT)
         b_tile = cuda.shared.array(b_both, dtype, alignment=ALIGNMENT)
-        total = cuda.local.array(results, dtype, alignment=ALIGNMENT)
+        total = cuda.local.array(count, dtype, alignment=ALIGNMENT)
         a_parts = cuda.local.array(both_a_parts, dtype, alignment=ALIGNMENT)
         b_parts = cuda.local.array(both_b_parts, dtype, alignment=ALIGNMENT)
         a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
@@ -76,7 +79,7 @@ def program(case: Case, tiling: Tiling, order: Order) -> Program:
         short = short_of(k)
         row, col = position(thread)
         from_a, from_b = begin(thread, row0, col0, lda, ldb)
-        for i in range(results):
+        for i in range(count):
             total[i] = zero
         k0 = uint32(0)
         buffer = uint32(0)
@@ -102,17 +105,34 @@ def program(case: Case, tiling: Tiling, order: Order) -> Program:
             load_first(a_parts, b_parts, a_tile, b_tile, at_a, at_b)
             multiply_last(total, a_parts, b_parts)
         write(c, total, uint32(row0 + row), uint32(col0 + col), m, n, ldc)
+        if few:
+            held = cuda.local.array(EACH, dtype)
+            block = uint32(uint32(cuda.blockIdx.y) * uint32(cuda.gridDim.x) + uint32(cuda.blockIdx.x))
+            blocks = uint32(uint32(cuda.gridDim.x) * uint32(cuda.gridDim.y))
+            below = uint32(uint32(cuda.gridDim.y) * uint32(rows))
+            right = uint32(uint32(cuda.gridDim.x) * uint32(columns))
+            strips = uint32(uint32(m - below) + uint32(n - right))
+            strip = uint32(0)
+            while strip < strips:
+                at, end = share_of(strip, block, blocks, m, n, below, right)
+                while at < end:
+                    cuda.syncthreads()
+                    sum_up(b_tile, held, a, b, thread, strip, at, end, n, k, below, right, lda, ldb)
+                    cuda.syncthreads()
+                    write_sums(c, b_tile, thread, strip, at, end, n, below, right, ldc)
+                    at = uint32(at + uint32(AT_ONCE))
+                strip = uint32(strip + uint32(1))
 
-    return tiling.program(serpentine, case, label, again)
+    return tiling.program(serpentine, case, label, again, few=few)
 
 
 def _kernel(name: str, variant: Variant, block: Block, *, step: int, summary: str, ladder: str) -> Kernel:
     def program_of(case: Case, tiling: Tiling) -> Program:
         return program(case, tiling, variant.order)
 
-    results = (variant.across, variant.down)
+    shape = (variant.across, variant.down)
     return kernel_of_tiling(
-        name, variant.tiling, program_of, step=step, summary=summary, results=results, block=block, ladder=ladder
+        name, variant.tiling, program_of, step=step, summary=summary, results=shape, block=block, ladder=ladder
     )
 
 
