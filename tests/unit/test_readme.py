@@ -51,7 +51,7 @@ def test_the_explain_sentence_counts_the_table() -> None:
 
 
 def test_the_limits_are_those_of_the_run() -> None:
-    rows = load(ROOT / "results/reference/20261120T181010Z-limits").rows
+    rows = load(ROOT / "results/reference/20261120T215713Z-limits").rows
     block = README.partition("<!-- limits -->")[2].partition("<!-- end -->")[0]
     lines = re.findall(r"(\d+) \| (\w+), (\d+) \w+/s \| (.*) \|", block)
     assert len(lines) == 7

@@ -3,7 +3,8 @@
 What changes: a step loads the next one's fragments before it multiplies, into registers of their own; the last step of
 a tile comes after the barrier and the loads of the next tile's first fragments, and fills the time that they take. The
 results of a thread are visited along a column and up the next one, so that each multiplication has a factor of the one
-before. Tiles are loaded without a comparison, at the edges too (``smembench.kernels.matmul.loading``). serpentine16x8
+before. Tiles are loaded without a comparison, at the edges too (``smembench.kernels.matmul.loading``), and up to four
+rows or columns beyond whole tiles are left to all blocks (``smembench.kernels.matmul.left_over``). serpentine16x8
 has 16 × 8 results a thread in blocks of 128 threads, and visits them along rows.
 
 Relieves the reads of registers, which cost unrolled and interleaved 14 % of their cycles on an H200 (2026-11-20) where
@@ -11,8 +12,8 @@ cuBLAS loses 5 %, and waiting for fragments after the barrier. Predicted from th
 of registers (``smembench.explain.register_reads``): multiplications in 0.86 of the cycles, 0.88 with 16 × 8 results,
 where unrolled has 0.75.
 
-Found there, of cuBLAS: 0.982 at 2048 and 0.984 at 4096, with 16 × 8 results 0.986, 0.991 and at 8192 1.006; at 1024,
-with half as many tiles as multiprocessors, 0.60, where slicedK has 1.020. Which registers ptxas chooses moves all this
+Found there, of cuBLAS: 0.982 at 2048 and 0.984 at 4096, with 16 × 8 results 0.988, 0.991 and at 8192 1.007; at 1024,
+with half as many tiles as multiprocessors, 0.60, where slicedK has 1.023. Which registers ptxas chooses moves all this
 by some per cent: of 280 such kernels that were compiled, these have nearly the fewest reads that collide.
 """
 

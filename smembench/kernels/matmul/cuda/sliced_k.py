@@ -9,15 +9,16 @@ with 128 threads leaves each scheduler one warp. That issues nothing while it wa
 do. Smaller tiles would give as many warps, but load more for each multiplication. Barriers are half as many as well; in
 float32 the stores into the tile of A now meet 2-way conflicts, as a warp's go down four columns at once.
 Predicted: towards what interleaved reaches where an SM has several blocks; nothing at large n, where it has them.
-Found on an H200 (2026-11-20): 38.9 TFLOP/s at 1024, 1.10 times interleaved and 1.020 of cuBLAS; 0.93 of interleaved at
+Found on an H200 (2026-11-20): 39.0 TFLOP/s at 1024, 1.10 times interleaved and 1.023 of cuBLAS; 0.93 of interleaved at
 2048 and 4096.
 
 slicedK12x6 is for sides a little over a multiple of those tiles. 1025 is 153 of them, so that some SMs compute two
 where at 1024 each computes one. Tiles of 96 × 96 are 121. Three slices, each of 128 threads with 12 × 6 results, make
 three warps for each scheduler. Elements are loaded one by one, which needs no alignment and divides evenly among 384
-threads. Predicted for 1023 to 1056: 0.89 of 1024, the quotient of the tiles' areas, less
-what the loads cost. Found there: 35.4 and 35.7 TFLOP/s at 1023 and 1025, 0.91 and 0.92 of slicedK at 1024 and, at 1025,
-1.14 of cuBLAS; slicedK itself fell to 17.2.
+threads. Predicted for 1023 to 1056: 0.89 of 1024, the quotient of the tiles' areas, less what the loads cost. Found
+there: 35.6 and 35.7 TFLOP/s at 1023 and 1025, 0.91 and 0.92 of slicedK at 1024 and, at 1025, 1.135 of cuBLAS; slicedK
+itself falls to 26.8. At 1536, 16 tiles a side, it has 42.7, 1.10 of cuBLAS, and at 1537 37.0, where what is one row
+more is left to all blocks (``smembench.kernels.matmul.left_over``); with tiles for it 27.7.
 """
 
 from __future__ import annotations

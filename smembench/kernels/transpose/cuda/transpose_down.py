@@ -8,8 +8,8 @@ index is how GPUs behave, not what CUDA promises; the result does not depend on 
 
 Predicted, of any order of the tiles: at most what transposeVectorized's prototype lacked of cudaMemcpy on an H200
 (2026-11-20), 1.08 times at 16384² and 1.01 at 4096². Found there, float32 in 16x32 blocks, as shares of cudaMemcpy in
-the same run: 0.969 at 4096² and 0.975 at 16384², where transposeVectorized reached 0.954 and 0.939: that writes run on
-matters, that reads do not. In 16x16 blocks 0.951 at 4096²; float16 at 16384² 0.960, in another run 0.923 without it.
+the same run: 0.971 at 4096² and 0.975 at 16384², where transposeVectorized reached 0.956 and 0.939: that writes run on
+matters, that reads do not. In 16x16 blocks 0.950 at 4096²; float16 at 16384² 0.960, in another run 0.923 without it.
 
 Dead ends, there too: groups of tiles that are near in memory on both sides, squares of 4 × 4 and of 8 × 8, 2 or 16 rows
 column by column, and diagonals, all 0.95 and 0.94; groups of 32 to 128 rows, better with every doubling at 16384² and

@@ -8,10 +8,10 @@ Predicted: nothing for arrays many times the L2, where each line is evicted befo
 arrays of about its size, a loss or a gain, whichever of input and output the L2 kept from the launch before: evicted
 first, neither stays.
 
-Found on an H200 (2026-11-20), float32 in 16x32 blocks, as shares of cudaMemcpy in the same run: 0.975 at 4096² and at
-16384², where transposeDown reached 0.969 and 0.975; in an earlier run 0.982 at both. It takes both: streaming loads
-alone reached 0.946 and 0.955 in another, streaming stores alone 0.967 and 0.976, less than neither. float64 in 16x16
-blocks: 0.981 at 8192² and 0.976 at 16352², but 0.916 at 16384², whose rows are a power of two apart.
+Found on an H200 (2026-11-20), float32 in 16x32 blocks, as shares of cudaMemcpy in the same run: 0.978 at 4096² and
+0.975 at 16384², where transposeDown reached 0.971 and 0.975; in an earlier run 0.982 at both. It takes both: streaming
+loads alone reached 0.946 and 0.955 in another, streaming stores alone 0.967 and 0.976, less than neither. float64 in
+16x16 blocks: 0.982 at 8192² and 0.976 at 16352², but 0.915 at 16384², whose rows are a power of two apart.
 """
 
 from __future__ import annotations
