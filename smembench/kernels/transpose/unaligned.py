@@ -19,8 +19,8 @@ loads have 4-way conflicts, in float64 2-way, whatever the layout, as long as ve
 Predicted: at 4095² and 4097² 0.8 to 0.9 of the bandwidth of 4096², if sectors are what counts. float16 comes nearest to
 the limit of shared memory: with 8 loads a vector its conflicts take 9 µs there, where memory takes 17.
 Found on an H200 (2026-11-20) with transposeStreamed: 0.92 in float32, 0.93 in float64, 0.80 and 0.82 in float16, where
-moving elements had reached 0.75, 0.82 and 0.54, and with transposeHalfWarp 1 to 2 % more; that is 1.18 to 1.40 times
-cudaMemcpy, which is slow with such sizes itself.
+moving elements had reached 0.75, 0.82 and 0.54, and with transposeHalfWarp 0.4 to 1.7 % more; that is 1.18 to 1.40
+times cudaMemcpy, which is slow with such sizes itself.
 """
 
 from __future__ import annotations
