@@ -83,8 +83,8 @@ def test_kernels_asked_for_by_name_stand_between_the_others() -> None:
     unrolled = ["transposeSmemUnroll", "transposeSmemUnrollPad"]
     dynamic = ["transposeSmemDyn", "transposeSmemPadDyn"]
     assert list(registry.names("transpose", standard=True)) == standard
-    steps = ("Coarsened", "Swizzled", "Vectorized", "Down", "Streamed", "Pipelined", "Async", "Persistent")
-    climbed = [f"transpose{step}" for step in steps]
+    single = ("Coarsened", "Swizzled", "Vectorized", "Down", "Streamed", "HalfWarp", "Paired")
+    climbed = [f"transpose{step}" for step in (*single, "Pipelined", "Async", "Persistent")]
     names = [*standard[:3], "naiveGmemUnroll", *standard[3:], *unrolled, *dynamic, *climbed]
     assert list(registry.names("transpose")) == [*names, *registry.peers("transpose")]
 
