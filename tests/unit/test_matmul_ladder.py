@@ -118,11 +118,10 @@ def test_a_grid_covers_the_product_by_what_a_block_computes(name: str, block: Bl
 @given(elements=st.integers(1, 2**17), blocks=st.integers(1, 2**18), strip=st.integers(0, 3))
 def test_every_element_that_is_left_over_belongs_to_one_block(elements: int, blocks: int, strip: int) -> None:
     """Blocks share those of a column, of ``m`` elements, and of a row, of which whole tiles cover ``across``."""
-    of = share(Tiling(Block(16, 16), "float32"))
     column = strip < 2
     m, n, across = (elements, 130, 128) if column else (7, elements + 2, elements)
     some = sorted({0, 1, blocks // 2, blocks - 2, blocks - 1} & set(range(blocks)))
-    shares = [tuple(map(int, of(*map(uint32, (strip, block, blocks, m, n, 0, across))))) for block in some]
+    shares = [tuple(map(int, share(*map(uint32, (strip, block, blocks, m, n, 0, across))))) for block in some]
     assert (shares[0][0], shares[-1][1]) == (0, elements)
     assert {end - first for first, end in shares} <= {elements // blocks, -(-elements // blocks)}
     for (one, (_, end)), (other, (first, _)) in pairwise(zip(some, shares, strict=True)):

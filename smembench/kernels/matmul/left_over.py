@@ -40,19 +40,15 @@ def few_left_over(case: Case, tiling: Tiling) -> bool:
     return min(case.m // tiling.rows, case.n // tiling.columns) > 0 and max(left) in range(1, FEW + 1)
 
 
-@cache
-def share(tiling: Tiling) -> Piece:
-    """``(strip, block, blocks, m, n, down, across)``: a block's first element of a strip and the one after its last.
+@device
+def share(strip: Any, block: Any, blocks: Any, m: Any, n: Any, down: Any, across: Any) -> Any:
+    """A block's first element of a strip and the one after its last.
 
     Strips are numbered, columns first. ``down`` and ``across`` are the rows and columns that whole tiles cover.
     """
-
-    def share_of(strip: Any, block: Any, blocks: Any, m: Any, n: Any, down: Any, across: Any) -> Any:
-        elements = uint64(m if strip < uint32(n - across) else across)
-        first = uint32(uint64(uint64(block) * elements) // uint64(blocks))
-        return first, uint32(uint64(uint64(uint64(block) + uint64(1)) * elements) // uint64(blocks))
-
-    return device(share_of)
+    elements = uint64(m if strip < uint32(n - across) else across)
+    first = uint32(uint64(uint64(block) * elements) // uint64(blocks))
+    return first, uint32(uint64(uint64(uint64(block) + uint64(1)) * elements) // uint64(blocks))
 
 
 @cache

@@ -64,7 +64,7 @@ def program(case: Case, tiling: Tiling, order: Order) -> Program:
     multiply_last = outer_product(tiling, order, 1)
     label, again, origin, short_of, first, begin, load = loading(tiling, case)
     few = few_left_over(case, tiling)
-    share_of, sum_up, write_sums = share(tiling), sums(tiling), results(tiling)
+    sum_up, write_sums = sums(tiling), results(tiling)
 
     def serpentine(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
         a_tile = cuda.shared.array(a_both, dtype, alignment=ALIGNMENT)
@@ -115,7 +115,7 @@ def program(case: Case, tiling: Tiling, order: Order) -> Program:
             strips = uint32(uint32(m - below) + uint32(n - right))
             strip = uint32(0)
             while strip < strips:
-                at, end = share_of(strip, block, blocks, m, n, below, right)
+                at, end = share(strip, block, blocks, m, n, below, right)
                 while at < end:
                     cuda.syncthreads()
                     sum_up(b_tile, held, a, b, thread, strip, at, end, n, k, below, right, lda, ldb)

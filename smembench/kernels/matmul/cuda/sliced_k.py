@@ -73,7 +73,7 @@ def program(case: Case, tiling: Tiling, at_once: int) -> Program:
     # Without comparisons slicedK has more on its way than the registers of two blocks on an SM hold, and spills.
     label, again, origin, short_of, first, begin, load = (loading if tiling.by_elements else compared)(tiling, case)
     few = few_left_over(case, tiling)
-    share_of, sum_up, write_sums = share(tiling), left_over.sums(tiling), left_over.results(tiling)
+    sum_up, write_sums = left_over.sums(tiling), left_over.results(tiling)
     dtype = number(case.dtype)
     zero = dtype(0)
     width, rows, columns, depth, vector = tiling.block.x, tiling.rows, tiling.columns, tiling.depth, tiling.vector
@@ -162,7 +162,7 @@ def program(case: Case, tiling: Tiling, at_once: int) -> Program:
             strips = uint32(uint32(m - below) + uint32(n - right))
             strip = uint32(0)
             while strip < strips:
-                at, end = share_of(strip, block, blocks, m, n, below, right)
+                at, end = share(strip, block, blocks, m, n, below, right)
                 while at < end:
                     cuda.syncthreads()
                     sum_up(b_tile, held, a, b, thread, strip, at, end, n, k, below, right, lda, ldb)
