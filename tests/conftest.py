@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,20 @@ BLOCK = Block(32, 32)
 
 settings.register_profile("smembench", deadline=None)  # files are synced to disk, however long that takes
 settings.load_profile("smembench")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Of several pytest processes one at a time uses the GPU, fixtures included; ``untimed`` tests run side by side.
+
+    A lock and not pytest-xdist's groups, which would put all compilations into one process as well.
+    """
+    if item.get_closest_marker("gpu") is None:
+        return (yield)
+    untimed = item.get_closest_marker("untimed") is not None
+    with (Path(tempfile.gettempdir()) / "smembench-gpu-tests.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH if untimed else fcntl.LOCK_EX)
+        return (yield)
 
 
 @pytest.fixture(scope="session")

@@ -49,6 +49,7 @@ def case_of(gpu: CudaDevice, kernel: str, **values: Any) -> Case:
     return ACCESS.on_device(case, gpu.limits().multiprocessors)
 
 
+@pytest.mark.untimed
 @pytest.mark.parametrize("kernel", registry.names("access"))
 @pytest.mark.parametrize("dtype", ACCESS.dtypes)
 def test_the_compiler_leaves_no_access_out(kernel: str, dtype: str) -> None:

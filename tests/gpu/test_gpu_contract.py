@@ -1,0 +1,112 @@
+"""On a real GPU: the contract of every CUDA kernel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from math import prod
+
+import pytest
+
+from smembench.axes import Block
+from smembench.case import Case
+from smembench.devices.cuda import CudaDevice, why_unusable
+from smembench.kernels import registry
+from smembench.kernels.registry import Kernel
+from smembench.problems import PROBLEMS
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.untimed,
+    pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable())),
+]
+
+CUDA = [kernel for kernel in registry.kernels() if kernel.kind == "cuda"]
+SHAPES = [(1, 1, 1), (33, 65, 17), (1000, 517, 300), (1000, 520, 300), (128, 4097, 64)]
+BLOCKS = [Block(32, 32), Block(16, 16), Block(32, 8), Block(8, 32), Block(64, 4)]
+
+
+@pytest.fixture(scope="module")
+def gpu() -> CudaDevice:
+    return CudaDevice()
+
+
+@pytest.mark.parametrize("kernel", CUDA, ids=lambda k: f"{k.problem}-{k.compiler}-{k.name}")
+def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: Kernel) -> None:
+    problem = PROBLEMS[kernel.problem]
+    limit = gpu.limits().max_shared_bytes or 0
+    blocks = list(dict.fromkeys([*kernel.default_blocks, *BLOCKS])) if kernel.blocks else [None]
+    # Every element type and every block, but not each with each: a compilation takes longer than a launch.
+    compiled = dict.fromkeys([*product(problem.dtypes, blocks[:1]), *product(problem.dtypes[:1], blocks)])
+    for (dtype, block), (m, n, k) in product(compiled, SHAPES):
+        pad = {None: None, False: 0, True: 1}[kernel.pad]
+        depth = k if "k" in problem.size_axes else None
+        case = Case(kernel.problem, kernel.name, "cuda:0", dtype, m, n, depth, block, pad, compiler=kernel.compiler)
+        if kernel.refuse(case) or kernel.shared_bytes(case) > limit:
+            continue
+        inputs = problem.inputs(case, seed=1)
+        prepared = gpu.prepare(case, kernel, problem, inputs)
+        prepared.poison()
+        prepared.launch()
+        verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
+        prepared.close()
+        assert verdict.passed, f"{case.id}: {verdict.detail}"
+
+
+@pytest.mark.parametrize("name", ["serpentine", "serpentine16x8", "slicedK", "slicedK12x6"])
+def test_what_is_left_over_by_whole_tiles_is_right(gpu: CudaDevice, name: str) -> None:
+    problem = PROBLEMS["matmul"]
+    kernel = registry.find("matmul", name, "cuda")
+    assert kernel is not None
+    (block,) = kernel.default_blocks
+    down, across = block.y * kernel.results[1], block.x * kernel.results[0]
+    # Few of each, since every width of an access is compiled anew.
+    shapes = [("float32", 1, 1, 257), ("float32", 4, 0, 1000), ("float32", 0, 3, 1), ("float64", 1, 2, 99)]
+    for dtype, rows, columns, k in shapes:
+        case = Case("matmul", name, "cuda:0", dtype, 3 * down + rows, 5 * across + columns, k, block)
+        if kernel.refuse(case):
+            continue
+        assert kernel.build(case).dealt
+        inputs = problem.inputs(case, seed=1)
+        prepared = gpu.prepare(case, kernel, problem, inputs)
+        prepared.poison()
+        prepared.launch()
+        verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
+        prepared.close()
+        assert verdict.passed, f"{case.id}: {verdict.detail}"
+
+
+@pytest.mark.parametrize("dtype", PROBLEMS["transpose"].dtypes)
+def test_a_persistent_grid_goes_round_more_than_once(gpu: CudaDevice, dtype: str) -> None:
+    problem, multiprocessors = PROBLEMS["transpose"], gpu.info.sm_count or 1
+    case = Case("transpose", "transposePersistent", "cuda:0", dtype, 8192, 4112, None, Block(8, 16), 0)
+    kernel = registry.kernel_of(case)
+    program = kernel.build(case)
+    assert prod(program.grid) > 2 * prod(program.on(multiprocessors).grid)
+    inputs = problem.inputs(case, seed=1)
+    prepared = gpu.prepare(case, kernel, problem, inputs)
+    prepared.poison()
+    prepared.launch()
+    verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
+    prepared.close()
+    assert verdict.passed, verdict.detail
+
+
+@pytest.mark.parametrize(
+    "kernel", [k for k in CUDA if k.problem == "matmul" and k.strided], ids=lambda k: f"{k.name}-{k.compiler}"
+)
+def test_products_of_sub_matrices_touch_nothing_between_their_rows(gpu: CudaDevice, kernel: Kernel) -> None:
+    problem = PROBLEMS["matmul"]
+    for (m, n, k), gap in product(SHAPES, (0, 1, 64)):
+        (block, *_) = kernel.default_blocks or (Block(16, 16),)
+        case = Case("matmul", kernel.name, "cuda:0", "float32", m, n, k, block, stride=max(n, k) + gap)
+        case = replace(case, compiler=kernel.compiler)
+        if kernel.refuse(case):
+            continue
+        inputs = problem.inputs(case, seed=1)
+        prepared = gpu.prepare(case, kernel, problem, inputs)
+        prepared.poison()
+        prepared.launch()
+        verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
+        prepared.close()
+        assert verdict.passed, f"{case.id}: {verdict.detail}"
