@@ -49,8 +49,8 @@ class Program:
     into the module's variable of that name before the launches of a visit.
     ``again`` tells predictions how many columns of A and rows of B a product loads once more at the end of its loop,
     ``dealt`` that what a block does depends on how many there are.
-    With ``resident`` the grid is persistent: ``grid`` has a block for each share of the output, but the function goes
-    over all of them in strides of any grid that has no more blocks, and ``on`` gives it so many blocks for each SM.
+    With ``resident`` the grid is persistent: ``grid`` has a block for each tile of the output, but any grid of no more
+    blocks than ``shares``, by default that many, computes all of it, and ``on`` gives it so many blocks for each SM.
     CPU: a function that does the whole grid in one call.
     """
 
@@ -67,12 +67,13 @@ class Program:
     again: int = 0
     dealt: bool = False
     resident: int | None = None
+    shares: int | None = None
 
     def on(self, multiprocessors: int) -> Program:
         """The program with the grid that a device of so many multiprocessors is to launch it on."""
         if self.resident is None:
             return self
-        return replace(self, grid=(min(prod(self.grid), self.resident * multiprocessors), 1))
+        return replace(self, grid=(min(self.shares or prod(self.grid), self.resident * multiprocessors), 1))
 
     @property
     def on_device(self) -> bool:

@@ -76,6 +76,23 @@ def test_what_is_left_over_by_whole_tiles_is_right(gpu: CudaDevice, name: str) -
         assert verdict.passed, f"{case.id}: {verdict.detail}"
 
 
+@pytest.mark.parametrize(("m", "n", "k"), [(130, 129, 40_001), (2500, 1000, 700)])
+def test_blocks_hand_over_at_every_launch(gpu: CudaDevice, m: int, n: int, k: int) -> None:
+    case = Case("matmul", "streamK", "cuda:0", "float32", m, n, k, Block(16, 16))
+    problem, kernel = PROBLEMS["matmul"], registry.kernel_of(case)
+    program = kernel.build(case)
+    assert prod(program.on(gpu.info.sm_count or 1).grid) > prod(program.grid)
+    inputs = problem.inputs(case, seed=1)
+    reference = problem.reference(case, inputs, kernel.computes)
+    prepared = gpu.prepare(case, kernel, problem, inputs)
+    for _ in range(3):
+        prepared.poison()
+        prepared.launch()
+        verdict = problem.check(case, reference, prepared.output())
+        assert verdict.passed, f"{case.id}: {verdict.detail}"
+    prepared.close()
+
+
 @pytest.mark.parametrize("dtype", PROBLEMS["transpose"].dtypes)
 def test_a_persistent_grid_goes_round_more_than_once(gpu: CudaDevice, dtype: str) -> None:
     problem, multiprocessors = PROBLEMS["transpose"], gpu.info.sm_count or 1

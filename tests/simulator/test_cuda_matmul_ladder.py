@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from smembench.axes import Block
@@ -11,7 +13,7 @@ from smembench.kernels import registry
 from smembench.kernels.matmul.left_over import FEW
 from smembench.problems import PROBLEMS
 
-SERPENTINE = ("serpentine", "serpentine16x8")
+SERPENTINE = ("serpentine", "serpentine16x8", "streamK")
 TILED = ("vectorized", "doubleBuffered", "warpTiled", "unrolled", "interleaved", "tiled16x8", "slicedK", *SERPENTINE)
 SIZES = [
     pytest.param((70, 72, 20), None, "A by 4, B by 4", id="whole vectors over the edges"),
@@ -88,6 +90,26 @@ def test_a_few_rows_and_columns_are_left_over_for_all_blocks(
 
 def test_float64_has_a_few_left_over_too() -> None:
     assert verify("serpentine", "float64", (65, 67, 40), Block(8, 8)).endswith(", a few left over")
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 5, 11])
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param((64, 64, 16 * 20), id="all blocks in one tile"),
+        pytest.param((70, 130, 100), id="tiles over the edges, moved inwards"),
+        pytest.param((70, 5, 100), id="tiles over the edges, compared"),
+    ],
+)
+def test_any_number_of_blocks_computes_all_tiles(size: tuple[int, int, int], blocks: int) -> None:
+    case = Case("matmul", "streamK", "cuda:0", "float32", *size, Block(8, 8))
+    kernel, problem = registry.kernel_of(case), PROBLEMS["matmul"]
+    shared = replace(kernel, build=lambda case: replace(kernel.build(case), resident=blocks, shares=blocks))
+    assert shared.build(case).on(1).grid == (blocks, 1)
+    inputs = problem.inputs(case, seed=1)
+    output = simulator.run(case, shared, problem, inputs)
+    verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), output)
+    assert verdict.passed, verdict.detail
 
 
 @pytest.mark.parametrize("name", ["vectorized", "interleaved", "slicedK", "serpentine"])

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from smembench.case import Case
 from smembench.cuda_api import device, number, uint32, uint64
 from smembench.hardware import WARP
+from smembench.kernels.matmul.results import write_within
 from smembench.kernels.matmul.tiling import LANES_ACROSS, LANES_DOWN, Tiling
 from smembench.kernels.vector import load_pair, load_vector, store_vector
 
@@ -196,19 +197,10 @@ def _copy(tiling: Tiling, size: int) -> Piece:
 @cache
 def write(tiling: Tiling, width: int) -> Piece:
     """``(c, total, row0, col0, m, n, ldc)``: a thread's results, of which the first belongs at ``row0``, ``col0``."""
-    down, across = tiling.down, tiling.across
-    (a_size, b_size), (rows_apart, columns_apart) = tiling.fragments, tiling.apart
+    within = write_within(tiling, width)
 
     def store(c: Any, total: Any, row0: Any, col0: Any, m: Any, n: Any, ldc: Any) -> None:
-        for i in range(down):
-            row = uint32(row0 + uint32(i // a_size * rows_apart + i % a_size))
-            for j in range(0, across, width):
-                col = uint32(col0 + uint32(j // b_size * columns_apart + j % b_size))
-                if row < m and col < n:
-                    if width == 1:
-                        c[uint32(row * ldc + col)] = total[i * across + j]
-                    else:
-                        store_vector(c, uint32(row * ldc + col), load_vector(total, i * across + j))
+        within(c, total, row0, col0, uint32(0), uint32(0), m, n, ldc)
 
     return device(store)
 

@@ -1,0 +1,70 @@
+"""Handing over between blocks as the compiler takes it. What is handed over: tests/simulator and tests/gpu."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Any
+
+import numba
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smembench.case import Case
+from smembench.cuda_api import cuda, uint32
+from smembench.kernels import registry
+from smembench.kernels.hand_over import MOST_BLOCKS, hand_over, wait_for
+from smembench.kernels.matmul.cuda.stream_k import FEWEST, first_step
+
+types: Any = numba.types
+
+
+def adds_to_what_was_handed_over(out: Any, block: Any) -> None:
+    if cuda.threadIdx.x == 0:
+        wait_for(block)
+    cuda.syncthreads()
+    out[cuda.threadIdx.x] += out[0]
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        hand_over(block + 1)
+
+
+@pytest.mark.usefixtures("ptx")
+@pytest.mark.parametrize("index", [types.uint32, types.uint64, types.int64])
+def test_flags_are_acquired_before_and_released_after_what_is_handed_over(index: Any) -> None:
+    text, _ = cuda.compile_ptx(adds_to_what_was_handed_over, (types.float32[::1], index), cc=(9, 0))
+    kinds = r"(?:ld\.acquire|st\.relaxed|st\.release)\.gpu\.global\.u32|bar\.sync|(?:ld|st)\.global(?=\.[fb]32)"
+    assert re.findall(kinds, str(text)) == [
+        "ld.acquire.gpu.global.u32",
+        "st.relaxed.gpu.global.u32",
+        "bar.sync",
+        "ld.global",
+        "ld.global",
+        "st.global",
+        "bar.sync",
+        "st.release.gpu.global.u32",
+    ]
+    (size,) = re.findall(r"\.global .*smembench_handed_over\[(\d+)\]", str(text))
+    assert int(size) == 4 * MOST_BLOCKS
+
+
+@given(steps=st.integers(1, 2**32 - 1), blocks=st.integers(1, MOST_BLOCKS), data=st.data())
+def test_every_step_belongs_to_one_block_and_blocks_have_as_many(steps: int, blocks: int, data: st.DataObject) -> None:
+    block = data.draw(st.integers(0, blocks - 1))
+    ends = [int(first_step(uint32(i), uint32(blocks), uint32(steps))) for i in (0, block, block + 1, blocks)]
+    assert (ends[0], ends[-1]) == (0, steps)
+    assert all(first <= end for first, end in pairwise(ends))
+    assert ends[2] - ends[1] in {steps // blocks, -(-steps // blocks)}
+
+
+@given(m=st.integers(1, 9000), n=st.integers(1, 9000), k=st.integers(1, 9000), multiprocessors=st.integers(1, 200))
+def test_each_block_has_steps_and_a_flag(m: int, n: int, k: int, multiprocessors: int) -> None:
+    kernel = registry.find("matmul", "streamK", "cuda")
+    assert kernel is not None
+    program = kernel.build(Case("matmul", "streamK", "cuda:0", "float32", m, n, k, kernel.default_blocks[0]))
+    tiles, steps = -(-m // 128) * -(-n // 128), -(-k // 16)
+    blocks, one = program.on(multiprocessors).grid
+    assert (program.grid, one) == ((-(-n // 128), -(-m // 128)), 1)
+    assert 1 <= blocks <= min(2 * multiprocessors, MOST_BLOCKS, tiles * steps)
+    assert blocks <= tiles or tiles * steps // blocks >= FEWEST
