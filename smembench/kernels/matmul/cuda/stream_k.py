@@ -6,7 +6,8 @@ share from the last tile to the first. Of the tile that its share begins in the 
 first steps, and computes them first of all, leaves its sums in C and says so (``smembench.kernels.hand_over``); this
 block comes to the tile last of all, adds those sums to its own and writes the results. Nothing but C holds what is
 handed over. A tile that is moved inwards writes the results only that no other tile has. The decomposition is that of
-Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023, with serpentine's loop.
+Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023, with serpentine's loop. Predictions of accesses are
+for blocks that have a whole tile each and hand over nothing.
 
 Relieves the last round: 1152 is 81 tiles of 128 × 128 for the 132 SMs of an H200, and 2176 is 289 for the 264 blocks
 that it runs at once, which take as long as 528. Predicted: at every size what serpentine has with full rounds, 1.03
