@@ -31,6 +31,20 @@ def gpu() -> CudaDevice:
     return CudaDevice()
 
 
+def verify(gpu: CudaDevice, case: Case, launches: int = 1) -> None:
+    """Check the result of each launch on a poisoned output."""
+    problem, kernel = PROBLEMS[case.problem], registry.kernel_of(case)
+    inputs = problem.inputs(case, seed=1)
+    reference = problem.reference(case, inputs, kernel.computes)
+    prepared = gpu.prepare(case, kernel, problem, inputs)
+    for _ in range(launches):
+        prepared.poison()
+        prepared.launch()
+        verdict = problem.check(case, reference, prepared.output())
+        assert verdict.passed, f"{case.id}: {verdict.detail}"
+    prepared.close()
+
+
 @pytest.mark.parametrize("kernel", CUDA, ids=lambda k: f"{k.problem}-{k.compiler}-{k.name}")
 def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: Kernel) -> None:
     problem = PROBLEMS[kernel.problem]
@@ -44,18 +58,11 @@ def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: Kernel) 
         case = Case(kernel.problem, kernel.name, "cuda:0", dtype, m, n, depth, block, pad, compiler=kernel.compiler)
         if kernel.refuse(case) or kernel.shared_bytes(case) > limit:
             continue
-        inputs = problem.inputs(case, seed=1)
-        prepared = gpu.prepare(case, kernel, problem, inputs)
-        prepared.poison()
-        prepared.launch()
-        verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
-        prepared.close()
-        assert verdict.passed, f"{case.id}: {verdict.detail}"
+        verify(gpu, case)
 
 
 @pytest.mark.parametrize("name", ["serpentine", "serpentine16x8", "slicedK", "slicedK12x6"])
 def test_what_is_left_over_by_whole_tiles_is_right(gpu: CudaDevice, name: str) -> None:
-    problem = PROBLEMS["matmul"]
     kernel = registry.find("matmul", name, "cuda")
     assert kernel is not None
     (block,) = kernel.default_blocks
@@ -67,63 +74,33 @@ def test_what_is_left_over_by_whole_tiles_is_right(gpu: CudaDevice, name: str) -
         if kernel.refuse(case):
             continue
         assert kernel.build(case).dealt
-        inputs = problem.inputs(case, seed=1)
-        prepared = gpu.prepare(case, kernel, problem, inputs)
-        prepared.poison()
-        prepared.launch()
-        verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
-        prepared.close()
-        assert verdict.passed, f"{case.id}: {verdict.detail}"
+        verify(gpu, case)
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(130, 129, 40_001), (2500, 1000, 700)])
 def test_blocks_hand_over_at_every_launch(gpu: CudaDevice, m: int, n: int, k: int) -> None:
     case = Case("matmul", "streamK", "cuda:0", "float32", m, n, k, Block(16, 16))
-    problem, kernel = PROBLEMS["matmul"], registry.kernel_of(case)
-    program = kernel.build(case)
+    program = registry.kernel_of(case).build(case)
     assert prod(program.on(gpu.info.sm_count or 1).grid) > prod(program.grid)
-    inputs = problem.inputs(case, seed=1)
-    reference = problem.reference(case, inputs, kernel.computes)
-    prepared = gpu.prepare(case, kernel, problem, inputs)
-    for _ in range(3):
-        prepared.poison()
-        prepared.launch()
-        verdict = problem.check(case, reference, prepared.output())
-        assert verdict.passed, f"{case.id}: {verdict.detail}"
-    prepared.close()
+    verify(gpu, case, launches=3)
 
 
 @pytest.mark.parametrize("dtype", PROBLEMS["transpose"].dtypes)
 def test_a_persistent_grid_goes_round_more_than_once(gpu: CudaDevice, dtype: str) -> None:
-    problem, multiprocessors = PROBLEMS["transpose"], gpu.info.sm_count or 1
     case = Case("transpose", "transposePersistent", "cuda:0", dtype, 8192, 4112, None, Block(8, 16), 0)
-    kernel = registry.kernel_of(case)
-    program = kernel.build(case)
-    assert prod(program.grid) > 2 * prod(program.on(multiprocessors).grid)
-    inputs = problem.inputs(case, seed=1)
-    prepared = gpu.prepare(case, kernel, problem, inputs)
-    prepared.poison()
-    prepared.launch()
-    verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
-    prepared.close()
-    assert verdict.passed, verdict.detail
+    program = registry.kernel_of(case).build(case)
+    assert prod(program.grid) > 2 * prod(program.on(gpu.info.sm_count or 1).grid)
+    verify(gpu, case)
 
 
 @pytest.mark.parametrize(
     "kernel", [k for k in CUDA if k.problem == "matmul" and k.strided], ids=lambda k: f"{k.name}-{k.compiler}"
 )
 def test_products_of_sub_matrices_touch_nothing_between_their_rows(gpu: CudaDevice, kernel: Kernel) -> None:
-    problem = PROBLEMS["matmul"]
     for (m, n, k), gap in product(SHAPES, (0, 1, 64)):
         (block, *_) = kernel.default_blocks or (Block(16, 16),)
         case = Case("matmul", kernel.name, "cuda:0", "float32", m, n, k, block, stride=max(n, k) + gap)
         case = replace(case, compiler=kernel.compiler)
         if kernel.refuse(case):
             continue
-        inputs = problem.inputs(case, seed=1)
-        prepared = gpu.prepare(case, kernel, problem, inputs)
-        prepared.poison()
-        prepared.launch()
-        verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
-        prepared.close()
-        assert verdict.passed, f"{case.id}: {verdict.detail}"
+        verify(gpu, case)
