@@ -14,7 +14,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from smembench.kernels.vector import BYTES, copy_vector, pointer_to, register, type_copy, types
+from smembench.kernels.vector import BYTES, assemble, copy_vector, pointer_to, register, type_copy, types
 
 _SHARED_SPACE = 3
 """Of shared memory in NVVM IR, where a pointer to it has 32 bits."""
@@ -53,24 +53,18 @@ def _lower_copy(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     source = pointer_to(context, builder, *signature.args[2:], *args[2:])
     target = builder.addrspacecast(target, target.type.pointee.as_pointer(_SHARED_SPACE))
     assembly = f"cp.async.cg.shared.global [$0], [$1], {BYTES};"
-    _assemble(builder, assembly, "r,l,", builder.ptrtoint(target, ir.IntType(32)), source)
+    assemble(builder, assembly, "r,l,", builder.ptrtoint(target, ir.IntType(32)), source)
     return context.get_dummy_value()
 
 
 def _lower_commit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    _assemble(builder, "cp.async.commit_group;")
+    assemble(builder, "cp.async.commit_group;")
     return context.get_dummy_value()
 
 
 def _lower_wait(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    _assemble(builder, f"cp.async.wait_group {signature.args[0].literal_value};")
+    assemble(builder, f"cp.async.wait_group {signature.args[0].literal_value};")
     return context.get_dummy_value()
-
-
-def _assemble(builder: Any, assembly: str, constraints: str = "", *args: Any) -> None:
-    """An instruction in its place among all accesses of memory, for what it reads and writes is not said."""
-    function = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])
-    builder.call(ir.InlineAsm(function, assembly, f"{constraints}~{{memory}}", side_effect=True), args)
 
 
 register(copy_vector_async, type_copy, _lower_copy, types.Array, types.Integer, types.Array, types.Integer)

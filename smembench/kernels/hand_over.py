@@ -17,10 +17,10 @@ from typing import Any
 
 from llvmlite import ir
 
-from smembench.kernels.vector import register, types
+from smembench.kernels.vector import assemble, register, types
 
 MOST_BLOCKS = 4096
-"""Of a grid: as many flags there are."""
+"""Of a grid: as many as there are flags."""
 
 _VARIABLE, _GLOBAL_SPACE, _BYTES = "smembench_handed_over", 1, 4
 
@@ -48,14 +48,9 @@ def _flag(builder: Any, block: Any) -> Any:
     return builder.add(first, builder.mul(place, ir.Constant(ir.IntType(64), _BYTES)))
 
 
-def _assemble(context: Any, builder: Any, assembly: str, block: Any) -> Any:
-    function = ir.FunctionType(ir.VoidType(), [ir.IntType(64)])
-    builder.call(ir.InlineAsm(function, assembly, "l,~{memory}", side_effect=True), [_flag(builder, block)])
-    return context.get_dummy_value()
-
-
 def _lower_hand_over(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    return _assemble(context, builder, "st.release.gpu.global.u32 [$0], 1;", *args)
+    assemble(builder, "st.release.gpu.global.u32 [$0], 1;", "l,", _flag(builder, *args))
+    return context.get_dummy_value()
 
 
 def _lower_wait_for(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -65,7 +60,8 @@ def _lower_wait_for(context: Any, builder: Any, signature: Any, args: Any) -> An
         " wait_${:uid}: ld.acquire.gpu.global.u32 flag, [$0]; setp.eq.u32 down, flag, 0; @down bra wait_${:uid};"
         " st.relaxed.gpu.global.u32 [$0], 0; }"
     )
-    return _assemble(context, builder, wait, *args)
+    assemble(builder, wait, "l,", _flag(builder, *args))
+    return context.get_dummy_value()
 
 
 register(hand_over, _type, _lower_hand_over, types.Integer)

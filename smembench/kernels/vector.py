@@ -230,6 +230,12 @@ def register(function: Callable[..., Any], typing: Any, lowering: Any, *argument
     lower_builtin(function, *arguments)(lowering)
 
 
+def assemble(builder: Any, assembly: str, constraints: str = "", *args: Any) -> None:
+    """An instruction in its place among all accesses of memory, for what it reads and writes is not said."""
+    function = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])
+    builder.call(ir.InlineAsm(function, assembly, f"{constraints}~{{memory}}", side_effect=True), args)
+
+
 register(load_vector, _type_load, _lower_load, types.Array, types.Integer)
 register(load_pair, _type_load_pair, _lower_load_pair, types.Array, types.Integer)
 register(load_vector_streaming, _type_load, _lower_load_streaming, types.Array, types.Integer)

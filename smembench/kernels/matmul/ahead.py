@@ -21,7 +21,7 @@ from llvmlite import ir
 from smembench.cuda_api import device, uint64
 from smembench.kernels.matmul.pieces import Piece
 from smembench.kernels.matmul.tiling import Tiling
-from smembench.kernels.vector import load_vector, register, store_vector, types
+from smembench.kernels.vector import assemble, load_vector, register, store_vector, types
 
 _ASSEMBLY = {"float": ("f", "fma.rn.f32"), "double": ("d", "fma.rn.f64")}
 """Of an LLVM type the constraint and the instruction."""
@@ -54,8 +54,7 @@ def stay() -> None:
 
 
 def _lower_stay(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    function = ir.FunctionType(ir.VoidType(), [])
-    builder.call(ir.InlineAsm(function, "bar.warp.sync 0xffffffff;", "~{memory}", side_effect=True), [])
+    assemble(builder, "bar.warp.sync 0xffffffff;")
     return context.get_dummy_value()
 
 
