@@ -47,7 +47,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if item.get_closest_marker("gpu") is None:
         return (yield)
     untimed = item.get_closest_marker("untimed") is not None
-    with (Path(tempfile.gettempdir()) / "smembench-gpu-tests.lock").open("w") as lock:
+    with (Path(tempfile.gettempdir()) / f"smembench-gpu-tests-{os.getuid()}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH if untimed else fcntl.LOCK_EX)
         return (yield)
 

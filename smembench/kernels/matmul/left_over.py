@@ -5,9 +5,9 @@ for some multiprocessors three to compute instead of two. Dealt out instead, eac
 column and as many of the last row, each strip a column or a row of C. All of its threads share the sums along k; the
 results are summed up in shared memory, in place of B's tiles.
 
-Predicted: some µs, the time of a few loads from the L2 one after the other. Found on an H200 (2026-11-20): 0.84 of 2048
-at 2049, where tiles had 0.76; 0.86 of 1536 at 1537 (0.65), 0.88 of 4096 at 4097 (0.83). What remains at 2049 is half
-the loads by elements, as at 2047 (0.92), and half this.
+Predicted: some µs, the time of a few loads from the L2 one after the other. Found on an H200 (2026-11-20), best over
+best before streamK: 0.84 of 2048 at 2049, where tiles had 0.76; 0.86 of 1536 at 1537 (0.65), 0.88 of 4096 at 4097
+(0.83). What remains at 2049 is half the loads by elements, as at 2047 (0.92), and half this.
 """
 
 from __future__ import annotations
