@@ -4,6 +4,8 @@ A block hands over by raising a flag of its own, and the block after it waits fo
 next launch finds all of them down. A persistent grid, all of whose blocks run at once, comes to its end in whatever
 order they start. So does a larger one where the GPU starts the block before no later, which CUDA does not promise.
 
+What is handed over can be loaded and added to, or ``accumulate`` adds to it where it is.
+
 The flags are a variable of the module, as ``__device__ unsigned flags[4096];`` of CUDA C is, zero when it is loaded.
 One thread stores with release and loads with acquire semantics at the scope of the GPU (PTX ISA, "Memory Consistency
 Model"); the barriers before the one and after the other make that hold for all threads of both blocks.
@@ -17,7 +19,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from smembench.kernels.vector import assemble, register, types
+from smembench.kernels.vector import assemble, pointer_to, register, types
 
 MOST_BLOCKS = 4096
 """Of a grid: as many as there are flags."""
@@ -31,6 +33,14 @@ def hand_over(block: Any) -> None:
 
 def wait_for(block: Any) -> None:
     """Wait until that block has raised its flag and lower it, by one thread, before a barrier for the others."""
+
+
+def accumulate(array: Any, index: Any, value: Any) -> None:
+    """Add to an element of an array in global memory, where its sum is computed, so that it need not be loaded.
+
+    ``red.global.add`` of PTX, which takes subnormal numbers of single precision for zero.
+    """
+    array[index] += value
 
 
 def _type(_context: Any) -> Any:
@@ -64,5 +74,22 @@ def _lower_wait_for(context: Any, builder: Any, signature: Any, args: Any) -> An
     return context.get_dummy_value()
 
 
+def _type_accumulate(_context: Any) -> Any:
+    def typer(array: Any, index: Any, value: Any) -> Any:
+        known = isinstance(array, types.Array) and array.ndim == 1 and array.dtype == value
+        return types.void if known and isinstance(index, types.Integer) else None
+
+    return typer
+
+
+def _lower_accumulate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    bits = signature.args[2].bitwidth
+    pointer = pointer_to(context, builder, *signature.args[:2], *args[:2])
+    constraints = f"l,{'f' if bits == 32 else 'd'},"
+    assemble(builder, f"red.relaxed.gpu.global.add.f{bits} [$0], $1;", constraints, pointer, args[2])
+    return context.get_dummy_value()
+
+
 register(hand_over, _type, _lower_hand_over, types.Integer)
 register(wait_for, _type, _lower_wait_for, types.Integer)
+register(accumulate, _type_accumulate, _lower_accumulate, types.Array, types.Integer, types.Float)

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
-from math import prod
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -49,8 +48,8 @@ class Program:
     into the module's variable of that name before the launches of a visit.
     ``again`` tells predictions how many columns of A and rows of B a product loads once more at the end of its loop,
     ``dealt`` that what a block does depends on how many there are.
-    With ``resident`` the grid is persistent: ``grid`` has a block for each tile of the output, but any grid of no more
-    blocks than ``shares``, by default that many, computes all of it, and ``on`` gives it so many blocks for each SM.
+    With ``blocks`` the grid is persistent: ``grid`` has a block for each tile of the output, but any grid computes all
+    of it, and ``blocks`` says how many of them a device of so many multiprocessors is to launch.
     CPU: a function that does the whole grid in one call.
     """
 
@@ -66,14 +65,11 @@ class Program:
     constant: str = ""
     again: int = 0
     dealt: bool = False
-    resident: int | None = None
-    shares: int | None = None
+    blocks: Callable[[int], int] | None = None
 
     def on(self, multiprocessors: int) -> Program:
         """The program with the grid that a device of so many multiprocessors is to launch it on."""
-        if self.resident is None:
-            return self
-        return replace(self, grid=(min(self.shares or prod(self.grid), self.resident * multiprocessors), 1))
+        return self if self.blocks is None else replace(self, grid=(self.blocks(multiprocessors), 1))
 
     @property
     def on_device(self) -> bool:

@@ -10,7 +10,7 @@ import numba
 import pytest
 
 from smembench.cuda_api import cuda
-from smembench.kernels.async_copy import commit_copies, copy_vector_async, wait_for_copies
+from smembench.kernels.async_copy import commit_copies, copy_element_async, copy_vector_async, wait_for_copies
 from smembench.kernels.vector import ALIGNMENT
 from smembench.problems.base import ITEMSIZE
 
@@ -34,6 +34,31 @@ def two_groups(out: Any, inp: Any, index: Any) -> None:
     out[0] = tile[index]
     wait_for_copies(0)
     out[1] = tile[8]
+
+
+def single_elements(out: Any, inp: Any, index: Any) -> None:
+    tile = cuda.shared.array(16, inp.dtype, alignment=ALIGNMENT)
+    copy_element_async(tile, 3, inp, index)
+    commit_copies()
+    wait_for_copies(0)
+    out[0] = tile[3]
+
+
+@pytest.mark.usefixtures("ptx")
+@pytest.mark.parametrize(("dtype", "size"), [("float32", 4), ("float64", 8)])
+def test_an_element_is_copied_past_the_registers(dtype: str, size: int) -> None:
+    found = re.findall(r"cp\.async[^;]*|(?:ld|st)\.(?:shared|global)", compiled(single_elements, dtype))
+    assert [re.sub(r" \[.*\]", "", instruction) for instruction in found] == [
+        f"cp.async.ca.shared.global, {size}",
+        "cp.async.commit_group",
+        "cp.async.wait_group 0",
+        "ld.shared",
+        "st.global",
+    ]
+
+
+def half_an_element(out: Any, inp: Any, index: Any) -> None:
+    copy_element_async(cuda.shared.array(16, types.float16, alignment=ALIGNMENT), 0, inp, index)
 
 
 def waits_for_some(out: Any, inp: Any, index: Any) -> None:
@@ -63,7 +88,7 @@ def test_copies_groups_and_waits_stay_in_their_order_among_the_loads(dtype: str)
 
 
 @pytest.mark.usefixtures("ptx")
-@pytest.mark.parametrize("function", [waits_for_some, copies_into_other_elements])
+@pytest.mark.parametrize("function", [waits_for_some, copies_into_other_elements, half_an_element])
 def test_what_no_instruction_does_is_no_kernel(function: Callable[..., None]) -> None:
     with pytest.raises(Exception, match="No implementation of function"):
         compiled(function, "float32")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numba
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,8 +16,8 @@ from hypothesis import strategies as st
 from smembench.case import Case
 from smembench.cuda_api import cuda, uint32
 from smembench.kernels import registry
-from smembench.kernels.hand_over import MOST_BLOCKS, hand_over, wait_for
-from smembench.kernels.matmul.cuda.stream_k import FEWEST, first_step
+from smembench.kernels.hand_over import MOST_BLOCKS, accumulate, hand_over, wait_for
+from smembench.kernels.matmul.cuda.stream_k import FEWEST, blocks_on, first_step
 
 types: Any = numba.types
 
@@ -49,6 +51,24 @@ def test_flags_are_acquired_before_and_released_after_what_is_handed_over(index:
     assert int(size) == 4 * MOST_BLOCKS
 
 
+def accumulates(out: Any, value: Any) -> None:
+    accumulate(out, cuda.threadIdx.x, value)
+
+
+@pytest.mark.usefixtures("ptx")
+@pytest.mark.parametrize("kind", [types.float32, types.float64])
+def test_what_is_added_to_an_element_is_added_in_memory(kind: Any) -> None:
+    text, _ = cuda.compile_ptx(accumulates, (kind[::1], kind), cc=(9, 0))
+    found = re.findall(r"(?:ld|st|red|atom)[.\w]*\.global[.\w]*", str(text))
+    assert found == [f"red.relaxed.gpu.global.add.f{kind.bitwidth}"]
+
+
+def test_what_is_added_to_an_element_without_a_gpu() -> None:
+    out = np.array([1.0, 2.0], np.float32)
+    accumulate(out, 1, np.float32(0.5))
+    assert out.tolist() == [1.0, 2.5]
+
+
 @given(steps=st.integers(1, 2**32 - 1), blocks=st.integers(1, MOST_BLOCKS), data=st.data())
 def test_every_step_belongs_to_one_block_and_blocks_have_as_many(steps: int, blocks: int, data: st.DataObject) -> None:
     block = data.draw(st.integers(0, blocks - 1))
@@ -63,8 +83,26 @@ def test_each_block_has_steps_and_a_flag(m: int, n: int, k: int, multiprocessors
     kernel = registry.find("matmul", "streamK", "cuda")
     assert kernel is not None
     program = kernel.build(Case("matmul", "streamK", "cuda:0", "float32", m, n, k, kernel.default_blocks[0]))
-    tiles, steps = -(-m // 128) * -(-n // 128), -(-k // 16)
+    tiles, steps = prod(program.grid), -(-k // 16)
     blocks, one = program.on(multiprocessors).grid
-    assert (program.grid, one) == ((-(-n // 128), -(-m // 128)), 1)
-    assert 1 <= blocks <= min(2 * multiprocessors, MOST_BLOCKS, tiles * steps)
+    assert one == 1
+    assert 1 <= blocks <= min((1 if tiles <= multiprocessors else 2) * multiprocessors, MOST_BLOCKS, tiles * steps)
     assert blocks <= tiles or tiles * steps // blocks >= FEWEST
+
+
+@pytest.mark.parametrize(
+    ("tiles", "steps", "expected"),
+    [
+        pytest.param(256, 128, 264, id="as many as run at once"),
+        pytest.param(133, 64, 264, id="a tile more than multiprocessors"),
+        pytest.param(132, 64, 132, id="a tile for each"),
+        pytest.param(81, 72, 132, id="one on each"),
+        pytest.param(64, 64, 128, id="two for every tile, four idle"),
+        pytest.param(61, 64, 132, id="ten too many to be idle"),
+        pytest.param(16, 32, 32, id="no fewer steps than pay"),
+        pytest.param(5000, 1, 264, id="more tiles than flags"),
+        pytest.param(1, 0, 1, id="nothing to sum up"),
+    ],
+)
+def test_blocks_of_an_h200(tiles: int, steps: int, expected: int) -> None:
+    assert blocks_on(tiles, steps, 2, 132) == expected

@@ -1,35 +1,34 @@
 """What whole tiles leave of C where that is a row or a few, dealt out to all blocks.
 
 A side of 2049 is 16 tiles of 128 and one row more. Tiles for that, moved inwards or not, make 289 blocks of 256, and
-for some multiprocessors three to compute instead of two. Dealt out instead, each block has some 9 elements of the last
-column and as many of the last row, each strip a column or a row of C. All of its threads share the sums along k; the
-results are summed up in shared memory, in place of B's tiles.
+for some multiprocessors three to compute instead of two. Instead, what is left is cut into pieces, each a few columns
+of SIDE rows or a few rows of SIDE columns, and blocks take them in turn. SIDE lanes beside each other have a column
+each, and so read along a row of B; a thread computes all rows of its column, from its part of k, and those parts are
+summed up in shared memory, in place of B's tiles.
 
-Predicted: some µs, the time of a few loads from the L2 one after the other. Found on an H200 (2026-11-20), best over
-best before streamK: 0.84 of 2048 at 2049, where tiles had 0.76; 0.86 of 1536 at 1537 (0.65), 0.88 of 4096 at 4097
-(0.83). What remains at 2049 is half the loads by elements, as at 2047 (0.92), and half this.
+Predicted: 8 µs for a strip of columns and as many for one of rows at 2049, whether it is one wide or eight, and that a
+tile more, which costs 40 µs there, is better from nine on. Found on an H200 (2026-11-22), streamK over itself at 2048:
+0.85 at 2049 and 2053, 0.89 at 2052, 0.90 at 2056, whose rows are aligned; strips one after the other, 2049 had 0.84 by
+serpentine and 2052 0.80. Predictions of accesses count as many pieces for every block as one in the middle has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from smembench.case import Case
-from smembench.cuda_api import device, number, uint32, uint64
+from smembench.cuda_api import device, number, uint32
 from smembench.kernels.matmul.tiling import Tiling
 
 Piece = Callable[..., Any]
 
-FEW = 4
+SIDE = 8
+"""Rows, and columns, of a piece."""
+
+FEW = SIDE
 """Rows or columns that are left over at most: with more of them, tiles that are moved inwards cost less."""
-
-GROUPS, EACH = 4, 3
-"""Into how many groups threads divide, and elements of a strip that a group computes at a time, each thread along k."""
-
-AT_ONCE = GROUPS * EACH
-"""Elements of a strip that a block computes at a time."""
 
 _UNROLLED = 4
 
@@ -40,87 +39,75 @@ def few_left_over(case: Case, tiling: Tiling) -> bool:
     return min(case.m // tiling.rows, case.n // tiling.columns) > 0 and max(left) in range(1, FEW + 1)
 
 
-@device
-def share(strip: Any, block: Any, blocks: Any, m: Any, n: Any, down: Any, across: Any) -> Any:
-    """A block's first element of a strip and the one after its last.
+class LeftOver(NamedTuple):
+    """The functions for one tiling.
 
-    Strips are numbered, columns first. ``down`` and ``across`` are the rows and columns that whole tiles cover.
+    ``pieces(m, n)``: how many there are. ``corner(piece, m, n)``: row and column where one begins; those of the last
+    columns come first. ``sum_up(tile, held, a, b, thread, row, col, m, n, k, lda, ldb)``: each thread's sums for the
+    piece that begins there, into SIDE registers ``held`` and from there into shared memory; beyond the edges of C the
+    last row and column are read. ``write(c, tile, thread, row, col, m, n, ldc)``: its results, a thread each.
     """
-    elements = uint64(m if strip < uint32(n - across) else across)
-    first = uint32(uint64(uint64(block) * elements) // uint64(blocks))
-    return first, uint32(uint64(uint64(uint64(block) + uint64(1)) * elements) // uint64(blocks))
+
+    pieces: Piece
+    corner: Piece
+    sum_up: Piece
+    write: Piece
 
 
 @cache
-def sums(tiling: Tiling) -> Piece:
-    """``(tile, held, a, b, thread, strip, first, end, n, k, down, across, lda, ldb)``: into shared memory.
-
-    The sums of each thread's part of k, of AT_ONCE elements of a strip from ``first`` on.
-    """
-    members = tiling.threads // GROUPS
+def left_over(tiling: Tiling) -> LeftOver:
+    """All of them, for a block all of whose threads call ``sum_up`` and, behind a barrier, ``write``."""
+    rows, columns, threads = tiling.rows, tiling.columns, tiling.threads
+    members, pitch = threads // SIDE, threads + SIDE
     zero = number(tiling.dtype)(0)
 
     @device
-    def add(held: Any, x: Any, y: Any, at_x: Any, apart: Any, last: Any, at_y: Any) -> None:
-        factor = y[at_y]
-        for i in range(EACH):
-            held[i] += x[uint32(at_x + uint32(min(uint32(i), last) * apart))] * factor
+    def of_columns(m: Any, n: Any) -> Any:
+        return uint32(uint32(m + uint32(SIDE - 1)) // uint32(SIDE)) if n % uint32(columns) else uint32(0)
+
+    def pieces(m: Any, n: Any) -> Any:
+        of_rows = uint32(n // uint32(columns) * uint32(columns // SIDE)) if m % uint32(rows) else uint32(0)
+        return uint32(of_columns(m, n) + of_rows)
+
+    def corner(piece: Any, m: Any, n: Any) -> Any:
+        before = of_columns(m, n)
+        if piece < before:
+            return uint32(piece * uint32(SIDE)), uint32(n // uint32(columns) * uint32(columns))
+        return uint32(m // uint32(rows) * uint32(rows)), uint32(uint32(piece - before) * uint32(SIDE))
 
     @device
-    def along_k(
-        held: Any, x: Any, y: Any, at_x: Any, apart: Any, last: Any, at_y: Any, x_step: Any, y_step: Any,
-        place: Any, k: Any,
-    ) -> None:  # fmt: skip
-        while uint32(place + uint32((_UNROLLED - 1) * members)) < k:
-            for i in range(_UNROLLED):
-                at = uint32(place + uint32(i * members))
-                add(held, x, y, uint32(at_x + uint32(at * x_step)), apart, last, uint32(at_y + uint32(at * y_step)))
-            place = uint32(place + uint32(_UNROLLED * members))
-        while place < k:
-            add(held, x, y, uint32(at_x + uint32(place * x_step)), apart, last, uint32(at_y + uint32(place * y_step)))
-            place = uint32(place + uint32(members))
+    def add(held: Any, a: Any, b: Any, row: Any, col: Any, at: Any, m: Any, lda: Any, ldb: Any) -> None:
+        factor = b[uint32(uint32(at * ldb) + col)]
+        for i in range(SIDE):
+            held[i] += a[uint32(uint32(min(uint32(row + uint32(i)), uint32(m - uint32(1))) * lda) + at)] * factor
 
     def sum_up(
-        tile: Any, held: Any, a: Any, b: Any, thread: Any, strip: Any, first: Any, end: Any, n: Any, k: Any,
-        down: Any, across: Any, lda: Any, ldb: Any,
+        tile: Any, held: Any, a: Any, b: Any, thread: Any, row: Any, col: Any, m: Any, n: Any, k: Any, lda: Any,
+        ldb: Any,
     ) -> None:  # fmt: skip
-        group, place = uint32(thread // uint32(members)), uint32(thread % uint32(members))
-        # Over the end the last element is computed again.
-        own = min(uint32(first + uint32(group * uint32(EACH))), uint32(end - uint32(1)))
-        last = uint32(uint32(end - uint32(1)) - own)
-        for i in range(EACH):
+        own = min(uint32(col + thread % uint32(SIDE)), uint32(n - uint32(1)))
+        at = uint32(thread // uint32(SIDE))
+        for i in range(SIDE):
             held[i] = zero
-        columns = uint32(n - across)
-        if strip < columns:
-            along_k(held, a, b, uint32(own * lda), lda, last, uint32(across + strip), uint32(1), ldb, place, k)
-        else:
-            row = uint32(down + uint32(strip - columns))
-            along_k(held, b, a, own, uint32(1), last, uint32(row * lda), ldb, uint32(1), place, k)
-        for i in range(EACH):
-            element = uint32(uint32(group * uint32(EACH)) + uint32(i))
-            tile[uint32(uint32(element * uint32(members + 1)) + place)] = held[i]
+        while uint32(at + uint32((_UNROLLED - 1) * members)) < k:
+            for i in range(_UNROLLED):
+                add(held, a, b, row, own, uint32(at + uint32(i * members)), m, lda, ldb)
+            at = uint32(at + uint32(_UNROLLED * members))
+        while at < k:
+            add(held, a, b, row, own, at, m, lda, ldb)
+            at = uint32(at + uint32(members))
+        for i in range(SIDE):
+            tile[uint32(uint32(i * pitch) + thread)] = held[i]
 
-    return device(sum_up)
+    def write(c: Any, tile: Any, thread: Any, row: Any, col: Any, m: Any, n: Any, ldc: Any) -> None:
+        place = thread
+        while place < uint32(SIDE * SIDE):
+            i, j = uint32(place // uint32(SIDE)), uint32(place % uint32(SIDE))
+            if uint32(row + i) < m and uint32(col + j) < n:
+                total = zero
+                for other in range(members):
+                    total += tile[uint32(uint32(i * uint32(pitch) + uint32(other * SIDE)) + j)]
+                c[uint32(uint32(uint32(row + i) * ldc) + uint32(col + j))] = total
+            place = uint32(place + uint32(threads))
 
-
-@cache
-def results(tiling: Tiling) -> Piece:
-    """``(c, tile, thread, strip, first, end, n, down, across, ldc)``: an element for each of the first threads."""
-    members = tiling.threads // GROUPS
-    zero = number(tiling.dtype)(0)
-
-    def write(
-        c: Any, tile: Any, thread: Any, strip: Any, first: Any, end: Any, n: Any, down: Any, across: Any, ldc: Any
-    ) -> None:
-        element = uint32(first + thread)
-        if thread < uint32(AT_ONCE) and element < end:
-            total = zero
-            for other in range(members):
-                total += tile[uint32(uint32(thread * uint32(members + 1)) + uint32(other))]
-            columns = uint32(n - across)
-            if strip < columns:
-                c[uint32(uint32(element * ldc) + uint32(across + strip))] = total
-            else:
-                c[uint32(uint32(uint32(down + uint32(strip - columns)) * ldc) + element)] = total
-
-    return device(write)
+    return LeftOver(device(pieces), device(corner), device(sum_up), device(write))

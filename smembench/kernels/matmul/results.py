@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from smembench.cuda_api import device, uint32
-from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.hand_over import accumulate
+from smembench.kernels.matmul.tiling import LANES_DOWN, Tiling
 from smembench.kernels.vector import load_vector, store_vector
 
 
@@ -36,7 +37,7 @@ def write_within(tiling: Tiling, width: int) -> Callable[..., Any]:
 
 @cache
 def add_within(tiling: Tiling, width: int) -> Callable[..., Any]:
-    """``(total, c, row0, col0, top, left, m, n, ldc)``: add what ``write_within`` would replace."""
+    """``(total, c, row0, col0, top, left, m, n, ldc)``: add what ``write_within`` would replace, by whole vectors."""
     down, across = tiling.down, tiling.across
     (a_size, b_size), (rows_apart, columns_apart) = tiling.fragments, tiling.apart
 
@@ -46,11 +47,62 @@ def add_within(tiling: Tiling, width: int) -> Callable[..., Any]:
             for j in range(0, across, width):
                 col = uint32(col0 + uint32(j // b_size * columns_apart + j % b_size))
                 if row >= top and col >= left and row < m and col < n:
-                    if width == 1:
-                        total[i * across + j] += c[uint32(row * ldc + col)]
-                    else:
-                        begun = load_vector(c, uint32(row * ldc + col))
-                        for p in range(width):
-                            total[i * across + j + p] += begun[p]
+                    begun = load_vector(c, uint32(row * ldc + col))
+                    for p in range(width):
+                        total[i * across + j + p] += begun[p]
 
     return device(add)
+
+
+class Staging(NamedTuple):
+    """Writing through shared memory, some of each thread's rows at a time.
+
+    ``parts``: how often. ``stage(tile, total, row, col, part)``: rows of the thread whose first result lies at ``row``
+    and ``col`` of the block's tile. ``write(c, tile, thread, part, begun, row0, col0, top, left, m, n, ldc)``: what all
+    threads staged, of a tile from ``row0`` and ``col0`` on, as far as ``write_within`` would write it; where that is
+    ``begun``, it is added to what is there.
+    """
+
+    parts: int
+    stage: Callable[..., Any]
+    write: Callable[..., Any]
+
+
+@cache
+def staging(tiling: Tiling, elements: int) -> Staging:
+    """For rows of C that are not aligned, through so many elements of shared memory.
+
+    A thread's elements written one by one would be single words of a sector each, and a sector written four times.
+    """
+    columns, across, threads, size = tiling.columns, tiling.across, tiling.threads, tiling.vector
+    (a_size, b_size), (rows_apart, columns_apart) = tiling.fragments, tiling.apart
+    of_threads, warp_rows = tiling.rows // tiling.down, LANES_DOWN * tiling.down
+    at_once = min(elements // (of_threads * columns), a_size)
+    staged = of_threads * at_once * columns
+
+    def stage(tile: Any, total: Any, row: Any, col: Any, part: Any) -> None:
+        own = uint32(row // uint32(warp_rows) * uint32(LANES_DOWN) + row % uint32(warp_rows) // uint32(a_size))
+        at = uint32(uint32(own * uint32(at_once * columns)) + col)
+        for i in range(at_once):
+            for j in range(0, across, size):
+                place = uint32(at + uint32(i * columns + j // b_size * columns_apart + j % b_size))
+                store_vector(tile, place, load_vector(total, (part * at_once + i) * across + j))
+
+    def write(
+        c: Any, tile: Any, thread: Any, part: Any, begun: Any, row0: Any, col0: Any, top: Any, left: Any, m: Any,
+        n: Any, ldc: Any,
+    ) -> None:  # fmt: skip
+        first = uint32(row0 + uint32(part * at_once // a_size * rows_apart + part * at_once % a_size))
+        for turn in range(staged // threads):
+            place = uint32(thread + uint32(turn * threads))
+            line, col = uint32(place // uint32(columns)), uint32(col0 + place % uint32(columns))
+            own, more = uint32(line // uint32(at_once)), uint32(line % uint32(at_once))
+            within = uint32(own // uint32(LANES_DOWN) * uint32(warp_rows) + own % uint32(LANES_DOWN) * uint32(a_size))
+            row = uint32(uint32(first + within) + more)
+            if row >= top and col >= left and row < m and col < n:
+                if begun:
+                    accumulate(c, uint32(uint32(row * ldc) + col), tile[place])
+                else:
+                    c[uint32(uint32(row * ldc) + col)] = tile[place]
+
+    return Staging(tiling.down // at_once, device(stage), device(write))

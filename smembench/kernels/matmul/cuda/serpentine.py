@@ -3,7 +3,7 @@
 What changes: a step loads the next one's fragments before it multiplies, into registers of their own; the last step of
 a tile comes after the barrier and the loads of the next tile's first fragments, and fills the time that they take. The
 results of a thread are visited along a column and up the next one, so that each multiplication has a factor of the one
-before. Tiles are loaded without a comparison, at the edges too (``smembench.kernels.matmul.loading``), and up to four
+before. Tiles are loaded without a comparison, at the edges too (``smembench.kernels.matmul.loading``), and up to eight
 rows or columns beyond whole tiles are left to all blocks (``smembench.kernels.matmul.left_over``). serpentine16x8
 has 16 × 8 results a thread in blocks of 128 threads, and visits them along rows.
 
@@ -27,7 +27,7 @@ from smembench.case import Case
 from smembench.cuda_api import cuda, number, uint32, uint64
 from smembench.kernels.grids import block_of
 from smembench.kernels.matmul.ahead import Order, advance, load_fragments, outer_product, stay
-from smembench.kernels.matmul.left_over import AT_ONCE, EACH, few_left_over, results, share, sums
+from smembench.kernels.matmul.left_over import few_left_over, left_over
 from smembench.kernels.matmul.loading import loading
 from smembench.kernels.matmul.pieces import pieces
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
@@ -64,7 +64,7 @@ def program(case: Case, tiling: Tiling, order: Order) -> Program:
     multiply_last = outer_product(tiling, order, 1)
     label, again, origin, short_of, first, begin, load = loading(tiling, case)
     few = few_left_over(case, tiling)
-    sum_up, write_sums = sums(tiling), results(tiling)
+    pieces_left, corner, sum_up, write_sums = left_over(tiling)
 
     def serpentine(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
         a_tile = cuda.shared.array(a_both, dtype, alignment=ALIGNMENT)
@@ -107,22 +107,14 @@ def program(case: Case, tiling: Tiling, order: Order) -> Program:
             multiply_last(total, a_parts, b_parts)
         write(c, total, uint32(row0 + row), uint32(col0 + col), m, n, ldc)
         if few:
-            held = cuda.local.array(EACH, dtype)
-            block = uint32(uint32(cuda.blockIdx.y) * uint32(cuda.gridDim.x) + uint32(cuda.blockIdx.x))
-            blocks = uint32(uint32(cuda.gridDim.x) * uint32(cuda.gridDim.y))
-            below = uint32(uint32(cuda.gridDim.y) * uint32(rows))
-            right = uint32(uint32(cuda.gridDim.x) * uint32(columns))
-            strips = uint32(uint32(m - below) + uint32(n - right))
-            strip = uint32(0)
-            while strip < strips:
-                at, end = share(strip, block, blocks, m, n, below, right)
-                while at < end:
-                    cuda.syncthreads()
-                    sum_up(b_tile, held, a, b, thread, strip, at, end, n, k, below, right, lda, ldb)
-                    cuda.syncthreads()
-                    write_sums(c, b_tile, thread, strip, at, end, n, below, right, ldc)
-                    at = uint32(at + uint32(AT_ONCE))
-                strip = uint32(strip + uint32(1))
+            piece = uint32(uint32(cuda.blockIdx.y) * uint32(cuda.gridDim.x) + uint32(cuda.blockIdx.x))
+            while piece < pieces_left(m, n):
+                first_row, first_col = corner(piece, m, n)
+                cuda.syncthreads()
+                sum_up(b_tile, total, a, b, thread, first_row, first_col, m, n, k, lda, ldb)
+                cuda.syncthreads()
+                write_sums(c, b_tile, thread, first_row, first_col, m, n, ldc)
+                piece = uint32(piece + uint32(cuda.gridDim.x) * uint32(cuda.gridDim.y))
 
     return tiling.program(serpentine, case, label, again, few=few)
 

@@ -30,8 +30,7 @@ from smembench.axes import Block
 from smembench.case import Case
 from smembench.cuda_api import cuda, device, number, uint32, uint64
 from smembench.kernels.grids import block_of
-from smembench.kernels.matmul import left_over
-from smembench.kernels.matmul.left_over import AT_ONCE, EACH, few_left_over, share
+from smembench.kernels.matmul.left_over import few_left_over, left_over
 from smembench.kernels.matmul.loading import compared, loading
 from smembench.kernels.matmul.pieces import pieces
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
@@ -72,8 +71,8 @@ def program(case: Case, tiling: Tiling, at_once: int) -> Program:
     position, load_a, load_b, store_a, store_b, multiply, write = pieces(case, tiling, steps)
     # Without comparisons slicedK has more on its way than the registers of two blocks on an SM hold, and spills.
     label, again, origin, short_of, first, begin, load = (loading if tiling.by_elements else compared)(tiling, case)
-    few = few_left_over(case, tiling)
-    sum_up, write_sums = left_over.sums(tiling), left_over.results(tiling)
+    few = tiling.by_elements and few_left_over(case, tiling)
+    pieces_left, corner, sum_up, write_sums = left_over(tiling)
     dtype = number(case.dtype)
     zero = dtype(0)
     width, rows, columns, depth, vector = tiling.block.x, tiling.rows, tiling.columns, tiling.depth, tiling.vector
@@ -154,22 +153,14 @@ def program(case: Case, tiling: Tiling, at_once: int) -> Program:
         if part == uint32(0):
             write(c, total, uint32(row0 + row), uint32(col0 + col), m, n, ldc)
         if few:
-            held = cuda.local.array(EACH, dtype)
-            block = uint32(uint32(cuda.blockIdx.y) * uint32(cuda.gridDim.x) + uint32(cuda.blockIdx.x))
-            blocks = uint32(uint32(cuda.gridDim.x) * uint32(cuda.gridDim.y))
-            below = uint32(uint32(cuda.gridDim.y) * uint32(rows))
-            right = uint32(uint32(cuda.gridDim.x) * uint32(columns))
-            strips = uint32(uint32(m - below) + uint32(n - right))
-            strip = uint32(0)
-            while strip < strips:
-                at, end = share(strip, block, blocks, m, n, below, right)
-                while at < end:
-                    cuda.syncthreads()
-                    sum_up(b_tile, held, a, b, thread, strip, at, end, n, k, below, right, lda, ldb)
-                    cuda.syncthreads()
-                    write_sums(c, b_tile, thread, strip, at, end, n, below, right, ldc)
-                    at = uint32(at + uint32(AT_ONCE))
-                strip = uint32(strip + uint32(1))
+            piece = uint32(uint32(cuda.blockIdx.y) * uint32(cuda.gridDim.x) + uint32(cuda.blockIdx.x))
+            while piece < pieces_left(m, n):
+                first_row, first_col = corner(piece, m, n)
+                cuda.syncthreads()
+                sum_up(b_tile, total, a, b, thread, first_row, first_col, m, n, k, lda, ldb)
+                cuda.syncthreads()
+                write_sums(c, b_tile, thread, first_row, first_col, m, n, ldc)
+                piece = uint32(piece + uint32(cuda.gridDim.x) * uint32(cuda.gridDim.y))
 
     return tiling.program(sliced_k, case, label, again, few=few)
 

@@ -9,39 +9,65 @@ handed over. A tile that is moved inwards writes the results only that no other 
 Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023, with serpentine's loop. Predictions of accesses are
 for blocks that have a whole tile each and hand over nothing.
 
+Where rows of A, B and C are not aligned, tiles are copied an element at a time, asynchronously and past the registers
+(compute capability 8.0 or newer), sums are put in order in shared memory, so that whole sectors are written, and those
+handed over are added in the L2. Up to eight rows or columns beyond whole tiles are dealt out
+(``smembench.kernels.matmul.left_over``).
+
 Relieves the last round: 1152 is 81 tiles of 128 × 128 for the 132 SMs of an H200, and 2176 is 289 for the 264 blocks
 that it runs at once, which take as long as 528. Predicted: at every size what serpentine has with full rounds, 1.03
 times it at 2048, 4096 and 8192, where they are full to 0.97, less some µs for handing over.
 
-Found there (2026-11-21): 1.023, 1.029 and 1.021 times serpentine at 2048, 4096 and 8192, which is 1.005, 1.014 and
-1.021 of cuBLAS; 1.41 times it at 1152 and 1.40 at 2176, 1.063 and 1.163 of cuBLAS. At 1152, where four blocks have
-part of a tile, it takes 75 µs, 13 more than at serpentine's rate at 2048. Where rows of C are not aligned, sums are
-handed over by elements, each compared with the edges, which takes far longer: at 1025 nothing is gained over
-serpentine, and slicedK12x6 is twice as fast; at 4097 1.014 times serpentine.
+Found there (2026-11-22): 1.023, 1.028 and 1.021 times serpentine at 2048, 4096 and 8192, which is 1.003, 1.014 and
+1.021 of cuBLAS; 1.083 of cuBLAS at 1024, 1.120 at 1152, 1.248 at 1536, 1.165 at 2176. With one block on an SM instead
+of two, where tiles are few: 1.10 times as fast at 1024, 1.06 at 1152, but 0.97 at 1536. Where rows are not aligned the
+loop loses more than the model says, 5 % at 4095 and 20 % at 1023, by what is not known: 0.997, 1.050, 1.122 and 1.095
+of cuBLAS at 4095, 4097, 2049 and 1537, but 0.94 at 1153, and 0.83 to 0.93 from 1023 to 1101.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from math import prod
 from typing import Any
 
 from smembench.axes import Block
 from smembench.case import Case
 from smembench.cuda_api import cuda, device, number, uint32, uint64
+from smembench.kernels.async_copy import commit_copies, wait_for_copies
 from smembench.kernels.hand_over import MOST_BLOCKS, hand_over, wait_for
 from smembench.kernels.matmul.ahead import Order, advance, load_fragments, outer_product, stay
 from smembench.kernels.matmul.cuda.serpentine import Variant
-from smembench.kernels.matmul.loading import loading
+from smembench.kernels.matmul.left_over import few_left_over, left_over
+from smembench.kernels.matmul.loading import element_copies, loading
 from smembench.kernels.matmul.pieces import pieces
-from smembench.kernels.matmul.results import add_within, write_within
+from smembench.kernels.matmul.results import add_within, staging, write_within
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.registry import Program
 from smembench.kernels.vector import ALIGNMENT
 
 FEWEST = 16
-"""Steps of a block at least, where there are more blocks than tiles; that it is the best number was not tried."""
+"""Steps of a block at least, where there are more blocks than tiles; fewer were not tried."""
+
+EVEN = 16
+"""Of so many multiprocessors one may be idle, so that all tiles have as many blocks."""
 
 _VARIANT = Variant(8, 8, Order(by_rows=True, b_early=True))
+
+
+def blocks_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> int:
+    """Blocks that share ``tiles`` of so many steps along k on a device that can run ``resident`` on a multiprocessor.
+
+    With no more tiles than multiprocessors, one on each: with two, sums would go through twice as many hands, which
+    takes longer than one alone waits. And as many for every tile, where that leaves idle no more than one in EVEN.
+    """
+    most = min(max(tiles, tiles * steps // FEWEST), MOST_BLOCKS)
+    if tiles > multiprocessors:
+        return min(most, resident * multiprocessors)
+    blocks = min(most, multiprocessors)
+    idle = blocks % tiles
+    return blocks - idle if idle * EVEN <= blocks else blocks
 
 
 @device
@@ -52,9 +78,11 @@ def first_step(block: Any, blocks: Any, steps: Any) -> Any:
 
 def program(case: Case, tiling: Tiling) -> Program:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling of an even depth, all steps written out."""
-    order = _VARIANT.order
     position, load_a, load_b, store_a, store_b, *_ = pieces(case, tiling)
     _, b_width = tiling.widths(case)
+    few = few_left_over(case, tiling)
+    # Of each the one with the fewest reads of registers that collide.
+    order = _VARIANT.order if b_width > 1 else Order(by_rows=False, b_early=not few)
     add, write = add_within(tiling, b_width), write_within(tiling, b_width)
     dtype = number(case.dtype)
     zero = dtype(0)
@@ -66,6 +94,11 @@ def program(case: Case, tiling: Tiling) -> Program:
     all_but_last = advance(tiling, order, 0, depth - 1)
     multiply_last = outer_product(tiling, order, 1)
     label, again, origin, short_of, first, begin, load = loading(tiling, case)
+    parts, stage, write_staged = staging(tiling, b_both)
+    by_elements, bring = bool(label) and tiling.widths(case) == (1, 1), element_copies(tiling)
+    inside = few and by_elements  # where both are the same, which one decides what registers ptxas chooses
+    over_rows, over_columns = (0, 0) if few else (rows - 1, columns - 1)
+    pieces_left, corner, sum_up, write_sums = left_over(tiling)
 
     def stream_k(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
         a_tile = cuda.shared.array(a_both, dtype, alignment=ALIGNMENT)
@@ -81,10 +114,19 @@ def program(case: Case, tiling: Tiling) -> Program:
         row, col = position(thread)
         short = short_of(k)
         deep = uint32(uint32(k + uint32(depth - 1)) // uint32(depth))
-        wide = uint32(uint32(n + uint32(columns - 1)) // uint32(columns))
-        tiles = uint32(wide * uint32(uint32(m + uint32(rows - 1)) // uint32(rows)))
+        wide = uint32(uint32(n + uint32(over_columns)) // uint32(columns))
+        tiles = uint32(wide * uint32(uint32(m + uint32(over_rows)) // uint32(rows)))
         begins = first_step(block, blocks, uint32(tiles * deep))
         end = first_step(uint32(block + uint32(1)), blocks, uint32(tiles * deep))
+        if few:
+            piece = block
+            while piece < pieces_left(m, n):
+                first_row, first_col = corner(piece, m, n)
+                sum_up(b_tile, total, a, b, thread, first_row, first_col, m, n, k, lda, ldb)
+                cuda.syncthreads()
+                write_sums(c, b_tile, thread, first_row, first_col, m, n, ldc)
+                cuda.syncthreads()
+                piece = uint32(piece + blocks)
         while end > begins:
             tile = uint32(uint32(end - uint32(1)) // deep)
             base = uint32(tile * deep)
@@ -92,14 +134,13 @@ def program(case: Case, tiling: Tiling) -> Program:
             until = uint32(end - base)
             top = uint32(uint32(tile // wide) * uint32(rows))
             left = uint32(uint32(tile % wide) * uint32(columns))
-            row0 = origin(uint32(tile // wide), uint32(rows), m)
-            col0 = origin(uint32(tile % wide), uint32(columns), n)
+            row0 = top if inside else origin(uint32(tile // wide), uint32(rows), m)
+            col0 = left if inside else origin(uint32(tile % wide), uint32(columns), n)
             from_a, from_b = begin(thread, row0, col0, lda, ldb)
             for i in range(count):
                 total[i] = zero
             k0 = uint32(since * uint32(depth))
-            # The second ends the loop no earlier, in whole steps; with it fewer reads of registers collide.
-            last = uint32(min(uint32(until * uint32(depth)), uint32(k + short)))
+            last = uint32(until * uint32(depth))
             buffer = uint32(0)
             if since == uint32(0):
                 load_a(a_held, a, thread, row0, k0, m, first(k, short), lda)
@@ -114,12 +155,21 @@ def program(case: Case, tiling: Tiling) -> Program:
             load_first(a_parts, b_parts, a_tile, b_tile, at_a, at_b)
             while k0 < last:
                 k0 = uint32(k0 + uint32(depth))
-                load(a_held, b_held, a, b, from_a, from_b, thread, row0, col0, k0, short, m, n, k, lda, ldb)
-                stay()
-                all_but_last(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)
-                buffer = uint32(uint32(1) - buffer)
-                store_a(a_tile, uint64(uint32(buffer * uint32(a_elements))), a_held, thread)
-                store_b(b_tile, uint64(uint32(buffer * uint32(b_elements))), b_held, thread)
+                if by_elements:
+                    buffer = uint32(uint32(1) - buffer)
+                    a_base = uint64(uint32(buffer * uint32(a_elements)))
+                    b_base = uint64(uint32(buffer * uint32(b_elements)))
+                    bring(a_tile, b_tile, a_base, b_base, a, b, from_a, from_b, thread, k0, short, k, lda, ldb)
+                    commit_copies()
+                    all_but_last(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)
+                    wait_for_copies(0)
+                else:
+                    load(a_held, b_held, a, b, from_a, from_b, thread, row0, col0, k0, short, m, n, k, lda, ldb)
+                    stay()
+                    all_but_last(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)
+                    buffer = uint32(uint32(1) - buffer)
+                    store_a(a_tile, uint64(uint32(buffer * uint32(a_elements))), a_held, thread)
+                    store_b(b_tile, uint64(uint32(buffer * uint32(b_elements))), b_held, thread)
                 cuda.syncthreads()
                 at_a = uint64(uint64(uint32(buffer * uint32(a_elements))) + uint64(row))
                 at_b = uint64(uint64(uint32(buffer * uint32(b_elements))) + uint64(col))
@@ -129,18 +179,25 @@ def program(case: Case, tiling: Tiling) -> Program:
                 if thread == uint32(0):
                     wait_for(uint32(block - uint32(1)))
                 cuda.syncthreads()
-                add(total, c, uint32(row0 + row), uint32(col0 + col), top, left, m, n, ldc)
-            write(c, total, uint32(row0 + row), uint32(col0 + col), top, left, m, n, ldc)
+                if b_width > 1:
+                    add(total, c, uint32(row0 + row), uint32(col0 + col), top, left, m, n, ldc)
+            if b_width > 1:
+                write(c, total, uint32(row0 + row), uint32(col0 + col), top, left, m, n, ldc)
+            else:
+                for part in range(parts):
+                    cuda.syncthreads()
+                    stage(b_tile, total, row, col, part)
+                    cuda.syncthreads()
+                    write_staged(c, b_tile, thread, part, since > uint32(0), row0, col0, top, left, m, n, ldc)
             # For the writes handed over, and for the fragments that are still read when the next tile is stored.
             cuda.syncthreads()
             if until < deep and thread == uint32(0):
                 hand_over(block)
             end = uint32(base + since)
 
-    made = tiling.program(stream_k, case, label, again)
-    tiles, steps = made.grid[0] * made.grid[1], -(-(case.k or 0) // depth)
-    shares = min(max(tiles, tiles * steps // FEWEST), MOST_BLOCKS)
-    return replace(made, resident=tiling.launch_bounds[1], shares=shares)
+    made = tiling.program(stream_k, case, label, again, few=few)
+    steps = -(-(case.k or 0) // depth)
+    return replace(made, blocks=partial(blocks_on, prod(made.grid), steps, tiling.launch_bounds[1]))
 
 
 KERNEL = kernel_of_tiling(

@@ -74,7 +74,12 @@ def build(case: Case) -> Program:
 
     columns, rows = covering(case.n, case.m, Block(side, side))
     held = resident(case)
-    return Program(transpose_persistent, (rows, columns), block, launch_bounds=(threads_of(case), held), resident=held)
+
+    def blocks_on(multiprocessors: int) -> int:
+        return min(rows * columns, held * multiprocessors)
+
+    bounds = (threads_of(case), held)
+    return Program(transpose_persistent, (rows, columns), block, launch_bounds=bounds, blocks=blocks_on)
 
 
 KERNEL = Kernel(
