@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,7 @@ def ptx() -> Ptx:
 
     from smembench.explain.machine_code import by_nvvm
 
+    @cache
     def optimised(case: Case) -> str:
         program = kernel_of(case).build(case)
         code = by_nvvm(case, program, "9.0")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
 _MULTIPROCESSORS = 1
 """As few as can be, so that blocks of a persistent grid have more than one share of the output even in a small case."""
 
+_SWITCH_INTERVAL = 0.001
+"""Seconds a Python thread runs before another: the simulator's own only asks whether the others wait."""
+
 
 def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> Array:
     """The output of one launch on a poisoned buffer.
@@ -33,5 +39,16 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
     output.view("u1")[:] = POISON
     program = kernel.build(case).on(_MULTIPROCESSORS)
     launch: Any = cuda.jit(program.function)[program.grid, program.block, None, program.dynamic_bytes]
-    launch(output, *inputs, *(np.uint32(value) for value in problem.scalars(case)))
+    with _switching_often():
+        launch(output, *inputs, *(np.uint32(value) for value in problem.scalars(case)))
     return output
+
+
+@contextmanager
+def _switching_often() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_INTERVAL)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)

@@ -13,8 +13,9 @@ from smembench.explain.constant import ConstantAccess, constant_accesses
 from smembench.explain.machine_code import MachineCode
 from smembench.explain.occupancy import Occupancy, occupancy
 from smembench.explain.roof import Work
-from smembench.explain.trace import Place, Request, Trace, trace
+from smembench.explain.trace import Place, Request, Trace, alike, trace
 from smembench.explain.traffic import Traffic, repeats, traffic
+from smembench.hardware import SECTOR_BYTES, WAVEFRONT_BYTES
 from smembench.kernels import registry
 from smembench.problems import PROBLEMS
 from smembench.problems.base import pattern_period
@@ -176,25 +177,25 @@ def _places(requests: Iterable[Request], space: str) -> list[tuple[Place, list[R
 
 
 def _shared(place: Place, requests: Sequence[Request], traced: Trace) -> SharedAccess:
-    weights = [request.weight for request in requests]
-    costs = [banks.wavefronts(request.addresses, place.width) for request in requests]
-    ideal = [banks.ideal_wavefronts(request.addresses, place.width) for request in requests]
+    chosen, weights = zip(*alike(requests, WAVEFRONT_BYTES), strict=True)
+    costs = [banks.wavefronts(request.addresses, place.width) for request in chosen]
+    ideal = [banks.ideal_wavefronts(request.addresses, place.width) for request in chosen]
     return SharedAccess(
         place=place,
         source=traced.source(place.line),
         requests=sum(weights),
         wavefronts=fmean(costs, weights),
         ideal=fmean(ideal, weights),
-        worst=max(requests, key=lambda request: banks.conflict_degree(request.addresses, place.width)),
-        broadcast=all(banks.is_broadcast(request.addresses, place.width) for request in requests),
+        worst=max(chosen, key=lambda request: banks.conflict_degree(request.addresses, place.width)),
+        broadcast=all(banks.is_broadcast(request.addresses, place.width) for request in chosen),
     )
 
 
 def _global(place: Place, requests: Sequence[Request], traced: Trace) -> GlobalAccess:
-    weights = [request.weight for request in requests]
-    sectors = [coalescing.sectors(request.addresses, place.width) for request in requests]
-    ideal = [coalescing.ideal_sectors(request.addresses, place.width) for request in requests]
-    efficiency = [coalescing.efficiency(request.addresses, place.width) for request in requests]
+    chosen, weights = zip(*alike(requests, SECTOR_BYTES), strict=True)
+    sectors = [coalescing.sectors(request.addresses, place.width) for request in chosen]
+    ideal = [coalescing.ideal_sectors(request.addresses, place.width) for request in chosen]
+    efficiency = [coalescing.efficiency(request.addresses, place.width) for request in chosen]
     moved = [count * weight for count, weight in zip(sectors, weights, strict=True)]
     return GlobalAccess(
         place=place,

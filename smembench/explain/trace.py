@@ -1,14 +1,14 @@
-"""Run the very function that is timed, thread by thread, and note the address of every memory access.
+"""Run the very function that is timed and note the address of every memory access.
 
-The kernel's ``cuda`` is replaced by a recorder: arrays have addresses and no content, barriers do nothing, and the
-threads of a block run one after the other. So a trace needs no line written for a kernel, and holds for kernels whose
-addresses do not depend on the data they load. Values read are zero.
+The kernel's ``cuda`` is replaced by a recorder: arrays have addresses and no content, barriers do nothing, and those
+threads of a block that take the same way run together (``smembench.explain.lockstep``). So a trace needs no line
+written for a kernel, and holds for kernels whose addresses do not depend on the data they load. Values read are zero.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from linecache import getline
@@ -17,14 +17,20 @@ from types import FrameType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from smembench.case import Case
 from smembench.cuda_api import cuda
 from smembench.errors import UsageError
+from smembench.explain.lockstep import Group, run
+from smembench.explain.warp import shifted
 from smembench.hardware import WARP
 from smembench.kernels.registry import Kernel
 from smembench.problems import PROBLEMS
 from smembench.problems.base import ITEMSIZE
+
+_NOWHERE = -1
+"""In place of the address, of a lane that does not take part."""
 
 _GLOBAL_GAP = 2**40
 """Distance between global arrays, far over any size, so that none share a sector; a multiple of every alignment."""
@@ -72,6 +78,17 @@ class Request:
     weight: int = 1
 
 
+def alike(requests: Iterable[Request], step: int) -> list[tuple[Request, int]]:
+    """The first of all requests at a place that are the same but for a multiple of ``step`` bytes; their weights' sum.
+
+    A loop has thousands of requests and few that differ, so that what they cost is computed once for each.
+    """
+    found: dict[tuple[Place, tuple[int | None, ...]], list[Any]] = {}
+    for request in requests:
+        found.setdefault((request.place, shifted(request.addresses, step)), [request, 0])[1] += request.weight
+    return [(request, weight) for request, weight in found.values()]
+
+
 @dataclass(frozen=True, slots=True)
 class Trace:
     """Every request of the traced blocks, the shared arrays, the source file, and which blocks (x, y)."""
@@ -87,29 +104,42 @@ class Trace:
 
 
 class _Recorder:
-    """Collects addresses of the thread in hand."""
+    """Collects addresses of the threads in hand."""
 
-    def __init__(self, dynamic_bytes: int, filename: str) -> None:
+    def __init__(self, dynamic_bytes: int, filename: str, threads: int) -> None:
         self.filename = filename
-        self.lanes: dict[tuple[Place, int, int], list[int | None]] = {}
         self.shared: list[SharedArray] = []
         self._dynamic_bytes = dynamic_bytes
-        self._thread = 0
+        self._warps = -(-threads // WARP)
+        self._found: dict[tuple[Place, int], NDArray[np.int64]] = {}
+        self._group = Group(np.arange(threads))
         self._counts: dict[Place, int] = {}
         self._arrays = 0
         self._constants = 0
 
-    def enter(self, thread: int) -> None:
-        """Begin a thread of a block."""
-        self._thread = thread
+    def enter(self, group: Group) -> None:
+        """Begin some threads of a block."""
+        self._group = group
         self._counts = {}
         self._arrays = self._constants = 0
 
-    def note(self, place: Place, address: int) -> None:
+    def note(self, place: Place, address: Any) -> None:
         """The n-th access at a place belongs to the warp's n-th request there."""
         count = self._counts[place] = self._counts.get(place, -1) + 1
-        warp, lane = divmod(self._thread, WARP)
-        self.lanes.setdefault((place, warp, count), [None] * WARP)[lane] = address
+        found = self._found.get((place, count))
+        if found is None:
+            found = self._found[place, count] = np.full((self._warps, WARP), _NOWHERE)
+        found.reshape(-1)[self._group.threads[self._group.going]] = self._group.own(address)
+
+    def requests(self, weight: int) -> list[Request]:
+        """Those of the block in hand, warp by warp, and begin another."""
+        found, self._found = self._found, {}
+        return [
+            Request(place, warp, tuple(None if at == _NOWHERE else at for at in addresses[warp].tolist()), weight)
+            for warp in range(self._warps)
+            for (place, _), addresses in found.items()
+            if (addresses[warp] != _NOWHERE).any()
+        ]
 
     def shared_array(self, shape: Any, dtype: Any, alignment: int | None = None) -> _Array:
         """What ``cuda.shared.array`` returns: every thread's n-th call is the same array."""
@@ -146,9 +176,9 @@ class _Array:
         """Note an access, a slice of elements as a single one, and return how many elements it is of."""
         count = 1
         if isinstance(index, slice):
-            index, count = index.start, index.stop - index.start
+            index, count = index.start, int(index.stop - index.start)
         indices = index if isinstance(index, tuple) else (index,)
-        offset = sum(int(i) * stride for i, stride in zip(indices, self._strides, strict=True))
+        offset = sum(_signed(i) * stride for i, stride in zip(indices, self._strides, strict=True))
         line = _line_in(self._recorder.filename, sys._getframe(2))
         place = Place(line, self._space, kind, self._name, count * self.itemsize)
         self._recorder.note(place, self._base + offset)
@@ -160,6 +190,11 @@ class _Array:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self._note(index, "store")
+
+
+def _signed(index: Any) -> Any:
+    """An index of any type, or one for each thread, as what no address overflows."""
+    return index.astype(np.int64) if isinstance(index, np.ndarray) else int(index)
 
 
 def _line_in(filename: str, frame: FrameType) -> int:
@@ -200,7 +235,8 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
         raise UsageError(f"{kernel.name}: is a library's copy, not a kernel with source to explain")
     if not callable(program.function):
         raise UsageError(f"{kernel.name}: CUDA C is not traced, only its Numba twin")
-    recorder = _Recorder(program.dynamic_bytes, program.function.__code__.co_filename)
+    width, height = program.block
+    recorder = _Recorder(program.dynamic_bytes, program.function.__code__.co_filename, width * height)
     problem, size = PROBLEMS[case.problem], ITEMSIZE[case.dtype]
     arrays = []
     for number, name in enumerate(problem.arrays, 1):
@@ -209,25 +245,23 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
     scalars = [np.uint32(value) for value in problem.scalars(case)]
     whole = grid or program.grid
     blocks = kinds_of_blocks(program.grid, whole) if ragged else {(0, 0): prod(whole)}
-    width, height = program.block
+    y, x = np.divmod(np.arange(width * height), width)
     requests: list[Request] = []
     for block, weight in blocks.items():
         fake = _fake_cuda(recorder, program.block, program.grid, block)
-        recorder.lanes = {}
+
+        def kernel_of(group: Group, fake: Any = fake) -> None:
+            recorder.enter(group)
+            fake.threadIdx = SimpleNamespace(x=group.number(x), y=group.number(y), z=0)
+            program.function(*arrays, *scalars)
+
         with _replaced(fake), np.errstate(over="ignore"):
-            for thread in range(width * height):
-                recorder.enter(thread)
-                fake.threadIdx = SimpleNamespace(x=thread % width, y=thread // width, z=0)
-                _run(program.function, arrays, scalars, kernel)
-        requests += [Request(place, warp, tuple(lanes), weight) for (place, warp, _), lanes in recorder.lanes.items()]
+            try:
+                run(width * height, kernel_of)
+            except AttributeError as error:
+                raise UsageError(f"{kernel.name}: cannot be traced: {error}") from None
+        requests += recorder.requests(weight)
     return Trace(tuple(requests), tuple(recorder.shared), recorder.filename, tuple(blocks))
-
-
-def _run(function: Callable[..., Any], arrays: list[_Array], scalars: list[Any], kernel: Kernel) -> None:
-    try:
-        function(*arrays, *scalars)
-    except AttributeError as error:
-        raise UsageError(f"{kernel.name}: cannot be traced: {error}") from None
 
 
 def _fake_cuda(recorder: _Recorder, block: tuple[int, int], grid: tuple[int, int], index: tuple[int, int]) -> Any:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from smembench.case import Case
 from smembench.explain.coalescing import ideal_sectors, sectors
-from smembench.explain.trace import Request, Trace
+from smembench.explain.trace import Request, Trace, alike
 from smembench.hardware import SECTOR_BYTES, WAVEFRONT_BYTES
 from smembench.problems import PROBLEMS
 from smembench.problems.base import ITEMSIZE
@@ -73,8 +73,8 @@ def traffic(case: Case, smaller: Case, traced: Trace, again: int = 0) -> tuple[T
 
 def _add_up(array: str, kind: str, requests: Sequence[Request], size: int, ratio: float) -> Traffic:
     asked = count = touched = wavefronts = 0
-    for request in requests:
-        width, weight = request.place.width, request.weight
+    for request, weight in alike(requests, SECTOR_BYTES):
+        width = request.place.width
         asked += weight * width * sum(address is not None for address in request.addresses)
         count += weight
         touched += weight * sectors(request.addresses, width)

@@ -26,3 +26,13 @@ def active_lanes(addresses: Sequence[int | None], width: int) -> list[tuple[int,
         if address < 0 or address % width:
             raise ValueError(f"lane {lane}: address {address} is negative or no multiple of {width} bytes")
     return active
+
+
+def shifted(addresses: Sequence[int | None], step: int) -> tuple[int | None, ...]:
+    """The addresses from the last multiple of ``step`` bytes on that none of them lies before.
+
+    Requests that are the same from there on cost the same, with a step of a sector in global memory and one of all
+    banks' words in shared memory.
+    """
+    begin = min((address for address in addresses if address is not None), default=0) // step * step
+    return tuple(None if address is None else address - begin for address in addresses)

@@ -97,11 +97,11 @@ def store_vector_streaming(array: Any, index: Any, values: Sequence[Any]) -> Non
 
 def _span(array: Any, index: Any, elements: int = 0) -> slice:
     """The elements of one access, as a slice."""
-    count, first = elements or BYTES // array.itemsize, int(index)
-    if first % count:
+    count = elements or BYTES // array.itemsize
+    if index % count:
         size = count * array.itemsize
-        raise ValueError(f"index {first} of a {size}-byte access is no multiple of its {count} elements")
-    return slice(first, first + count)
+        raise ValueError(f"index {index} of a {size}-byte access is no multiple of its {count} elements")
+    return slice(index, index + count)
 
 
 def vector_of(array: Any) -> Any:

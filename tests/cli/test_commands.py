@@ -66,12 +66,24 @@ def test_version(program: Program) -> None:
 
 
 def test_help_is_quick(program: Program) -> None:
-    seconds = []
+    """Next to what it is drawn with, in the same run: machines differ, and a busy one takes twice as long."""
+    helped, drawn = [], []
     for _ in range(3):
         begun = time.perf_counter()
         assert "Exit codes" in program("--help").stdout
-        seconds.append(time.perf_counter() - begun)
-    assert min(seconds) < 0.4
+        helped.append(time.perf_counter() - begun)
+        begun = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "import typer, rich.console"], check=True)
+        drawn.append(time.perf_counter() - begun)
+    assert min(helped) < 3.5 * min(drawn)
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("run", "--help")])
+def test_help_loads_no_library_of_numbers(program: Program, arguments: tuple[str, ...]) -> None:
+    loaded = program(*arguments, PYTHONPROFILEIMPORTTIME="1").stderr
+    packages = {line.rpartition("|")[2].strip().partition(".")[0] for line in loaded.splitlines()}
+    assert "smembench" in packages
+    assert not packages & {"numba", "numpy", "pandas", "cuda", "matplotlib"}
 
 
 @pytest.mark.parametrize("command", ["transpose", "matmul", "reproduce", "run", "show", "list", "doctor"])

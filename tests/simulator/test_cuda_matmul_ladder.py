@@ -93,14 +93,14 @@ def test_float64_has_a_few_left_over_too() -> None:
     assert verify("serpentine", "float64", (65, 67, 40), Block(8, 8)).endswith(", a few left over")
 
 
-@pytest.mark.parametrize("blocks", [1, 2, 5, 11])
+@pytest.mark.parametrize("blocks", [1, 5, 11])
 @pytest.mark.parametrize(
     "size",
     [
         pytest.param((64, 64, 16 * 20), id="all blocks in one tile"),
-        pytest.param((80, 140, 100), id="tiles over the edges, moved inwards"),
-        pytest.param((70, 130, 100), id="tiles over the edges, dealt out"),
-        pytest.param((70, 5, 100), id="tiles over the edges, compared"),
+        pytest.param((80, 140, 60), id="tiles over the edges, moved inwards"),
+        pytest.param((70, 130, 60), id="tiles over the edges, dealt out"),
+        pytest.param((70, 5, 60), id="tiles over the edges, compared"),
     ],
 )
 def test_any_number_of_blocks_computes_all_tiles(size: tuple[int, int, int], blocks: int) -> None:
