@@ -139,23 +139,31 @@ def rows(measured: Measured) -> Rows:
 
 
 @pytest.fixture(scope="session")
-def ptx() -> Ptx:
-    """PTX for compute capability 9.0 of a CUDA case, as optimised for a launch; skips where there is no compiler."""
-    from cuda.core import Linker, LinkerOptions, ObjectCode
-
-    from smembench.explain.machine_code import by_nvvm
+def by_nvvm() -> Callable[[Case], bytes]:
+    """What NVVM makes of a CUDA case for compute capability 9.0, once; skips where it is not there."""
+    from smembench.explain.machine_code import by_nvvm as really
 
     @cache
-    def optimised(case: Case) -> str:
-        program = kernel_of(case).build(case)
-        code = by_nvvm(case, program, "9.0")
-        if not program.constant:
-            options = LinkerOptions(arch="sm_90", link_time_optimization=True, ptx=True)
-            code = Linker(ObjectCode.from_ltoir(code), options=options).link("ptx").code
-        return bytes(code).decode()
+    def compiled(case: Case) -> bytes:
+        return really(case, kernel_of(case).build(case), "9.0")
 
     try:
-        optimised(Case("transpose", "copyGmem", "cuda:0", "float32", 8, 8, None, BLOCK))
+        compiled(Case("transpose", "copyGmem", "cuda:0", "float32", 8, 8, None, BLOCK))
     except Exception as error:
-        pytest.skip(f"no PTX without NVIDIA's compiler libraries: {error}")
+        pytest.skip(f"no machine code without NVIDIA's compiler libraries: {error}")
+    return compiled
+
+
+@pytest.fixture(scope="session")
+def ptx(by_nvvm: Callable[[Case], bytes]) -> Ptx:
+    """PTX for compute capability 9.0 of a CUDA case, as optimised for a launch."""
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+
+    def optimised(case: Case) -> str:
+        code = by_nvvm(case)
+        if not kernel_of(case).build(case).constant:
+            options = LinkerOptions(arch="sm_90", link_time_optimization=True, ptx=True)
+            code = bytes(Linker(ObjectCode.from_ltoir(code), options=options).link("ptx").code)
+        return code.decode()
+
     return optimised

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from smembench.axes import Block
 from smembench.case import Case
 from smembench.cuda_api import uint32
+from smembench.explain import machine_code
 from smembench.explain.analysis import explain
 from smembench.explain.machine_code import assembled, opcodes, parse
 from smembench.explain.machine_code import instructions as machine_instructions
@@ -162,20 +163,22 @@ def test_what_is_left_over_is_written_once_and_read_by_pieces(name: str, rows: i
 
 @pytest.mark.parametrize("name", ["slicedK12x6", "serpentine", "streamK"])
 def test_what_is_left_over_stays_in_registers(name: str, ptx: Ptx) -> None:
-    (block,) = kernel(name).default_blocks
-    side = 12 * block.x * block.y
-    text = ptx(case(name, n=side + 1, k=1000, block=block))
+    text = ptx(a_row_and_a_column_left_over(name))
     assert ".local" not in text
     assert "ld.shared.f32" in text
 
 
 def test_single_elements_pass_the_registers_and_sums_are_added_in_memory(ptx: Ptx) -> None:
-    aligned, single = (ptx(case("streamK", n=n)) for n in (4096, 4061))
-    assert ".local" not in aligned + single
+    aligned, single = ptx(case("streamK")), ptx(a_row_and_a_column_left_over("streamK"))
     (block,) = kernel("streamK").default_blocks
     assert "cp.async" not in aligned
     assert single.count("cp.async.ca.shared.global") == 2 * 16 * 128 // (block.x * block.y)
     assert ("red.relaxed.gpu.global.add.f32" in aligned, "red.relaxed.gpu.global.add.f32" in single) == (False, True)
+
+
+def a_row_and_a_column_left_over(name: str) -> Case:
+    (block,) = kernel(name).default_blocks
+    return case(name, n=12 * block.x * block.y + 1, block=block)
 
 
 TILINGS = [
@@ -343,8 +346,11 @@ def test_the_compiler_loads_single_elements_where_rows_are_not_aligned(ptx: Ptx)
 
 
 @pytest.mark.parametrize("name", ["unrolled", "tiled16x8", "slicedK", "slicedK12x6", *SERPENTINE])
-def test_loads_of_the_next_tiles_leave_before_most_multiplications_in_machine_code_too(name: str, ptx: Ptx) -> None:
+def test_loads_of_the_next_tiles_leave_before_most_multiplications_in_machine_code_too(
+    monkeypatch: pytest.MonkeyPatch, name: str, by_nvvm: Callable[[Case], bytes]
+) -> None:
     """In a branch of their own ptxas puts them behind all but two, and each tile waits for global memory."""
+    monkeypatch.setattr(machine_code, "by_nvvm", lambda case, *_: by_nvvm(case))
     load, multiply_add = 0x981, 0x223  # LDG and FFMA for compute capability 9.0
     case_ = case(name)
     log, code = assembled(case_, kernel(name).build(case_), "9.0")
