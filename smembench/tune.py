@@ -23,8 +23,6 @@ THREADS = (64, 1024)
 PADS = (1, 2)
 ALLOWED = 4.0
 """How many times the fewest sectors, or wavefronts, a candidate may need: the model knows no caches and no latency."""
-TRACED_STEPS = 32
-"""Steps along k that are traced: whole tiles of nearly all kernels."""
 FINALISTS = 5
 
 
@@ -113,25 +111,17 @@ def _promising(cases: Sequence[Case], predict: Predict, begin: Begin) -> Iterabl
 
 
 def predicted_traffic(case: Case) -> Traffic | None:
-    """Traffic of a whole launch from a trace of the kernel; None for CPU kernels and those that cannot be traced.
-
-    Of a product a few steps along k are traced, whose loads repeat.
-    """
+    """Traffic of a whole launch from a trace of the kernel; None for CPU kernels and those that cannot be traced."""
     from smembench.explain.analysis import explain
-    from smembench.explain.traffic import repeats
 
     if case.kind != "cuda":
         return None
-    shorter = case if case.k is None else replace(case, k=min(case.k, TRACED_STEPS))
     try:
-        explained = explain(shorter)
+        explained = explain(case)
     except UsageError:
         return None
-    again = registry.kernel_of(case).build(case).again
-    loads, steps = repeats(case, shorter, again), repeats(case, shorter)
-    sectors = sum(access.sectors * (loads if access.kind == "load" else 1) for access in explained.traffic)
-    wavefronts = explained.work.wavefronts - sum(access.wavefronts for access in explained.traffic)
-    return Traffic(sectors, steps * wavefronts)
+    sectors = sum(access.sectors for access in explained.traffic)
+    return Traffic(sectors, sum(access.wavefronts * access.requests for access in explained.shared))
 
 
 def lower_end(measurement: Measurement) -> float:

@@ -10,22 +10,21 @@ from smembench.case import Case
 from smembench.errors import UsageError
 from smembench.explain import banks, coalescing
 from smembench.explain.constant import ConstantAccess, constant_accesses
+from smembench.explain.launch import launch
 from smembench.explain.machine_code import MachineCode
 from smembench.explain.occupancy import Occupancy, occupancy
 from smembench.explain.roof import Work
-from smembench.explain.trace import Place, Request, Trace, alike, trace
-from smembench.explain.traffic import Traffic, repeats, traffic
-from smembench.hardware import SECTOR_BYTES, WAVEFRONT_BYTES
+from smembench.explain.trace import Place, Request, Trace
+from smembench.explain.traffic import Traffic, traffic
 from smembench.kernels import registry
 from smembench.problems import PROBLEMS
-from smembench.problems.base import pattern_period
 
 MAX_PAD = 32
 
 
 @dataclass(frozen=True, slots=True)
 class SharedAccess:
-    """One shared access of the source over all warps of the grid; figures are means a request.
+    """One shared access of the source over all warps of a launch; figures are means a request.
 
     ``degree`` is wavefronts over those of a conflict-free request: 1 is free of conflicts, 32 the worst.
     """
@@ -46,7 +45,7 @@ class SharedAccess:
 
 @dataclass(frozen=True, slots=True)
 class GlobalAccess:
-    """One global access of the source over all warps of the grid; figures are means a request.
+    """One global access of the source over all warps of a launch; figures are means a request.
 
     ``efficiency`` is the share of the bytes moved that was asked for.
     """
@@ -137,19 +136,13 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
         resident = None if capability is None else occupancy(capability, threads, shared_bytes, registers)
     except ValueError as error:
         raise UsageError(f"{error}") from None
-    period = pattern_period(case, kernel.results)
-    ragged = bool(case.m % period or case.n % period)
-    smaller = problem.pattern(case, kernel.results)
-    if program.dealt:
-        smaller = replace(smaller, m=case.m, n=case.n)
-    traced = trace(kernel, smaller, program.grid, ragged=ragged)
-    shared = tuple(_shared(place, group, traced) for place, group in _places(traced.requests, "shared"))
-    often = {"load": repeats(case, smaller), "store": repeats(case, smaller, program.again)}
-    asked = traffic(case, smaller, traced, program.again)
+    traced, requests = launch(kernel, case)
+    shared = tuple(_shared(place, group, traced) for place, group in _places(requests, "shared"))
+    asked = traffic(case, requests)
     work = Work(
         dtype=case.dtype,
         memory_bytes=0 if problem.memory == "shared" else problem.bytes_moved(case),
-        wavefronts=sum(often[access.place.kind] * access.wavefronts * access.requests for access in shared)
+        wavefronts=sum(access.wavefronts * access.requests for access in shared)
         + sum(access.wavefronts for access in asked),
         flops=problem.flops(case),
     )
@@ -157,8 +150,8 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
         case=case,
         trace=traced,
         shared=shared,
-        memory=tuple(_global(place, group, traced) for place, group in _places(traced.requests, "global")),
-        constant=constant_accesses(traced),
+        memory=tuple(_global(place, group, traced) for place, group in _places(requests, "global")),
+        constant=constant_accesses(traced, requests),
         traffic=asked,
         work=work,
         shared_bytes=shared_bytes,
@@ -177,25 +170,25 @@ def _places(requests: Iterable[Request], space: str) -> list[tuple[Place, list[R
 
 
 def _shared(place: Place, requests: Sequence[Request], traced: Trace) -> SharedAccess:
-    chosen, weights = zip(*alike(requests, WAVEFRONT_BYTES), strict=True)
-    costs = [banks.wavefronts(request.addresses, place.width) for request in chosen]
-    ideal = [banks.ideal_wavefronts(request.addresses, place.width) for request in chosen]
+    weights = [request.weight for request in requests]
+    costs = [banks.wavefronts(request.addresses, place.width) for request in requests]
+    ideal = [banks.ideal_wavefronts(request.addresses, place.width) for request in requests]
     return SharedAccess(
         place=place,
         source=traced.source(place.line),
         requests=sum(weights),
         wavefronts=fmean(costs, weights),
         ideal=fmean(ideal, weights),
-        worst=max(chosen, key=lambda request: banks.conflict_degree(request.addresses, place.width)),
-        broadcast=all(banks.is_broadcast(request.addresses, place.width) for request in chosen),
+        worst=max(requests, key=lambda request: banks.conflict_degree(request.addresses, place.width)),
+        broadcast=all(banks.is_broadcast(request.addresses, place.width) for request in requests),
     )
 
 
 def _global(place: Place, requests: Sequence[Request], traced: Trace) -> GlobalAccess:
-    chosen, weights = zip(*alike(requests, SECTOR_BYTES), strict=True)
-    sectors = [coalescing.sectors(request.addresses, place.width) for request in chosen]
-    ideal = [coalescing.ideal_sectors(request.addresses, place.width) for request in chosen]
-    efficiency = [coalescing.efficiency(request.addresses, place.width) for request in chosen]
+    weights = [request.weight for request in requests]
+    sectors = [coalescing.sectors(request.addresses, place.width) for request in requests]
+    ideal = [coalescing.ideal_sectors(request.addresses, place.width) for request in requests]
+    efficiency = [coalescing.efficiency(request.addresses, place.width) for request in requests]
     moved = [count * weight for count, weight in zip(sectors, weights, strict=True)]
     return GlobalAccess(
         place=place,

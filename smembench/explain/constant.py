@@ -16,7 +16,7 @@ from smembench.explain.trace import Place, Request, Trace
 
 @dataclass(frozen=True, slots=True)
 class ConstantAccess:
-    """One constant access of the source over all warps of the grid; ``addresses`` is the mean a request."""
+    """One constant access of the source over all warps of a launch; ``addresses`` is the mean a request."""
 
     place: Place
     source: str
@@ -29,10 +29,10 @@ def addresses(lanes: Iterable[int | None]) -> int:
     return len({address for address in lanes if address is not None})
 
 
-def constant_accesses(traced: Trace) -> tuple[ConstantAccess, ...]:
-    """The constant accesses of a trace, in the order of its source."""
+def constant_accesses(traced: Trace, requests: Iterable[Request]) -> tuple[ConstantAccess, ...]:
+    """The constant ones of a launch's requests, in the order of the source."""
     found: dict[Place, list[Request]] = {}
-    for request in traced.requests:
+    for request in requests:
         if request.place.space == "constant":
             found.setdefault(request.place, []).append(request)
     return tuple(

@@ -8,7 +8,7 @@ written for a kernel, and holds for kernels whose addresses do not depend on the
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from linecache import getline
@@ -23,7 +23,6 @@ from smembench.case import Case
 from smembench.cuda_api import cuda
 from smembench.errors import UsageError
 from smembench.explain.lockstep import Group, run
-from smembench.explain.warp import shifted
 from smembench.hardware import WARP
 from smembench.kernels.registry import Kernel
 from smembench.problems import PROBLEMS
@@ -69,24 +68,13 @@ class SharedArray:
 class Request:
     """One access of one warp: a byte address for each of 32 lanes, None for lanes that do not take part.
 
-    ``weight`` is how many blocks of the grid make the same request.
+    ``weight`` is how many of the grid it stands for.
     """
 
     place: Place
     warp: int
     addresses: tuple[int | None, ...]
     weight: int = 1
-
-
-def alike(requests: Iterable[Request], step: int) -> list[tuple[Request, int]]:
-    """The first of all requests at a place that are the same but for a multiple of ``step`` bytes; their weights' sum.
-
-    A loop has thousands of requests and few that differ, so that what they cost is computed once for each.
-    """
-    found: dict[tuple[Place, tuple[int | None, ...]], list[Any]] = {}
-    for request in requests:
-        found.setdefault((request.place, shifted(request.addresses, step)), [request, 0])[1] += request.weight
-    return [(request, weight) for request, weight in found.values()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,8 +46,7 @@ class Program:
     which it limits a thread's registers. ``variant`` tells apart the functions of one block, pad and dtype between
     which sizes choose. ``constant`` names an input that the kernel reads from constant memory: the device copies it
     into the module's variable of that name before the launches of a visit.
-    ``again`` tells predictions how many columns of A and rows of B a product loads once more at the end of its loop,
-    ``dealt`` that what a block does depends on how many there are.
+    ``dealt`` tells predictions that what a block does depends on how many there are.
     With ``blocks`` the grid is persistent: ``grid`` has a block for each tile of the output, but any grid computes all
     of it, and ``blocks`` says how many of them a device of so many multiprocessors is to launch.
     CPU: a function that does the whole grid in one call.
@@ -63,7 +62,6 @@ class Program:
     launch_bounds: tuple[int, int] | None = None
     variant: str = ""
     constant: str = ""
-    again: int = 0
     dealt: bool = False
     blocks: Callable[[int], int] | None = None
 

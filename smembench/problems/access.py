@@ -130,14 +130,14 @@ class Access(Problem):
         """None: the additions count passes."""
         return 0
 
-    def steps(self, case: Case) -> int:
-        """Passes."""
-        return case.m
-
     def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
-        """One pass of a few blocks: the others repeat it."""
+        """One pass of a few blocks."""
         threads = prod(case.block or LINE)
         return replace(case, m=1, n=shrunk(case.n, threads))
+
+    def longer(self, case: Case, smaller: Case) -> tuple[Case, int]:
+        """The steps are passes."""
+        return replace(smaller, m=2), case.m - 1
 
 
 def _origins(case: Case, computes: str) -> Array:

@@ -159,14 +159,17 @@ class Problem(ABC):
         """A count proportional to the time of a launch, to predict a long run from a short one."""
         return self.flops(case) or self.bytes_moved(case)
 
-    def steps(self, case: Case) -> int:
-        """How often a thread repeats its accesses to shared memory, to tell a case from its shorter ``pattern``."""
-        return 1
-
     def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
         """A smaller case whose blocks, with ``results`` a thread, touch memory in the same ways, for a trace."""
         period = pattern_period(case, results)
         return replace(case, m=shrunk(case.m, period), n=shrunk(case.n, period))
+
+    def longer(self, case: Case, smaller: Case) -> tuple[Case, int]:
+        """A case's ``pattern`` with one period more of the steps that threads repeat, and how many the case has more.
+
+        A problem without such steps, or a case whose pattern has all of them, has none more.
+        """
+        return smaller, 0
 
     def input_key(self, case: Case) -> tuple[object, ...]:
         """Cases with the same key have the same inputs and references."""

@@ -156,30 +156,33 @@ class Matmul(Problem):
         """(m·k + k·n + m·n)·itemsize, the compulsory bytes, whatever the stride."""
         return sum(self.elements(case)) * ITEMSIZE[case.dtype]
 
-    def steps(self, case: Case) -> int:
-        """k."""
-        assert case.k is not None
-        return case.k
-
     def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
-        """As for any problem, with fewer steps of the loop over k and the least stride of the same remainder.
-
-        Exact where k is a multiple of the tile, since the loop then repeats; where it is not, the one step that
-        differs weighs more than it should.
-        """
+        """As for any problem, with fewer steps of the loop over k and the least stride of the same remainder."""
         assert case.k is not None
         period = pattern_period(case)
         k = case.k if case.k <= 2 * period else period + case.k % period
-        smaller = replace(super().pattern(case, results), k=k)
-        if case.stride is None:
-            return smaller
-        least = max(smaller.n, k)
-        return replace(smaller, stride=least + (case.stride - least) % period)
+        return _narrowed(replace(super().pattern(case, results), k=k), case)
+
+    def longer(self, case: Case, smaller: Case) -> tuple[Case, int]:
+        """The steps are those of the loop over k."""
+        assert case.k is not None
+        assert smaller.k is not None
+        period = pattern_period(case)
+        return _narrowed(replace(smaller, k=smaller.k + period), case), (case.k - smaller.k) // period
 
     def flops(self, case: Case) -> int:
         """2·m·n·k: a multiplication and an addition a term."""
         assert case.k is not None
         return 2 * case.m * case.n * case.k
+
+
+def _narrowed(smaller: Case, case: Case) -> Case:
+    """With the least stride that rows of the smaller case fit in, of the same remainder as the case's."""
+    if case.stride is None:
+        return smaller
+    assert smaller.k is not None
+    least = max(smaller.n, smaller.k)
+    return replace(smaller, stride=least + (case.stride - least) % pattern_period(case))
 
 
 def _leading_dimensions(case: Case) -> tuple[int, int, int]:

@@ -28,7 +28,7 @@ from smembench.explain.analysis import Explanation, best_pad, explain
 from smembench.explain.counters import ALLOWED_WAVEFRONTS, Comparison
 from smembench.explain.machine_code import MachineCode
 from smembench.explain.prediction import predict, trace_together
-from smembench.explain.trace import _GLOBAL_GAP, SharedArray, Trace, kinds_of_blocks, trace
+from smembench.explain.trace import _GLOBAL_GAP, Request, SharedArray, Trace, kinds_of_blocks, trace
 from smembench.kernels import registry
 from smembench.kernels.registry import Program
 from smembench.measurement import Measurement, Prediction, Status, Visit
@@ -535,10 +535,10 @@ def test_what_cannot_be_traced_is_measured_without_a_prediction(planned: Case) -
 
 
 def test_a_failure_to_trace_spoils_no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*arguments: object) -> Trace:
+    def broken(*arguments: object) -> tuple[Trace, list[Request]]:
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr(analysis, "trace", broken)
+    monkeypatch.setattr(analysis, "launch", broken)
     monkeypatch.setattr(prediction, "_traced", {})
     measurement = assembled(case("copyGmem"))
     assert (measurement.ok, measurement.prediction) == (True, Prediction())

@@ -23,12 +23,14 @@ from smembench.cli.options import cuda_cases
 from smembench.devices.base import DeviceInfo
 from smembench.errors import UsageError
 from smembench.explain import machine_code as machine_codes
-from smembench.explain.analysis import explain
+from smembench.explain.analysis import Explanation, explain
 from smembench.explain.machine_code import MachineCode, machine_code, opcodes, parse
 from smembench.explain.prediction import predict
 from smembench.explain.record import to_dict
 from smembench.explain.register_reads import MainLoop
 from smembench.explain.roof import ARITHMETIC, MEMORY, ON_CHIP, Work, lowest, on_chip_share, ridge, roofs
+from smembench.kernels import registry
+from smembench.kernels.registry import Kernel
 from smembench.problems.matmul import Matmul
 from smembench.views.explanation import explanation
 from smembench.views.roof import roof
@@ -71,6 +73,12 @@ CODE_WITH_LOOP = MachineCode(40, 0, 100, MainLoop(instructions=90, multiply_adds
 CODE = elf({".text.tiled": INSTRUCTION * 70 + NOP * 10, ".text.helper": INSTRUCTION * 30, ".nv.info": NOP})
 """100 instructions in two functions."""
 
+PRODUCTS = [
+    kernel
+    for kernel in registry.kernels()
+    if (kernel.problem, kernel.kind, kernel.compiler) == ("matmul", "cuda", "numba")
+]
+
 
 def case(kernel: str, block: str = "32x32", dtype: str = "float32", n: int = 4096) -> Case:
     (found,) = cuda_cases(kernel, block, dtype, "1", n)
@@ -106,18 +114,36 @@ def test_the_programming_guides_count_of_reads(block: int, m: int, n: int, k: in
     assert tiled == pytest.approx({"A": -(-n // block), "B": -(-m // block)})
 
 
-@pytest.mark.parametrize("kernel", ["naive", "tiled"])
-@pytest.mark.parametrize("stride", [None, 133])
-@pytest.mark.parametrize(("m", "n"), [(128, 128), (49, 66)])
+@pytest.mark.parametrize("kernel", PRODUCTS, ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize(
+    ("m", "n", "k", "stride"),
+    [
+        pytest.param(128, 64, 160, None, id="whole tiles"),
+        pytest.param(131, 131, 136, None, id="a few left over"),
+        pytest.param(49, 75, 148, 157, id="edges and gaps"),
+    ],
+)
 def test_a_shorter_loop_stands_for_the_whole(
-    monkeypatch: pytest.MonkeyPatch, kernel: str, stride: int | None, m: int, n: int
+    monkeypatch: pytest.MonkeyPatch, kernel: Kernel, m: int, n: int, k: int, stride: int | None
 ) -> None:
-    large = product(kernel, 8, m, n, 128, stride)
+    """By counting all steps, the first and the last ones, which differ, among them."""
+    small = [Block(8, 8), *kernel.default_blocks]
+    products = [Case("matmul", kernel.name, "cuda:0", "float32", m, n, k, block, stride=stride) for block in small]
+    large = next(product for product in products if kernel.refuse(product) is None)
     shorter = explain(large)
-    monkeypatch.setattr(Matmul, "pattern", lambda self, case, results: case)
+    pattern = Matmul.pattern
+    monkeypatch.setattr(Matmul, "pattern", lambda self, case, results: replace(pattern(self, case, results), k=case.k))
     whole = explain(large)
     assert shorter.traffic == whole.traffic
     assert shorter.work == whole.work
+    assert counted(shorter) == pytest.approx(counted(whole))
+
+
+def counted(found: Explanation) -> list[float]:
+    """The figures of all accesses, in the order of the source."""
+    shared = [(access.requests, access.wavefronts, access.ideal, access.broadcast) for access in found.shared]
+    memory = [(access.requests, access.sectors, access.ideal, access.efficiency) for access in found.memory]
+    return [figure for figures in (*shared, *memory) for figure in figures]
 
 
 def test_a_transpose_reads_and_writes_each_element_once() -> None:

@@ -25,11 +25,10 @@ class Loading(NamedTuple):
     the depth of the others; positions along k are counted from so much before its first element. ``first(k, short)``:
     where that tile ends. ``begin(thread, row0, col0, lda, ldb)``: where a thread's shares begin, for ``load(a_held,
     b_held, a, b, from_a, from_b, thread, row0, col0, k0, short, m, n, k, lda, ldb)``, which loads the tiles at ``k0``;
-    behind the last ones, those once more, of ``again`` columns and rows, or zeros.
+    behind the last ones, those once more, or zeros.
     """
 
     label: str
-    again: int
     origin: Piece
     short: Piece
     first: Piece
@@ -45,7 +44,7 @@ def loading(tiling: Tiling, case: Case) -> Loading:
     if any(side < tile for side, tile in sides):
         return compared(tiling, case)
     if all(side % tile == 0 for side, tile in sides):
-        return Loading("whole tiles", depth, device(_in_grid), device(_nothing), device(_all), *_straight(tiling, case))
+        return Loading("whole tiles", device(_in_grid), device(_nothing), device(_all), *_straight(tiling, case))
 
     def short(k: Any) -> Any:
         return uint32(uint32(depth - 1) - uint32(k - uint32(1)) % uint32(depth))
@@ -53,9 +52,7 @@ def loading(tiling: Tiling, case: Case) -> Loading:
     def first(k: Any, short: Any) -> Any:
         return uint32(uint32(depth) - short)
 
-    return Loading(
-        "tiles moved inwards", depth, device(_inwards), device(short), device(first), *_straight(tiling, case)
-    )
+    return Loading("tiles moved inwards", device(_inwards), device(short), device(first), *_straight(tiling, case))
 
 
 def compared(tiling: Tiling, case: Case) -> Loading:
@@ -70,7 +67,7 @@ def compared(tiling: Tiling, case: Case) -> Loading:
         of_a(a_held, a, thread, row0, k0, m, k, lda)
         of_b(b_held, b, thread, col0, k0, n, k, ldb)
 
-    return Loading("", 0, device(_in_grid), device(_nothing), device(_all), device(_nowhere), device(load))
+    return Loading("", device(_in_grid), device(_nothing), device(_all), device(_nowhere), device(load))
 
 
 def element_copies(tiling: Tiling) -> Piece:

@@ -132,22 +132,17 @@ class Tiling:
         """Threads of the block, and as many blocks on an SM as those registers allow."""
         return self.threads, _REGISTERS // (self.threads * self.registers)
 
-    def program(
-        self, function: Callable[..., Any], case: Case, label: str = "", again: int = 0, *, few: bool = False
-    ) -> Program:
+    def program(self, function: Callable[..., Any], case: Case, label: str = "", *, few: bool = False) -> Program:
         """The program that computes a case by a function for this tiling, the case's widths and what the label says.
 
-        ``again`` is the program's. With ``few`` the function computes what whole tiles leave over, and there are no
-        others.
+        With ``few`` the function computes what whole tiles leave over, and there are no others.
         """
         grid = covering(case.n, case.m, Block(self.columns, self.rows))
         if few:
             grid = case.n // self.columns, case.m // self.rows
         parts = ("A by {}, B by {}".format(*self.widths(case)), label, "a few left over" if few else "")
         variant = ", ".join(filter(None, parts))
-        return Program(
-            function, grid, self.block, launch_bounds=self.launch_bounds, variant=variant, again=again, dealt=few
-        )
+        return Program(function, grid, self.block, launch_bounds=self.launch_bounds, variant=variant, dealt=few)
 
     def widths(self, case: Case) -> tuple[int, int]:
         """Elements an access of A, and of B and C: a vector where rows begin and end at one, else a single element."""

@@ -62,7 +62,7 @@ def program(case: Case, tiling: Tiling, order: Order) -> Program:
     load_first = load_fragments(tiling, order, 0)
     all_but_last = advance(tiling, order, 0, depth - 1)
     multiply_last = outer_product(tiling, order, 1)
-    label, again, origin, short_of, first, begin, load = loading(tiling, case)
+    label, origin, short_of, first, begin, load = loading(tiling, case)
     few = few_left_over(case, tiling)
     pieces_left, corner, sum_up, write_sums = left_over(tiling)
 
@@ -116,7 +116,7 @@ def program(case: Case, tiling: Tiling, order: Order) -> Program:
                 write_sums(c, b_tile, thread, first_row, first_col, m, n, ldc)
                 piece = uint32(piece + uint32(cuda.gridDim.x) * uint32(cuda.gridDim.y))
 
-    return tiling.program(serpentine, case, label, again, few=few)
+    return tiling.program(serpentine, case, label, few=few)
 
 
 def _kernel(name: str, variant: Variant, block: Block, *, step: int, summary: str, ladder: str) -> Kernel:

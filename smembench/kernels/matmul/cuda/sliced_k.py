@@ -70,7 +70,7 @@ def program(case: Case, tiling: Tiling, at_once: int) -> Program:
     steps = tiling.depth // slices
     position, load_a, load_b, store_a, store_b, multiply, write = pieces(case, tiling, steps)
     # Without comparisons slicedK has more on its way than the registers of two blocks on an SM hold, and spills.
-    label, again, origin, short_of, first, begin, load = (loading if tiling.by_elements else compared)(tiling, case)
+    label, origin, short_of, first, begin, load = (loading if tiling.by_elements else compared)(tiling, case)
     few = tiling.by_elements and few_left_over(case, tiling)
     pieces_left, corner, sum_up, write_sums = left_over(tiling)
     dtype = number(case.dtype)
@@ -162,7 +162,7 @@ def program(case: Case, tiling: Tiling, at_once: int) -> Program:
                 write_sums(c, b_tile, thread, first_row, first_col, m, n, ldc)
                 piece = uint32(piece + uint32(cuda.gridDim.x) * uint32(cuda.gridDim.y))
 
-    return tiling.program(sliced_k, case, label, again, few=few)
+    return tiling.program(sliced_k, case, label, few=few)
 
 
 def _kernel(name: str, variant: Variant, block: Block, *, step: int, summary: str, ladder: str = "") -> Kernel:

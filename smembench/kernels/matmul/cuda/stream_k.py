@@ -93,7 +93,7 @@ def program(case: Case, tiling: Tiling) -> Program:
     load_first = load_fragments(tiling, order, 0)
     all_but_last = advance(tiling, order, 0, depth - 1)
     multiply_last = outer_product(tiling, order, 1)
-    label, again, origin, short_of, first, begin, load = loading(tiling, case)
+    label, origin, short_of, first, begin, load = loading(tiling, case)
     parts, stage, write_staged = staging(tiling, b_both)
     by_elements, bring = bool(label) and tiling.widths(case) == (1, 1), element_copies(tiling)
     inside = few and by_elements  # where both are the same, which one decides what registers ptxas chooses
@@ -195,7 +195,7 @@ def program(case: Case, tiling: Tiling) -> Program:
                 hand_over(block)
             end = uint32(base + since)
 
-    made = tiling.program(stream_k, case, label, again, few=few)
+    made = tiling.program(stream_k, case, label, few=few)
     steps = -(-(case.k or 0) // depth)
     return replace(made, blocks=partial(blocks_on, prod(made.grid), steps, tiling.launch_bounds[1]))
 

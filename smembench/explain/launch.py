@@ -1,0 +1,85 @@
+"""All requests of a launch, from traces of a few of its blocks and steps.
+
+Steps of a loop over k, or passes, repeat the same requests, so how often each is made grows by as many with every
+period. Two traces, the second with a period more, say by how many, and so what the whole launch makes: exactly, however
+much is done before and after the loop, but where lanes of a warp leave a loop one before the other, since a trace takes
+their n-th accesses for one request.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from smembench.case import Case
+from smembench.explain.banks import ideal_wavefronts, is_broadcast, wavefronts
+from smembench.explain.coalescing import efficiency, ideal_sectors, sectors
+from smembench.explain.constant import addresses
+from smembench.explain.trace import Place, Request, Trace, trace
+from smembench.explain.warp import shifted
+from smembench.hardware import SECTOR_BYTES, WAVEFRONT_BYTES
+from smembench.kernels.registry import Kernel
+from smembench.problems import PROBLEMS
+from smembench.problems.base import pattern_period
+
+Alike = dict[tuple[Place, tuple[float, ...]], tuple[Request, int]]
+"""Of all requests at a place that cost the same the first, and how many blocks of a launch make one."""
+
+_STEPS = {"global": SECTOR_BYTES, "shared": WAVEFRONT_BYTES}
+"""Bytes by which a request may begin later and cost the same."""
+
+
+def launch(kernel: Kernel, case: Case) -> tuple[Trace, list[Request]]:
+    """The trace of the case's pattern, and the requests of a launch of the case.
+
+    A request stands for all at its place that cost the same, and ``weight`` is how many those are.
+
+    Raises:
+        UsageError: as ``trace``.
+    """
+    problem, program = PROBLEMS[case.problem], kernel.build(case)
+    period = pattern_period(case, kernel.results)
+    ragged = bool(case.m % period or case.n % period)
+
+    def traced(smaller: Case) -> Trace:
+        if program.dealt:
+            smaller = replace(smaller, m=case.m, n=case.n)
+        return trace(kernel, smaller, program.grid, ragged=ragged)
+
+    smaller = problem.pattern(case, kernel.results)
+    first = traced(smaller)
+    found = _alike(first)
+    longer, times = problem.longer(case, smaller)
+    if times:
+        for key, (request, weight) in _alike(traced(longer)).items():
+            before = found[key][1] if key in found else 0
+            found[key] = request, before + times * max(weight - before, 0)
+    return first, [replace(request, weight=weight) for request, weight in found.values()]
+
+
+def _alike(traced: Trace) -> Alike:
+    shapes: dict[tuple[Place, tuple[int | None, ...]], tuple[Request, int]] = {}
+    for request in traced.requests:
+        place = request.place
+        # A loop has thousands of requests and few that differ by more: what they cost is computed once for each.
+        shape = (place, shifted(request.addresses, _STEPS.get(place.space, 1)))
+        one, weight = shapes.get(shape, (request, 0))
+        shapes[shape] = one, weight + request.weight
+    found: Alike = {}
+    for request, more in shapes.values():
+        key = (request.place, _cost(request))
+        one, weight = found.get(key, (request, 0))
+        found[key] = one, weight + more
+    return found
+
+
+def _cost(request: Request) -> tuple[float, ...]:
+    """All that is said of a request; with another k rows of A are as far apart as before but for whole sectors."""
+    lanes, width = request.addresses, request.place.width
+    active = sum(address is not None for address in lanes)
+    match request.place.space:
+        case "shared":
+            return active, wavefronts(lanes, width), ideal_wavefronts(lanes, width), is_broadcast(lanes, width)
+        case "global":
+            return active, sectors(lanes, width), ideal_sectors(lanes, width), efficiency(lanes, width)
+        case _:
+            return active, addresses(lanes)
