@@ -79,10 +79,10 @@ def explain(
 ) -> None:
     """Explain a kernel from a trace of itself, without a GPU: bank conflicts, coalescing, occupancy, roofs.
 
-    The function that is timed is run thread by thread on addresses alone. For each access in its source: wavefronts a
-    request in shared memory, where n times the ideal is an n-way conflict, and 32-byte sectors a request in global
-    memory. Occupancy counts registers where a compiler is there. The roofs are those of memory, of L1 and
-    shared memory, and of arithmetic.
+    The function that is timed is run on addresses alone. For each access in its source: wavefronts a request in shared
+    memory, where n times the ideal is an n-way conflict, and 32-byte sectors a request in global memory. Occupancy
+    counts registers where a compiler is there. The roofs are those of memory, of L1 and shared memory, and of
+    arithmetic.
 
     Examples:
 

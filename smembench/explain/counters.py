@@ -44,8 +44,8 @@ def compare(cases: Sequence[Case], capability: str | None) -> list[Comparison]:
     Wavefronts a shared request agree within ``ALLOWED_WAVEFRONTS``, sectors a global request exactly (to 0.005, the
     rounding of a quotient). A compiler may merge neighbouring accesses of a thread into wider ones, as it does with the
     reads of A's tile in ``tiled``; the counters then count fewer, wider requests than the source has, and the two do
-    not agree. Requests and bytes of all global loads stand beside those of the trace, whose sum is exact where k is a
-    multiple of the tile; how often each element is read by threads no counter tells, since a broadcast is one request.
+    not agree. Requests and bytes of all global loads stand beside those of the trace; how often each element is read by
+    threads no counter tells, since a broadcast is one request.
     DRAM bytes stand beside the problem's compulsory bytes and achieved occupancy beside the theoretical one, which
     depend on more than the kernel. None of these is judged.
 

@@ -2,8 +2,8 @@
 
 Steps of a loop over k, or passes, repeat the same requests, so how often each is made grows by as many with every
 period. Two traces, the second with a period more, say by how many, and so what the whole launch makes: exactly, however
-much is done before and after the loop, but where lanes of a warp leave a loop one before the other, since a trace takes
-their n-th accesses for one request.
+much is done before and after the loop, but where lanes of a warp make one access fewer than others, over an edge, since
+a trace takes their n-th for one request.
 """
 
 from __future__ import annotations

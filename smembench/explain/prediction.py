@@ -60,7 +60,7 @@ def predict(case: Case, capability: str | None, registers: int | None = None) ->
 def trace_together(cases: Iterable[Case], done: Callable[[Case, int, int], None]) -> None:
     """Trace what ``predict`` will need of these cases by several processes; where they are few it is left to do it.
 
-    A trace takes some milliseconds to two seconds, where blocks at the edges differ, and a sweep can have two
+    A trace takes some milliseconds to three seconds, where blocks at the edges differ, and a sweep can have two
     hundred. ``done`` is called with a case that was traced, its number and how many there are. What a process that
     ends early leaves, ``predict`` traces.
     """

@@ -33,6 +33,7 @@ from smembench.problems import PROBLEMS
 from smembench.problems.base import ITEMSIZE, pattern_period
 
 Ptx = Callable[[Case], str]
+ByNvvm = Callable[[Case], bytes]
 
 DTYPES = PROBLEMS["matmul"].dtypes
 SERPENTINE = ("serpentine", "serpentine16x8")
@@ -159,22 +160,13 @@ def test_what_is_left_over_is_written_once_and_read_by_pieces(name: str, rows: i
 
 @pytest.mark.parametrize("name", ["slicedK12x6", "serpentine", "streamK"])
 def test_what_is_left_over_stays_in_registers(name: str, ptx: Ptx) -> None:
-    text = ptx(a_row_and_a_column_left_over(name))
+    (block,) = kernel(name).default_blocks
+    text = ptx(case(name, n=12 * block.x * block.y + 1, block=block))
     assert ".local" not in text
     assert "ld.shared.f32" in text
-
-
-def test_single_elements_pass_the_registers_and_sums_are_added_in_memory(ptx: Ptx) -> None:
-    aligned, single = ptx(case("streamK")), ptx(a_row_and_a_column_left_over("streamK"))
-    (block,) = kernel("streamK").default_blocks
-    assert "cp.async" not in aligned
-    assert single.count("cp.async.ca.shared.global") == 2 * 16 * 128 // (block.x * block.y)
-    assert ("red.relaxed.gpu.global.add.f32" in aligned, "red.relaxed.gpu.global.add.f32" in single) == (False, True)
-
-
-def a_row_and_a_column_left_over(name: str) -> Case:
-    (block,) = kernel(name).default_blocks
-    return case(name, n=12 * block.x * block.y + 1, block=block)
+    # Where rows are not aligned streamK's elements pass the registers, and sums are added in memory.
+    copies, additions = text.count("cp.async.ca.shared.global"), "red.relaxed.gpu.global.add.f32" in text
+    assert (copies, additions) == ((2 * 16 * 128 // (block.x * block.y), True) if name == "streamK" else (0, False))
 
 
 TILINGS = [
@@ -263,7 +255,9 @@ COMPILED += [("vectorized", "float64"), ("slicedK", "float64")]
 
 
 @pytest.mark.parametrize(("name", "dtype"), COMPILED)
-def test_the_compiler_keeps_results_in_registers(ptx: Ptx, name: str, dtype: str) -> None:
+def test_the_compiler_keeps_results_in_registers(
+    ptx: Ptx, by_nvvm: ByNvvm, monkeypatch: pytest.MonkeyPatch, name: str, dtype: str
+) -> None:
     text = ptx(case(name, dtype))
     found = instructions(text)
     across, down = kernel(name).results
@@ -272,7 +266,7 @@ def test_the_compiler_keeps_results_in_registers(ptx: Ptx, name: str, dtype: str
     vector = 16 // ITEMSIZE[dtype]
     steps = 16 if name in DEEP and not sliced else 4 if sliced and dtype == "float64" else 8
     results, handed_over = down * across, down * across // vector if sliced else 0
-    assert ".local" not in text
+    assert not re.search(r"\.local|cp\.async|\bred\.", text)
     assert not found["call"] + found["ld.global"] + found["ld.shared"] + found["st.global"]
     assert found["st.global.v"] == results // vector
     if name in WRITTEN_OUT:
@@ -286,15 +280,40 @@ def test_the_compiler_keeps_results_in_registers(ptx: Ptx, name: str, dtype: str
         loop = text.partition("bar.sync")[2].partition("bar.sync")[0]
         order = groupby(re.findall(r"\b(ld\.global|fma\.rn|st\.shared)", loop))
         assert [kind for kind, _ in order] == ["ld.global", "fma.rn", "st.shared"]
+    if (name, dtype) in [(each, "float32") for each in ("unrolled", "tiled16x8", "slicedK", *SERPENTINE)]:
+        check_machine_code(name, by_nvvm, monkeypatch)
 
 
-def test_three_slices_keep_12_by_6_results_in_registers(ptx: Ptx) -> None:
-    text = ptx(case("slicedK12x6", n=1025))
+def check_machine_code(name: str, by_nvvm: ByNvvm, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loads of the next tiles leave before most multiplications in machine code too.
+
+    In a branch of their own ptxas puts them behind all but two, and each tile waits for global memory.
+    """
+    monkeypatch.setattr(machine_code, "by_nvvm", lambda case, *_: by_nvvm(case))  # compiled once for both
+    load, multiply_add = 0x981, 0x223  # LDG and FFMA for compute capability 9.0
+    case_ = case(name)
+    log, code = assembled(case_, kernel(name).build(case_), "9.0")
+    found, parsed = opcodes(code), parse(log, code)
+    assert parsed is not None
+    assert parsed.spilled_bytes == 0
+    last_load = max(place for place, opcode in enumerate(found) if opcode == load)
+    assert found[:last_load].count(multiply_add) <= 0.75 * found.count(multiply_add)
+    loop = main_loop(machine_instructions(code))
+    assert loop is not None
+    assert loop.multiply_adds == found.count(multiply_add)
+    assert loop.bound > (0.8 if name in SERPENTINE else 0.6)
+
+
+def test_three_slices_keep_12_by_6_results_in_registers(
+    ptx: Ptx, by_nvvm: ByNvvm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = ptx(case("slicedK12x6"))
     found = instructions(text)
     # Vectors of A's fragment, pairs of B's; six elements of A and of B for the first tile, and as many for the next.
     assert found["ld.shared.v"] == 8 * (12 // 4 + 6 // 2)
     assert (found["fma"], found["ld.global"], found["st.global"]) == (8 * 72, 24, 72)
     assert ".local" not in text
+    check_machine_code("slicedK12x6", by_nvvm, monkeypatch)
 
 
 def test_a_pair_begins_at_an_even_index() -> None:
@@ -339,26 +358,6 @@ def test_the_compiler_loads_single_elements_where_rows_are_not_aligned(ptx: Ptx)
     # Eight elements of A and B for the first tile, and as many for the next.
     assert (found["ld.global"], found["st.global"]) == (16, 64)
     assert (found["fma"], found["ld.shared.v"]) == (512, 32)
-
-
-@pytest.mark.parametrize("name", ["unrolled", "tiled16x8", "slicedK", "slicedK12x6", *SERPENTINE])
-def test_loads_of_the_next_tiles_leave_before_most_multiplications_in_machine_code_too(
-    monkeypatch: pytest.MonkeyPatch, name: str, by_nvvm: Callable[[Case], bytes]
-) -> None:
-    """In a branch of their own ptxas puts them behind all but two, and each tile waits for global memory."""
-    monkeypatch.setattr(machine_code, "by_nvvm", lambda case, *_: by_nvvm(case))
-    load, multiply_add = 0x981, 0x223  # LDG and FFMA for compute capability 9.0
-    case_ = case(name)
-    log, code = assembled(case_, kernel(name).build(case_), "9.0")
-    found, parsed = opcodes(code), parse(log, code)
-    assert parsed is not None
-    assert parsed.spilled_bytes == 0
-    last_load = max(place for place, opcode in enumerate(found) if opcode == load)
-    assert found[:last_load].count(multiply_add) <= 0.75 * found.count(multiply_add)
-    loop = main_loop(machine_instructions(code))
-    assert loop is not None
-    assert loop.multiply_adds == found.count(multiply_add)
-    assert loop.bound > (0.8 if name in SERPENTINE else 0.6)
 
 
 @given(down=st.integers(1, 16), across=st.integers(1, 16), by_rows=st.booleans())
