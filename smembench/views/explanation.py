@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 
 from rich.text import Text
 
-from smembench.explain.analysis import Explanation, SharedAccess
+from smembench.explain.analysis import Explanation, GlobalAccess, SharedAccess
 from smembench.explain.banks import bank_of
 from smembench.explain.counters import Comparison
 from smembench.explain.trace import SharedArray
@@ -23,7 +24,10 @@ _COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "red", "bright_cyan", 
 
 
 def explanation(explained: Explanation) -> list[Section]:
-    """A section for shared memory, where the kernel uses any, and one for global memory."""
+    """A section for shared memory, where the kernel uses any, and one for global memory.
+
+    ``of all`` is an access's share of a launch's wavefronts in shared memory, or of its sectors.
+    """
     case = explained.case
     pad = f", pad {case.pad}" if case.pad is not None else ""
     block = f" · block {case.block}{pad}" if case.block else ""
@@ -31,11 +35,12 @@ def explanation(explained: Explanation) -> list[Section]:
     heading = f"{case.kernel} in {file}{block} · {case.dtype} · {explained.threads} threads"
     found = []
     if explained.shared:
-        columns = ("line", "access", "array", "wavefronts\na request", "conflict", "")
+        columns = ("line", "access", "array", "wavefronts\na request", "conflict", "of all", "")
+        wavefronts = sum(access.wavefronts * access.requests for access in explained.shared)
         found.append(
             Section(
                 heading=f"{heading}, {explained.shared_bytes} bytes of shared memory",
-                columns=[Column(name, numeric=name == "wavefronts\na request") for name in columns],
+                columns=[Column(name, numeric=name in ("wavefronts\na request", "of all")) for name in columns],
                 cells=[
                     [
                         str(access.place.line),
@@ -43,6 +48,7 @@ def explanation(explained: Explanation) -> list[Section]:
                         access.place.array,
                         number(access.wavefronts),
                         conflict(access),
+                        _percent(access.wavefronts * access.requests / wavefronts),
                         access.source,
                     ]
                     for access in explained.shared
@@ -61,7 +67,8 @@ def explanation(explained: Explanation) -> list[Section]:
                 ],
             )
         )
-    headings = ("line", "access", "array", "sectors\na request", "ideal", "efficiency", "")
+    headings = ("line", "access", "array", "sectors\na request", "ideal", "efficiency", "of all", "")
+    sectors = sum(access.sectors * access.requests for access in explained.memory)
     found.append(
         Section(
             heading="Global memory, sectors of 32 bytes" if found else heading,
@@ -73,7 +80,8 @@ def explanation(explained: Explanation) -> list[Section]:
                     access.place.array,
                     number(access.sectors),
                     number(access.ideal),
-                    f"{100 * access.efficiency:.0f} %",
+                    _percent(access.efficiency),
+                    _percent(access.sectors * access.requests / sectors),
                     access.source,
                 ]
                 for access in explained.memory
@@ -105,12 +113,7 @@ def sentences(explained: Explanation) -> list[str]:
     for request in explained.constant:
         split = f"split into {compact(request.addresses)}" if request.addresses > 1 else "a broadcast"
         said.append(f"Each request to constant memory is {split}.")
-    wasteful = [access for access in explained.memory if access.efficiency < 1]
-    for access in wasteful:
-        share = f"{100 * access.efficiency:.0f} %"
-        said.append(f"Of the bytes that the {access.place.kind} of {access.place.array} moves, {share} are asked for.")
-    if not wasteful:
-        said.append("Every global access is fully coalesced.")
+    said += _coalescing(explained.memory)
     counts = [f"{load.array} {_times(load.per_element)}" for load in explained.loads if load.per_element >= 2]
     if counts:
         moved = scaled(sum(load.bytes for load in explained.loads), "B")
@@ -129,6 +132,26 @@ def sentences(explained: Explanation) -> list[str]:
             f"{100 * loop.bound:.0f} % of the arithmetic peak."
         )
     return said
+
+
+def _coalescing(accesses: Sequence[GlobalAccess]) -> list[str]:
+    """A sentence for the loads of an array, or its stores, of which not all bytes that move are asked for."""
+    moved: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for access in accesses:
+        of_array = moved.setdefault((access.place.kind, access.place.array), [])
+        of_array.append((access.efficiency, access.sectors * access.requests))
+    said = [
+        f"Of the bytes that {kind}s of {array} move, {_percent(fmean(*zip(*found, strict=True)))} are asked for."
+        for (kind, array), found in moved.items()
+        if any(efficiency < 1 for efficiency, _ in found)
+    ]
+    return said or ["Every global access is fully coalesced."]
+
+
+def _percent(share: float) -> str:
+    if 0 < share < 0.001:
+        return "< 0.1 %"
+    return f"{100 * share:.0f} %" if share >= 0.01 else f"{100 * share:.1f} %"
 
 
 def _times(count: float) -> str:

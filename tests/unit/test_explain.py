@@ -19,6 +19,7 @@ from rich.console import Console
 
 from smembench import cuda_api
 from smembench.assemble import assemble
+from smembench.axes import Block
 from smembench.case import Case
 from smembench.cli.options import cuda_cases
 from smembench.devices.base import DeviceInfo
@@ -323,6 +324,16 @@ def test_occupancy_where_the_capability_is_known(
     assert (resident and (resident.blocks, resident.warps, resident.limiter)) == expected
 
 
+def test_what_is_done_once_weighs_little_beside_a_loop() -> None:
+    """The first tiles are stored before the loop, and their first fragments loaded; C is written at its end."""
+    planned = Case("matmul", "serpentine", "cuda:0", "float32", 4096, 4096, 4096, Block(16, 16))
+    shared, memory = ([line[-2:] for line in section.cells] for section in explanation(explain(planned)))
+    before, loop = [share for share, _ in shared[:4]], [share for share, _ in shared[4:]]
+    assert before == ["< 0.1 %"] * 4
+    assert sum(float(share.removesuffix(" %")) for share in loop) == pytest.approx(100, abs=2)
+    assert [share for share, source in memory if source.startswith("write(")] == ["2 %"]
+
+
 def test_the_smallest_pad_without_conflicts() -> None:
     best, tried = best_pad(case("transposeSmemPad"))
     assert (best, tried) == (1, [(0, 32, 1), (1, 1, 1)])
@@ -361,6 +372,7 @@ def test_an_explanation_as_tables() -> None:
     ]
     # An access of one line is both: the load of one space, and the store of the other.
     assert [(line[0], line[-1]) for line in shared.cells] == [(line[0], line[-1]) for line in memory.cells]
+    assert [line[-2] for line in (*shared.cells, *memory.cells)] == ["3 %", "97 %", "50 %", "50 %"]
     assert shared.cells[0][-1].startswith("tile[ty, tx] = inp[")
     (only,) = explanation(explain(case("copyGmem")))
     assert only.heading == "copyGmem in copy_gmem.py · block 32x32 · float32 · 1024 threads"
@@ -378,7 +390,7 @@ def test_an_explanation_as_tables() -> None:
         ),
         ("transposeSmemPad", "16x16", "loads take 2.00 times the wavefronts they need and stores take 2.00 times"),
         ("transposeSmemPad", "32x32", "Shared memory is free of bank conflicts."),
-        ("naiveGmem", "32x32", "Of the bytes that the store of out moves, 12 % are asked for."),
+        ("naiveGmem", "32x32", "Of the bytes that stores of out move, 12 % are asked for."),
         ("tiled", "16x16", "Threads read A 256 times and B 256 times; all loads together move 34.4 GB of sectors."),
         ("naive", "32x32", "Threads read A 4096 times and B 4096 times; all loads together move 343.6 GB of sectors."),
     ],
