@@ -39,16 +39,39 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
     output.view("u1")[:] = POISON
     program = kernel.build(case).on(_MULTIPROCESSORS)
     launch: Any = cuda.jit(program.function)[program.grid, program.block, None, program.dynamic_bytes]
-    with _switching_often():
+    with _numba_mended():
         launch(output, *inputs, *(np.uint32(value) for value in problem.scalars(case)))
     return output
 
 
 @contextmanager
-def _switching_often() -> Iterator[None]:
-    before = sys.getswitchinterval()
+def _numba_mended() -> Iterator[None]:
+    """Threads of the simulator switch often, and have each shared array in common however they do."""
+    from numba.cuda.simulator import kernelapi
+
+    interval, shared = sys.getswitchinterval(), kernelapi.FakeCUDAShared
     sys.setswitchinterval(_SWITCH_INTERVAL)
+    kernelapi.FakeCUDAShared = with_one_array_a_line(shared)
     try:
         yield
     finally:
-        sys.setswitchinterval(before)
+        kernelapi.FakeCUDAShared = shared
+        sys.setswitchinterval(interval)
+
+
+def with_one_array_a_line(shared: Any) -> Any:
+    """Numba's ``cuda.shared`` of the simulator, but for a race.
+
+    Its own asks whether the array of a line is there and makes one if not, so that a thread that asks meanwhile makes
+    another, and has a tile for itself.
+    """
+
+    class Shared(shared):  # type: ignore[misc]
+        def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
+            if shape == 0:  # dynamic: made before the launch
+                return super().array(shape, dtype, alignment)
+            caller = sys._getframe(1)
+            made = np.empty(shape, str(dtype))
+            return self._allocations.setdefault((caller.f_code.co_filename, caller.f_lineno), made)
+
+    return Shared
