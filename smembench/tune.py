@@ -121,7 +121,7 @@ def predicted_traffic(case: Case) -> Traffic | None:
     except UsageError:
         return None
     sectors = sum(access.sectors for access in explained.traffic)
-    return Traffic(sectors, sum(access.wavefronts * access.requests for access in explained.shared))
+    return Traffic(sectors, sum(access.of_all for access in explained.shared))
 
 
 def lower_end(measurement: Measurement) -> float:

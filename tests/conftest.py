@@ -35,6 +35,9 @@ collect_ignore_glob = [] if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else [
 ROOT = Path(__file__).parent.parent
 BLOCK = Block(32, 32)
 
+_SMALL = Case("transpose", "copyGmem", "cuda:0", "float32", 8, 8, None, BLOCK)
+"""What any compiler can compile, if it is there."""
+
 settings.register_profile("smembench", deadline=None)  # files are synced to disk, however long that takes
 settings.load_profile("smembench")
 
@@ -148,7 +151,7 @@ def by_nvvm() -> Callable[[Case], bytes]:
         return really(case, kernel_of(case).build(case), "9.0")
 
     try:
-        compiled(Case("transpose", "copyGmem", "cuda:0", "float32", 8, 8, None, BLOCK))
+        compiled(_SMALL)
     except Exception as error:
         pytest.skip(f"no machine code without NVIDIA's compiler libraries: {error}")
     return compiled
@@ -166,4 +169,8 @@ def ptx(by_nvvm: Callable[[Case], bytes]) -> Ptx:
             code = bytes(Linker(ObjectCode.from_ltoir(code), options=options).link("ptx").code)
         return code.decode()
 
+    try:
+        optimised(_SMALL)
+    except Exception as error:
+        pytest.skip(f"no PTX without nvJitLink: {error}")
     return optimised

@@ -42,6 +42,11 @@ class SharedAccess:
         """The n of an n-way conflict."""
         return self.wavefronts / self.ideal
 
+    @property
+    def of_all(self) -> float:
+        """Wavefronts of all its requests."""
+        return self.wavefronts * self.requests
+
 
 @dataclass(frozen=True, slots=True)
 class GlobalAccess:
@@ -56,6 +61,11 @@ class GlobalAccess:
     sectors: float
     ideal: float
     efficiency: float
+
+    @property
+    def of_all(self) -> float:
+        """Sectors of all its requests."""
+        return self.sectors * self.requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +92,7 @@ class Explanation:
         """Wavefronts over the ideal of all shared loads, or of all stores; None where there are none."""
         chosen = [access for access in self.shared if access.place.kind == kind]
         ideal = sum(access.ideal * access.requests for access in chosen)
-        return sum(access.wavefronts * access.requests for access in chosen) / ideal if ideal else None
+        return sum(access.of_all for access in chosen) / ideal if ideal else None
 
     def wavefronts(self, kind: str) -> float | None:
         """Wavefronts a request of all shared loads, or of all stores; None where there are none."""
@@ -142,8 +152,7 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
     work = Work(
         dtype=case.dtype,
         memory_bytes=0 if problem.memory == "shared" else problem.bytes_moved(case),
-        wavefronts=sum(access.wavefronts * access.requests for access in shared)
-        + sum(access.wavefronts for access in asked),
+        wavefronts=sum(access.of_all for access in shared) + sum(access.wavefronts for access in asked),
         flops=problem.flops(case),
     )
     return Explanation(

@@ -8,21 +8,20 @@ a trace takes their n-th for one request.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 
 from smembench.case import Case
 from smembench.explain.banks import ideal_wavefronts, is_broadcast, wavefronts
 from smembench.explain.coalescing import efficiency, ideal_sectors, sectors
 from smembench.explain.constant import addresses
-from smembench.explain.trace import Place, Request, Trace, trace
+from smembench.explain.trace import Request, Trace, trace
 from smembench.explain.warp import shifted
 from smembench.hardware import SECTOR_BYTES, WAVEFRONT_BYTES
 from smembench.kernels.registry import Kernel
 from smembench.problems import PROBLEMS
 from smembench.problems.base import pattern_period
-
-Alike = dict[tuple[Place, tuple[float, ...]], tuple[Request, int]]
-"""Of all requests at a place that cost the same the first, and how many blocks of a launch make one."""
 
 _STEPS = {"global": SECTOR_BYTES, "shared": WAVEFRONT_BYTES}
 """Bytes by which a request may begin later and cost the same."""
@@ -50,26 +49,30 @@ def launch(kernel: Kernel, case: Case) -> tuple[Trace, list[Request]]:
     found = _alike(first)
     longer, times = problem.longer(case, smaller)
     if times:
-        for key, (request, weight) in _alike(traced(longer)).items():
-            before = found[key][1] if key in found else 0
-            found[key] = request, before + times * max(weight - before, 0)
-    return first, [replace(request, weight=weight) for request, weight in found.values()]
+        for key, more in _alike(traced(longer)).items():
+            before = found[key].weight if key in found else 0
+            found[key] = replace(more, weight=before + times * max(more.weight - before, 0))
+    return first, list(found.values())
 
 
-def _alike(traced: Trace) -> Alike:
-    shapes: dict[tuple[Place, tuple[int | None, ...]], tuple[Request, int]] = {}
-    for request in traced.requests:
-        place = request.place
-        # A loop has thousands of requests and few that differ by more: what they cost is computed once for each.
-        shape = (place, shifted(request.addresses, _STEPS.get(place.space, 1)))
-        one, weight = shapes.get(shape, (request, 0))
-        shapes[shape] = one, weight + request.weight
-    found: Alike = {}
-    for request, more in shapes.values():
-        key = (request.place, _cost(request))
-        one, weight = found.get(key, (request, 0))
-        found[key] = one, weight + more
-    return found
+def _alike(traced: Trace) -> dict[Hashable, Request]:
+    """One of all requests at a place that cost the same."""
+    # A loop has thousands of requests and few that differ in shape: what they cost is computed once for each.
+    return _merged(_merged(traced.requests, _shape).values(), _cost)
+
+
+def _merged(requests: Iterable[Request], kind: Callable[[Request], Hashable]) -> dict[Hashable, Request]:
+    first: dict[Hashable, Request] = {}
+    weights: Counter[Hashable] = Counter()
+    for request in requests:
+        key = (request.place, kind(request))
+        first.setdefault(key, request)
+        weights[key] += request.weight
+    return {key: replace(request, weight=weights[key]) for key, request in first.items()}
+
+
+def _shape(request: Request) -> tuple[int | None, ...]:
+    return shifted(request.addresses, _STEPS.get(request.place.space, 1))
 
 
 def _cost(request: Request) -> tuple[float, ...]:

@@ -68,7 +68,7 @@ class SharedArray:
 class Request:
     """One access of one warp: a byte address for each of 32 lanes, None for lanes that do not take part.
 
-    ``weight`` is how many of the grid it stands for.
+    ``weight`` is how many of the grid, or of a launch, it stands for.
     """
 
     place: Place

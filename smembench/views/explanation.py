@@ -36,7 +36,7 @@ def explanation(explained: Explanation) -> list[Section]:
     found = []
     if explained.shared:
         columns = ("line", "access", "array", "wavefronts\na request", "conflict", "of all", "")
-        wavefronts = sum(access.wavefronts * access.requests for access in explained.shared)
+        wavefronts = sum(access.of_all for access in explained.shared)
         found.append(
             Section(
                 heading=f"{heading}, {explained.shared_bytes} bytes of shared memory",
@@ -48,7 +48,7 @@ def explanation(explained: Explanation) -> list[Section]:
                         access.place.array,
                         number(access.wavefronts),
                         conflict(access),
-                        _percent(access.wavefronts * access.requests / wavefronts),
+                        _percent(access.of_all / wavefronts),
                         access.source,
                     ]
                     for access in explained.shared
@@ -68,7 +68,7 @@ def explanation(explained: Explanation) -> list[Section]:
             )
         )
     headings = ("line", "access", "array", "sectors\na request", "ideal", "efficiency", "of all", "")
-    sectors = sum(access.sectors * access.requests for access in explained.memory)
+    sectors = sum(access.of_all for access in explained.memory)
     found.append(
         Section(
             heading="Global memory, sectors of 32 bytes" if found else heading,
@@ -81,7 +81,7 @@ def explanation(explained: Explanation) -> list[Section]:
                     number(access.sectors),
                     number(access.ideal),
                     _percent(access.efficiency),
-                    _percent(access.sectors * access.requests / sectors),
+                    _percent(access.of_all / sectors),
                     access.source,
                 ]
                 for access in explained.memory
@@ -139,7 +139,7 @@ def _coalescing(accesses: Sequence[GlobalAccess]) -> list[str]:
     moved: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for access in accesses:
         of_array = moved.setdefault((access.place.kind, access.place.array), [])
-        of_array.append((access.efficiency, access.sectors * access.requests))
+        of_array.append((access.efficiency, access.of_all))
     said = [
         f"Of the bytes that {kind}s of {array} move, {_percent(fmean(*zip(*found, strict=True)))} are asked for."
         for (kind, array), found in moved.items()
