@@ -19,7 +19,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from smembench.case import Case
-from smembench.cuda_api import device, number, uint32
+from smembench.cuda_api import device, number, uint32, uint64
 from smembench.kernels.matmul.tiling import Tiling
 
 Piece = Callable[..., Any]
@@ -27,10 +27,12 @@ Piece = Callable[..., Any]
 SIDE = 8
 """Rows, and columns, of a piece."""
 
-FEW = SIDE
+import os
+
+FEW = int(os.environ.get("FEW", SIDE))
 """Rows or columns that are left over at most: with more of them, tiles that are moved inwards cost less."""
 
-_UNROLLED = 4
+_AT_ONCE = 8
 
 
 def few_left_over(case: Case, tiling: Tiling) -> bool:
@@ -62,40 +64,75 @@ def left_over(tiling: Tiling) -> LeftOver:
     zero = number(tiling.dtype)(0)
 
     @device
-    def of_columns(m: Any, n: Any) -> Any:
-        return uint32(uint32(m + uint32(SIDE - 1)) // uint32(SIDE)) if n % uint32(columns) else uint32(0)
-
-    def pieces(m: Any, n: Any) -> Any:
-        of_rows = uint32(n // uint32(columns) * uint32(columns // SIDE)) if m % uint32(rows) else uint32(0)
-        return uint32(of_columns(m, n) + of_rows)
-
-    def corner(piece: Any, m: Any, n: Any) -> Any:
-        before = of_columns(m, n)
-        if piece < before:
-            return uint32(piece * uint32(SIDE)), uint32(n // uint32(columns) * uint32(columns))
-        return uint32(m // uint32(rows) * uint32(rows)), uint32(uint32(piece - before) * uint32(SIDE))
+    def strips(side: Any, tile: Any) -> Any:
+        """Of SIDE rows or columns each, beyond whole tiles."""
+        return uint32(uint32(side % uint32(tile) + uint32(SIDE - 1)) // uint32(SIDE))
 
     @device
-    def add(held: Any, a: Any, b: Any, row: Any, col: Any, at: Any, m: Any, lda: Any, ldb: Any) -> None:
-        factor = b[uint32(uint32(at * ldb) + col)]
+    def pieces_down(m: Any) -> Any:
+        return uint32(uint32(m + uint32(SIDE - 1)) // uint32(SIDE))
+
+    @device
+    def pieces_across(n: Any) -> Any:
+        return uint32(n // uint32(columns) * uint32(columns // SIDE))
+
+    def pieces(m: Any, n: Any) -> Any:
+        of_columns = uint32(pieces_down(m) * strips(n, columns))
+        return uint32(of_columns + uint32(pieces_across(n) * strips(m, rows)))
+
+    def corner(piece: Any, m: Any, n: Any) -> Any:
+        of_columns = uint32(pieces_down(m) * strips(n, columns))
+        if piece < of_columns:
+            down, strip = uint32(piece % pieces_down(m)), uint32(piece // pieces_down(m))
+            first = uint32(n // uint32(columns) * uint32(columns))
+            return uint32(down * uint32(SIDE)), uint32(first + uint32(strip * uint32(SIDE)))
+        more = uint32(piece - of_columns)
+        across, strip = uint32(more % pieces_across(n)), uint32(more // pieces_across(n))
+        first = uint32(m // uint32(rows) * uint32(rows))
+        return uint32(first + uint32(strip * uint32(SIDE))), uint32(across * uint32(SIDE))
+
+    def add(held: Any, a: Any, b: Any, row: Any, col: Any, at: Any, m: Any, k: Any, lda: Any, ldb: Any) -> None:
+        factor = b[uint64(uint64(at * uint64(ldb)) + uint64(col))]
         for i in range(SIDE):
-            held[i] += a[uint32(uint32(min(uint32(row + uint32(i)), uint32(m - uint32(1))) * lda) + at)] * factor
+            first = uint32(min(uint32(row + uint32(i)), uint32(m - uint32(1))) * lda)
+            held[i] += a[uint64(uint64(first) + at)] * factor
+
+    def add_before_end(
+        held: Any, a: Any, b: Any, row: Any, col: Any, at: Any, m: Any, k: Any, lda: Any, ldb: Any
+    ) -> None:  # fmt: skip
+        own = min(at, uint64(uint64(k) - uint64(1)))
+        factor = b[uint64(uint64(own * uint64(ldb)) + uint64(col))] if at == own else zero
+        for i in range(SIDE):
+            first = uint32(min(uint32(row + uint32(i)), uint32(m - uint32(1))) * lda)
+            held[i] += a[uint64(uint64(first) + own)] * factor
+
+    def several(one: Piece, count: int) -> Piece:
+        """Written out, since NVVM would unroll a loop of this less, and each turn of it waits for its loads."""
+        if count == 1:
+            return one
+        half, apart = several(one, count // 2), count // 2 * members
+
+        def twice(held: Any, a: Any, b: Any, row: Any, col: Any, at: Any, m: Any, k: Any, lda: Any, ldb: Any) -> None:
+            half(held, a, b, row, col, at, m, k, lda, ldb)
+            half(held, a, b, row, col, uint64(at + uint64(apart)), m, k, lda, ldb)
+
+        return device(twice)
+
+    add_all, add_rest = several(device(add), _AT_ONCE), several(device(add_before_end), _AT_ONCE)
 
     def sum_up(
         tile: Any, held: Any, a: Any, b: Any, thread: Any, row: Any, col: Any, m: Any, n: Any, k: Any, lda: Any,
         ldb: Any,
     ) -> None:  # fmt: skip
         own = min(uint32(col + thread % uint32(SIDE)), uint32(n - uint32(1)))
-        at = uint32(thread // uint32(SIDE))
+        at = uint64(uint32(thread // uint32(SIDE)))
         for i in range(SIDE):
             held[i] = zero
-        while uint32(at + uint32((_UNROLLED - 1) * members)) < k:
-            for i in range(_UNROLLED):
-                add(held, a, b, row, own, uint32(at + uint32(i * members)), m, lda, ldb)
-            at = uint32(at + uint32(_UNROLLED * members))
-        while at < k:
-            add(held, a, b, row, own, at, m, lda, ldb)
-            at = uint32(at + uint32(members))
+        while uint64(at + uint64((_AT_ONCE - 1) * members)) < uint64(k):
+            add_all(held, a, b, row, own, at, m, k, lda, ldb)
+            at = uint64(at + uint64(_AT_ONCE * members))
+        if at < uint64(k):
+            add_rest(held, a, b, row, own, at, m, k, lda, ldb)
         for i in range(SIDE):
             tile[uint32(uint32(i * pitch) + thread)] = held[i]
 

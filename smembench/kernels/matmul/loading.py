@@ -11,8 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from smembench.case import Case
-from smembench.cuda_api import device, uint32, uint64
-from smembench.kernels.async_copy import copy_element_async
+from smembench.cuda_api import device, uint32
 from smembench.kernels.matmul.pieces import Piece, load_a, load_b
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.vector import load_vector, store_vector
@@ -68,34 +67,6 @@ def compared(tiling: Tiling, case: Case) -> Loading:
         of_b(b_held, b, thread, col0, k0, n, k, ldb)
 
     return Loading("", device(_in_grid), device(_nothing), device(_all), device(_nowhere), device(load))
-
-
-def element_copies(tiling: Tiling) -> Piece:
-    """``(a_tile, b_tile, a_base, b_base, a, b, from_a, from_b, thread, k0, short, k, lda, ldb)``: asynchronously.
-
-    What the ``load`` of tiles that lie inside brings an element at a time, to where ``store_a`` and ``store_b`` put it.
-    """
-    depth, columns, pitch, threads = tiling.depth, tiling.columns, tiling.pitch, tiling.threads
-    a_step, b_step = threads // depth, threads // columns
-    a_count, b_count = tiling.rows // a_step, depth // b_step
-
-    def bring(
-        a_tile: Any, b_tile: Any, a_base: Any, b_base: Any, a: Any, b: Any, from_a: Any, from_b: Any, thread: Any,
-        k0: Any, short: Any, k: Any, lda: Any, ldb: Any,
-    ) -> None:  # fmt: skip
-        at_k = uint32(min(uint32(k0 - short), uint32(k - uint32(depth))))
-        at_a = uint32(from_a + at_k)
-        at_b = uint32(from_b + uint32(at_k * ldb))
-        a_place = uint64(a_base + uint64(uint32(thread % uint32(depth) * uint32(pitch) + thread // uint32(depth))))
-        for i in range(a_count):
-            place = uint64(a_place + uint64(i * a_step))
-            copy_element_async(a_tile, place, a, uint32(at_a + uint32(uint32(i * a_step) * lda)))
-        b_place = uint64(b_base + uint64(thread))
-        for i in range(b_count):
-            place = uint64(b_place + uint64(i * b_step * columns))
-            copy_element_async(b_tile, place, b, uint32(at_b + uint32(uint32(i * b_step) * ldb)))
-
-    return device(bring)
 
 
 def _in_grid(index: Any, tile: Any, side: Any) -> Any:

@@ -88,21 +88,41 @@ def staging(tiling: Tiling, elements: int) -> Staging:
                 place = uint32(at + uint32(i * columns + j // b_size * columns_apart + j % b_size))
                 store_vector(tile, place, load_vector(total, (part * at_once + i) * across + j))
 
+    # A thread has the same column in every line that it writes, and lines below each other by powers of two.
+    lines = threads // columns
+    in_warps, in_turn = LANES_DOWN * at_once, LANES_DOWN * at_once // lines
+
+    @device
+    def row_of(line: Any) -> Any:
+        return uint32(line // uint32(at_once) * uint32(a_size) + line % uint32(at_once))
+
+    @device
+    def store(c: Any, index: Any, value: Any) -> None:
+        c[index] = value
+
+    def lines_by(put: Callable[..., Any]) -> Callable[..., Any]:
+        def write_lines(c: Any, tile: Any, thread: Any, row: Any, col: Any, top: Any, m: Any, ldc: Any) -> None:
+            for warps in range(staged // columns // in_warps):
+                for turn in range(in_turn):
+                    line = uint32(row + uint32(uint32(warps * warp_rows) + row_of(uint32(turn * lines))))
+                    if line >= top and line < m:
+                        place = uint32(thread + uint32((warps * in_turn + turn) * threads))
+                        put(c, uint32(uint32(line * ldc) + col), tile[place])
+
+        return device(write_lines)
+
+    write_new, add_to_old = lines_by(store), lines_by(accumulate)
+
     def write(
         c: Any, tile: Any, thread: Any, part: Any, begun: Any, row0: Any, col0: Any, top: Any, left: Any, m: Any,
         n: Any, ldc: Any,
     ) -> None:  # fmt: skip
         first = uint32(row0 + uint32(part * at_once // a_size * rows_apart + part * at_once % a_size))
-        for turn in range(staged // threads):
-            place = uint32(thread + uint32(turn * threads))
-            line, col = uint32(place // uint32(columns)), uint32(col0 + place % uint32(columns))
-            own, more = uint32(line // uint32(at_once)), uint32(line % uint32(at_once))
-            within = uint32(own // uint32(LANES_DOWN) * uint32(warp_rows) + own % uint32(LANES_DOWN) * uint32(a_size))
-            row = uint32(uint32(first + within) + more)
-            if row >= top and col >= left and row < m and col < n:
-                if begun:
-                    accumulate(c, uint32(uint32(row * ldc) + col), tile[place])
-                else:
-                    c[uint32(uint32(row * ldc) + col)] = tile[place]
+        row, col = uint32(first + row_of(thread // uint32(columns))), uint32(col0 + thread % uint32(columns))
+        if col >= left and col < n:
+            if begun:
+                add_to_old(c, tile, thread, row, col, top, m, ldc)
+            else:
+                write_new(c, tile, thread, row, col, top, m, ldc)
 
     return Staging(tiling.down // at_once, device(stage), device(write))

@@ -38,9 +38,10 @@ from smembench.cuda_api import cuda, device, number, uint32, uint64
 from smembench.kernels.async_copy import commit_copies, wait_for_copies
 from smembench.kernels.hand_over import MOST_BLOCKS, hand_over, wait_for
 from smembench.kernels.matmul.ahead import Order, advance, load_fragments, outer_product, stay
+from smembench.kernels.matmul.between import advance_copying
 from smembench.kernels.matmul.cuda.serpentine import Variant
 from smembench.kernels.matmul.left_over import few_left_over, left_over
-from smembench.kernels.matmul.loading import element_copies, loading
+from smembench.kernels.matmul.loading import loading
 from smembench.kernels.matmul.pieces import pieces
 from smembench.kernels.matmul.results import add_within, staging, write_within
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
@@ -70,10 +71,23 @@ def blocks_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> in
     return blocks - idle if idle * EVEN <= blocks else blocks
 
 
+import os
+
+COPIES = int(os.environ.get("COPIES", 8))
+PIECE = int(os.environ.get("PIECE", 2))
+"""Steps along k that take as long as a piece of what is left over."""
+
+
 @device
-def first_step(block: Any, blocks: Any, steps: Any) -> Any:
-    """A block's first of all steps, when all blocks share them evenly; that of the block after the last is the end."""
-    return uint32(uint64(uint64(block) * uint64(steps)) // uint64(blocks))
+def first_step(block: Any, blocks: Any, steps: Any, pieces: Any) -> Any:
+    """A block's first of all steps, when all blocks share them evenly; that of the block after the last is the end.
+
+    Pieces, which blocks take in turn, count as steps, but every block has a step at least.
+    """
+    piece = min(uint32(PIECE), uint32(steps // blocks - uint32(1)))
+    share = uint32(uint64(uint64(block) * uint64(steps + piece * pieces)) // uint64(blocks))
+    before = uint32(block * uint32(pieces // blocks) + min(block, uint32(pieces % blocks)))
+    return uint32(share - piece * before)
 
 
 def program(case: Case, tiling: Tiling) -> Program:
@@ -95,7 +109,8 @@ def program(case: Case, tiling: Tiling) -> Program:
     multiply_last = outer_product(tiling, order, 1)
     label, origin, short_of, first, begin, load = loading(tiling, case)
     parts, stage, write_staged = staging(tiling, b_both)
-    by_elements, bring = bool(label) and tiling.widths(case) == (1, 1), element_copies(tiling)
+    by_elements = bool(label) and tiling.widths(case) == (1, 1)
+    copying = advance_copying(tiling, order, COPIES)
     inside = few and by_elements  # where both are the same, which one decides what registers ptxas chooses
     over_rows, over_columns = (0, 0) if few else (rows - 1, columns - 1)
     pieces_left, corner, sum_up, write_sums = left_over(tiling)
@@ -116,11 +131,12 @@ def program(case: Case, tiling: Tiling) -> Program:
         deep = uint32(uint32(k + uint32(depth - 1)) // uint32(depth))
         wide = uint32(uint32(n + uint32(over_columns)) // uint32(columns))
         tiles = uint32(wide * uint32(uint32(m + uint32(over_rows)) // uint32(rows)))
-        begins = first_step(block, blocks, uint32(tiles * deep))
-        end = first_step(uint32(block + uint32(1)), blocks, uint32(tiles * deep))
+        left_pieces = pieces_left(m, n) if few else uint32(0)
+        begins = first_step(block, blocks, uint32(tiles * deep), left_pieces)
+        end = first_step(uint32(block + uint32(1)), blocks, uint32(tiles * deep), left_pieces)
         if few:
             piece = block
-            while piece < pieces_left(m, n):
+            while piece < left_pieces:
                 first_row, first_col = corner(piece, m, n)
                 sum_up(b_tile, total, a, b, thread, first_row, first_col, m, n, k, lda, ldb)
                 cuda.syncthreads()
@@ -159,9 +175,11 @@ def program(case: Case, tiling: Tiling) -> Program:
                     buffer = uint32(uint32(1) - buffer)
                     a_base = uint64(uint32(buffer * uint32(a_elements)))
                     b_base = uint64(uint32(buffer * uint32(b_elements)))
-                    bring(a_tile, b_tile, a_base, b_base, a, b, from_a, from_b, thread, k0, short, k, lda, ldb)
+                    copying(
+                        total, a_parts, b_parts, a_tile, b_tile, at_a, at_b, a_base, b_base,
+                        a, b, thread, row0, col0, k0, short, k, lda, ldb,
+                    )  # fmt: skip
                     commit_copies()
-                    all_but_last(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)
                     wait_for_copies(0)
                 else:
                     load(a_held, b_held, a, b, from_a, from_b, thread, row0, col0, k0, short, m, n, k, lda, ldb)
