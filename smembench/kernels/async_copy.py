@@ -62,20 +62,26 @@ def _type_element(_context: Any) -> Any:
     return typer
 
 
-def _lower_vector(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    return _start(context, builder, signature, args, "cg", BYTES)
-
-
-def _lower_element(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    return _start(context, builder, signature, args, "ca", signature.args[0].dtype.bitwidth // 8)
-
-
-def _start(context: Any, builder: Any, signature: Any, args: Any, cache: str, size: int) -> Any:
-    target = pointer_to(context, builder, *signature.args[:2], *args[:2])
-    source = pointer_to(context, builder, *signature.args[2:], *args[2:])
+def emit_copy_async(builder: Any, target: Any, source: Any, size: int) -> None:
+    """Start to copy so many bytes from one pointer to another, for functions that are lowered as a whole."""
+    cache = "cg" if size == BYTES else "ca"
     target = builder.addrspacecast(target, target.type.pointee.as_pointer(_SHARED_SPACE))
     assembly = f"cp.async.{cache}.shared.global [$0], [$1], {size};"
     assemble(builder, assembly, "r,l,", builder.ptrtoint(target, ir.IntType(32)), source)
+
+
+def _lower_vector(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return _start(context, builder, signature, args, BYTES)
+
+
+def _lower_element(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return _start(context, builder, signature, args, signature.args[0].dtype.bitwidth // 8)
+
+
+def _start(context: Any, builder: Any, signature: Any, args: Any, size: int) -> Any:
+    target = pointer_to(context, builder, *signature.args[:2], *args[:2])
+    source = pointer_to(context, builder, *signature.args[2:], *args[2:])
+    emit_copy_async(builder, target, source, size)
     return context.get_dummy_value()
 
 

@@ -190,10 +190,16 @@ def _lower_store(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return context.get_dummy_value()
 
 
-def _lower_copy(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    loaded = builder.load(pointer_to(context, builder, *signature.args[2:], *args[2:]))
-    stored = builder.store(loaded, pointer_to(context, builder, *signature.args[:2], *args[:2]))
+def emit_copy(builder: Any, target: Any, source: Any) -> None:
+    """``copy_vector`` from one pointer to another, for functions that are lowered as a whole."""
+    loaded = builder.load(source)
+    stored = builder.store(loaded, target)
     loaded.align = stored.align = BYTES
+
+
+def _lower_copy(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    source = pointer_to(context, builder, *signature.args[2:], *args[2:])
+    emit_copy(builder, pointer_to(context, builder, *signature.args[:2], *args[:2]), source)
     return context.get_dummy_value()
 
 

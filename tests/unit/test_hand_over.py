@@ -72,7 +72,7 @@ def test_what_is_added_to_an_element_without_a_gpu() -> None:
 @given(steps=st.integers(1, 2**32 - 1), blocks=st.integers(1, MOST_BLOCKS), data=st.data())
 def test_every_step_belongs_to_one_block_and_blocks_have_as_many(steps: int, blocks: int, data: st.DataObject) -> None:
     block = data.draw(st.integers(0, blocks - 1))
-    ends = [int(first_step(uint32(i), uint32(blocks), uint32(steps), uint32(0))) for i in (0, block, block + 1, blocks)]
+    ends = [int(first_step(uint32(i), uint32(blocks), uint32(steps), uint32(0), uint32(0))) for i in (0, block, block + 1, blocks)]
     assert (ends[0], ends[-1]) == (0, steps)
     assert all(first <= end for first, end in pairwise(ends))
     assert ends[2] - ends[1] in {steps // blocks, -(-steps // blocks)}

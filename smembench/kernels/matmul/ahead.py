@@ -21,7 +21,7 @@ from llvmlite import ir
 from smembench.cuda_api import device, uint64
 from smembench.kernels.matmul.pieces import Piece
 from smembench.kernels.matmul.tiling import Tiling
-from smembench.kernels.vector import assemble, load_vector, register, store_vector, types
+from smembench.kernels.vector import assemble, copy_vector, emit_copy, pointer_to, register, types
 
 _ASSEMBLY = {"float": ("f", "fma.rn.f32"), "double": ("d", "fma.rn.f64")}
 """Of an LLVM type the constraint and the instruction."""
@@ -105,26 +105,37 @@ def _multiply_add(builder: Any, x: Any, y: Any, addend: Any) -> Any:
 
 @cache
 def load_fragments(tiling: Tiling, order: Order, part: int) -> Piece:
-    """``(a_parts, b_parts, a_tile, b_tile, at_a, at_b)``: of one step, into the fragments numbered ``part``."""
+    """``(a_parts, b_parts, a_tile, b_tile, at_a, at_b)``: of one step, into the fragments numbered ``part``.
+
+    Lowered as a whole: Numba takes a second for every ten loops that it inlines.
+    """
     down, across, size = tiling.down, tiling.across, tiling.vector
-    first_a, first_b = part * down, part * across
     rows_apart, columns_apart = tiling.apart
-
-    def of_a(a_parts: Any, b_parts: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any) -> None:
-        for i in range(down // size):
-            store_vector(a_parts, first_a + i * size, load_vector(a_tile, uint64(at_a + uint64(i * rows_apart))))
-
-    def of_b(a_parts: Any, b_parts: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any) -> None:
-        for j in range(across // size):
-            store_vector(b_parts, first_b + j * size, load_vector(b_tile, uint64(at_b + uint64(j * columns_apart))))
-
-    first, second = (device(of_b), device(of_a)) if order.b_early else (device(of_a), device(of_b))
+    of_a = [(0, part * down + i * size, i * rows_apart) for i in range(down // size)]
+    of_b = [(1, part * across + j * size, j * columns_apart) for j in range(across // size)]
+    accesses = of_b + of_a if order.b_early else of_a + of_b
 
     def load(a_parts: Any, b_parts: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any) -> None:
-        first(a_parts, b_parts, a_tile, b_tile, at_a, at_b)
-        second(a_parts, b_parts, a_tile, b_tile, at_a, at_b)
+        for of, place, offset in accesses:
+            parts, tile, at = ((a_parts, a_tile, at_a), (b_parts, b_tile, at_b))[of]
+            copy_vector(parts, place, tile, uint64(at + uint64(offset)))
 
-    return device(load)
+    def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        index = types.uint64
+        for of, place, offset in accesses:
+            (parts_type, tile_type), (parts, tile) = signature.args[of:4:2], args[of:4:2]
+            at = builder.add(args[4 + of], ir.Constant(ir.IntType(64), offset))
+            source = pointer_to(context, builder, tile_type, index, tile, at)
+            target = pointer_to(context, builder, parts_type, index, parts, ir.Constant(ir.IntType(64), place))
+            emit_copy(builder, target, source)
+        return context.get_dummy_value()
+
+    register(load, lambda _context: _typed_load, lower, *[types.Array] * 4, *[types.Integer] * 2)
+    return load
+
+
+def _typed_load(a_parts: Any, b_parts: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any) -> Any:
+    return types.void if at_a == at_b == types.uint64 else None
 
 
 @cache

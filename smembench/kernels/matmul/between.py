@@ -1,66 +1,119 @@
-"""Steps along k with the asynchronous copies of the next tile between them, a few at a time.
+"""Steps along k with the asynchronous copies of the next tile between them, a few after each.
 
 All of them at the head of the loop stand before the loads of fragments in the queue of the multiprocessor's memory
-pipe, and hold the registers with their addresses until it has read them. On an H200 (2026-11-22) Nsight Compute found
-8 % of streamK's time at 1023 lost to that.
+pipe, and hold the registers with their addresses until it has read them: 8 % of streamK's time at 1023 on an H200
+(2026-11-22, Nsight Compute), where a multiprocessor has one block.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
+
+from llvmlite import ir
 
 from smembench.cuda_api import device, uint32, uint64
 from smembench.hardware import WARP
-from smembench.kernels.async_copy import copy_element_async
+from smembench.kernels.async_copy import copy_element_async, copy_vector_async, emit_copy_async
 from smembench.kernels.grids import ceil_div
 from smembench.kernels.matmul.ahead import Order, advance
 from smembench.kernels.matmul.pieces import Piece
 from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.vector import pointer_to, register, types
 
-_LANES_ALONG_K = 8
-"""Of a copy of A: so many elements of a row go to as many columns of the tile, in different banks."""
+_A_LANES = 8
+"""Threads beside each other that copy from a row of A, to as many columns of its tile, in different banks."""
 
 
-def element_copies(tiling: Tiling, first: int, last: int) -> Piece:
-    """``(a_tile, b_tile, to_a, to_b, a, b, from_a, from_b, lda, ldb)``: a thread's copies from ``first`` to ``last``.
+class Copy(NamedTuple):
+    """One of a thread's, counted from its first element of A or B: rows below, elements along, place in the tile."""
 
-    Those of A come before those of B. The thread's first elements come from ``from_a`` and ``from_b`` and go to
-    ``to_a`` and ``to_b``. What comes from the same row has the same address, but for a constant.
+    of_a: bool
+    row: int
+    along: int
+    place: int
+
+
+def copies(tiling: Tiling, b_width: int) -> list[Copy]:
+    """All of a thread's: those of B by ``b_width`` elements, those of A one by one, since its tile is transposed."""
+    b_lanes = _lanes_along_b(tiling, b_width)
+    a_in_row, b_in_row = tiling.depth // _A_LANES, tiling.columns // (b_lanes * b_width)
+    found = []
+    for i in range(tiling.b_share // b_width):
+        row, along = i // b_in_row * (tiling.threads // b_lanes), i % b_in_row * b_lanes * b_width
+        found.append(Copy(False, row, along, row * tiling.columns + along))
+    for i in range(tiling.a_share):
+        row, along = i // a_in_row * (tiling.threads // _A_LANES), i % a_in_row * _A_LANES
+        found.append(Copy(True, row, along, along * tiling.pitch + row))
+    return found
+
+
+def _lanes_along_b(tiling: Tiling, b_width: int) -> int:
+    """Threads beside each other that copy from a row of B."""
+    return min(WARP, tiling.columns // b_width)
+
+
+@cache
+def _start(tiling: Tiling, b_width: int, first: int, last: int) -> Piece:
+    """``(a_tile, b_tile, to_a, to_b, a, b, from_a, from_b, lda, ldb)``: start the copies from ``first`` to ``last``.
+
+    What comes from the same row has the same address, but for a constant. Lowered as a whole, as ``load_fragments``.
     """
-    of_a, pitch, columns = tiling.a_share, tiling.pitch, tiling.columns
-    a_apart, b_apart = tiling.threads // _LANES_ALONG_K, tiling.threads // WARP
-    a_in_row, b_in_row = tiling.depth // _LANES_ALONG_K, columns // WARP
-    first_a, last_a, first_b, last_b = min(first, of_a), min(last, of_a), max(first - of_a, 0), max(last - of_a, 0)
+    some = copies(tiling, b_width)[first:last]
+    copy_of_b = copy_element_async if b_width == 1 else copy_vector_async
 
-    def copy(
+    def start(
         a_tile: Any, b_tile: Any, to_a: Any, to_b: Any, a: Any, b: Any, from_a: Any, from_b: Any, lda: Any, ldb: Any
     ) -> None:  # fmt: skip
-        for i in range(first_a, last_a):
-            row, along = i // a_in_row * a_apart, i % a_in_row * _LANES_ALONG_K
-            at = uint64(uint32(from_a + uint32(uint32(row) * lda)))
-            copy_element_async(a_tile, uint64(to_a + uint64(along * pitch + row)), a, uint64(at + uint64(along)))
-        for i in range(first_b, last_b):
-            row, along = i // b_in_row * b_apart, i % b_in_row * WARP
-            at = uint64(uint32(from_b + uint32(uint32(row) * ldb)))
-            copy_element_async(b_tile, uint64(to_b + uint64(row * columns + along)), b, uint64(at + uint64(along)))
+        of_b = (copy_of_b, b_tile, to_b, b, from_b, ldb)
+        of_a = (copy_element_async, a_tile, to_a, a, from_a, lda)
+        for copy in some:
+            begin, tile, to, array, source, lead = of_a if copy.of_a else of_b
+            at = uint64(uint32(source + uint32(uint32(copy.row) * lead)))
+            begin(tile, uint64(to + uint64(copy.place)), array, uint64(at + uint64(copy.along)))
 
-    return device(copy)
+    def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        narrow, wide = ir.IntType(32), ir.IntType(64)
+        for copy in some:
+            mine = slice(0 if copy.of_a else 1, None, 2)
+            (tile_type, index_type, array_type, *_), (tile, to, array, source, lead) = signature.args[mine], args[mine]
+            row = builder.zext(builder.add(source, builder.mul(lead, ir.Constant(narrow, copy.row))), wide)
+            at = builder.add(row, ir.Constant(wide, copy.along))
+            place = builder.add(to, ir.Constant(wide, copy.place))
+            emit_copy_async(
+                builder,
+                pointer_to(context, builder, tile_type, index_type, tile, place),
+                pointer_to(context, builder, array_type, index_type, array, at),
+                tile_type.dtype.bitwidth // 8 * (1 if copy.of_a else b_width),
+            )
+        return context.get_dummy_value()
+
+    kinds = [types.Array, types.Array, types.Integer, types.Integer]
+    register(start, lambda _context: _typed, lower, *kinds, *kinds, types.Integer, types.Integer)
+    return start
 
 
-def advance_copying(tiling: Tiling, order: Order, over: int) -> Piece:
-    """All steps of a tile but the last, and before each of the first ``over`` as many copies as of the others.
+def _typed(
+    a_tile: Any, b_tile: Any, to_a: Any, to_b: Any, a: Any, b: Any, from_a: Any, from_b: Any, lda: Any, ldb: Any
+) -> Any:  # fmt: skip
+    fit = to_a == to_b == types.uint64 and from_a == from_b == lda == ldb == types.uint32
+    return types.void if fit else None
+
+
+def advance_copying(tiling: Tiling, b_width: int, order: Order, over: int) -> Piece:
+    """All steps of a tile but the last, and after each of the first ``over`` as many copies as after the others.
 
     ``(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b, a_base, b_base, a, b, thread, row0, col0, k0, short, k, lda,
-    ldb)``: the tile at ``k0`` is copied to ``a_base`` and ``b_base``.
+    ldb)``: the tile at ``k0``, or behind the last one that once more, is copied to ``a_base`` and ``b_base``.
     """
     depth, columns, pitch = tiling.depth, tiling.columns, tiling.pitch
-    copies = tiling.a_share + tiling.b_share
-    at_once = ceil_div(copies, over)
+    count, b_lanes = len(copies(tiling, b_width)), _lanes_along_b(tiling, b_width)
+    at_once = ceil_div(count, over)
 
-    def steps(first: int) -> Piece:
+    def steps(first: int, last: int) -> Piece:
         begun = first * at_once
-        if begun >= copies:
-            rest = advance(tiling, order, first, depth - 1 - first)
+        if begun >= count:
+            rest = advance(tiling, order, first, last - first)
 
             def no_more(
                 total: Any, a_parts: Any, b_parts: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any, to_a: Any,
@@ -70,28 +123,39 @@ def advance_copying(tiling: Tiling, order: Order, over: int) -> Piece:
 
             return device(no_more)
 
-        copy, one = element_copies(tiling, begun, begun + at_once), advance(tiling, order, first, 1)
-        others = steps(first + 1)
+        if last - first == 1:
+            one, start = advance(tiling, order, first, 1), _start(tiling, b_width, begun, begun + at_once)
 
-        def step(
+            def step(
+                total: Any, a_parts: Any, b_parts: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any, to_a: Any,
+                to_b: Any, a: Any, b: Any, from_a: Any, from_b: Any, lda: Any, ldb: Any,
+            ) -> None:  # fmt: skip
+                one(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)
+                start(a_tile, b_tile, to_a, to_b, a, b, from_a, from_b, lda, ldb)
+
+            return device(step)
+
+        middle = (first + last + 1) // 2
+        before, after = steps(first, middle), steps(middle, last)
+
+        def both(
             total: Any, a_parts: Any, b_parts: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any, to_a: Any,
             to_b: Any, a: Any, b: Any, from_a: Any, from_b: Any, lda: Any, ldb: Any,
         ) -> None:  # fmt: skip
-            copy(a_tile, b_tile, to_a, to_b, a, b, from_a, from_b, lda, ldb)
-            one(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)
-            others(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b, to_a, to_b, a, b, from_a, from_b, lda, ldb)
+            before(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b, to_a, to_b, a, b, from_a, from_b, lda, ldb)
+            after(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b, to_a, to_b, a, b, from_a, from_b, lda, ldb)
 
-        return device(step)
+        return device(both)
 
-    all_steps = steps(0)
+    all_steps = steps(0, depth - 1)
 
     def go(
         total: Any, a_parts: Any, b_parts: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any, a_base: Any,
         b_base: Any, a: Any, b: Any, thread: Any, row0: Any, col0: Any, k0: Any, short: Any, k: Any, lda: Any, ldb: Any,
     ) -> None:  # fmt: skip
         at_k = uint32(min(uint32(k0 - short), uint32(k - uint32(depth))))
-        a_row, a_col = uint32(thread // uint32(_LANES_ALONG_K)), uint32(thread % uint32(_LANES_ALONG_K))
-        b_row, b_col = uint32(thread // uint32(WARP)), uint32(thread % uint32(WARP))
+        a_row, a_col = uint32(thread // uint32(_A_LANES)), uint32(thread % uint32(_A_LANES))
+        b_row, b_col = uint32(thread // uint32(b_lanes)), uint32(uint32(thread % uint32(b_lanes)) * uint32(b_width))
         from_a = uint32(uint32(uint32(uint32(row0 + a_row) * lda) + a_col) + at_k)
         from_b = uint32(uint32(uint32(uint32(at_k + b_row) * ldb) + col0) + b_col)
         to_a = uint64(a_base + uint64(uint32(uint32(a_col * uint32(pitch)) + a_row)))

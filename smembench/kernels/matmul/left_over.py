@@ -18,27 +18,35 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
+from llvmlite import ir
+
 from smembench.case import Case
 from smembench.cuda_api import device, number, uint32, uint64
 from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.vector import register, types
 
 Piece = Callable[..., Any]
 
 SIDE = 8
 """Rows, and columns, of a piece."""
 
-import os
-
-FEW = int(os.environ.get("FEW", SIDE))
+FEW = SIDE
 """Rows or columns that are left over at most: with more of them, tiles that are moved inwards cost less."""
 
-_AT_ONCE = 8
+_AT_ONCE = 6
+"""Places along k, each with SIDE loads and one: as many as leave ptxas a good choice of registers for main loops."""
 
 
 def few_left_over(case: Case, tiling: Tiling) -> bool:
-    """Whether whole tiles cover all of C but a few rows or columns, or both."""
+    """Whether whole tiles cover all of C but a few rows or columns, or both, and B's tiles hold the sums of pieces."""
     left = [side % tile for side, tile in ((case.m, tiling.rows), (case.n, tiling.columns))]
-    return min(case.m // tiling.rows, case.n // tiling.columns) > 0 and max(left) in range(1, FEW + 1)
+    fit = SIDE * _pitch(tiling) <= 2 * tiling.b_elements
+    return fit and min(case.m // tiling.rows, case.n // tiling.columns) > 0 and max(left) in range(1, FEW + 1)
+
+
+def _pitch(tiling: Tiling) -> int:
+    """From a row of a piece's sums, one of each thread, to the next, so that columns lie in different banks."""
+    return tiling.threads + SIDE
 
 
 class LeftOver(NamedTuple):
@@ -60,7 +68,7 @@ class LeftOver(NamedTuple):
 def left_over(tiling: Tiling) -> LeftOver:
     """All of them, for a block all of whose threads call ``sum_up`` and, behind a barrier, ``write``."""
     rows, columns, threads = tiling.rows, tiling.columns, tiling.threads
-    members, pitch = threads // SIDE, threads + SIDE
+    members, pitch = threads // SIDE, _pitch(tiling)
     zero = number(tiling.dtype)(0)
 
     @device
@@ -91,34 +99,7 @@ def left_over(tiling: Tiling) -> LeftOver:
         first = uint32(m // uint32(rows) * uint32(rows))
         return uint32(first + uint32(strip * uint32(SIDE))), uint32(across * uint32(SIDE))
 
-    def add(held: Any, a: Any, b: Any, row: Any, col: Any, at: Any, m: Any, k: Any, lda: Any, ldb: Any) -> None:
-        factor = b[uint64(uint64(at * uint64(ldb)) + uint64(col))]
-        for i in range(SIDE):
-            first = uint32(min(uint32(row + uint32(i)), uint32(m - uint32(1))) * lda)
-            held[i] += a[uint64(uint64(first) + at)] * factor
-
-    def add_before_end(
-        held: Any, a: Any, b: Any, row: Any, col: Any, at: Any, m: Any, k: Any, lda: Any, ldb: Any
-    ) -> None:  # fmt: skip
-        own = min(at, uint64(uint64(k) - uint64(1)))
-        factor = b[uint64(uint64(own * uint64(ldb)) + uint64(col))] if at == own else zero
-        for i in range(SIDE):
-            first = uint32(min(uint32(row + uint32(i)), uint32(m - uint32(1))) * lda)
-            held[i] += a[uint64(uint64(first) + own)] * factor
-
-    def several(one: Piece, count: int) -> Piece:
-        """Written out, since NVVM would unroll a loop of this less, and each turn of it waits for its loads."""
-        if count == 1:
-            return one
-        half, apart = several(one, count // 2), count // 2 * members
-
-        def twice(held: Any, a: Any, b: Any, row: Any, col: Any, at: Any, m: Any, k: Any, lda: Any, ldb: Any) -> None:
-            half(held, a, b, row, col, at, m, k, lda, ldb)
-            half(held, a, b, row, col, uint64(at + uint64(apart)), m, k, lda, ldb)
-
-        return device(twice)
-
-    add_all, add_rest = several(device(add), _AT_ONCE), several(device(add_before_end), _AT_ONCE)
+    add_all, add_rest = (_products(SIDE, _AT_ONCE, members, within) for within in (True, False))
 
     def sum_up(
         tile: Any, held: Any, a: Any, b: Any, thread: Any, row: Any, col: Any, m: Any, n: Any, k: Any, lda: Any,
@@ -148,3 +129,67 @@ def left_over(tiling: Tiling) -> LeftOver:
             place = uint32(place + uint32(threads))
 
     return LeftOver(device(pieces), device(corner), device(sum_up), device(write))
+
+
+@cache
+def _products(rows: int, count: int, apart: int, within: bool) -> Piece:
+    """``(held, a, b, row, col, at, m, k, lda, ldb)``: add up to ``rows`` rows of A by a column of B.
+
+    Of ``count`` places along k, from ``at`` on and so far ``apart``, all before k or, unless ``within``, any. All loads
+    come before all multiplications. It is lowered as a whole: NVVM would unroll a loop less, and wait in every turn.
+    """
+
+    def add(held: Any, a: Any, b: Any, row: Any, col: Any, at: Any, m: Any, k: Any, lda: Any, ldb: Any) -> None:
+        for j in range(count):
+            place = uint64(at + uint64(j * apart))
+            if place < uint64(k):
+                factor = b[uint64(uint64(place * uint64(ldb)) + uint64(col))]
+                for i in range(rows):
+                    own = uint32(min(uint32(row + uint32(i)), uint32(m - uint32(1))) * lda)
+                    held[i] += a[uint64(uint64(own) + place)] * factor
+
+    def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        wide, narrow = ir.IntType(64), ir.IntType(32)
+        held, a, b = (
+            context.make_array(kind)(context, builder, array).data
+            for kind, array in zip(signature.args[:3], args[:3], strict=True)
+        )
+        row, col, at, m, k, lda, ldb = args[3:]
+
+        def least(x: Any, y: Any) -> Any:
+            return builder.select(builder.icmp_unsigned("<", x, y), x, y)
+
+        def widened(x: Any) -> Any:
+            return builder.zext(x, wide)
+
+        last_row = builder.sub(m, ir.Constant(narrow, 1))
+        below = [least(builder.add(row, ir.Constant(narrow, i)), last_row) for i in range(rows)]
+        starts = [builder.gep(a, [widened(builder.mul(one, lda))]) for one in below]
+        factors, columns = [], []
+        for j in range(count):
+            place = asked = builder.add(at, ir.Constant(wide, j * apart))
+            if not within:
+                place = least(asked, builder.sub(widened(k), ir.Constant(wide, 1)))
+            index = builder.add(builder.mul(place, widened(ldb)), widened(col))
+            factor = builder.load(builder.gep(b, [index]))
+            if not within:
+                factor = builder.select(builder.icmp_unsigned("==", place, asked), factor, factor.type(0))
+            factors.append(factor)
+            columns.append([builder.load(builder.gep(start, [place])) for start in starts])
+        for i in range(rows):
+            target = builder.gep(held, [ir.Constant(wide, i)])
+            total = builder.load(target)
+            for factor, column in zip(factors, columns, strict=True):
+                total = builder.fma(column[i], factor, total)
+            builder.store(total, target)
+        return context.get_dummy_value()
+
+    register(add, lambda _context: _typed, lower, *[types.Array] * 3, *[types.Integer] * 7)
+    return add
+
+
+def _typed(
+    held: Any, a: Any, b: Any, row: Any, col: Any, at: Any, m: Any, k: Any, lda: Any, ldb: Any
+) -> Any:  # fmt: skip
+    fit = at == types.uint64 and all(kind == types.uint32 for kind in (row, col, m, k, lda, ldb))
+    return types.void if fit else None

@@ -54,7 +54,7 @@ FEWEST = 16
 EVEN = 16
 """Of so many multiprocessors one may be idle, so that all tiles have as many blocks."""
 
-_VARIANT = Variant(8, 8, Order(by_rows=True, b_early=True))
+_VARIANT = Variant(8, 8, Order(by_rows=False, b_early=True))
 
 
 def blocks_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> int:
@@ -71,23 +71,23 @@ def blocks_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> in
     return blocks - idle if idle * EVEN <= blocks else blocks
 
 
-import os
+PIECES_OF_A_TILE = 32
+"""Pieces of what is left over that take as long as a tile: 26 to 36 on an H200, where a piece has 1/256 of its work."""
 
-COPIES = int(os.environ.get("COPIES", 8))
-PIECE = int(os.environ.get("PIECE", 2))
-"""Steps along k that take as long as a piece of what is left over."""
+COPYING = 8
+"""Of the steps along k of a tile those before which the next tile is copied: the first half."""
 
 
 @device
-def first_step(block: Any, blocks: Any, steps: Any, pieces: Any) -> Any:
+def first_step(block: Any, blocks: Any, steps: Any, pieces: Any, piece: Any) -> Any:
     """A block's first of all steps, when all blocks share them evenly; that of the block after the last is the end.
 
-    Pieces, which blocks take in turn, count as steps, but every block has a step at least.
+    Pieces, which blocks take in turn, count as so many steps each, or as fewer, so that every block has a step.
     """
-    piece = min(uint32(PIECE), uint32(steps // blocks - uint32(1)))
-    share = uint32(uint64(uint64(block) * uint64(steps + piece * pieces)) // uint64(blocks))
-    before = uint32(block * uint32(pieces // blocks) + min(block, uint32(pieces % blocks)))
-    return uint32(share - piece * before)
+    cost = min(uint32(piece), uint32(steps // blocks - uint32(1)))
+    all_before = uint32(uint64(uint64(block) * uint64(steps + cost * pieces)) // uint64(blocks))
+    pieces_before = uint32(block * uint32(pieces // blocks) + min(block, uint32(pieces % blocks)))
+    return uint32(all_before - cost * pieces_before)
 
 
 def program(case: Case, tiling: Tiling) -> Program:
@@ -95,8 +95,7 @@ def program(case: Case, tiling: Tiling) -> Program:
     position, load_a, load_b, store_a, store_b, *_ = pieces(case, tiling)
     _, b_width = tiling.widths(case)
     few = few_left_over(case, tiling)
-    # Of each the one with the fewest reads of registers that collide.
-    order = _VARIANT.order if b_width > 1 else Order(by_rows=False, b_early=not few)
+    order = _VARIANT.order
     add, write = add_within(tiling, b_width), write_within(tiling, b_width)
     dtype = number(case.dtype)
     zero = dtype(0)
@@ -107,11 +106,9 @@ def program(case: Case, tiling: Tiling) -> Program:
     load_first = load_fragments(tiling, order, 0)
     all_but_last = advance(tiling, order, 0, depth - 1)
     multiply_last = outer_product(tiling, order, 1)
-    label, origin, short_of, first, begin, load = loading(tiling, case)
+    label, origin, short_of, first, *_ = loading(tiling, case)
     parts, stage, write_staged = staging(tiling, b_both)
-    by_elements = bool(label) and tiling.widths(case) == (1, 1)
-    copying = advance_copying(tiling, order, COPIES)
-    inside = few and by_elements  # where both are the same, which one decides what registers ptxas chooses
+    inside, copying = bool(label), advance_copying(tiling, b_width, order, COPYING)
     over_rows, over_columns = (0, 0) if few else (rows - 1, columns - 1)
     pieces_left, corner, sum_up, write_sums = left_over(tiling)
 
@@ -132,8 +129,9 @@ def program(case: Case, tiling: Tiling) -> Program:
         wide = uint32(uint32(n + uint32(over_columns)) // uint32(columns))
         tiles = uint32(wide * uint32(uint32(m + uint32(over_rows)) // uint32(rows)))
         left_pieces = pieces_left(m, n) if few else uint32(0)
-        begins = first_step(block, blocks, uint32(tiles * deep), left_pieces)
-        end = first_step(uint32(block + uint32(1)), blocks, uint32(tiles * deep), left_pieces)
+        piece = uint32(deep // uint32(PIECES_OF_A_TILE))
+        begins = first_step(block, blocks, uint32(tiles * deep), left_pieces, piece)
+        end = first_step(uint32(block + uint32(1)), blocks, uint32(tiles * deep), left_pieces, piece)
         if few:
             piece = block
             while piece < left_pieces:
@@ -150,19 +148,17 @@ def program(case: Case, tiling: Tiling) -> Program:
             until = uint32(end - base)
             top = uint32(uint32(tile // wide) * uint32(rows))
             left = uint32(uint32(tile % wide) * uint32(columns))
-            row0 = top if inside else origin(uint32(tile // wide), uint32(rows), m)
-            col0 = left if inside else origin(uint32(tile % wide), uint32(columns), n)
-            from_a, from_b = begin(thread, row0, col0, lda, ldb)
+            row0 = top if few else origin(uint32(tile // wide), uint32(rows), m)
+            col0 = left if few else origin(uint32(tile % wide), uint32(columns), n)
             for i in range(count):
                 total[i] = zero
             k0 = uint32(since * uint32(depth))
             last = uint32(until * uint32(depth))
             buffer = uint32(0)
-            if since == uint32(0):
-                load_a(a_held, a, thread, row0, k0, m, first(k, short), lda)
-                load_b(b_held, b, thread, col0, k0, n, first(k, short), ldb)
-            else:
-                load(a_held, b_held, a, b, from_a, from_b, thread, row0, col0, k0, short, m, n, k, lda, ldb)
+            from_k = uint32(k0 - short) if since > uint32(0) else uint32(0)
+            to_k = k if since > uint32(0) else first(k, short)
+            load_a(a_held, a, thread, row0, from_k, m, to_k, lda)
+            load_b(b_held, b, thread, col0, from_k, n, to_k, ldb)
             store_a(a_tile, uint64(0), a_held, thread)
             store_b(b_tile, uint64(0), b_held, thread)
             cuda.syncthreads()
@@ -171,7 +167,7 @@ def program(case: Case, tiling: Tiling) -> Program:
             load_first(a_parts, b_parts, a_tile, b_tile, at_a, at_b)
             while k0 < last:
                 k0 = uint32(k0 + uint32(depth))
-                if by_elements:
+                if inside:
                     buffer = uint32(uint32(1) - buffer)
                     a_base = uint64(uint32(buffer * uint32(a_elements)))
                     b_base = uint64(uint32(buffer * uint32(b_elements)))
@@ -182,7 +178,8 @@ def program(case: Case, tiling: Tiling) -> Program:
                     commit_copies()
                     wait_for_copies(0)
                 else:
-                    load(a_held, b_held, a, b, from_a, from_b, thread, row0, col0, k0, short, m, n, k, lda, ldb)
+                    load_a(a_held, a, thread, row0, k0, m, k, lda)
+                    load_b(b_held, b, thread, col0, k0, n, k, ldb)
                     stay()
                     all_but_last(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)
                     buffer = uint32(uint32(1) - buffer)
