@@ -69,13 +69,33 @@ def test_what_is_added_to_an_element_without_a_gpu() -> None:
     assert out.tolist() == [1.0, 2.5]
 
 
-@given(steps=st.integers(1, 2**32 - 1), blocks=st.integers(1, MOST_BLOCKS), data=st.data())
-def test_every_step_belongs_to_one_block_and_blocks_have_as_many(steps: int, blocks: int, data: st.DataObject) -> None:
+def ends(steps: int, blocks: int, pieces: int = 0, piece: int = 0, *, of: tuple[int, ...]) -> list[int]:
+    shared = [uint32(number) for number in (steps, pieces, piece)]
+    return [int(first_step(uint32(block), uint32(blocks), *shared)) for block in of]
+
+
+@given(blocks=st.integers(1, MOST_BLOCKS), data=st.data())
+def test_every_step_belongs_to_one_block_and_blocks_have_as_many(blocks: int, data: st.DataObject) -> None:
+    steps = data.draw(st.integers(blocks, 2**32 - 1))
     block = data.draw(st.integers(0, blocks - 1))
-    ends = [int(first_step(uint32(i), uint32(blocks), uint32(steps), uint32(0), uint32(0))) for i in (0, block, block + 1, blocks)]
-    assert (ends[0], ends[-1]) == (0, steps)
-    assert all(first <= end for first, end in pairwise(ends))
-    assert ends[2] - ends[1] in {steps // blocks, -(-steps // blocks)}
+    first, begins, end, last = ends(steps, blocks, of=(0, block, block + 1, blocks))
+    assert (first, last) == (0, steps)
+    assert end - begins in {steps // blocks, -(-steps // blocks)}
+
+
+@given(blocks=st.integers(1, 300), pieces=st.integers(0, 3000), piece=st.integers(0, 40), data=st.data())
+def test_blocks_with_a_piece_more_have_as_many_steps_less(
+    blocks: int, pieces: int, piece: int, data: st.DataObject
+) -> None:
+    """As far as every block has a step, without which nobody would hand over what it waits for."""
+    steps = data.draw(st.integers(blocks, 10**6))
+    begins = ends(steps, blocks, pieces, piece, of=tuple(range(blocks + 1)))
+    assert (begins[0], begins[-1]) == (0, steps)
+    shares = [end - begin for begin, end in pairwise(begins)]
+    assert min(shares) >= 1
+    cost = min(piece, steps // blocks - 1)
+    work = [share + cost * len(range(block, pieces, blocks)) for block, share in enumerate(shares)]
+    assert max(work) - min(work) <= 1
 
 
 @given(m=st.integers(1, 9000), n=st.integers(1, 9000), k=st.integers(1, 9000), multiprocessors=st.integers(1, 200))

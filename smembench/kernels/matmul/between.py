@@ -36,7 +36,7 @@ class Copy(NamedTuple):
 
 def copies(tiling: Tiling, b_width: int) -> list[Copy]:
     """All of a thread's: those of B by ``b_width`` elements, those of A one by one, since its tile is transposed."""
-    b_lanes = _lanes_along_b(tiling, b_width)
+    b_lanes = lanes_along_b(tiling, b_width)
     a_in_row, b_in_row = tiling.depth // _A_LANES, tiling.columns // (b_lanes * b_width)
     found = []
     for i in range(tiling.b_share // b_width):
@@ -48,7 +48,7 @@ def copies(tiling: Tiling, b_width: int) -> list[Copy]:
     return found
 
 
-def _lanes_along_b(tiling: Tiling, b_width: int) -> int:
+def lanes_along_b(tiling: Tiling, b_width: int) -> int:
     """Threads beside each other that copy from a row of B."""
     return min(WARP, tiling.columns // b_width)
 
@@ -107,7 +107,7 @@ def advance_copying(tiling: Tiling, b_width: int, order: Order, over: int) -> Pi
     ldb)``: the tile at ``k0``, or behind the last one that once more, is copied to ``a_base`` and ``b_base``.
     """
     depth, columns, pitch = tiling.depth, tiling.columns, tiling.pitch
-    count, b_lanes = len(copies(tiling, b_width)), _lanes_along_b(tiling, b_width)
+    count, b_lanes = len(copies(tiling, b_width)), lanes_along_b(tiling, b_width)
     at_once = ceil_div(count, over)
 
     def steps(first: int, last: int) -> Piece:
