@@ -1,15 +1,16 @@
 """What whole tiles leave of C where that is a row or a few, dealt out to all blocks.
 
 A side of 2049 is 16 tiles of 128 and one row more. Tiles for that, moved inwards or not, make 289 blocks of 256, and
-for some multiprocessors three to compute instead of two. Instead, what is left is cut into pieces, each a few columns
-of SIDE rows or a few rows of SIDE columns, and blocks take them in turn. SIDE lanes beside each other have a column
+for some multiprocessors three to compute instead of two. Instead, what is left is cut into strips of SIDE rows or
+columns, those into pieces of SIDE × SIDE, and blocks take them in turn. SIDE lanes beside each other have a column
 each, and so read along a row of B; a thread computes all rows of its column, from its part of k, and those parts are
 summed up in shared memory, in place of B's tiles.
 
 Predicted: 8 µs for a strip of columns and as many for one of rows at 2049, whether it is one wide or eight, and that a
-tile more, which costs 40 µs there, is better from nine on. Found on an H200 (2026-11-22), streamK over itself at 2048:
-0.85 at 2049 and 2053, 0.89 at 2052, 0.90 at 2056, whose rows are aligned; strips one after the other, 2049 had 0.84 by
-serpentine and 2052 0.80. Predictions of accesses count as many pieces for every block as one in the middle has.
+tile more, which costs 40 µs there, is better from nine on. Found on an H200 (2026-11-22): a piece takes 1/26 to 1/36 of
+a tile's time, though its work is 1/256, and with 16 left over 1549 gained 2 % and 1033 lost 10 %. streamK over itself
+at 2048: 0.92 at 2049 and 2053, 0.87 at 2057. Predictions of accesses count as many pieces for every block as one in
+the middle has.
 """
 
 from __future__ import annotations

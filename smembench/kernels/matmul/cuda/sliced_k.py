@@ -17,8 +17,9 @@ where at 1024 each computes one. Tiles of 96 × 96 are 121. Three slices, each o
 three warps for each scheduler. Elements are loaded one by one, which needs no alignment and divides evenly among 384
 threads. Predicted for 1023 to 1056: 0.89 of 1024, the quotient of the tiles' areas, less what the loads cost. Found
 there: 35.6 and 35.7 TFLOP/s at 1023 and 1025, 0.91 and 0.92 of slicedK at 1024 and, at 1025, 1.135 of cuBLAS; slicedK
-itself falls to 26.8. At 1536, 16 tiles a side, it has 42.7, 1.10 of cuBLAS, and at 1537 37.0, where what is one row
-more is left to all blocks (``smembench.kernels.matmul.left_over``); with tiles for it 27.7.
+itself falls to 26.8. At 1536, 16 tiles a side, it has 42.7, 1.10 of cuBLAS, and at 1537 35.1 (2026-11-22), where what
+is one row more is left to all blocks (``smembench.kernels.matmul.left_over``); with tiles for it 27.7. With pieces
+that load less at once, which cost streamK more, it had 37.0.
 """
 
 from __future__ import annotations

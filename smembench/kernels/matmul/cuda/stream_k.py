@@ -9,20 +9,21 @@ handed over. A tile that is moved inwards writes the results only that no other 
 Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023, with serpentine's loop. Predictions of accesses are
 for blocks that have a whole tile each and hand over nothing.
 
-Where rows of A, B and C are not aligned, tiles are copied an element at a time, asynchronously and past the registers
-(compute capability 8.0 or newer), sums are put in order in shared memory, so that whole sectors are written, and those
-handed over are added in the L2. Up to eight rows or columns beyond whole tiles are dealt out
-(``smembench.kernels.matmul.left_over``).
+The next tile is copied asynchronously and past the registers (compute capability 8.0 or newer), a few elements after
+each step (``smembench.kernels.matmul.between``). Where rows of B and C are not aligned, sums are put in order in shared
+memory, so that whole sectors are written, and those handed over are added in the L2. Up to eight rows or columns beyond
+whole tiles are dealt out (``smembench.kernels.matmul.left_over``), and count as steps.
 
 Relieves the last round: 1152 is 81 tiles of 128 × 128 for the 132 SMs of an H200, and 2176 is 289 for the 264 blocks
 that it runs at once, which take as long as 528. Predicted: at every size what serpentine has with full rounds, 1.03
 times it at 2048, 4096 and 8192, where they are full to 0.97, less some µs for handing over.
 
-Found there (2026-11-22): 1.023, 1.028 and 1.021 times serpentine at 2048, 4096 and 8192, which is 1.003, 1.014 and
-1.021 of cuBLAS; 1.083 of cuBLAS at 1024, 1.120 at 1152, 1.248 at 1536, 1.165 at 2176. With one block on an SM instead
-of two, where tiles are few: 1.10 times as fast at 1024, 1.06 at 1152, but 0.97 at 1536. Where rows are not aligned the
-loop loses more than the model says, 5 % at 4095 and 20 % at 1023, by what is not known: 0.997, 1.050, 1.122 and 1.095
-of cuBLAS at 4095, 4097, 2049 and 1537, but 0.94 at 1153, and 0.83 to 0.93 from 1023 to 1101.
+Found there (2026-11-22): 1.025, 1.037 and 1.026 times serpentine at 2048, 4096 and 8192, which is 1.005, 1.020 and
+1.022 of cuBLAS; 1.126 of cuBLAS at 1024, 1.167 at 1152, 1.249 at 1536, 1.166 at 2176. With one block on an SM instead
+of two, where tiles are few: 1.10 times as fast at 1024, 1.06 at 1152, but 0.97 at 1536. Where rows are not aligned:
+1.028, 1.112, 1.230, 1.221, 1.048 and 1.093 of cuBLAS at 1023, 1153, 1537, 2049, 4095 and 4097. Copies at the head of
+the loop, and results written with a dozen instructions of index arithmetic each, had left 0.914 and 0.941 at the first
+two.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def program(case: Case, tiling: Tiling) -> Program:
     position, load_a, load_b, store_a, store_b, *_ = pieces(case, tiling)
     _, b_width = tiling.widths(case)
     few = few_left_over(case, tiling)
-    # Timed, not predicted: by the model of register reads the aligned loop would be slower than with B's fragment first.
+    # Timed, not predicted: by the model of register reads B's fragment should come first where rows are aligned too.
     order = replace(_VARIANT.order, b_early=few or b_width == 1)
     add, write = add_within(tiling, b_width), write_within(tiling, b_width)
     dtype = number(case.dtype)
