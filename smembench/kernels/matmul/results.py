@@ -88,7 +88,7 @@ def staging(tiling: Tiling, elements: int) -> Staging:
                 place = uint32(at + uint32(i * columns + j // b_size * columns_apart + j % b_size))
                 store_vector(tile, place, load_vector(total, (part * at_once + i) * across + j))
 
-    # A thread has the same column in every line that it writes, and lines below each other by powers of two.
+    # A thread writes the same column of all its lines. Those are apart by powers of two, so their rows add up.
     lines = threads // columns
     in_warps, in_turn = LANES_DOWN * at_once, LANES_DOWN * at_once // lines
 

@@ -76,14 +76,15 @@ PIECES_OF_A_TILE = 32
 """Pieces of what is left over that take as long as a tile: 26 to 36 on an H200, where a piece has 1/256 of its work."""
 
 COPYING = 8
-"""Of the steps along k of a tile those before which the next tile is copied: the first half."""
+"""Steps along k of a tile after each of which some of the next tile is copied: the first half."""
 
 
 @device
 def first_step(block: Any, blocks: Any, steps: Any, pieces: Any, piece: Any) -> Any:
     """A block's first of all steps, when all blocks share them evenly; that of the block after the last is the end.
 
-    Pieces, which blocks take in turn, count as so many steps each, or as fewer, so that every block has a step.
+    There are no more blocks than steps. Pieces, which blocks take in turn, count as so many steps each as ``piece``
+    says, or as fewer, so that every block has a step.
     """
     cost = min(uint32(piece), uint32(steps // blocks - uint32(1)))
     all_before = uint32(uint64(uint64(block) * uint64(steps + cost * pieces)) // uint64(blocks))
@@ -131,9 +132,9 @@ def program(case: Case, tiling: Tiling) -> Program:
         wide = uint32(uint32(n + uint32(over_columns)) // uint32(columns))
         tiles = uint32(wide * uint32(uint32(m + uint32(over_rows)) // uint32(rows)))
         left_pieces = pieces_left(m, n) if few else uint32(0)
-        piece = uint32(deep // uint32(PIECES_OF_A_TILE))
-        begins = first_step(block, blocks, uint32(tiles * deep), left_pieces, piece)
-        end = first_step(uint32(block + uint32(1)), blocks, uint32(tiles * deep), left_pieces, piece)
+        as_steps = uint32(deep // uint32(PIECES_OF_A_TILE))
+        begins = first_step(block, blocks, uint32(tiles * deep), left_pieces, as_steps)
+        end = first_step(uint32(block + uint32(1)), blocks, uint32(tiles * deep), left_pieces, as_steps)
         if few:
             piece = block
             while piece < left_pieces:
