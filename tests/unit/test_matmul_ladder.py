@@ -24,7 +24,7 @@ from smembench.explain.register_reads import main_loop
 from smembench.kernels import registry
 from smembench.kernels.matmul import pieces
 from smembench.kernels.matmul.ahead import Order
-from smembench.kernels.matmul.left_over import FEW, SIDE, left_over
+from smembench.kernels.matmul.left_over import AT_ONCE, FEW, SIDE, left_over
 from smembench.kernels.matmul.loading import loading
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.vector import load_pair
@@ -166,6 +166,9 @@ def test_what_is_left_over_stays_in_registers(name: str, ptx: Ptx) -> None:
     text = ptx(case(name, n=12 * block.x * block.y + 1, block=block))
     assert ".local" not in text
     assert "ld.shared.f32" in text
+    # Between two branches are several steps along k of a piece, those within k or the rest: loads can come first.
+    between = [(part.count("ld.global"), part.count("fma.rn")) for part in re.split(r"\bbra\b|\n\$L", text)]
+    assert between.count((AT_ONCE * (SIDE + 1), AT_ONCE * SIDE)) == 2
     # Where rows are not aligned streamK's elements pass the registers, and sums are added in memory.
     copies, additions = text.count("cp.async.ca.shared.global"), "red.relaxed.gpu.global.add.f32" in text
     assert (copies, additions) == ((2 * 16 * 128 // (block.x * block.y), True) if name == "streamK" else (0, False))

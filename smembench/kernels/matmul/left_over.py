@@ -34,7 +34,7 @@ SIDE = 8
 FEW = SIDE
 """Rows or columns that are left over at most: with more of them, tiles that are moved inwards cost less."""
 
-_AT_ONCE = 6
+AT_ONCE = 6
 """Places along k, each with SIDE loads and one: as many as leave ptxas a good choice of registers for main loops."""
 
 
@@ -100,7 +100,7 @@ def left_over(tiling: Tiling) -> LeftOver:
         first = uint32(m // uint32(rows) * uint32(rows))
         return uint32(first + uint32(strip * uint32(SIDE))), uint32(across * uint32(SIDE))
 
-    add_all, add_rest = (_products(SIDE, _AT_ONCE, members, within) for within in (True, False))
+    add_all, add_rest = (_products(SIDE, AT_ONCE, members, within) for within in (True, False))
 
     def sum_up(
         tile: Any, held: Any, a: Any, b: Any, thread: Any, row: Any, col: Any, m: Any, n: Any, k: Any, lda: Any,
@@ -110,9 +110,9 @@ def left_over(tiling: Tiling) -> LeftOver:
         at = uint64(uint32(thread // uint32(SIDE)))
         for i in range(SIDE):
             held[i] = zero
-        while uint64(at + uint64((_AT_ONCE - 1) * members)) < uint64(k):
+        while uint64(at + uint64((AT_ONCE - 1) * members)) < uint64(k):
             add_all(held, a, b, row, own, at, m, k, lda, ldb)
-            at = uint64(at + uint64(_AT_ONCE * members))
+            at = uint64(at + uint64(AT_ONCE * members))
         if at < uint64(k):
             add_rest(held, a, b, row, own, at, m, k, lda, ldb)
         for i in range(SIDE):
