@@ -7,11 +7,13 @@ written for a kernel, and holds for kernels whose addresses do not depend on the
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from linecache import getline
+from functools import cache
+from linecache import getline, getlines
 from math import prod
 from types import FrameType, SimpleNamespace
 from typing import Any
@@ -87,8 +89,16 @@ class Trace:
     blocks: tuple[tuple[int, int], ...]
 
     def source(self, line: int) -> str:
-        """A line of the kernel's source."""
-        return getline(self.filename, line).strip()
+        """A line of the kernel's source, or in one line the statement over several that begins there."""
+        return _over_several_lines(self.filename).get(line) or getline(self.filename, line).strip()
+
+
+@cache
+def _over_several_lines(filename: str) -> dict[int, str]:
+    """The statements of a file that have no others in them, by the line where they begin."""
+    tree = ast.parse("".join(getlines(filename)))
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and not hasattr(node, "body")]
+    return {node.lineno: ast.unparse(node) for node in found if (node.end_lineno or 0) > node.lineno}
 
 
 class _Recorder:

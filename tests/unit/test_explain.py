@@ -629,3 +629,14 @@ def test_the_predicted_columns(measured: Measured) -> None:
 def test_the_sentence_says_why_padding_helps(measured: Measured, block: str, because: str) -> None:
     said = sentence([row_of("run", item, {}) for item in ladder(measured, block)])
     assert f"in {block} blocks padding makes it 2.00× as fast as transposeSmem ({because}); " in said
+
+
+def test_a_statement_over_several_lines_is_shown_whole() -> None:
+    """streamK's steps are one call over four lines, which a reader could not tell from its first."""
+    case = Case("matmul", "streamK", "cuda:0", "float32", 256, 256, 32, Block(16, 16))
+    found = trace(registry.kernel_of(case), case)
+    sources = {found.source(request.place.line) for request in found.requests}
+    (steps,) = [source for source in sources if source.startswith("copying(")]
+    assert steps.endswith("short, k, lda, ldb)")
+    assert not any("\n" in source for source in sources)
+    assert "store_b(b_tile, uint64(0), b_held, thread)" in sources
