@@ -74,9 +74,8 @@ def ends(steps: int, blocks: int, pieces: int = 0, piece: int = 0, *, of: tuple[
     return [int(first_step(uint32(block), uint32(blocks), *shared)) for block in of]
 
 
-@given(blocks=st.integers(1, MOST_BLOCKS), data=st.data())
-def test_every_step_belongs_to_one_block_and_blocks_have_as_many(blocks: int, data: st.DataObject) -> None:
-    steps = data.draw(st.integers(blocks, 2**32 - 1))
+@given(steps=st.integers(1, 2**32 - 1), blocks=st.integers(1, MOST_BLOCKS), data=st.data())
+def test_every_step_belongs_to_one_block_and_blocks_have_as_many(steps: int, blocks: int, data: st.DataObject) -> None:
     block = data.draw(st.integers(0, blocks - 1))
     first, begins, end, last = ends(steps, blocks, of=(0, block, block + 1, blocks))
     assert (first, last) == (0, steps)

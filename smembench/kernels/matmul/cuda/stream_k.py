@@ -83,10 +83,10 @@ COPYING = 8
 def first_step(block: Any, blocks: Any, steps: Any, pieces: Any, piece: Any) -> Any:
     """A block's first of all steps, when all blocks share them evenly; that of the block after the last is the end.
 
-    There are no more blocks than steps. Pieces, which blocks take in turn, count as so many steps each as ``piece``
-    says, or as fewer, so that every block has a step.
+    Pieces, which blocks take in turn, count as so many steps each as ``piece`` says, or as fewer, so that every block
+    has a step where there are as many.
     """
-    cost = min(uint32(piece), uint32(steps // blocks - uint32(1)))
+    cost = min(uint32(piece), uint32(max(uint32(steps // blocks), uint32(1)) - uint32(1)))
     all_before = uint32(uint64(uint64(block) * uint64(steps + cost * pieces)) // uint64(blocks))
     pieces_before = uint32(block * uint32(pieces // blocks) + min(block, uint32(pieces % blocks)))
     return uint32(all_before - cost * pieces_before)
