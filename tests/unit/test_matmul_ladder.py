@@ -121,6 +121,12 @@ def test_a_grid_covers_the_product_by_what_a_block_computes(name: str, block: Bl
         assert program.dealt is (few and n == x * y + 1)
 
 
+@pytest.mark.parametrize(("block", "dealt"), [(Block(8, 16), True), (Block(8, 32), False)])
+def test_nothing_is_left_over_where_a_tile_does_not_hold_the_sums_of_pieces(block: Block, dealt: bool) -> None:
+    ragged = replace(case("streamK", block=block), m=8 * block.y + 1, n=8 * block.x + 1)
+    assert kernel("streamK").build(ragged).dealt is dealt
+
+
 @given(
     tiling=st.sampled_from([Tiling(Block(16, 16), "float32"), Tiling(Block(16, 8), "float32", down=16)]),
     tiles=st.tuples(st.integers(1, 5), st.integers(1, 5)),
