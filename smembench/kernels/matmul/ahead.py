@@ -107,7 +107,7 @@ def _multiply_add(builder: Any, x: Any, y: Any, addend: Any) -> Any:
 def load_fragments(tiling: Tiling, order: Order, part: int) -> Piece:
     """``(a_parts, b_parts, a_tile, b_tile, at_a, at_b)``: of one step, into the fragments numbered ``part``.
 
-    Lowered as a whole: Numba takes a second for every ten loops that it inlines.
+    Lowered as a whole: inlining a loop for every fragment took Numba most of its time.
     """
     down, across, size = tiling.down, tiling.across, tiling.vector
     rows_apart, columns_apart = tiling.apart
