@@ -7,10 +7,10 @@ each, and so read along a row of B; a thread computes all rows of its column, fr
 summed up in shared memory, in place of B's tiles.
 
 Predicted: 8 µs for a strip of columns and as many for one of rows at 2049, whether it is one wide or eight, and that a
-tile more, which costs 40 µs there, is better from nine on. Found on an H200 (2026-11-22): a piece takes 1/26 to 1/36 of
-a tile's time, though its work is 1/256, and with 16 left over 1549 gained 2 % and 1033 lost 10 %. streamK over itself
-at 2048: 0.92 at 2049 and 2053, 0.87 at 2057. Predictions of accesses count as many pieces for every block as one in
-the middle has.
+tile more, which costs 40 µs there, is better from nine on. Found on an H200 (2026-11-22): with 16 left over 1549 gained
+2 % and 1033 lost 10 %; from that a piece takes some 1/26 to 1/36 of a tile's time, for 1/256 of its work. streamK over
+itself at 2048: 0.92 at 2049 and 2053, 0.87 at 2057. Predictions of accesses count as many pieces for every block as one
+in the middle has.
 """
 
 from __future__ import annotations

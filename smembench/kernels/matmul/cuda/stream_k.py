@@ -22,7 +22,7 @@ Found there (2026-11-22): 1.025, 1.037 and 1.026 times serpentine at 2048, 4096 
 1.022 of cuBLAS; 1.126 of cuBLAS at 1024, 1.167 at 1152, 1.249 at 1536, 1.166 at 2176. With one block on an SM instead
 of two, where tiles are few: 1.10 times as fast at 1024, 1.06 at 1152, but 0.97 at 1536. Where rows are not aligned:
 1.028, 1.112, 1.230, 1.221, 1.048 and 1.093 of cuBLAS at 1023, 1153, 1537, 2049, 4095 and 4097. Copies at the head of
-the loop, and results written with a dozen instructions of index arithmetic each, had left 0.914 and 0.941 at the first
+the loop, and results written with dozens of instructions of index arithmetic each, had left 0.83 and 0.94 at the first
 two.
 """
 
@@ -73,7 +73,7 @@ def blocks_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> in
 
 
 PIECES_OF_A_TILE = 32
-"""Pieces of what is left over that take as long as a tile: 26 to 36 on an H200, where a piece has 1/256 of its work."""
+"""Pieces of what is left over that take as long as a tile: some 26 to 36 on an H200, inferred from whole products."""
 
 COPYING = 8
 """Steps along k of a tile after each of which some of the next tile is copied: the first half."""
