@@ -5,6 +5,7 @@
 
 #include <ucontext.h>
 
+#include <cmath>
 #include <functional>
 
 #include "host_kernel.h"
@@ -12,12 +13,24 @@
 struct Index {
     unsigned x, y;
 };
-static Index threadIdx, blockIdx;
+static Index threadIdx, blockIdx, gridDim;
+
+using std::fma;
+
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
+static inline uint4 __ldcs(const uint4 *from) { return *from; }
+static inline void __stcs(uint4 *to, uint4 vector) { *to = vector; }
 
 #define __global__
+#define __device__
+#define __forceinline__ inline
 #define __shared__ static
 #define __constant__ static
 #define __launch_bounds__(threads, blocks)
+#define __syncwarp()
+#define __threadfence()
 #define __syncthreads() swapcontext(&on_host::turns[on_host::thread], &on_host::scheduler)
 
 namespace on_host {
@@ -64,6 +77,7 @@ static void run_without_barriers(Index block)
 static void launch(Index grid, Index block, bool has_barriers, std::function<void()> body)
 {
     kernel = body;
+    gridDim = grid;
     for (blockIdx.y = 0; blockIdx.y < grid.y; ++blockIdx.y)
         for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x)
             has_barriers ? run_block(block) : run_without_barriers(block);

@@ -14,6 +14,7 @@ from smembench.devices.base import Limits
 from smembench.errors import UsageError
 from smembench.explain.machine_code import machine_code
 from smembench.explain.trace import trace
+from smembench.hardware import STATIC_SHARED_BYTES
 from smembench.kernels import registry
 from smembench.kernels.cuda_c import Source
 from smembench.kernels.registry import Kernel
@@ -73,7 +74,8 @@ def test_a_twin_differs_from_its_numba_kernel_in_the_compiler_alone(twin: Kernel
     assert numba is not None
     assert replace(twin, compiler="numba", build=numba.build, refuse=numba.refuse) == numba
     ours, theirs = (kernel.build(case_of(kernel)) for kernel in (twin, numba))
-    assert replace(ours, function=None) == replace(theirs, function=None)
+    assert replace(ours, function=None, blocks=None) == replace(theirs, function=None, blocks=None)
+    assert [ours.on(count).grid for count in (1, 7, 132)] == [theirs.on(count).grid for count in (1, 7, 132)]
     assert isinstance(ours.function, Source)
     assert ours.function.entry == twin.name
 
@@ -83,9 +85,17 @@ def test_a_twin_differs_from_its_numba_kernel_in_the_compiler_alone(twin: Kernel
 def test_nvrtc_compiles_a_twin_for_every_dtype(twin: Kernel) -> None:
     from smembench.devices.nvrtc import compiled
 
+    done = []
     for dtype in PROBLEMS[twin.problem].dtypes:
-        source = twin.build(case_of(twin, dtype)).function
-        assert twin.name.encode() in bytes(compiled(source, "9.0").code)
+        numba = registry.find(twin.problem, twin.name, "cuda")
+        assert numba is not None
+        cases = [replace(case_of(twin, dtype), block=Block(x, y)) for x, y in ((16, 16), (16, 8), (8, 8))]
+        fit = (c for c in cases if numba.refuse(c) is None and numba.shared_bytes(c) <= STATIC_SHARED_BYTES)
+        case = next(fit, None)
+        if case is not None:
+            assert twin.name.encode() in bytes(compiled(twin.build(case).function, "9.0").code)
+            done.append(dtype)
+    assert "float32" in done
 
 
 def test_rows_of_both_compilers_stand_side_by_side_and_the_yardstick_runs_once() -> None:

@@ -10,13 +10,18 @@ import pytest
 from smembench.axes import Block
 from smembench.case import Case
 from smembench.kernels import registry
-from smembench.kernels.registry import Kernel
+from smembench.kernels.registry import Kernel, Program
 from smembench.problems import PROBLEMS
 from stand_in.host_code import COMPILER, compile_for_host, first_kernel, twin
 
 TWINS = [kernel for kernel in registry.kernels() if kernel.compiler == "nvrtc"]
-SIZES = [(1, 1, 1), (5, 7, 3), (9, 4, 6), (33, 21, 17), (8, 4, 12), (72, 140, 20)]
-"""m, n and k: one element, ragged every way, and whole vectors."""
+SIZES = [(1, 1, 1), (5, 7, 3), (9, 4, 6), (33, 21, 17), (8, 4, 12), (72, 140, 20), (141, 272, 36), (128, 256, 64)]
+"""m, n and k: one element, ragged every way, whole vectors, tiles moved inwards, and whole tiles."""
+
+
+def grids(program: Program) -> list[tuple[int, int]]:
+    """Those to launch: where blocks share tiles, fewer and more of them than there are."""
+    return [program.grid] + ([(1, 1), (3, 1), (7, 1)] if program.blocks else [])
 
 
 @pytest.mark.skipif(not COMPILER, reason="needs g++")
@@ -36,10 +41,12 @@ def test_a_twin_is_right_on_ragged_sizes(kernel: Kernel, tmp_path: Path) -> None
                 continue
             done += 1
             inputs = problem.inputs(case, seed=1)
-            output = np.full(problem.output_length(case) * 4, 0xFF, np.uint8).view(np.float32)
+            reference = problem.reference(case, inputs, kernel.computes)
             program = kernel.build(case)
             constant = inputs[problem.arrays.index(program.constant) - 1].tobytes() if program.constant else b""
-            launch(program.grid, (output, *inputs), problem.scalars(case), constant)
-            verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), output)
-            assert verdict.passed, f"{case.id}: {verdict.detail}"
+            for grid in grids(program):
+                output = np.full(problem.output_length(case) * 4, 0xFF, np.uint8).view(np.float32)
+                launch(grid, (output, *inputs), problem.scalars(case), constant)
+                verdict = problem.check(case, reference, output)
+                assert verdict.passed, f"{case.id} in {grid} blocks: {verdict.detail}"
     assert done >= 2

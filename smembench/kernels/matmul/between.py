@@ -21,7 +21,7 @@ from smembench.kernels.matmul.pieces import Piece
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.vector import pointer_to, register, types
 
-_A_LANES = 8
+A_LANES = 8
 """Threads beside each other that copy from a row of A, to as many columns of its tile, in different banks."""
 
 
@@ -37,13 +37,13 @@ class Copy(NamedTuple):
 def copies(tiling: Tiling, b_width: int) -> list[Copy]:
     """All of a thread's: those of B by ``b_width`` elements, those of A one by one, since its tile is transposed."""
     b_lanes = lanes_along_b(tiling, b_width)
-    a_in_row, b_in_row = tiling.depth // _A_LANES, tiling.columns // (b_lanes * b_width)
+    a_in_row, b_in_row = tiling.depth // A_LANES, tiling.columns // (b_lanes * b_width)
     found = []
     for i in range(tiling.b_share // b_width):
         row, along = i // b_in_row * (tiling.threads // b_lanes), i % b_in_row * b_lanes * b_width
         found.append(Copy(False, row, along, row * tiling.columns + along))
     for i in range(tiling.a_share):
-        row, along = i // a_in_row * (tiling.threads // _A_LANES), i % a_in_row * _A_LANES
+        row, along = i // a_in_row * (tiling.threads // A_LANES), i % a_in_row * A_LANES
         found.append(Copy(True, row, along, along * tiling.pitch + row))
     return found
 
@@ -154,7 +154,7 @@ def advance_copying(tiling: Tiling, b_width: int, order: Order, over: int) -> Pi
         b_base: Any, a: Any, b: Any, thread: Any, row0: Any, col0: Any, k0: Any, short: Any, k: Any, lda: Any, ldb: Any,
     ) -> None:  # fmt: skip
         at_k = uint32(min(uint32(k0 - short), uint32(k - uint32(depth))))
-        a_row, a_col = uint32(thread // uint32(_A_LANES)), uint32(thread % uint32(_A_LANES))
+        a_row, a_col = uint32(thread // uint32(A_LANES)), uint32(thread % uint32(A_LANES))
         b_row, b_col = uint32(thread // uint32(b_lanes)), uint32(uint32(thread % uint32(b_lanes)) * uint32(b_width))
         from_a = uint32(uint32(uint32(uint32(row0 + a_row) * lda) + a_col) + at_k)
         from_b = uint32(uint32(uint32(uint32(at_k + b_row) * ldb) + col0) + b_col)

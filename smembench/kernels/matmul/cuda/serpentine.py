@@ -119,7 +119,16 @@ def program(case: Case, tiling: Tiling, order: Order) -> Program:
     return tiling.program(serpentine, case, label, few=few)
 
 
-def _kernel(name: str, variant: Variant, block: Block, *, step: int, summary: str, ladder: str) -> Kernel:
+VARIANTS = {
+    "serpentine": Variant(8, 8, Order(by_rows=False, b_early=True)),
+    "serpentine16x8": Variant(16, 8, Order(by_rows=True, b_first=True)),
+}
+"""By the kernel's name."""
+
+
+def _kernel(name: str, block: Block, *, step: int, summary: str, ladder: str) -> Kernel:
+    variant = VARIANTS[name]
+
     def program_of(case: Case, tiling: Tiling) -> Program:
         return program(case, tiling, variant.order)
 
@@ -132,7 +141,6 @@ def _kernel(name: str, variant: Variant, block: Block, *, step: int, summary: st
 KERNELS = (
     _kernel(
         "serpentine",
-        Variant(8, 8, Order(by_rows=False, b_early=True)),
         Block(16, 16),
         step=130,
         summary="interleaved with fragments a step ahead and multiplications in serpentine order",
@@ -140,7 +148,6 @@ KERNELS = (
     ),
     _kernel(
         "serpentine16x8",
-        Variant(16, 8, Order(by_rows=True, b_first=True)),
         Block(16, 8),
         step=140,
         summary="serpentine with 16 × 8 results a thread",

@@ -55,7 +55,7 @@ FEWEST = 16
 EVEN = 16
 """Of so many multiprocessors one may be idle, so that all tiles have as many blocks."""
 
-_VARIANT = Variant(8, 8, Order(by_rows=False))
+VARIANT = Variant(8, 8, Order(by_rows=False))
 
 
 def blocks_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> int:
@@ -98,7 +98,7 @@ def program(case: Case, tiling: Tiling) -> Program:
     _, b_width = tiling.widths(case)
     few = few_left_over(case, tiling)
     # Timed, not predicted: by the model of register reads B's fragment should come first where rows are aligned too.
-    order = replace(_VARIANT.order, b_early=few or b_width == 1)
+    order = replace(VARIANT.order, b_early=few or b_width == 1)
     add, write = add_within(tiling, b_width), write_within(tiling, b_width)
     dtype = number(case.dtype)
     zero = dtype(0)
@@ -220,11 +220,11 @@ def program(case: Case, tiling: Tiling) -> Program:
 
 KERNEL = kernel_of_tiling(
     "streamK",
-    _VARIANT.tiling,
+    VARIANT.tiling,
     program,
     step=150,
     summary="serpentine with a persistent grid, whose blocks share all steps along k of all tiles evenly",
-    results=(_VARIANT.across, _VARIANT.down),
+    results=(VARIANT.across, VARIANT.down),
     block=Block(16, 16),
     ladder="blocks share all steps along k, across tiles",
 )

@@ -4,28 +4,55 @@ from __future__ import annotations
 
 from smembench.case import Case
 from smembench.kernels.cuda_c import twin
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.cuda import transpose_vectorized
-from smembench.kernels.transpose.tiles import ACROSS, WARP_ROWS, vector_side, vectors_fit
+from smembench.kernels.transpose.tiles import ACROSS, WARP_ROWS, vector_side, vectors_align, vectors_fit
 from smembench.kernels.vector import lanes
 
-_SOURCE = """
-struct alignas(16) Vector { T lane[WIDE]; };
+_PLACES = """
+struct Place { unsigned x, y; };
 
-extern "C" __global__ void transposeVectorized(T *out, const T *in, unsigned nx, unsigned ny)
+union alignas(16) Vector { T lane[WIDE]; uint4 words; };
+"""
+
+_IN_LINES = """
+__device__ Place tile_of_block()
+{
+    return {blockIdx.x, blockIdx.y};
+}
+
+__device__ Place vector_of_thread()
+{
+    unsigned thread = threadIdx.y * BX + threadIdx.x, warp = thread / 32;
+    return {thread % ACROSS + warp % (BX / ACROSS) * ACROSS,
+            thread / ACROSS % WARP_ROWS + warp / (BX / ACROSS) * WARP_ROWS};
+}
+
+__device__ Vector load(const T *from)
+{
+    return *(const Vector *)from;
+}
+
+__device__ void store(T *to, Vector vector)
+{
+    *(Vector *)to = vector;
+}
+"""
+
+_TRANSPOSE = """
+extern "C" __global__ void NAME(T *out, const T *in, unsigned nx, unsigned ny)
 {
     alignas(16) __shared__ T tile[SIDE * SIDE];
 
-    unsigned x0 = blockIdx.x * SIDE, y0 = blockIdx.y * SIDE;
-    unsigned thread = threadIdx.y * BX + threadIdx.x, warp = thread / 32;
-    unsigned vector = thread % ACROSS + warp % (BX / ACROSS) * ACROSS;
-    unsigned top = thread / ACROSS % WARP_ROWS + warp / (BX / ACROSS) * WARP_ROWS;
+    unsigned x0 = tile_of_block().x * SIDE, y0 = tile_of_block().y * SIDE;
+    unsigned vector = vector_of_thread().x, top = vector_of_thread().y;
 
     unsigned ix = x0 + vector * WIDE;
     for (unsigned first = 0; first < SIDE; first += BY) {
         unsigned row = top + first;
         unsigned place = vector ^ (row / WIDE % ACROSS);
         if (ix < nx && y0 + row < ny)
-            *(Vector *)&tile[row * SIDE + place * WIDE] = *(const Vector *)&in[(y0 + row) * nx + ix];
+            *(Vector *)&tile[row * SIDE + place * WIDE] = load(&in[(y0 + row) * nx + ix]);
     }
     __syncthreads();
 
@@ -37,11 +64,22 @@ extern "C" __global__ void transposeVectorized(T *out, const T *in, unsigned nx,
             Vector packed;
             for (unsigned i = 0; i < WIDE; ++i)
                 packed.lane[i] = tile[(vector * WIDE + i) * SIDE + place * WIDE + row % WIDE];
-            *(Vector *)&out[(x0 + row) * ny + ox] = packed;
+            store(&out[(x0 + row) * ny + ox], packed);
         }
     }
 }
 """
+
+
+def vectorized(kernel: Kernel, functions: str) -> Kernel:
+    """The twin of a kernel that transposes by vectors, where rows are whole ones.
+
+    Args:
+        kernel: the Numba kernel.
+        functions: CUDA C of ``tile_of_block()`` and ``vector_of_thread()``, across and down, and of ``load(from)`` and
+            ``store(to, vector)`` for global memory.
+    """
+    return twin(kernel, _PLACES + functions + _TRANSPOSE.replace("NAME", kernel.name), _constants, _refuse)
 
 
 def _constants(case: Case) -> dict[str, int]:
@@ -50,10 +88,10 @@ def _constants(case: Case) -> dict[str, int]:
 
 
 def _refuse(case: Case) -> str | None:
-    wide = lanes(case.dtype)
-    if case.n % wide or case.m % wide:
-        return f"the twin of {case.kernel} takes whole vectors only: sides that are multiples of {wide}"
+    if not vectors_align(case):
+        sides = f"sides that are multiples of {lanes(case.dtype)}"
+        return f"the twin of {case.kernel} takes whole vectors only: {sides}"
     return vectors_fit(case)
 
 
-KERNEL = twin(transpose_vectorized.KERNEL, _SOURCE, _constants, _refuse)
+KERNEL = vectorized(transpose_vectorized.KERNEL, _IN_LINES)

@@ -1,0 +1,148 @@
+"""What the twins of products have whose fragments are loaded a step ahead: CUDA C for aligned rows and whole tiles.
+
+Tiles over an edge are moved inwards, those along k begin with the short one. ``fma`` stays in its place without
+assembly, and which of its factors comes first makes no difference here.
+"""
+
+from __future__ import annotations
+
+from smembench.case import Case
+from smembench.hardware import WARP
+from smembench.kernels.matmul.ahead import Order
+from smembench.kernels.matmul.left_over import FEW, few_left_over
+from smembench.kernels.matmul.tiling import LANES_ACROSS, LANES_DOWN, Tiling
+
+AHEAD = """
+constexpr unsigned A_ACROSS = DEPTH / WIDE, A_STEP = THREADS / A_ACROSS, A_COUNT = ROWS / A_STEP;
+constexpr unsigned B_ACROSS = COLUMNS / WIDE, B_STEP = THREADS / B_ACROSS, B_COUNT = DEPTH / B_STEP;
+constexpr unsigned WARPS = BX / LANES_ACROSS, DOWN_APART = LANES_DOWN * WIDE, ACROSS_APART = LANES_ACROSS * WIDE;
+constexpr unsigned A_ELEMENTS = DEPTH * PITCH, B_ELEMENTS = DEPTH * COLUMNS;
+
+struct alignas(16) Vector { T lane[WIDE]; };
+
+struct Sides { unsigned m, n, k, lda, ldb, ldc; };
+
+struct Share { Vector a[A_COUNT], b[B_COUNT]; };
+
+struct Fragments { Vector a[DOWN / WIDE], b[ACROSS / WIDE]; };
+
+struct alignas(16) Results { T of[DOWN][ACROSS]; };
+
+__device__ __forceinline__ unsigned least(unsigned x, unsigned y)
+{
+    return x < y ? x : y;
+}
+
+__device__ __forceinline__ unsigned this_thread()
+{
+    return threadIdx.y * BX + threadIdx.x;
+}
+
+// Of a thread's first result in the tile: neighbouring lanes lie below each other in pairs.
+__device__ __forceinline__ unsigned row_in_tile()
+{
+    unsigned warp = this_thread() / WARP, lane = this_thread() % WARP;
+    return warp / WARPS * LANES_DOWN * DOWN + (lane / (2 * LANES_ACROSS) * 2 + lane % 2) * WIDE;
+}
+
+__device__ __forceinline__ unsigned column_in_tile()
+{
+    unsigned warp = this_thread() / WARP, lane = this_thread() % WARP;
+    return warp % WARPS * LANES_ACROSS * ACROSS + lane / 2 % LANES_ACROSS * WIDE;
+}
+
+// What the first tile along k lacks of the depth of the others.
+__device__ __forceinline__ unsigned lacking(unsigned k)
+{
+    return DEPTH - 1 - (k - 1) % DEPTH;
+}
+
+// A thread's share of the tiles from k0 on, zeros from end on.
+__device__ __forceinline__ void load_until(
+    Share &held, const T *a, const T *b, unsigned row0, unsigned col0, unsigned k0, unsigned end, const Sides &sides)
+{
+    unsigned a_row = row0 + this_thread() / A_ACROSS, a_col = k0 + this_thread() % A_ACROSS * WIDE;
+    for (unsigned i = 0; i < A_COUNT; ++i)
+        held.a[i] = a_col < end ? *(const Vector *)&a[(a_row + i * A_STEP) * sides.lda + a_col] : Vector{};
+    unsigned b_row = k0 + this_thread() / B_ACROSS, b_col = col0 + this_thread() % B_ACROSS * WIDE;
+    for (unsigned i = 0; i < B_COUNT; ++i)
+        held.b[i] = b_row + i * B_STEP < end
+            ? *(const Vector *)&b[(b_row + i * B_STEP) * sides.ldb + b_col] : Vector{};
+}
+
+__device__ __forceinline__ void store_share(T *a_tile, T *b_tile, const Share &held)
+{
+    T *to_a = &a_tile[this_thread() % A_ACROSS * WIDE * PITCH + this_thread() / A_ACROSS];
+    for (unsigned i = 0; i < A_COUNT; ++i)
+        for (unsigned j = 0; j < WIDE; ++j)
+            to_a[j * PITCH + i * A_STEP] = held.a[i].lane[j];
+    T *to_b = &b_tile[this_thread() / B_ACROSS * COLUMNS + this_thread() % B_ACROSS * WIDE];
+    for (unsigned i = 0; i < B_COUNT; ++i)
+        *(Vector *)&to_b[i * B_STEP * COLUMNS] = held.b[i];
+}
+
+// Those of one step, from where the thread's first element of it lies.
+__device__ __forceinline__ void load_fragments(Fragments &parts, const T *of_a, const T *of_b)
+{
+    auto load_b = [&] {
+        for (unsigned j = 0; j < ACROSS / WIDE; ++j)
+            parts.b[j] = *(const Vector *)&of_b[j * ACROSS_APART];
+    };
+    if (B_EARLY)
+        load_b();
+    for (unsigned i = 0; i < DOWN / WIDE; ++i)
+        parts.a[i] = *(const Vector *)&of_a[i * DOWN_APART];
+    if (!B_EARLY)
+        load_b();
+}
+
+// Along a row of results and back along the next, or down a column and up the next one.
+__device__ __forceinline__ void multiply(Results &total, const Fragments &parts)
+{
+    constexpr unsigned OUTER = BY_ROWS ? DOWN : ACROSS, INNER = BY_ROWS ? ACROSS : DOWN;
+#pragma unroll
+    for (unsigned outer = 0; outer < OUTER; ++outer)
+#pragma unroll
+        for (unsigned turn = 0; turn < INNER; ++turn) {
+            unsigned inner = outer % 2 ? INNER - 1 - turn : turn;
+            unsigned i = BY_ROWS ? outer : inner, j = BY_ROWS ? inner : outer;
+            total.of[i][j] = fma(parts.a[i / WIDE].lane[i % WIDE], parts.b[j / WIDE].lane[j % WIDE], total.of[i][j]);
+        }
+}
+"""
+"""Device functions for a thread's share, fragments and products."""
+
+
+def constants(tiling: Tiling, order: Order) -> dict[str, int]:
+    """What AHEAD is for."""
+    return {
+        "WARP": WARP,
+        "LANES_DOWN": LANES_DOWN,
+        "LANES_ACROSS": LANES_ACROSS,
+        "WIDE": tiling.vector,
+        "DOWN": tiling.down,
+        "ACROSS": tiling.across,
+        "DEPTH": tiling.depth,
+        "ROWS": tiling.rows,
+        "COLUMNS": tiling.columns,
+        "PITCH": tiling.pitch,
+        "THREADS": tiling.threads,
+        "BLOCKS": tiling.launch_bounds[1],
+        "BY_ROWS": int(order.by_rows),
+        "B_EARLY": int(order.b_early),
+    }
+
+
+def refuse(case: Case, tiling: Tiling) -> str | None:
+    """Why the twin does not compute a case that its Numba kernel computes, or None."""
+    assert case.k is not None
+    twin = f"the twin of {case.kernel}"
+    if tiling.widths(case) != (tiling.vector, tiling.vector):
+        return f"{twin} takes whole vectors only: n, k and stride that are multiples of {tiling.vector}"
+    if case.m < tiling.rows or case.n < tiling.columns or case.k < tiling.depth:
+        return f"{twin} takes whole tiles only: m, n and k of at least {tiling.rows}, {tiling.columns}, {tiling.depth}"
+    if few_left_over(case, tiling):
+        return (
+            f"{twin} leaves nothing over: m and n not up to {FEW} beyond multiples of {tiling.rows}, {tiling.columns}"
+        )
+    return None
