@@ -18,13 +18,15 @@ Code = Callable[[Case], MachineCode | None]
 class Side:
     """A kernel by one compiler: ms a launch, registers and bytes of local memory a thread, instructions of its code.
 
-    None where it was not measured, or no compiler is there to ask.
+    ``loop_bound`` is the share of the arithmetic peak that its main loop can reach by its reads of registers
+    (``smembench.explain.register_reads``). None where it was not measured, or no compiler is there to ask.
     """
 
     elapsed_ms: float | None = None
     registers: int | None = None
     local_bytes: int | None = None
     instructions: int | None = None
+    loop_bound: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,8 @@ def measured(rows: Iterable[Row], code: Code) -> list[Pair]:
     done = {row.case: row for row in rows if row.ok}
 
     def side(row: Row) -> Side:
-        found = code(row.case)
-        return Side(row.elapsed_ms, row.registers, row.local_bytes, found.instructions if found else None)
+        found = _side(code(row.case))
+        return replace(found, elapsed_ms=row.elapsed_ms, registers=row.registers, local_bytes=row.local_bytes)
 
     twins = ((row, done.get(twin_of(row.case))) for row in done.values() if row.compiler != NVRTC)
     return [Pair(row.case, side(row), side(twin)) for row, twin in twins if twin is not None]
@@ -62,12 +64,15 @@ def measured(rows: Iterable[Row], code: Code) -> list[Pair]:
 
 def compiled(cases: Sequence[Case], code: Code) -> list[Pair]:
     """Pairs of cases that were not measured, by what both compilers make of them."""
+    return [Pair(case, _side(code(case)), _side(code(twin_of(case)))) for case in cases]
 
-    def side(case: Case) -> Side:
-        found = code(case)
-        return Side() if found is None else Side(None, found.registers, found.spilled_bytes, found.instructions)
 
-    return [Pair(case, side(case), side(twin_of(case))) for case in cases]
+def _side(found: MachineCode | None) -> Side:
+    """What is known without a measurement."""
+    if found is None:
+        return Side()
+    loop = found.loop.bound if found.loop else None
+    return Side(None, found.registers, found.spilled_bytes, found.instructions, loop)
 
 
 def twin_of(case: Case) -> Case:

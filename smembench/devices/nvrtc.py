@@ -16,10 +16,14 @@ from smembench.kernels.registry import Program
 def compiled(source: Source, capability: str, log: TextIO | None = None) -> ObjectCode:
     """Machine code for a compute capability such as ``9.0``, with ptxas's report of it into ``log``. Needs no GPU.
 
+    Where there is a driver, NVRTC keeps what it compiled, and says nothing of what it finds again; for a report it
+    compiles anew.
+
     Raises:
         Exception: NVRTC's, with its log, for a source that does not compile.
     """
-    options = ProgramOptions(arch=f"sm_{capability.replace('.', '')}", std="c++17", ptxas_options=["-v"])
+    arch = f"sm_{capability.replace('.', '')}"
+    options = ProgramOptions(arch=arch, std="c++17", ptxas_options=["-v"], no_cache=log is not None or None)
     return CudaProgram(source.text, "c++", options).compile("cubin", logs=log)
 
 

@@ -111,7 +111,8 @@ def _link(code: bytes, capability: str, *, at_link_time: bool) -> tuple[str, byt
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
     arch = f"sm_{capability.replace('.', '')}"
-    options = LinkerOptions(arch=arch, link_time_optimization=at_link_time or None, ptxas_options=["-v"])
+    # What the linker finds in the driver's cache comes without a report.
+    options = LinkerOptions(arch=arch, link_time_optimization=at_link_time or None, ptxas_options=["-v"], no_cache=True)
     linker = Linker(ObjectCode.from_ltoir(code) if at_link_time else ObjectCode.from_ptx(code), options=options)
     linked = bytes(linker.link("cubin").code)
     return str(linker.get_info_log()), linked

@@ -72,20 +72,36 @@ def _both(numba: object, nvrtc: object) -> str:
 
 
 def _sentence(pairs: Sequence[Pair]) -> str:
-    """The range of the ratios, and what of the lowest's code is more."""
+    """The range of the ratios, and what of the code may explain the one that is farthest from 1."""
     timed = sorted(((pair.ratio, pair) for pair in pairs if pair.ratio is not None), key=lambda item: item[0])
     if not timed:
         return ""
-    (lowest, pair), (highest, _) = timed[0], timed[-1]
+    (lowest, low), (highest, high) = timed[0], timed[-1]
     said = f"Numba's kernels run at {number(lowest)} to {number(highest)} of the speed of CUDA C"
+    if lowest * highest <= 1:
+        end = f"lowest for {low.case.kernel} {low.case.block}{_reason(low.numba, low.nvrtc, lowest, 'Numba')}"
+    else:
+        end = (
+            f"highest for {high.case.kernel} {high.case.block}{_reason(high.nvrtc, high.numba, 1 / highest, 'CUDA C')}"
+        )
+    return f"{said}; {end}."
+
+
+def _reason(slower: Side, faster: Side, ratio: float, who: str) -> str:
+    """What the slower's code has more of, and what its main loop can reach where that is less."""
+    if ratio >= 1:
+        return ""
+    ours, theirs = slower.loop_bound, faster.loop_bound
+    if ours is not None and theirs is not None and ours < theirs:
+        reached = f"{100 * ours:.0f} % of the arithmetic peak instead of {100 * theirs:.0f}"
+        return f", where {who} has a main loop that reaches, by its reads of registers, {reached}"
     words = {"registers": "registers", "local_bytes": "local memory", "instructions": "instructions"}
-    more = [word for name, word in words.items() if _more(pair.numba, pair.nvrtc, name)]
-    reason = f", where it takes more {' and '.join(more)}" if more and lowest < 1 else ""
-    return f"{said}; lowest for {pair.case.kernel} {pair.case.block}{reason}."
+    more = [word for name, word in words.items() if _more(slower, faster, name)]
+    return f", where {who} takes more {' and '.join(more)}" if more else ""
 
 
-def _more(numba: Side, nvrtc: Side, name: str) -> bool:
-    ours, theirs = getattr(numba, name), getattr(nvrtc, name)
+def _more(slower: Side, faster: Side, name: str) -> bool:
+    ours, theirs = getattr(slower, name), getattr(faster, name)
     return ours is not None and theirs is not None and ours > theirs
 
 

@@ -9,7 +9,7 @@ import pytest
 from smembench.axes import Block
 from smembench.case import Case
 from smembench.devices.cuda import CudaDevice, gpu_info, gpu_uuid, why_unusable
-from smembench.explain.machine_code import machine_code
+from smembench.explain.machine_code import assembled, parse
 from smembench.kernels import registry
 from smembench.measurement import Resources
 from smembench.problems import PROBLEMS
@@ -24,16 +24,18 @@ def gpu() -> CudaDevice:
     return CudaDevice()
 
 
-def test_registers_are_those_of_the_code_that_runs(gpu: CudaDevice) -> None:
+@pytest.mark.parametrize("compiler", registry.COMPILERS)
+def test_registers_are_those_of_the_code_that_runs(gpu: CudaDevice, compiler: str) -> None:
     # In 16×16 blocks tiled takes other registers with link-time optimisation than without.
-    case = Case("matmul", "tiled", "cuda:0", "float32", 64, 64, 64, Block(16, 16))
+    case = Case("matmul", "tiled", "cuda:0", "float32", 64, 64, 64, Block(16, 16), compiler=compiler)
     problem, kernel = PROBLEMS["matmul"], registry.kernel_of(case)
     assert gpu.info.compute_capability is not None
-    found = machine_code(case, gpu.info.compute_capability)
-    assert found is not None
     prepared = gpu.prepare(case, kernel, problem, problem.inputs(case, seed=1))
     prepared.launch()
-    assert prepared.resources() == Resources(found.registers, 0)
+    found = [parse(*assembled(case, kernel.build(case), gpu.info.compute_capability)) for _ in range(2)]
+    assert found[0] is not None
+    assert found[1] == found[0]  # compiled before, and kept by the driver
+    assert prepared.resources() == Resources(found[0].registers, 0)
     prepared.close()
 
 
