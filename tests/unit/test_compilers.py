@@ -150,6 +150,9 @@ def test_the_best_of_a_size_stands_beside_its_yardsticks() -> None:
     assert line[3] == "transposeSmemPad 16x16"
     assert line[-2:] == ["0.900", "3.000"]
     assert limits(rows[2:], RUN) == []
+    twin = row(case("transposeSmemPad", "nvrtc"), 0.9)
+    assert limits([*rows, twin], RUN)[0].cells == [line]
+    assert limits([*rows[:2], twin], RUN)[0].cells[0][3] == "transposeSmemPad nvrtc 16x16"
     assert limits([*rows, replace(rows[3], kernel="somebodysOwn", elapsed_ms=0.1)], RUN)[0].cells == section.cells
 
 
