@@ -103,7 +103,7 @@ def test_without_a_terminal_in_unicode_it_is_ascii(program: Program, tree: Path)
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
-        (("--case", "nothing"), "--case 'nothing': none of the 568 cases, such as access/"),
+        (("--case", "nothing"), "--case 'nothing': none of the 586 cases, such as access/"),
         (("--since", "soon"), "--since 'soon': write a day as 2026-01-31"),
         (("--since", "2030-01-01"), "holds no complete run since 2030-01-01"),
         (("--threshold", "0"), "--threshold 0: give a percentage above 0"),
