@@ -116,7 +116,8 @@ def test_samples_under_throttling_are_taken_again_or_the_row_says_so(
 ) -> None:
     out, _ = ended(stand_in(*MEMCPY, "--n", "40", throttled=0x8, **settings))
     (row,) = rows(out)
-    assert (row["status"], row["samples"], row["throttle_reasons"]) == ("ok", "3", told)
+    assert (row["status"], row["throttle_reasons"]) == ("ok", told)
+    assert int(row["samples"]) >= 3
     assert int(row["samples_discarded"]) > 0
 
 

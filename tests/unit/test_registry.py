@@ -60,7 +60,9 @@ def test_every_kernel_file_begins_with_its_idea(path: Path) -> None:
 def test_declarations_are_complete(kernel: registry.Kernel) -> None:
     pad = 1 if kernel.pad else 0
     block = kernel.default_blocks[0] if kernel.default_blocks else Block(8, 8)
-    case = Case(kernel.problem, kernel.name, kernel.kind, "float64", 8, 8, 8, block, pad, compiler=kernel.compiler)
+    case = Case(
+        kernel.problem, kernel.name, kernel.kind, "float64", 256, 256, 256, block, pad, compiler=kernel.compiler
+    )
     assert kernel.problem in PROBLEMS
     assert kernel.summary
     assert "\n" not in kernel.summary

@@ -1,14 +1,13 @@
-"""streamK in CUDA C, for aligned rows and whole tiles: what whole tiles leave over has no twin."""
+"""streamK in CUDA C: for aligned rows and whole tiles, so what those leave over has no twin."""
 
 from __future__ import annotations
 
 from smembench.case import Case
 from smembench.kernels.cuda_c import twin
 from smembench.kernels.hand_over import MOST_BLOCKS
+from smembench.kernels.matmul.ahead_c import AHEAD, ahead_constants, not_by_twin
 from smembench.kernels.matmul.between import A_LANES
 from smembench.kernels.matmul.cuda import stream_k
-from smembench.kernels.matmul.nvrtc import ahead
-from smembench.kernels.matmul.nvrtc.ahead import AHEAD
 
 _SOURCE = """
 __device__ unsigned handed_over[MOST_BLOCKS];
@@ -167,11 +166,11 @@ streamK(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsign
 
 def _constants(case: Case) -> dict[str, int]:
     own = {"A_LANES": A_LANES, "COPYING": stream_k.COPYING, "MOST_BLOCKS": MOST_BLOCKS}
-    return {**ahead.constants(stream_k.VARIANT.tiling(case), stream_k.VARIANT.order), **own}
+    return {**ahead_constants(stream_k.VARIANT.tiling(case), stream_k.VARIANT.order), **own}
 
 
 def _refuse(case: Case) -> str | None:
-    return stream_k.KERNEL.refuse(case) or ahead.refuse(case, stream_k.VARIANT.tiling(case))
+    return stream_k.KERNEL.refuse(case) or not_by_twin(case, stream_k.VARIANT.tiling(case))
 
 
 KERNEL = twin(stream_k.KERNEL, AHEAD + _SOURCE, _constants, _refuse)

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from smembench.case import Case
-from smembench.hardware import WARP
 from smembench.kernels.cuda_c import twin
 from smembench.kernels.matmul.cuda import unrolled
 from smembench.kernels.matmul.cuda.warp_tiled import refuse, tiling_of
-from smembench.kernels.matmul.tiling import LANES_ACROSS, LANES_DOWN
+from smembench.kernels.matmul.tiling_c import TILING, constants_of, no_whole_vectors
 
 _SOURCE = """
-constexpr unsigned A_ACROSS = DEPTH / WIDE, A_STEP = THREADS / A_ACROSS, A_COUNT = ROWS / A_STEP;
-constexpr unsigned B_ACROSS = COLUMNS / WIDE, B_STEP = THREADS / B_ACROSS, B_COUNT = DEPTH / B_STEP;
-constexpr unsigned WARPS = BX / LANES_ACROSS, DOWN_APART = LANES_DOWN * WIDE, ACROSS_APART = LANES_ACROSS * WIDE;
-
-struct alignas(16) Vector { T lane[WIDE]; };
-
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 unrolled(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsigned lda, unsigned ldb, unsigned ldc)
 {
@@ -85,29 +78,11 @@ unrolled(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsig
 
 
 def _constants(case: Case) -> dict[str, int]:
-    tiling = tiling_of(case)
-    return {
-        "WARP": WARP,
-        "LANES_DOWN": LANES_DOWN,
-        "LANES_ACROSS": LANES_ACROSS,
-        "WIDE": tiling.vector,
-        "DOWN": tiling.down,
-        "ACROSS": tiling.across,
-        "DEPTH": tiling.depth,
-        "ROWS": tiling.rows,
-        "COLUMNS": tiling.columns,
-        "PITCH": tiling.pitch,
-        "THREADS": tiling.threads,
-        "BLOCKS": tiling.launch_bounds[1],
-    }
+    return constants_of(tiling_of(case))
 
 
 def _refuse(case: Case) -> str | None:
-    tiling = tiling_of(case)
-    if tiling.widths(case) != (tiling.vector, tiling.vector):
-        of_vectors = f"n, k and stride that are multiples of {tiling.vector}"
-        return f"the twin of {case.kernel} takes whole vectors only: {of_vectors}"
-    return refuse(case)
+    return no_whole_vectors(case, tiling_of(case)) or refuse(case)
 
 
-KERNEL = twin(unrolled.KERNEL, _SOURCE, _constants, _refuse)
+KERNEL = twin(unrolled.KERNEL, TILING + _SOURCE, _constants, _refuse)

@@ -1,4 +1,4 @@
-"""What the twins of products have whose fragments are loaded a step ahead: CUDA C for aligned rows and whole tiles.
+"""CUDA C of products whose fragments are loaded a step ahead, for aligned rows and whole tiles: what twins share.
 
 Tiles over an edge are moved inwards, those along k begin with the short one. ``fma`` stays in its place without
 assembly, and which of its factors comes first makes no difference here.
@@ -7,18 +7,15 @@ assembly, and which of its factors comes first makes no difference here.
 from __future__ import annotations
 
 from smembench.case import Case
-from smembench.hardware import WARP
 from smembench.kernels.matmul.ahead import Order
 from smembench.kernels.matmul.left_over import FEW, few_left_over
-from smembench.kernels.matmul.tiling import LANES_ACROSS, LANES_DOWN, Tiling
+from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.matmul.tiling_c import TILING, constants_of, no_whole_vectors
 
-AHEAD = """
-constexpr unsigned A_ACROSS = DEPTH / WIDE, A_STEP = THREADS / A_ACROSS, A_COUNT = ROWS / A_STEP;
-constexpr unsigned B_ACROSS = COLUMNS / WIDE, B_STEP = THREADS / B_ACROSS, B_COUNT = DEPTH / B_STEP;
-constexpr unsigned WARPS = BX / LANES_ACROSS, DOWN_APART = LANES_DOWN * WIDE, ACROSS_APART = LANES_ACROSS * WIDE;
+AHEAD = (
+    TILING
+    + """
 constexpr unsigned A_ELEMENTS = DEPTH * PITCH, B_ELEMENTS = DEPTH * COLUMNS;
-
-struct alignas(16) Vector { T lane[WIDE]; };
 
 struct Sides { unsigned m, n, k, lda, ldb, ldc; };
 
@@ -110,35 +107,22 @@ __device__ __forceinline__ void multiply(Results &total, const Fragments &parts)
         }
 }
 """
+)
+"""A tiling's, and device functions for a thread's share, fragments and products."""
 """Device functions for a thread's share, fragments and products."""
 
 
-def constants(tiling: Tiling, order: Order) -> dict[str, int]:
+def ahead_constants(tiling: Tiling, order: Order) -> dict[str, int]:
     """What AHEAD is for."""
-    return {
-        "WARP": WARP,
-        "LANES_DOWN": LANES_DOWN,
-        "LANES_ACROSS": LANES_ACROSS,
-        "WIDE": tiling.vector,
-        "DOWN": tiling.down,
-        "ACROSS": tiling.across,
-        "DEPTH": tiling.depth,
-        "ROWS": tiling.rows,
-        "COLUMNS": tiling.columns,
-        "PITCH": tiling.pitch,
-        "THREADS": tiling.threads,
-        "BLOCKS": tiling.launch_bounds[1],
-        "BY_ROWS": int(order.by_rows),
-        "B_EARLY": int(order.b_early),
-    }
+    return {**constants_of(tiling), "BY_ROWS": int(order.by_rows), "B_EARLY": int(order.b_early)}
 
 
-def refuse(case: Case, tiling: Tiling) -> str | None:
+def not_by_twin(case: Case, tiling: Tiling) -> str | None:
     """Why the twin does not compute a case that its Numba kernel computes, or None."""
     assert case.k is not None
+    if reason := no_whole_vectors(case, tiling):
+        return reason
     twin = f"the twin of {case.kernel}"
-    if tiling.widths(case) != (tiling.vector, tiling.vector):
-        return f"{twin} takes whole vectors only: n, k and stride that are multiples of {tiling.vector}"
     if case.m < tiling.rows or case.n < tiling.columns or case.k < tiling.depth:
         return f"{twin} takes whole tiles only: m, n and k of at least {tiling.rows}, {tiling.columns}, {tiling.depth}"
     if few_left_over(case, tiling):
