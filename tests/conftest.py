@@ -23,6 +23,7 @@ from smembench.relations import relate
 from smembench.store.schema import Row, row_of
 from stand_in import libraries
 from stand_in.process import StandIn
+from warm import WarmPython
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 Measured = Callable[..., Measurement]
@@ -57,23 +58,32 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 @pytest.fixture(scope="session")
-def program() -> Program:
-    """Run ``smembench`` with these arguments as a user would, on a machine without a GPU, in 80 columns."""
+def program() -> Generator[Program]:
+    """Run ``smembench`` with these arguments as a user would, on a machine without a GPU, in 80 columns.
+
+    With an environment Python is started for it, since imports may ask for that.
+    """
+    hidden = {"NUMBA_ENABLE_CUDASIM", "PYTHONIOENCODING", "FORCE_COLOR"}
+    kept = {name: value for name, value in os.environ.items() if name not in hidden}
+    env = kept | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "COLUMNS": "80"}
+    warm = WarmPython(env)
 
     def run(*arguments: object, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
-        hidden = {"NUMBA_ENABLE_CUDASIM", "PYTHONIOENCODING", "FORCE_COLOR"}
-        kept = {name: value for name, value in os.environ.items() if name not in hidden}
+        words = list(map(str, arguments))
+        if not environment:
+            return warm.run(words, cwd, env)
         return subprocess.run(
-            [sys.executable, "-m", "smembench", *map(str, arguments)],
+            [sys.executable, "-m", "smembench", *words],
             capture_output=True,
             text=True,
             encoding="utf-8",
             timeout=120,
             cwd=cwd,
-            env=kept | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "COLUMNS": "80"} | environment,
+            env=env | environment,
         )
 
-    return run
+    yield run
+    warm.close()
 
 
 @pytest.fixture(scope="session")

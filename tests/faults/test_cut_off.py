@@ -50,6 +50,19 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that was killed, to be copied."""
+    folder = tmp_path_factory.mktemp("killed")
+    config = folder / "cut.toml"
+    config.write_text(CONFIG)
+    process = start("run", str(config), "--output", str(folder / "results"))
+    path = wait_for_visits(folder / "results", 1)
+    process.kill()
+    process.communicate()
+    return path.parent
+
+
 def start(*arguments: str, limit: Callable[[], None] | None = None) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "smembench", *arguments],
@@ -160,12 +173,10 @@ def test_kill_9_of_the_worker_is_a_failed_case(config: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("change", ["versions", "config", "devices"])
-def test_resume_refuses_another_environment_unless_forced(change: str, config: Path, tmp_path: Path) -> None:
-    root = tmp_path / "results"
-    process = start("run", str(config), "--output", str(root))
-    path = wait_for_visits(root, 1)
-    process.kill()
-    process.communicate()
+def test_resume_refuses_another_environment_unless_forced(
+    change: str, killed: Path, config: Path, tmp_path: Path
+) -> None:
+    path = Path(shutil.copytree(killed, tmp_path / "run")) / JOURNAL
     lines = path.read_text().splitlines(keepends=True)
     head = json.loads(lines[0])
     if change == "devices":
@@ -188,14 +199,10 @@ def test_resume_refuses_another_environment_unless_forced(change: str, config: P
     assert json.loads((path.parent / "run.json").read_text())["resumed_with_differences"]
 
 
-def test_resume_refuses_a_config_without_the_cases_measured(config: Path, tmp_path: Path) -> None:
-    root = tmp_path / "results"
-    process = start("run", str(config), "--output", str(root))
-    path = wait_for_visits(root, 1)
-    process.kill()
-    process.communicate()
+def test_resume_refuses_a_config_without_the_cases_measured(killed: Path, config: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(killed, tmp_path / "run")
     config.write_text(CONFIG.replace("16, 17, 18, 19", "20"))
-    refused = start("run", str(config), "--resume", str(path.parent), "--force")
+    refused = start("run", str(config), "--resume", str(folder), "--force")
     _, err = refused.communicate(timeout=60)
     assert refused.returncode == 2
     assert "does not plan" in err

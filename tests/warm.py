@@ -1,0 +1,76 @@
+"""The program in a process of its own that begins with numba and the like imported: they take most of a start."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+
+LIMIT_S = 120
+
+
+class WarmPython:
+    """A Python that forks for every command; each has its own output, directory, environment and exit code."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._server = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
+        )
+
+    def run(self, arguments: Sequence[str], cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        """What ``python -m smembench`` does with these arguments; it is killed after LIMIT_S."""
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        with tempfile.TemporaryDirectory() as folder:
+            outputs = [str(Path(folder, name)) for name in ("out", "err")]
+            request = {"arguments": arguments, "cwd": str(cwd), "env": dict(env), "outputs": outputs}
+            self._server.stdin.write(json.dumps(request) + "\n")
+            self._server.stdin.flush()
+            code = int(self._server.stdout.readline())
+            out, err = (Path(path).read_text(encoding="utf-8") for path in outputs)
+        return subprocess.CompletedProcess(arguments, code, out, err)
+
+    def close(self) -> None:
+        """End it."""
+        self._server.communicate()
+
+
+def _serve() -> None:
+    for module in ("numba.cuda", "cuda.core", "pandas", "typer", "rich.progress"):
+        import_module(module)
+    gc.collect()
+    gc.freeze()  # or a child's first collection would touch, and so copy, all of it
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            _become(**json.loads(line))
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+def _become(arguments: list[str], cwd: str, env: dict[str, str], outputs: list[str]) -> None:
+    """Leave through SystemExit, so that Python ends as it always does."""
+    for descriptor, path in enumerate([os.devnull, *outputs]):
+        opened = os.open(path, os.O_RDWR | os.O_CREAT)
+        os.dup2(opened, descriptor)
+        os.close(opened)
+    os.environ.clear()
+    os.environ.update(env)
+    os.chdir(cwd)
+    signal.alarm(LIMIT_S)
+    sys.argv = ["smembench", *arguments]
+    sys.path[0] = cwd
+    runpy.run_module("smembench", run_name="__main__", alter_sys=True)
+    sys.exit()
+
+
+if __name__ == "__main__":
+    _serve()
