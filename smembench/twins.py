@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from smembench.case import Case
 from smembench.explain.machine_code import MachineCode
@@ -31,11 +32,12 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One case by Numba and by NVRTC; ``case`` is Numba's."""
+    """One case by Numba and by NVRTC; ``case`` is Numba's, and ``missing`` why there is nothing of the twin."""
 
     case: Case
     numba: Side
     nvrtc: Side
+    missing: str = ""
 
     @property
     def ratio(self) -> float | None:
@@ -46,25 +48,34 @@ class Pair:
 
 
 def measured(rows: Iterable[Row], code: Code) -> list[Pair]:
-    """Pairs among the rows of a run, in their order; a case without a twin that succeeded is left out.
+    """Pairs among the rows of a run, in their order; a case without a row of its twin is left out.
 
     Args:
         rows: of one run.
         code: what a case is compiled to, for its instructions.
     """
-    done = {row.case: row for row in rows if row.ok}
+    found = {row.case: row for row in rows}
 
     def side(row: Row) -> Side:
+        if not row.ok:
+            return Side()
         found = _side(code(row.case))
         return replace(found, elapsed_ms=row.elapsed_ms, registers=row.registers, local_bytes=row.local_bytes)
 
-    twins = ((row, done.get(twin_of(row.case))) for row in done.values() if row.compiler != NVRTC)
-    return [Pair(row.case, side(row), side(twin)) for row, twin in twins if twin is not None]
+    by_numba = (row for row in found.values() if row.ok and row.compiler != NVRTC)
+    twins = ((row, found[twin_of(row.case)]) for row in by_numba if twin_of(row.case) in found)
+    return [Pair(row.case, side(row), side(twin), "" if twin.ok else twin.reason or twin.status) for row, twin in twins]
 
 
-def compiled(cases: Sequence[Case], code: Code) -> list[Pair]:
-    """Pairs of cases that were not measured, by what both compilers make of them."""
-    return [Pair(case, _side(code(case)), _side(code(twin_of(case)))) for case in cases]
+def compiled(cases: Sequence[Case], code: Code, refused: Mapping[Case, str] = MappingProxyType({})) -> list[Pair]:
+    """Pairs of cases that were not measured, by what both compilers make of them, but for twins that are refused."""
+
+    def pair(case: Case) -> Pair:
+        twin = twin_of(case)
+        reason = refused.get(twin, "")
+        return Pair(case, _side(code(case)), Side() if reason else _side(code(twin)), reason)
+
+    return [pair(case) for case in cases]
 
 
 def _side(found: MachineCode | None) -> Side:

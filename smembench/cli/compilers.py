@@ -117,8 +117,14 @@ def _static(config: Any, capability: str) -> None:
     memory = Limits(free_bytes=2**62)
     blocks = replace(memory, max_threads=MAX_THREADS, max_shared_bytes=STATIC_SHARED_BYTES)
     planned = plan(config, {"cuda:0": blocks, "cpu": memory}, {"cuda:0": "cuda:0"})
+    refused = {item.case: item.skip for item in planned if item.skip}
     cases = [item.case for item in planned if item.case.compiler == "numba" and item.case.block is not None]
-    pairs = compiled(cases, lambda case: machine_code(case, capability))
+    taken = [case for case in cases if case not in refused]
+    if not taken:
+        raise UsageError(
+            f"--static: nothing can be compiled: {refused[cases[0]] if cases else 'no kernel was asked for'}"
+        )
+    pairs = compiled(taken, lambda case: machine_code(case, capability), refused)
     if all(pair.numba.registers is None and pair.nvrtc.registers is None for pair in pairs):
         raise UsageError(
             "--static: NVIDIA's compiler libraries are not there, or do not know compute capability "

@@ -38,7 +38,7 @@ def compilers(pairs: Sequence[Pair], where: str) -> list[Section]:
 
 
 def _section(heading: str, pairs: Sequence[Pair]) -> Section:
-    timed = any(pair.ratio is not None for pair in pairs)
+    timed = any(pair.numba.elapsed_ms is not None for pair in pairs)
     headings = ["kernel", "block"]
     headings += [f"elapsed ms\n{_BOTH}", "over\nCUDA C"] if timed else []
     headings += [f"registers\n{_BOTH}", f"local bytes\n{_BOTH}", "shared\nbytes", f"instructions\n{_BOTH}"]
@@ -46,7 +46,7 @@ def _section(heading: str, pairs: Sequence[Pair]) -> Section:
         heading=heading,
         columns=[Column(name, numeric=name not in ("kernel", "block")) for name in headings],
         cells=[_line(pair, timed=timed) for pair in pairs],
-        sentence=_sentence(pairs),
+        sentence=" ".join(filter(None, (_sentence(pairs), _missing(pairs)))),
     )
 
 
@@ -85,6 +85,12 @@ def _sentence(pairs: Sequence[Pair]) -> str:
             f"highest for {high.case.kernel} {high.case.block}{_reason(high.nvrtc, high.numba, 1 / highest, 'CUDA C')}"
         )
     return f"{said}; {end}."
+
+
+def _missing(pairs: Sequence[Pair]) -> str:
+    """Which twins there are no figures of, and why."""
+    reasons = dict.fromkeys((pair.case.kernel, pair.missing) for pair in pairs if pair.missing)
+    return f"Not by CUDA C: {'; '.join(f'{kernel}: {reason}' for kernel, reason in reasons)}." if reasons else ""
 
 
 def _reason(slower: Side, faster: Side, ratio: float, who: str) -> str:

@@ -27,9 +27,20 @@ def test_both_codes_without_a_gpu(program: Program, problem: str, kernel: str) -
     assert line.split()[-1].isdecimal()
 
 
+def test_a_twin_that_does_not_take_the_size_has_no_figures(program: Program) -> None:
+    done = program("compilers", "transpose", "--static", "--kernel", "transposeHalfWarp", "--n", "65")
+    if done.returncode == 2:
+        pytest.skip("needs NVIDIA's compiler libraries")
+    assert done.returncode == 0, done.stderr
+    assert all(line.endswith(" / -") for line in done.stdout.splitlines() if line.startswith("transposeHalfWarp  "))
+    told = "Not by CUDA C: transposeHalfWarp: the twin of transposeHalfWarp takes whole vectors only"
+    assert told in " ".join(done.stdout.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (("compilers", "transpose", "--static", "--kernel", "transposeHalfWarp", "--block", "8x7"), "not 8x7"),
         (("compilers", "sort"), "PROBLEM 'sort': no such problem with twins"),
         (("compilers", "--kernel", "transposeSmemDyn"), "no such kernel with a twin"),
         (("compilers", "--block", "2048x1", "--static"), "block 2048x1"),

@@ -71,6 +71,18 @@ def test_what_was_not_measured_is_compared_by_its_code() -> None:
     assert unknown.numba == unknown.nvrtc == Side()
 
 
+def test_a_twin_that_was_not_measured_is_named_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view, "machine_code", lambda of, capability: code(of))
+    refused = replace(row(case("copyGmem", "nvrtc"), 1.0), status="skipped", reason="too odd", elapsed_ms=None)
+    (section,) = view.of_run([row(case("copyGmem"), 1.0, 32), refused], RUN)
+    assert section.cells == [["copyGmem", "16x16", "1.0000 / -", "", "32 / -", "0 / -", "", "200 / -"]]
+    assert section.sentence == "Not by CUDA C: copyGmem: too odd."
+
+    of = case("copyGmem")
+    (pair,) = compiled([of], code, {twin_of(of): "too odd"})
+    assert (pair.numba, pair.nvrtc, pair.missing) == (Side(None, 40, 8, 200), Side(), "too odd")
+
+
 def test_the_twin_of_a_case_differs_in_its_compiler() -> None:
     of = case("copyGmem")
     assert replace(twin_of(of), compiler="numba") == of
