@@ -98,8 +98,11 @@ def main() -> None:
     except SmembenchError as error:
         code = _fail(error, error.exit_code)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python fails once more at its exit
-        code = _fail("the reader of the output closed it; the rest was not printed", 0)
+        code = _unread()
+    except SystemExit as left:  # Typer's own way out when the reader is gone
+        if not isinstance(left.__context__, BrokenPipeError):
+            raise
+        code = _unread()
     except (KeyboardInterrupt, typer.Abort):
         code = _fail("interrupted", 130)
     except Exception as error:
@@ -109,6 +112,11 @@ def main() -> None:
         command = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
         code = _fail(f"{error.format_message()} (see: {command} --help)", 2)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _unread() -> int:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python fails once more at its exit
+    return _fail("the reader of the output closed it; the rest was not printed", 0)
 
 
 def _fail(message: object, code: int) -> int:

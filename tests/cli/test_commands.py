@@ -282,3 +282,22 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     kept = records((run / "cases.csv").read_text())
     assert "ok" in {row["status"] for row in kept}
     assert json.loads((run / "run.json").read_text())["complete"] is False
+
+
+@pytest.mark.parametrize("command", ["--help", "list", "doctor", "transpose --dry-run --device cpu --n 64"])
+def test_a_reader_that_is_gone_is_no_error(command: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "smembench", *command.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    assert process.stdout is not None
+    process.stdout.close()  # before it has begun
+    _, err = process.communicate(timeout=60)
+    told = [line for line in err.splitlines() if not line.endswith("(dry run)")]
+    assert (process.returncode, told) == (
+        0,
+        ["smembench: the reader of the output closed it; the rest was not printed"],
+    )
