@@ -110,8 +110,16 @@ def main() -> None:
         if not hasattr(error, "format_message"):
             raise
         command = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
-        code = _fail(f"{error.format_message()} (see: {command} --help)", 2)
+        code = _fail(f"{_message(error)} (see: {command} --help)", 2)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _message(error: Any) -> str:
+    """Typer's message, with the value in question, which versions that ask pydantic leave out."""
+    errors = getattr(error.__cause__, "errors", None)
+    if errors is None:
+        return str(error.format_message())
+    return str(error.format_message()).replace("Invalid value", f"Invalid value {errors()[0]['input']!r}", 1)
 
 
 def _unread() -> int:
