@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from smembench.explain.machine_code import machine_code
+from smembench.case import Case
+from smembench.environment import git_revision, versions
+from smembench.explain.machine_code import MachineCode, machine_code
 from smembench.kernels import registry
 from smembench.problems import PROBLEMS
 from smembench.store.schema import Row
@@ -14,18 +17,41 @@ from smembench.views.columns import Column, milliseconds, number
 from smembench.views.sections import Section, device_names
 
 _BOTH = "numba / nvrtc"
+_COMPILERS = ("numba", "numba-cuda", "nvjitlink", "nvrtc")
+_MAKERS = ("smembench", *_COMPILERS)
 
 
 def of_run(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Section]:
-    """A section for each problem, size and dtype of a run's pairs; instructions are for its device's capability."""
+    """A section for each problem, size and dtype of a run's pairs.
+
+    Instructions are those that the compilers here make for its device's capability, where they are the run's.
+    """
     capabilities = {device["name"]: device.get("compute_capability") for device in run.get("devices", ())}
-    pairs = measured(rows, lambda case: machine_code(case, capabilities.get(case.device)))
-    return compilers(pairs, _with_versions(device_names(rows, run), run)) if pairs else []
+    others = _other_makers(run)
+
+    def code(case: Case) -> MachineCode | None:
+        return None if others else machine_code(case, capabilities.get(case.device))
+
+    sections = compilers(measured(rows, code), _with_versions(device_names(rows, run), run))
+    if sections and others:
+        left_out = f"Instructions are left out: the run's code is by {', '.join(others)}."
+        sections[-1] = replace(sections[-1], sentence=f"{sections[-1].sentence} {left_out}".strip())
+    return sections
 
 
-def of_code(pairs: Sequence[Pair], capability: str, versions: Mapping[str, str]) -> list[Section]:
-    """The same of pairs that were compiled and not measured."""
-    return compilers(pairs, _with_versions(f"compute capability {capability}", {"versions": versions}))
+def _other_makers(run: Mapping[str, Any]) -> list[str]:
+    """What made a run's code and is another one here, or none."""
+    there, here = run.get("versions", {}), versions(cuda=True)
+    found = [f"{name} {there[name]}" for name in _MAKERS if name in there and there[name] != here.get(name)]
+    made, is_here = ((state or {}).get("revision", "") for state in (run.get("git"), git_revision()))
+    if made and is_here and made != is_here:
+        found.append(f"revision {made[:7]}")
+    return found
+
+
+def of_code(pairs: Sequence[Pair], capability: str, makers: Mapping[str, str]) -> list[Section]:
+    """The same of pairs that were compiled and not measured, by compilers of these versions."""
+    return compilers(pairs, _with_versions(f"compute capability {capability}", {"versions": makers}))
 
 
 def compilers(pairs: Sequence[Pair], where: str) -> list[Section]:
@@ -112,6 +138,5 @@ def _more(slower: Side, faster: Side, name: str) -> bool:
 
 
 def _with_versions(where: str, run: Mapping[str, Any]) -> str:
-    versions = run.get("versions", {})
-    compiling = ("numba", "numba-cuda", "nvjitlink", "nvrtc")
-    return " · ".join([where, *(f"{name} {versions[name]}" for name in compiling if name in versions)])
+    recorded = run.get("versions", {})
+    return " · ".join([where, *(f"{name} {recorded[name]}" for name in _COMPILERS if name in recorded)])

@@ -27,6 +27,12 @@ DOCUMENTED = ("copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad")
 RUN = {"devices": [{"name": "cuda:0", "model": "a GPU", "compute_capability": "9.0"}], "versions": {"numba": "1.2"}}
 
 
+@pytest.fixture(autouse=True)
+def same_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the run are those here."""
+    monkeypatch.setattr(view, "versions", lambda *, cuda: {"numba": "1.2"})
+
+
 def case(kernel: str, compiler: str = "numba", *, problem: str = "transpose", block: Block | None = None) -> Case:
     k = 64 if problem == "matmul" else None
     return Case(problem, kernel, "cuda:0", "float32", 64, 64, k, block or Block(16, 16), compiler=compiler)
@@ -139,6 +145,21 @@ def test_the_sentence_is_about_the_ratio_farthest_from_one(
     of = case("tiled", problem="matmul")
     (section,) = view.of_run([row(of, elapsed[0], 40), row(twin_of(of), elapsed[1], 32)], RUN)
     assert section.sentence.endswith(end)
+
+
+@pytest.mark.parametrize(
+    ("made", "by"),
+    [({"versions": {"numba": "1.1"}}, "numba 1.1"), ({"git": {"revision": "0123456789"}}, "revision 0123456")],
+)
+def test_of_code_that_others_made_no_instructions_are_said(
+    monkeypatch: pytest.MonkeyPatch, made: dict[str, object], by: str
+) -> None:
+    monkeypatch.setattr(view, "machine_code", lambda of, capability: code(of))
+    monkeypatch.setattr(view, "git_revision", lambda: {"revision": "abcdef"})
+    rows = [row(case("copyGmem"), 1.0, 32), row(case("copyGmem", "nvrtc"), 1.0, 32)]
+    (section,) = view.of_run(rows, RUN | made)
+    assert section.cells[0][-1] == ""
+    assert section.sentence.endswith(f"Instructions are left out: the run's code is by {by}.")
 
 
 def test_without_times_the_table_has_none() -> None:
