@@ -1,7 +1,7 @@
 """CUDA C twins: a kernel once more as CUDA C, compiled at run time by NVRTC, launched as the Numba kernel is.
 
 A twin has its Numba kernel's name, grid, block and shared memory; only the compiler differs, so a difference in time is
-the compiler's.
+the compiler's. Where the order of the arithmetic decides which registers ptxas chooses, each has the one that suits it.
 """
 
 from __future__ import annotations

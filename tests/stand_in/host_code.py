@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from smembench.case import Case
@@ -16,6 +17,7 @@ from smembench.kernels.registry import kernel_of
 from smembench.problems import PROBLEMS
 
 HERE = Path(__file__).parent
+LIMIT_S = 60
 COMPILER = shutil.which("g++")
 """Where the compiler is, or None."""
 
@@ -119,6 +121,10 @@ def first_kernel(library: Path) -> Callable[[tuple[int, int], Sequence[Any], Seq
         assert len(constant) == row.constant_bytes
         ctypes.memmove(row.constant, constant, len(constant))
         pointers = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
-        row.run(*grid, pointers, (ctypes.c_uint * len(scalars))(*scalars))
+        numbers = (ctypes.c_uint * len(scalars))(*scalars)
+        running = Thread(target=row.run, args=(*grid, pointers, numbers), daemon=True)
+        running.start()
+        running.join(LIMIT_S)
+        assert not running.is_alive(), "a block waits for what no block hands over"
 
     return launch

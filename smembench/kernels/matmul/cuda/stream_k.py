@@ -84,7 +84,7 @@ def first_step(block: Any, blocks: Any, steps: Any, pieces: Any, piece: Any) -> 
     """A block's first of all steps, when all blocks share them evenly; that of the block after the last is the end.
 
     Pieces, which blocks take in turn, count as so many steps each as ``piece`` says, or as fewer, so that every block
-    has a step where there are as many.
+    has a step where there are as many. ``blocks_on`` makes no more blocks: one without a step would hand over nothing.
     """
     cost = min(uint32(piece), uint32(max(uint32(steps // blocks), uint32(1)) - uint32(1)))
     all_before = uint32(uint64(uint64(block) * uint64(steps + cost * pieces)) // uint64(blocks))
