@@ -121,9 +121,7 @@ def _static(config: Any, capability: str) -> None:
     cases = [item.case for item in planned if item.case.compiler == "numba" and item.case.block is not None]
     taken = [case for case in cases if case not in refused]
     if not taken:
-        raise UsageError(
-            f"--static: nothing can be compiled: {refused[cases[0]] if cases else 'no kernel was asked for'}"
-        )
+        raise UsageError(f"--static: nothing can be compiled: {refused[cases[0]]}")
     pairs = compiled(taken, lambda case: machine_code(case, capability), refused)
     if all(pair.numba.registers is None and pair.nvrtc.registers is None for pair in pairs):
         raise UsageError(

@@ -23,7 +23,7 @@ def compiled(source: Source, capability: str, log: TextIO | None = None) -> Obje
         Exception: NVRTC's, with its log, for a source that does not compile.
     """
     arch = f"sm_{capability.replace('.', '')}"
-    options = ProgramOptions(arch=arch, std="c++17", ptxas_options=["-v"], no_cache=log is not None or None)
+    options = ProgramOptions(arch=arch, std="c++17", ptxas_options=["-v"], no_cache=log is not None)
     return CudaProgram(source.text, "c++", options).compile("cubin", logs=log)
 
 
