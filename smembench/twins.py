@@ -19,8 +19,8 @@ Code = Callable[[Case], MachineCode | None]
 class Side:
     """A kernel by one compiler: ms a launch, registers and bytes of local memory a thread, instructions of its code.
 
-    ``loop_bound`` is the share of the arithmetic peak that its main loop can reach by its reads of registers
-    (``smembench.explain.register_reads``). None where it was not measured, or no compiler is there to ask.
+    ``loop_bound`` is the share of the arithmetic peak that its main loop can reach by its instructions and their reads
+    of registers (``smembench.explain.register_reads``). None where it was not measured, or no compiler is there to ask.
     """
 
     elapsed_ms: float | None = None

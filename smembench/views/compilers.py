@@ -125,8 +125,8 @@ def _reason(slower: Side, faster: Side, ratio: float, who: str) -> str:
         return ""
     ours, theirs = slower.loop_bound, faster.loop_bound
     if ours is not None and theirs is not None and ours < theirs:
-        reached = f"{100 * ours:.0f} % of the arithmetic peak instead of {100 * theirs:.0f}"
-        return f", where {who} has a main loop that reaches, by its reads of registers, {reached}"
+        bounds = f"at most {100 * ours:.0f} % of the arithmetic peak instead of {100 * theirs:.0f}"
+        return f", where {who} has a main loop that can reach {bounds}"
     words = {"registers": "registers", "local_bytes": "local memory", "instructions": "instructions"}
     more = [word for name, word in words.items() if _more(slower, faster, name)]
     return f", where {who} takes more {' and '.join(more)}" if more else ""

@@ -120,14 +120,14 @@ def test_the_table_says_how_fast_numba_is_and_what_may_be_to_blame(monkeypatch: 
         (
             (1.0, 1.25),
             (850, 800),
-            "highest for tiled 16x16, where CUDA C has a main loop that reaches, by its reads of "
-            "registers, 80 % of the arithmetic peak instead of 85.",
+            "highest for tiled 16x16, where CUDA C has a main loop that can reach at most "
+            "80 % of the arithmetic peak instead of 85.",
         ),
         (
             (1.25, 1.0),
             (800, 850),
-            "lowest for tiled 16x16, where Numba has a main loop that reaches, by its reads of "
-            "registers, 80 % of the arithmetic peak instead of 85.",
+            "lowest for tiled 16x16, where Numba has a main loop that can reach at most "
+            "80 % of the arithmetic peak instead of 85.",
         ),
         ((1.25, 1.0), (850, 800), "lowest for tiled 16x16, where Numba takes more registers and instructions."),
         ((1.0, 1.25), (800, 850), "highest for tiled 16x16."),
