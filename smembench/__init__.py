@@ -12,12 +12,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from smembench.model.version import VERSION as __version__
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
 
-__version__ = "0.1.0"
 __all__ = ["__version__", "measure", "read"]
 
 
@@ -29,24 +30,25 @@ def measure(config: str | Path | dict[str, Any], overrides: Sequence[str] = ()) 
         overrides: ``key=value`` as for ``smembench run --set``; only for a path.
 
     Raises:
-        smembench.errors.UsageError: for a config that cannot run.
-        smembench.errors.DeviceUnavailable: for a device that is not there.
+        smembench.model.errors.UsageError: for a config that cannot run.
+        smembench.model.errors.DeviceUnavailable: for a device that is not there.
     """
-    from smembench.config import from_stored, from_toml
-    from smembench.session import open_session
+    from smembench.explain.prediction import predict
+    from smembench.run.config import from_stored, from_toml
+    from smembench.run.session import open_session
     from smembench.store.run_folder import new_run_id, rows_of
 
     chosen = from_stored(config) if isinstance(config, dict) else from_toml(Path(config), overrides)
     with open_session(chosen) as session:
         visits = list(session.run())
-        return _frame(rows_of(new_run_id(chosen.name), session.measurements(visits)))
+        return _frame(rows_of(new_run_id(chosen.name), session.measurements(visits, predict)))
 
 
 def read(path: str | Path) -> pd.DataFrame:
     """The cases of a stored run: a folder or a cases.csv.
 
     Raises:
-        smembench.errors.UsageError: for a file that cannot be read.
+        smembench.model.errors.UsageError: for a file that cannot be read.
     """
     from smembench.store.csv_files import read_rows
     from smembench.store.run_folder import CASES

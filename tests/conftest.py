@@ -14,12 +14,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from smembench.axes import Block
-from smembench.case import Case
+from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import kernel_of
-from smembench.measurement import Measurement, Sample, Status
-from smembench.problems import PROBLEMS
-from smembench.relations import relate
+from smembench.model.case import Block, Case
+from smembench.model.measurement import Measurement, Sample, Status
+from smembench.store.relations import relate
 from smembench.store.schema import Row, row_of
 from stand_in import libraries
 from stand_in.process import StandIn
@@ -154,7 +153,7 @@ def rows(measured: Measured) -> Rows:
 @pytest.fixture(scope="session")
 def by_nvvm() -> Callable[[Case], bytes]:
     """What NVVM makes of a CUDA case for compute capability 9.0, once; skips where it is not there."""
-    from smembench.explain.machine_code import by_nvvm as really
+    from smembench.toolchains.machine_code import by_nvvm as really
 
     @cache
     def compiled(case: Case) -> bytes:

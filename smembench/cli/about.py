@@ -13,7 +13,7 @@ def list_() -> None:
     from smembench.cli.lesson import LESSONS
     from smembench.devices.select import open_device
     from smembench.kernels import registry
-    from smembench.problems import PROBLEMS
+    from smembench.kernels.problems import PROBLEMS
     from smembench.views.console import plain, stdout
 
     def say(line: str) -> None:
@@ -52,7 +52,7 @@ def doctor(
     if timing:
         _timing(csv, force=force)
         return
-    from smembench.doctor import examine
+    from smembench.studies.doctor.installation import examine
 
     findings = examine()
     for finding in findings:
@@ -65,13 +65,13 @@ def doctor(
 
 def _timing(csv: Path | None, *, force: bool) -> None:
     from smembench.devices.select import open_device
-    from smembench.environment import versions
-    from smembench.session import locked
+    from smembench.run.environment import versions
+    from smembench.run.session import locked
     from smembench.store.csv_files import check_writable, table_text, write_whole
-    from smembench.timing_check import compare
+    from smembench.studies.doctor.timing import compare
     from smembench.views.console import stdout
+    from smembench.views.doctor import COLUMNS, records, section
     from smembench.views.table import draw
-    from smembench.views.timing import COLUMNS, records, section
 
     if csv is not None:
         check_writable(csv, force=force)

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from smembench import __version__
 from smembench.cli import (
     about,
     baseline,
@@ -27,7 +26,8 @@ from smembench.cli import (
     sweeps,
     tune,
 )
-from smembench.errors import SmembenchError
+from smembench.model.errors import SmembenchError
+from smembench.model.version import VERSION
 
 _SIGNALLED = 130
 """What Typer returns after Ctrl-C; a run that was interrupted while measuring says more."""
@@ -44,7 +44,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"smembench {__version__}")
+        typer.echo(f"smembench {VERSION}")
         raise typer.Exit
 
 

@@ -24,7 +24,7 @@ def set_(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A complete 
 
       smembench baseline set results/20260101T020000Z-nightly
     """
-    from smembench.baseline import BASELINE, pin
+    from smembench.studies.baseline import BASELINE, pin
 
     name = pin(folder)
     typer.echo(
@@ -40,7 +40,7 @@ def show(root: _Root = Path("results")) -> None:
 
       smembench baseline show results
     """
-    from smembench.baseline import baselines
+    from smembench.studies.baseline import baselines
 
     pinned = baselines(root)
     for name, folder in sorted(pinned.items()):
@@ -64,7 +64,7 @@ def clear(
 
       smembench baseline clear results --config nightly
     """
-    from smembench.baseline import unpin
+    from smembench.studies.baseline import unpin
 
     gone = unpin(root, config)
     said = f"no longer pinned: {', '.join(gone)}" if gone else "nothing was pinned"

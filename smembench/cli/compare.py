@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from smembench.errors import REGRESSION, UsageError
+from smembench.model.errors import REGRESSION, UsageError
 
 if TYPE_CHECKING:
-    from smembench.stored import StoredRun
+    from smembench.studies.load import StoredRun
     from smembench.views.sections import Section
 
 
@@ -96,12 +96,12 @@ def compare(
 
       smembench compare --aa configs/quick.toml --runs 10
     """
-    from smembench.axes import parse_names
-    from smembench.compare import compare_runs
-    from smembench.compare.comparability import FACETS
-    from smembench.compare.itself import compare_with_itself
-    from smembench.compare.verdicts import Rules, Verdict
-    from smembench.views.comparison import comparison_sections, self_section
+    from smembench.run.axes import parse_names
+    from smembench.studies.compare import compare_runs
+    from smembench.studies.compare.comparability import FACETS
+    from smembench.studies.compare.itself import compare_with_itself
+    from smembench.studies.compare.verdicts import Rules, Verdict
+    from smembench.views.compare import comparison_sections, self_section
 
     if json and markdown:
         raise UsageError("--json and --markdown: give one of them")
@@ -129,8 +129,8 @@ def compare(
 
 def _load(text: str) -> list[StoredRun]:
     """The runs of one side: a path, or several with commas between them."""
-    from smembench.axes import split
-    from smembench.stored import load
+    from smembench.run.axes import split
+    from smembench.studies.load import load
 
     found: list[StoredRun] = []
     for item in [text] if Path(text).exists() else split(text):
@@ -168,7 +168,7 @@ def _measure(config: Path, runs: int, output: Path, anonymous: bool) -> list[Pat
     """Measure a configuration several times into folders of their own inside a new one."""
     from smembench.cli.measure import measure
     from smembench.cli.options import Running
-    from smembench.config import from_toml
+    from smembench.run.config import from_toml
     from smembench.store.run_folder import new_run_id
     from smembench.views.console import stderr
 

@@ -9,10 +9,10 @@ import typer
 
 from smembench.cli import options
 from smembench.cli.options import Running, Sampling, takes
-from smembench.errors import DeviceUnavailable, UsageError
+from smembench.model.errors import DeviceUnavailable, UsageError
 
 if TYPE_CHECKING:
-    from smembench.measurement import Measurement
+    from smembench.model.measurement import Measurement
     from smembench.store.schema import Row
     from smembench.views.sections import Section
 
@@ -62,11 +62,11 @@ def compilers(
 
       smembench compilers --static --cc 8.0
     """
-    from smembench.axes import parse_names
     from smembench.cli.measure import measure
-    from smembench.config import from_flags
-    from smembench.problems import PROBLEMS
-    from smembench.twins import names
+    from smembench.kernels.problems import PROBLEMS
+    from smembench.run.axes import parse_names
+    from smembench.run.config import from_flags
+    from smembench.studies.compilers import names
 
     chosen = parse_names(problem, [name for name in PROBLEMS if names(name)], name="PROBLEM", what="problem with twins")
     known = [name for each in chosen for name in names(each)]
@@ -103,13 +103,13 @@ def _draw(rows: Sequence[Row], done: Sequence[Measurement], run: dict[str, Any])
 def _static(config: Any, capability: str) -> None:
     from dataclasses import replace
 
-    from smembench.devices.base import Limits
-    from smembench.environment import versions
-    from smembench.explain.machine_code import machine_code
     from smembench.explain.occupancy import MAX_THREADS
-    from smembench.hardware import STATIC_SHARED_BYTES
-    from smembench.plan import plan
-    from smembench.twins import compiled
+    from smembench.model.device import Limits
+    from smembench.model.hardware import STATIC_SHARED_BYTES
+    from smembench.run.environment import versions
+    from smembench.run.plan import plan
+    from smembench.studies.compilers import compiled
+    from smembench.toolchains.machine_code import machine_code
     from smembench.views.compilers import of_code
     from smembench.views.console import stdout
     from smembench.views.table import draw

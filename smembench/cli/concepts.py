@@ -100,9 +100,9 @@ def _with_kernels(sweeps: list[dict[str, Any]], text: str) -> list[dict[str, Any
     Raises:
         UsageError: for a kernel that none of them has, and for sizes and blocks of a sweep that has no kernel left.
     """
-    from smembench.axes import parse_names
-    from smembench.errors import UsageError
     from smembench.kernels import registry
+    from smembench.model.errors import UsageError
+    from smembench.run.axes import parse_names
 
     names = {sweep["problem"]: registry.names(sweep["problem"]) for sweep in sweeps}
     known = [name for of_problem in names.values() for name in of_problem]
@@ -119,6 +119,6 @@ def _with_kernels(sweeps: list[dict[str, Any]], text: str) -> list[dict[str, Any
 
 def _measure(name: str, sweeps: list[dict[str, Any]], sampling: Sampling, running: Running) -> None:
     from smembench.cli.measure import measure
-    from smembench.config import from_flags
+    from smembench.run.config import from_flags
 
     measure(from_flags({"name": name, **sampling.config(), "sweep": sweeps}), running)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from smembench.cli import options
-from smembench.errors import UsageError
+from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from smembench.case import Case
-    from smembench.devices.base import DeviceInfo
+    from smembench.model.case import Case
+    from smembench.model.device import DeviceInfo
 
 _CAPABILITY = "9.0"
 
@@ -99,12 +99,12 @@ def explain(
     from json import dumps
 
     from smembench.explain import analysis
-    from smembench.explain.machine_code import machine_code
     from smembench.explain.record import to_dict
-    from smembench.problems import PROBLEMS
+    from smembench.kernels.problems import PROBLEMS
+    from smembench.toolchains.machine_code import machine_code
     from smembench.views.console import plain, stdout
-    from smembench.views.explanation import explanation, pads, picture
-    from smembench.views.roof import roof
+    from smembench.views.explain import explanation, pads, picture
+    from smembench.views.explain_roof import roof
     from smembench.views.table import draw
 
     chosen = [name for name, given in (("--measure", measure), ("--best-pad", best_pad), ("--json", json)) if given]
@@ -144,8 +144,8 @@ def _strided(case: Case, stride: int) -> Case:
     Raises:
         UsageError: for a kernel or a problem that has none, or not that one.
     """
+    from smembench.kernels.problems import PROBLEMS
     from smembench.kernels.registry import kernel_of
-    from smembench.problems import PROBLEMS
 
     if not kernel_of(case).strided:
         raise UsageError(f"--stride {stride}: {case.kernel} has no stride; leave it out")
@@ -161,7 +161,7 @@ def _device(run: Path | None, capability: str | None) -> DeviceInfo | None:
     Raises:
         UsageError: for a run that cannot be read or has no GPU.
     """
-    from smembench.devices.base import DeviceInfo
+    from smembench.model.device import DeviceInfo
 
     if run is None:
         from smembench.devices.cuda import gpu_info
@@ -169,7 +169,7 @@ def _device(run: Path | None, capability: str | None) -> DeviceInfo | None:
         return None if capability else gpu_info(0)
     if capability:
         raise UsageError("--cc and --run: give one of them; the run's GPU has a compute capability")
-    from smembench.stored import load
+    from smembench.studies.load import load
 
     devices = [DeviceInfo.from_dict(device) for device in load(run).run.get("devices", ())]
     gpus = [device for device in devices if device.kind == "cuda"]
@@ -189,10 +189,10 @@ def _capability(device: DeviceInfo | None) -> str | None:
 
 def _measure(cases: Sequence[Case], capability: str | None, csv: Path | None) -> None:
     from smembench.explain.counters import compare
-    from smembench.session import locked
+    from smembench.run.session import locked
     from smembench.store.csv_files import check_writable, table_text, write_whole
     from smembench.views.console import stdout
-    from smembench.views.explanation import COMPARISON_COLUMNS, comparison, comparison_records
+    from smembench.views.explain import COMPARISON_COLUMNS, comparison, comparison_records
     from smembench.views.table import draw
 
     if csv is not None:

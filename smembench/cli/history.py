@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.errors import REGRESSION, UsageError
+from smembench.model.errors import REGRESSION, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from smembench.history.read import Night
+    from smembench.studies.history.read import Night
 
 
 def history(
@@ -51,8 +51,8 @@ def history(
 
       smembench history results --fail-on-change
     """
-    from smembench.history.read import read_nights
-    from smembench.history.series import Newest, series_of
+    from smembench.studies.history.read import read_nights
+    from smembench.studies.history.series import Newest, series_of
     from smembench.views.console import can_show, stderr, stdout
     from smembench.views.history import LEVELS, history_data, history_sections
     from smembench.views.table import draw

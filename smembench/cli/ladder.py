@@ -9,10 +9,10 @@ import typer
 
 from smembench.cli import options
 from smembench.cli.options import Running, Sampling, takes
-from smembench.errors import UsageError
+from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from smembench.measurement import Measurement
+    from smembench.model.measurement import Measurement
     from smembench.store.schema import Row
     from smembench.views.sections import Section
 
@@ -47,10 +47,10 @@ def ladder(
 
       smembench ladder matmul --n 4096 --csv ladder.csv
     """
-    from smembench.axes import split, unknown
     from smembench.cli.measure import measure
-    from smembench.config import from_flags
-    from smembench.ladder import problems, steps
+    from smembench.run.axes import split, unknown
+    from smembench.run.config import from_flags
+    from smembench.studies.ladder import problems, steps
 
     if problem not in problems():
         raise UsageError(f"ladder {problem!r}: {unknown(problem, problems(), 'ladder')}")

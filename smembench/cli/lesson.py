@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from smembench.errors import SmembenchError, UsageError
+from smembench.model.errors import SmembenchError, UsageError
 
 LESSONS = {"barrier": "what a missing __syncthreads does to transposeSmem"}
 
@@ -30,16 +30,16 @@ def lesson(
     from contextlib import closing
     from pathlib import Path
 
-    import smembench.lessons
-    from smembench.axes import unknown
-    from smembench.config import from_flags
+    import smembench.studies.lesson
     from smembench.devices.select import AUTO, CPU, canonical
     from smembench.kernels.registry import EXTRA_KERNELS
-    from smembench.measurement import Status
-    from smembench.plan import plan
-    from smembench.session import locked
-    from smembench.visit import Request
-    from smembench.worker import Worker, WorkerFailed
+    from smembench.model.measurement import Status
+    from smembench.run.axes import unknown
+    from smembench.run.config import from_flags
+    from smembench.run.plan import plan
+    from smembench.run.session import locked
+    from smembench.run.trial import Request
+    from smembench.run.worker import Worker, WorkerFailed
 
     if name not in LESSONS:
         raise UsageError(f"lesson {name!r}: {unknown(name, list(LESSONS), 'lesson')}")
@@ -47,7 +47,7 @@ def lesson(
     if where in (AUTO, CPU):
         raise UsageError(f"--device {device}: lessons need a GPU; write cuda or cuda:1")
     # The worker finds the kernel as it finds any file of a user's.
-    os.environ[EXTRA_KERNELS] = str(Path(smembench.lessons.__file__).with_name(f"{name}.py"))
+    os.environ[EXTRA_KERNELS] = str(Path(smembench.studies.lesson.__file__).with_name(f"{name}.py"))
     names = ("transposeSmem", "transposeSmemNoBarrier")
     sweep = {"problem": "transpose", "kernel": names, "n": n, "block": block, "device": where}
     config = from_flags({"sweep": [sweep]})

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from smembench.cli.options import Running
-from smembench.errors import FAILED, DeviceUnavailable, RunInterrupted, SmembenchError, UsageError
+from smembench.model.errors import FAILED, DeviceUnavailable, RunInterrupted, SmembenchError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from smembench.config import Config
-    from smembench.measurement import Measurement, Visit
-    from smembench.session import Session
+    from smembench.model.measurement import Measurement, Visit
+    from smembench.run.config import Config
+    from smembench.run.session import Session
     from smembench.store.run_folder import RunFolder
     from smembench.store.schema import Row
     from smembench.views.sections import Section
@@ -51,8 +51,8 @@ def measure(
         SmembenchError: for what can be refused before measuring, for a device that stays dead, and for results
             that cannot be written.
     """
-    from smembench.environment import describe_run
-    from smembench.session import open_session
+    from smembench.run.environment import describe_run
+    from smembench.run.session import open_session
     from smembench.store.csv_files import check_writable
     from smembench.store.run_folder import RunFolder, new_run_id
     from smembench.views.console import stderr, stdout
@@ -111,7 +111,9 @@ class _Outcome:
     @property
     def measurements(self) -> list[Measurement]:
         """What the visits add up to."""
-        return self._session.measurements(self._visits)
+        from smembench.explain.prediction import predict
+
+        return self._session.measurements(self._visits, predict)
 
     @property
     def complete(self) -> bool:
@@ -126,7 +128,7 @@ class _Outcome:
     def run(self) -> None:
         """Visit everything, keeping each visit before the next begins."""
         from smembench.cli.progress import progress
-        from smembench.runner import Interrupted
+        from smembench.run.runner import Interrupted
 
         try:
             with progress() as begin:
@@ -148,7 +150,7 @@ class _Outcome:
         if self._folder is not None:
             self._folder.append(visit)
         if self._verbose is not None:
-            from smembench.views.verbose import visit_line
+            from smembench.views.run import visit_line
 
             self._verbose(visit_line(visit))
 
@@ -194,7 +196,7 @@ class _Outcome:
 
 
 def _check_same(resume: RunFolder, run: dict[str, Any], session: Session, *, force: bool) -> None:
-    from smembench.environment import differences
+    from smembench.run.environment import differences
 
     planned = {item.case for item in session.planned}
     if stray := [visit.case.id for visit in resume.visits if visit.case not in planned]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.errors import FAILED, REGRESSION, UsageError
+from smembench.model.errors import FAILED, REGRESSION, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,7 +77,7 @@ def after(options: Nightly, root: Path, config: str) -> Callable[[Path, Console]
     Raises:
         UsageError: for what cannot be done, before anything is measured.
     """
-    from smembench.nightly.against import check
+    from smembench.studies.nightly.against import check
 
     if not options.asked:
         return None
@@ -103,12 +103,12 @@ def _check_file(path: Path | None, flag: str) -> None:
 
 
 def _finish(options: Nightly, root: Path, folder: Path, console: Console) -> int:
-    from smembench.baseline import baselines
-    from smembench.nightly.against import compare
-    from smembench.nightly.monitoring import failed_rows, json_line, open_metrics
-    from smembench.nightly.runs import SUMMARY, prune
     from smembench.store.csv_files import write_whole
-    from smembench.stored import load
+    from smembench.studies.baseline import baselines
+    from smembench.studies.load import load
+    from smembench.studies.nightly.against import compare
+    from smembench.studies.nightly.monitoring import failed_rows, json_line, open_metrics
+    from smembench.studies.nightly.runs import SUMMARY, prune
     from smembench.views.console import stderr
     from smembench.views.nightly import print_summary, summarise
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 if TYPE_CHECKING:
-    from smembench.case import Case
+    from smembench.model.case import Case
 
 SAMPLING, RUNNING = "Sampling", "Running and output"
 
 
 def _complete_kernel(context: typer.Context, incomplete: str) -> list[str]:
     from smembench.kernels import registry
-    from smembench.problems import PROBLEMS
+    from smembench.kernels.problems import PROBLEMS
 
     problems = [context.info_name] if context.info_name in PROBLEMS else list(PROBLEMS)
     chosen, comma, start = incomplete.rpartition(",")
@@ -144,8 +144,8 @@ class Sampling:
         Raises:
             UsageError: for two presets at once.
         """
-        from smembench.config import PRESETS
-        from smembench.errors import UsageError
+        from smembench.model.errors import UsageError
+        from smembench.run.config import PRESETS
 
         if self.quick and self.rigorous:
             raise UsageError("--quick and --rigorous: give one of them")
@@ -242,12 +242,12 @@ def cuda_cases(kernels: str, blocks: str | None, dtypes: str | None, pads: str, 
     Raises:
         UsageError: for a name, block, dtype or pad that does not exist, and a block that a kernel refuses.
     """
-    from smembench.axes import parse_blocks, parse_ints, parse_names
-    from smembench.case import Case
-    from smembench.errors import UsageError
     from smembench.explain.occupancy import MAX_THREADS
     from smembench.kernels import registry
-    from smembench.problems import PROBLEMS
+    from smembench.kernels.problems import PROBLEMS
+    from smembench.model.case import Case
+    from smembench.model.errors import UsageError
+    from smembench.run.axes import parse_blocks, parse_ints, parse_names
 
     known = {found.name: found for found in registry.kernels() if (found.kind, found.compiler) == ("cuda", "numba")}
     cases = []

@@ -199,6 +199,6 @@ def access(
 
 def _measure(problem: str, sweep: dict[str, Any], sampling: Sampling, running: Running) -> None:
     from smembench.cli.measure import measure
-    from smembench.config import from_flags
+    from smembench.run.config import from_flags
 
     measure(from_flags({"name": problem, **sampling.config(), "sweep": [{"problem": problem, **sweep}]}), running)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from smembench.case import Case
+from smembench.model.case import Case
 from smembench.views.console import stderr
 
 

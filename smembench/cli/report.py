@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from smembench.errors import SmembenchError, UsageError
+from smembench.model.errors import SmembenchError, UsageError
 
 if TYPE_CHECKING:
     from smembench.report.canvas import Plot
@@ -49,9 +49,9 @@ def report(
 
       smembench report results/20260101T020000Z-nightly --png slides --figure "ladder-*,roofline-*"
     """
-    from smembench import __version__
+    from smembench.model.version import VERSION
     from smembench.store.csv_files import check_writable
-    from smembench.stored import load
+    from smembench.studies.load import load
 
     target = output or (None if png or svg else _DEFAULT)
     if figure is not None and not (png or svg):
@@ -78,7 +78,7 @@ def report(
     if target is not None:
         ids = [stored.id for stored in by_time(runs)]
         named = " and ".join(ids) if len(ids) < 3 else f"{len(ids)} runs, {ids[0]} to {ids[-1]}"
-        _write_page(target, page(chapters, title=f"smembench report: {named}", version=__version__))
+        _write_page(target, page(chapters, title=f"smembench report: {named}", version=VERSION))
 
 
 def _check_extra() -> None:
@@ -92,7 +92,7 @@ def _check_extra() -> None:
 def _chosen(plots: Sequence[Plot], wanted: str | None) -> list[Plot]:
     from fnmatch import fnmatchcase
 
-    from smembench.axes import split, unknown
+    from smembench.run.axes import split, unknown
 
     if wanted is None:
         return list(plots)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.errors import UsageError
+from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from smembench.stored import StoredRun
+    from smembench.studies.load import StoredRun
     from smembench.views.sections import Section
 
 
@@ -41,7 +41,7 @@ def show(
 
       smembench show cases.csv --latex > tables.tex
     """
-    from smembench.stored import load
+    from smembench.studies.load import load
     from smembench.views.console import stdout
     from smembench.views.latex import latex as as_latex
     from smembench.views.markdown import markdown as as_markdown
@@ -68,7 +68,7 @@ def _sections(stored: StoredRun, view: str) -> list[Section]:
     from smembench.views.compilers import of_run
     from smembench.views.ladder import ladder
     from smembench.views.limits import limits
-    from smembench.views.reproduction import reproduction
+    from smembench.views.reproduce import reproduction
     from smembench.views.sections import sections
 
     if view == "documents":

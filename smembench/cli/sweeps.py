@@ -11,10 +11,10 @@ import typer
 from smembench.cli import options
 from smembench.cli.nightly import Nightly, after
 from smembench.cli.options import Running, Sampling, takes
-from smembench.errors import UsageError
+from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from smembench.measurement import Measurement
+    from smembench.model.measurement import Measurement
     from smembench.store.schema import Row
     from smembench.views.sections import Section
 
@@ -61,7 +61,7 @@ def run(
       smembench run configs/nightly.toml --compare-to last:7 --keep 90
     """
     from smembench.cli.measure import measure
-    from smembench.config import from_stored, from_toml
+    from smembench.run.config import from_stored, from_toml
     from smembench.store.run_folder import RunFolder
 
     given = from_toml(config, set_ or (), sampling.config()) if config is not None else None
@@ -92,8 +92,8 @@ def reproduce(*, device: options.Devices = None, sampling: Sampling, running: Ru
       smembench reproduce --device cpu --csv documents.csv
     """
     from smembench.cli.measure import measure
-    from smembench.config import from_flags
-    from smembench.documents.figures import BLOCKS, SIZES
+    from smembench.run.config import from_flags
+    from smembench.studies.reproduce.figures import BLOCKS, SIZES
 
     sweeps = [
         options.given(problem=problem, n=SIZES[problem], block=str(BLOCKS[problem]), device=device) for problem in SIZES
@@ -103,7 +103,7 @@ def reproduce(*, device: options.Devices = None, sampling: Sampling, running: Ru
 
 
 def _reproduction(rows: Sequence[Row], done: Sequence[Measurement], run: dict[str, Any]) -> list[Section]:
-    from smembench.views.reproduction import reproduction
+    from smembench.views.reproduce import reproduction
 
     samples = {measurement.case: [s.elapsed_ms for s in measurement.samples] for measurement in done}
     return reproduction(rows, samples, run)

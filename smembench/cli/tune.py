@@ -10,12 +10,12 @@ import typer
 
 from smembench.cli import options
 from smembench.cli.options import Sampling, takes
-from smembench.errors import UsageError
+from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from smembench.case import Case
-    from smembench.measurement import Measurement
-    from smembench.tune import Search
+    from smembench.model.case import Case
+    from smembench.model.measurement import Measurement
+    from smembench.studies.tune import Search
 
 _FINAL_ROUNDS = 10
 """Rounds of the finalists against each other, unless --rounds says otherwise."""
@@ -52,19 +52,19 @@ def tune(
 
       smembench tune transpose --kernel transposeSmemPad --dry-run
     """
-    from smembench.axes import parse_names
-    from smembench.case import Case
     from smembench.cli.progress import progress
-    from smembench.config import PRESETS
     from smembench.devices.select import resolve
     from smembench.kernels import registry
-    from smembench.ladder import problems
-    from smembench.problems import PROBLEMS
+    from smembench.kernels.problems import PROBLEMS
+    from smembench.model.case import Case
+    from smembench.run.axes import parse_names
+    from smembench.run.config import PRESETS
     from smembench.store.csv_files import check_writable, write_whole
-    from smembench.tune import finalists, predicted_traffic, search, to_toml
+    from smembench.studies.ladder import problems
+    from smembench.studies.tune import finalists, predicted_traffic, search, to_toml
     from smembench.views.console import stderr, stdout
     from smembench.views.table import draw
-    from smembench.views.tuning import finals
+    from smembench.views.tune import finals
 
     (problem,) = parse_names(problem, problems(), name="tune", what="problem with kernels to choose from")[:1]
     contract = PROBLEMS[problem]
@@ -115,9 +115,9 @@ def _print(found: Search) -> None:
 def _measured(cases: Sequence[Case], sampling: dict[str, Any]) -> list[Measurement]:
     """Measure these cases in one interleaved run."""
     from smembench.cli.progress import progress
-    from smembench.config import from_stored
-    from smembench.session import open_session
-    from smembench.tune import as_sweep
+    from smembench.run.config import from_stored
+    from smembench.run.session import open_session
+    from smembench.studies.tune import as_sweep
 
     config = from_stored({"name": "tune", **sampling, "sweep": [as_sweep(case) for case in cases]})
     with open_session(config) as session, progress() as begin:

@@ -1,1 +1,1 @@
-"""Where: devices behind one protocol. Only ``cuda_api`` imports ``numba.cuda``."""
+"""Where kernels run: devices behind one protocol, with their memory, timers and telemetry."""

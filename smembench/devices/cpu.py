@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smembench.case import Case
-from smembench.devices.base import GUARD_BYTES, POISON, DeviceInfo, Limits, check_guards
+from smembench.devices.base import GUARD_BYTES, POISON, check_guards
+from smembench.devices.host_clock import HostClock
 from smembench.kernels.registry import Kernel
-from smembench.measurement import Conditions, Resources
-from smembench.problems.base import Problem
-from smembench.timing.host_clock import HostClock
+from smembench.model.case import Case
+from smembench.model.device import DeviceInfo, Limits
+from smembench.model.measurement import Conditions, Resources
+from smembench.model.problem import Problem
 
 if TYPE_CHECKING:
-    from smembench.problems.base import Array
-    from smembench.timing.sampling import Sampler
+    from smembench.devices.base import Sampler
+    from smembench.model.problem import Array
 
 _DEFAULT_FLUSH_BYTES = 256 * 2**20
 _TILE_LIMIT_BYTES = 2**26

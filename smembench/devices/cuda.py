@@ -12,28 +12,28 @@ from uuid import UUID
 import numpy as np
 from cuda.bindings import driver
 
-from smembench.case import Case
-from smembench.cuda_api import SIMULATED, checked, cuda
-from smembench.devices import nvrtc
-from smembench.devices.base import DeviceInfo, Limits
-from smembench.devices.cuda_arrays import Enqueue, Output, Places, between_copies, place_input
+from smembench.devices.buffers import Enqueue, Output, Places, between_copies, place_input
 from smembench.devices.cuda_description import attribute, describe
+from smembench.devices.cuda_graph import GraphTimer, calibrate, nothing
 from smembench.devices.cuda_helpers import busy, empty, read_all
-from smembench.devices.cuda_resources import resources_of
 from smembench.devices.cuda_symbols import copy_to_symbol, loaded
-from smembench.errors import DeviceUnavailable
-from smembench.hardware import STATIC_SHARED_BYTES
-from smembench.kernels.cuda_c import Source
+from smembench.devices.host_clock import HostClock
+from smembench.devices.nvml import Nvml
+from smembench.kernels.common.cuda_c import Source
+from smembench.kernels.numba_cuda import SIMULATED, checked, cuda
 from smembench.kernels.registry import Kernel, Place, Program
-from smembench.measurement import Conditions, Resources
-from smembench.problems.base import Problem
-from smembench.telemetry import Nvml
-from smembench.timing.cuda_graph import GraphTimer, calibrate, nothing
-from smembench.timing.host_clock import HostClock
+from smembench.model.case import Case
+from smembench.model.device import DeviceInfo, Limits
+from smembench.model.errors import DeviceUnavailable
+from smembench.model.hardware import STATIC_SHARED_BYTES
+from smembench.model.measurement import Conditions, Resources
+from smembench.model.problem import Problem
+from smembench.toolchains import nvrtc
+from smembench.toolchains.resources import resources_of
 
 if TYPE_CHECKING:
-    from smembench.problems.base import Array
-    from smembench.timing.sampling import Sampler
+    from smembench.devices.base import Sampler
+    from smembench.model.problem import Array
 
 _INDEX_LIMIT = 2**32
 """Kernels index with uint32."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from cuda.bindings import driver
 
-from smembench.cuda_api import checked
-from smembench.devices.base import DeviceInfo
-from smembench.telemetry import Nvml
+from smembench.devices.nvml import Nvml
+from smembench.kernels.numba_cuda import checked
+from smembench.model.device import DeviceInfo
 
 _NAME_BYTES = 256
 

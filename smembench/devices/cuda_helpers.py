@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.cuda_api import cuda, uint32
+from smembench.kernels.numba_cuda import cuda, uint32
 
 _NEVER = 1.0
 """A sum of zeros never reaches it, but the compiler does not know."""

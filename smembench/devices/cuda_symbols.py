@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from cuda.bindings import driver
 from cuda.core import ObjectCode
 
-from smembench.cuda_api import checked
+from smembench.kernels.numba_cuda import checked
 
 if TYPE_CHECKING:
-    from smembench.problems.base import Array
+    from smembench.model.problem import Array
 
 
 _LOAD: Any = attrgetter("library.get_cufunc")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from smembench.devices.base import Device
-from smembench.errors import UsageError
+from smembench.model.errors import UsageError
 
 AUTO = "auto"
 CPU = "cpu"

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smembench.case import Case
-from smembench.cuda_api import SIMULATED, cuda
 from smembench.devices.base import POISON
-from smembench.errors import DeviceUnavailable
+from smembench.kernels.numba_cuda import SIMULATED, cuda
 from smembench.kernels.registry import Kernel
-from smembench.problems.base import Problem
+from smembench.model.case import Case
+from smembench.model.errors import DeviceUnavailable
+from smembench.model.problem import Problem
 
 if TYPE_CHECKING:
-    from smembench.problems.base import Array
+    from smembench.model.problem import Array
 
 _MULTIPROCESSORS = 1
 """As few as can be, so that blocks of a persistent grid have more than one share of the output even in a small case."""

@@ -1,1 +1,1 @@
-"""Explanation of kernels from a trace of the kernels themselves, without a GPU."""
+"""Why a kernel takes the time it takes, from a trace of the kernel itself and without a GPU."""

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from smembench.case import Case
-from smembench.errors import UsageError
 from smembench.explain import banks, coalescing
 from smembench.explain.constant import ConstantAccess, constant_accesses
 from smembench.explain.launch import launch
-from smembench.explain.machine_code import MachineCode
 from smembench.explain.occupancy import Occupancy, occupancy
 from smembench.explain.roof import Work
 from smembench.explain.trace import Place, Request, Trace
 from smembench.explain.traffic import Traffic, traffic
 from smembench.kernels import registry
-from smembench.problems import PROBLEMS
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Case
+from smembench.model.errors import UsageError
+from smembench.toolchains.machine_code import MachineCode
 
 MAX_PAD = 32
 

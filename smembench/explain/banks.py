@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smembench.explain.warp import active_lanes
-from smembench.hardware import BANKS, WARP, WORD_BYTES
+from smembench.model.hardware import BANKS, WARP, WORD_BYTES
 
 
 def bank_of(address: int) -> int:

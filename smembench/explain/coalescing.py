@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smembench.explain.warp import active_lanes
-from smembench.hardware import SECTOR_BYTES
+from smembench.model.hardware import SECTOR_BYTES
 
 
 def sectors(addresses: Sequence[int | None], width: int) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from smembench.case import Case
 from smembench.explain.analysis import Explanation, explain
-from smembench.explain.machine_code import machine_code
-from smembench.hardware import SECTOR_BYTES
-from smembench.ncu import profile
+from smembench.explain.ncu import profile
+from smembench.model.case import Case
+from smembench.model.hardware import SECTOR_BYTES
+from smembench.toolchains.machine_code import machine_code
 
 _SHARED = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 _SHARED_REQUESTS = "smsp__inst_executed_op_shared_{}.sum"

@@ -12,16 +12,16 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 
-from smembench.case import Case
 from smembench.explain.banks import ideal_wavefronts, is_broadcast, wavefronts
 from smembench.explain.coalescing import efficiency, ideal_sectors, sectors
 from smembench.explain.constant import addresses
 from smembench.explain.trace import Request, Trace, trace
 from smembench.explain.warp import shifted
-from smembench.hardware import SECTOR_BYTES, WAVEFRONT_BYTES
+from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import Kernel
-from smembench.problems import PROBLEMS
-from smembench.problems.base import pattern_period
+from smembench.model.case import Case
+from smembench.model.hardware import SECTOR_BYTES, WAVEFRONT_BYTES
+from smembench.model.problem import pattern_period
 
 _STEPS = {"global": SECTOR_BYTES, "shared": WAVEFRONT_BYTES}
 """Bytes by which a request may begin later and cost the same."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from smembench.hardware import WARP
+from smembench.model.hardware import WARP
 
 MAX_THREADS = 1024
 """Threads of a block at most."""

@@ -12,10 +12,10 @@ from queue import Queue
 from subprocess import DEVNULL, PIPE, Popen
 from threading import Thread
 
-from smembench.case import Case
 from smembench.explain.analysis import explain, mean
 from smembench.explain.occupancy import occupancy
-from smembench.measurement import Prediction
+from smembench.model.case import Case
+from smembench.model.measurement import Prediction
 
 _WORTH_IT = 16
 """Traces from which on starting processes takes less time than it saves."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from smembench.devices.base import DeviceInfo
 from smembench.explain.analysis import Explanation
 from smembench.explain.roof import on_chip_share, ridge, roofs
+from smembench.model.device import DeviceInfo
 
 
 def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo | None) -> dict[str, Any]:

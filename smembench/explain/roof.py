@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from smembench.devices.base import DeviceInfo
-from smembench.gates import flops_per_clock, peak_gflop_s
-from smembench.hardware import WAVEFRONT_BYTES
+from smembench.model.device import DeviceInfo
+from smembench.model.hardware import WAVEFRONT_BYTES
+from smembench.model.peaks import flops_per_clock, peak_gflop_s
 
 ON_CHIP = "L1 and shared memory"
 MEMORY = "memory"

@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smembench.case import Case
-from smembench.cuda_api import cuda
-from smembench.errors import UsageError
 from smembench.explain.lockstep import Group, run
-from smembench.hardware import WARP
+from smembench.kernels.numba_cuda import cuda
+from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import Kernel
-from smembench.problems import PROBLEMS
-from smembench.problems.base import ITEMSIZE
+from smembench.model.case import Case
+from smembench.model.errors import UsageError
+from smembench.model.hardware import WARP
+from smembench.model.problem import ITEMSIZE
 
 _NOWHERE = -1
 """In place of the address, of a lane that does not take part."""

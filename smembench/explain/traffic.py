@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from smembench.case import Case
 from smembench.explain.coalescing import ideal_sectors, sectors
 from smembench.explain.trace import Request
-from smembench.hardware import SECTOR_BYTES, WAVEFRONT_BYTES
-from smembench.problems import PROBLEMS
-from smembench.problems.base import ITEMSIZE
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Case
+from smembench.model.hardware import SECTOR_BYTES, WAVEFRONT_BYTES
+from smembench.model.problem import ITEMSIZE
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from smembench.hardware import WARP
+from smembench.model.hardware import WARP
 
 WIDTHS = (1, 2, 4, 8, 16)
 """Bytes one lane can ask for in one instruction (PTX ISA, ``ld``: .b8 to .b64, and vectors up to 128 bits)."""

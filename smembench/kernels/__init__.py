@@ -1,1 +1,1 @@
-"""How: one file a variant, under ``<problem>/<kind of device>/``; see ``registry.py`` for what a file declares."""
+"""What is run: a folder per problem, in it `problem.py` and a file per kernel; see `registry.py`."""

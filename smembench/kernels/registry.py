@@ -20,10 +20,9 @@ from types import ModuleType
 from typing import Any, Literal
 
 import smembench.kernels
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.errors import UsageError
-from smembench.problems.base import ITEMSIZE
+from smembench.model.case import Block, Case
+from smembench.model.errors import UsageError
+from smembench.model.problem import ITEMSIZE
 
 EXTRA_KERNELS = "SMEMBENCH_KERNELS"
 COMPILERS = ("numba", "nvrtc")

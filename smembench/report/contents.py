@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from smembench.compare import compare_runs
-from smembench.history.series import series_of
 from smembench.report.canvas import Plot, file_name
 from smembench.report.environment import environment, overview
 from smembench.report.figures.comparison import changes
@@ -19,11 +17,13 @@ from smembench.report.figures.samples import strips
 from smembench.report.figures.sizes import over_sizes
 from smembench.report.selection import by_time, night, whole
 from smembench.store.schema import Row
-from smembench.stored import StoredRun
-from smembench.views.comparison import comparison_sections
+from smembench.studies.compare import compare_runs
+from smembench.studies.history.series import series_of
+from smembench.studies.load import StoredRun
+from smembench.views.compare import comparison_sections
 from smembench.views.history import history_sections
 from smembench.views.ladder import ladder as steps
-from smembench.views.reproduction import documented, reproduction
+from smembench.views.reproduce import documented, reproduction
 from smembench.views.sections import Section, device_names, groups, sections, subject
 
 _SERIES = 3

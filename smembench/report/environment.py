@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from smembench.stored import StoredRun
+from smembench.studies.load import StoredRun
 from smembench.views.columns import Column
 from smembench.views.sections import Section
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from smembench.history.read import Device, Night, Timed, devices_of
-from smembench.stored import StoredRun
+from smembench.studies.history.read import Device, Night, Timed, devices_of
+from smembench.studies.load import StoredRun
 
 
 def by_time(runs: Sequence[StoredRun]) -> list[StoredRun]:

@@ -1,1 +1,1 @@
-"""Result files: schema 1, the journal of a run, and its folder. Knows nothing of Rich or of devices."""
+"""Result files: the schema of cases.csv, the journal of a run, and its folder."""

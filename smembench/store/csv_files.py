@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from smembench.errors import UsageError
+from smembench.model.errors import UsageError
 from smembench.store import schema
 from smembench.store.schema import Row
 

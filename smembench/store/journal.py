@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from smembench.case import Case
-from smembench.errors import UsageError
-from smembench.measurement import Conditions, Resources, Status, Visit
+from smembench.model.case import Case
+from smembench.model.errors import UsageError
+from smembench.model.measurement import Conditions, Resources, Status, Visit
 from smembench.store.run_json import fault
 
 _NEEDED = ("run_id", "seed", "config", "devices")

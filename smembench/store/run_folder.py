@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from smembench.errors import UsageError
-from smembench.measurement import Measurement, Visit
-from smembench.relations import relate
+from smembench.model.errors import UsageError
+from smembench.model.measurement import Measurement, Visit
 from smembench.store import journal, schema
 from smembench.store.csv_files import check_folder, table_text, write_whole
 from smembench.store.journal import Journal
+from smembench.store.relations import relate
 from smembench.store.run_json import fault
 from smembench.store.schema import Row
 

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, get_type_hints
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.measurement import Conditions, Measurement
-from smembench.problems import PROBLEMS
-from smembench.relations import Relations
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Block, Case
+from smembench.model.measurement import Conditions, Measurement
+from smembench.store.relations import Relations
 
 SCHEMA_VERSION = 1
 SAMPLE_COLUMNS = ("schema_version", "run_id", "case_id", "round", "sample", "elapsed_ms")

@@ -1,1 +1,1 @@
-"""What people see, drawn from rows of cases.csv and from run.json, never from a device."""
+"""What a terminal shows of each study."""

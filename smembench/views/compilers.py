@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from smembench.case import Case
-from smembench.environment import git_revision, versions
-from smembench.explain.machine_code import MachineCode, machine_code
 from smembench.kernels import registry
-from smembench.problems import PROBLEMS
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Case
+from smembench.run.environment import git_revision, versions
 from smembench.store.schema import Row
-from smembench.twins import Pair, Side, measured
+from smembench.studies.compilers import Pair, Side, measured
+from smembench.toolchains.machine_code import MachineCode, machine_code
 from smembench.views.columns import Column, milliseconds, number
 from smembench.views.sections import Section, device_names
 

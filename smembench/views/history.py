@@ -7,9 +7,9 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from smembench.history.changes import SHORTEST
-from smembench.history.read import Device, Night, Skipped
-from smembench.history.series import Newest, Series, Turn
+from smembench.stats.changepoints import SHORTEST
+from smembench.studies.history.read import Device, Night, Skipped
+from smembench.studies.history.series import Newest, Series, Turn
 from smembench.views.columns import Column, milliseconds
 from smembench.views.sections import Section
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from smembench.kernels import registry
-from smembench.ladder import Rung, apart, ceiling, climb, steps
-from smembench.problems import PROBLEMS
+from smembench.kernels.problems import PROBLEMS
 from smembench.store.schema import Row
+from smembench.studies.ladder import Rung, apart, ceiling, climb, steps
 from smembench.views.columns import FIGURES, Column, milliseconds, number, value
 from smembench.views.sections import Bar, Section, describe, label, notes
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from smembench.kernels import registry
-from smembench.kernels.cuda_c import NVRTC
-from smembench.problems import PROBLEMS
+from smembench.kernels.common.cuda_c import NVRTC
+from smembench.kernels.problems import PROBLEMS
 from smembench.store.schema import Row
 from smembench.views.columns import FIGURES, Column, milliseconds, value
 from smembench.views.sections import Section, device_names, groups, label

@@ -10,11 +10,11 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from smembench.compare import Comparison, Verdict
-from smembench.nightly.monitoring import Compared, failed_rows
 from smembench.store.schema import Row
+from smembench.studies.compare import Comparison, Verdict
+from smembench.studies.nightly.monitoring import Compared, failed_rows
 from smembench.views.columns import Column, milliseconds
-from smembench.views.comparison import namer
+from smembench.views.compare import namer
 from smembench.views.console import plain
 from smembench.views.history import percent
 from smembench.views.markdown import markdown

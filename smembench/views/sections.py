@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from smembench.measurement import CROWDED
-from smembench.problems import PROBLEMS
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.measurement import CROWDED
+from smembench.stats.summary import MIN_SAMPLES
 from smembench.store.schema import Row
-from smembench.summary import MIN_SAMPLES
 from smembench.views.columns import FIGURES, Column, compact, milliseconds, value
 from smembench.views.sentences import sentence
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from smembench.kernels.cuda_c import NVRTC
+from smembench.kernels.common.cuda_c import NVRTC
 from smembench.store.schema import Row
 
 

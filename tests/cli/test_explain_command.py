@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from smembench.views.explanation import COMPARISON_COLUMNS
+from smembench.views.explain import COMPARISON_COLUMNS
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 

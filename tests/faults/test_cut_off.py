@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pytest
 
-from smembench.case import Case
-from smembench.errors import UsageError
-from smembench.measurement import Status, Visit
+from smembench.model.case import Case
+from smembench.model.errors import UsageError
+from smembench.model.measurement import Status, Visit
 from smembench.store import journal
 from smembench.store.journal import Journal
 from smembench.store.run_folder import JOURNAL

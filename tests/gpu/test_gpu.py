@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from smembench.axes import Block
-from smembench.case import Case
 from smembench.devices.cuda import CudaDevice, gpu_info, gpu_uuid, why_unusable
-from smembench.explain.machine_code import assembled, parse
 from smembench.kernels import registry
-from smembench.measurement import Resources
-from smembench.problems import PROBLEMS
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Block, Case
+from smembench.model.measurement import Resources
+from smembench.toolchains.machine_code import assembled, parse
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable()))]
 

@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 from numba import cuda, types
 
-from smembench.axes import Block
-from smembench.case import Case
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.explain.analysis import explain
-from smembench.hardware import WAVEFRONT_BYTES
 from smembench.kernels import registry
-from smembench.problems import PROBLEMS
-from smembench.problems.access import tiles
+from smembench.kernels.access.problem import tiles
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Block, Case
+from smembench.model.hardware import WAVEFRONT_BYTES
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable()))]
 

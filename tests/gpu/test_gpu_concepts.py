@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 from cuda.bindings import driver
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.cuda_api import checked
+from smembench.devices.buffers import Places, allocate, place_input
 from smembench.devices.cuda import CudaDevice, why_unusable
-from smembench.devices.cuda_arrays import Places, allocate, place_input
+from smembench.devices.host_clock import HostClock
 from smembench.kernels import registry
-from smembench.problems import PROBLEMS
-from smembench.timing.host_clock import HostClock
+from smembench.kernels.numba_cuda import checked
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Block, Case
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable()))]
 

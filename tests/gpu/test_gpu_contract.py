@@ -8,12 +8,11 @@ from math import prod
 
 import pytest
 
-from smembench.axes import Block
-from smembench.case import Case
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.kernels import registry
+from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import Kernel
-from smembench.problems import PROBLEMS
+from smembench.model.case import Block, Case
 
 pytestmark = [
     pytest.mark.gpu,

@@ -12,15 +12,14 @@ import numpy as np
 import pytest
 from numba.cuda.simulator import kernelapi
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.cuda_api import cuda
 from smembench.devices import simulator
 from smembench.kernels import registry
-from smembench.kernels.grids import block_of, covering
+from smembench.kernels.common.grids import block_of, covering
+from smembench.kernels.numba_cuda import cuda
+from smembench.kernels.problems import PROBLEMS, Verification
 from smembench.kernels.registry import Kernel, Program
-from smembench.problems import PROBLEMS, Verification
-from smembench.problems.transpose import TRANSPOSE
+from smembench.kernels.transpose.problem import TRANSPOSE
+from smembench.model.case import Block, Case
 
 KERNELS = [k for k in registry.kernels() if (k.kind, k.compiler) == ("cuda", "numba")]
 SIZES = [(1, 1, 1), (5, 7, 3), (9, 4, 6), (4, 8, 17), (1, 37, 2)]

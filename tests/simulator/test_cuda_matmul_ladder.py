@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from smembench.axes import Block
-from smembench.case import Case
 from smembench.devices import simulator
 from smembench.kernels import registry
 from smembench.kernels.matmul.left_over import FEW
-from smembench.problems import PROBLEMS
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Block, Case
 
 SERPENTINE = ("serpentine", "serpentine16x8", "streamK")
 TILED = ("vectorized", "doubleBuffered", "warpTiled", "unrolled", "interleaved", "tiled16x8", "slicedK", *SERPENTINE)

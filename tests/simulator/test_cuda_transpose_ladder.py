@@ -10,15 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.cuda_api import cuda, uint32
 from smembench.devices import simulator
 from smembench.kernels import registry
-from smembench.kernels.async_copy import commit_copies, copy_vector_async, wait_for_copies
-from smembench.kernels.transpose.cuda import transpose_paired
-from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
-from smembench.kernels.vector import (
+from smembench.kernels.intrinsics.async_copy import commit_copies, copy_vector_async, wait_for_copies
+from smembench.kernels.intrinsics.vector import (
     ALIGNMENT,
     copy_vector,
     lanes,
@@ -27,8 +22,12 @@ from smembench.kernels.vector import (
     store_vector,
     store_vector_streaming,
 )
-from smembench.problems import PROBLEMS
-from smembench.problems.base import ITEMSIZE
+from smembench.kernels.numba_cuda import cuda, uint32
+from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.transpose.cuda import transpose_paired
+from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
+from smembench.model.case import Block, Case
+from smembench.model.problem import ITEMSIZE
 
 NAMES = ("transposeVectorized", "transposeDown", "transposeStreamed", "transposeHalfWarp", "transposePaired")
 SEVERAL_TILES = ("transposePipelined", "transposeAsync", "transposePersistent")

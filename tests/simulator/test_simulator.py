@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from smembench.case import Case
 from smembench.devices import simulator
-from smembench.errors import DeviceUnavailable
 from smembench.kernels import registry
-from smembench.problems import PROBLEMS
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Case
+from smembench.model.errors import DeviceUnavailable
 
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 

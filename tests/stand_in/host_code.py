@@ -11,10 +11,10 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from smembench.case import Case
-from smembench.kernels.cuda_c import NVRTC
+from smembench.kernels.common.cuda_c import NVRTC
+from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import kernel_of
-from smembench.problems import PROBLEMS
+from smembench.model.case import Case
 
 HERE = Path(__file__).parent
 LIMIT_S = 60

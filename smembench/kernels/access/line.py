@@ -2,10 +2,10 @@
 
 from math import gcd
 
-from smembench.case import Case
-from smembench.hardware import WARP
 from smembench.kernels.access.passes import Layout
-from smembench.problems.access import tiles
+from smembench.kernels.access.problem import tiles
+from smembench.model.case import Case
+from smembench.model.hardware import WARP
 
 _ELEMENTS = 1024
 """32 lanes at a stride of 32, the longest."""

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from smembench.case import Case
-from smembench.cuda_api import cuda, number, uint32, uint64
-from smembench.kernels.grids import block_of, ceil_div, tile_elements, tile_width
+from smembench.kernels.access.problem import LINE, tiles
+from smembench.kernels.common.grids import block_of, ceil_div, tile_elements, tile_width
+from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.registry import Kernel, Program
-from smembench.problems.access import LINE, tiles
-from smembench.problems.base import ITEMSIZE
+from smembench.model.case import Case
+from smembench.model.problem import ITEMSIZE
 
 
 class Layout(NamedTuple):

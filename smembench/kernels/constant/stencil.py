@@ -14,10 +14,9 @@ the coefficients stay loads, do not become immediates, and both take the same in
 
 from __future__ import annotations
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.kernels.grids import block_of, covering, threads_of
-from smembench.problems.constant import RADIUS, TAPS
+from smembench.kernels.common.grids import block_of, covering, threads_of
+from smembench.kernels.constant.problem import RADIUS, TAPS
+from smembench.model.case import Block, Case
 
 COEFFICIENTS = "coefficients"
 """The input that is in constant memory, and the name of the variable that holds it there."""

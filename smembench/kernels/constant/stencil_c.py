@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from smembench.case import Case
-from smembench.kernels.cuda_c import twin
-from smembench.kernels.grids import threads_of
+from smembench.kernels.common.cuda_c import twin
+from smembench.kernels.common.grids import threads_of
+from smembench.kernels.constant.problem import RADIUS, TAPS
 from smembench.kernels.registry import Kernel
-from smembench.problems.constant import RADIUS, TAPS
+from smembench.model.case import Case
 
 _SOURCE = """
 extern "C" __global__ void NAME(T *out, const T *in, const T *given, unsigned n)

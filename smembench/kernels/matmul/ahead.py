@@ -2,7 +2,7 @@
 
 The register file has two banks, of the even and of the odd registers, each of which delivers an operand a cycle, while
 a multiply-add has three. What keeps the pipes busy is the operand that is still there from the instruction before
-(``.reuse`` in SASS). By that model (``smembench.explain.register_reads``) unrolled's loop loses 14 % of its cycles; on
+(``.reuse`` in SASS). By that model unrolled's loop loses 14 % of its cycles; on
 an H200 (2026-11-20) Nsight Compute found 14 % lost to dispatch stalls.
 
 So the results go along a row and back along the next, or down a column and up the next one: each multiply-add has a
@@ -18,10 +18,10 @@ from typing import Any
 
 from llvmlite import ir
 
-from smembench.cuda_api import device, uint64
+from smembench.kernels.intrinsics.vector import assemble, copy_vector, emit_copy, pointer_to, register, types
 from smembench.kernels.matmul.pieces import Piece
 from smembench.kernels.matmul.tiling import Tiling
-from smembench.kernels.vector import assemble, copy_vector, emit_copy, pointer_to, register, types
+from smembench.kernels.numba_cuda import device, uint64
 
 _ASSEMBLY = {"float": ("f", "fma.rn.f32"), "double": ("d", "fma.rn.f64")}
 """Of an LLVM type the constraint and the instruction."""

@@ -6,11 +6,11 @@ assembly, and which of its factors comes first makes no difference here.
 
 from __future__ import annotations
 
-from smembench.case import Case
 from smembench.kernels.matmul.ahead import Order
 from smembench.kernels.matmul.left_over import FEW, few_left_over
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.matmul.tiling_c import TILING, constants_of, no_whole_vectors
+from smembench.model.case import Case
 
 AHEAD = (
     TILING

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir
 
-from smembench.cuda_api import device, uint32, uint64
-from smembench.hardware import WARP
-from smembench.kernels.async_copy import copy_element_async, copy_vector_async, emit_copy_async
-from smembench.kernels.grids import ceil_div
+from smembench.kernels.common.grids import ceil_div
+from smembench.kernels.intrinsics.async_copy import copy_element_async, copy_vector_async, emit_copy_async
+from smembench.kernels.intrinsics.vector import pointer_to, register, types
 from smembench.kernels.matmul.ahead import Order, advance
 from smembench.kernels.matmul.pieces import Piece
 from smembench.kernels.matmul.tiling import Tiling
-from smembench.kernels.vector import pointer_to, register, types
+from smembench.kernels.numba_cuda import device, uint32, uint64
+from smembench.model.hardware import WARP
 
 A_LANES = 8
 """Threads beside each other that copy from a row of A, to as many columns of its tile, in different banks."""

@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir
 
-from smembench.case import Case
-from smembench.cuda_api import device, number, uint32, uint64
+from smembench.kernels.intrinsics.vector import register, types
 from smembench.kernels.matmul.tiling import Tiling
-from smembench.kernels.vector import register, types
+from smembench.kernels.numba_cuda import device, number, uint32, uint64
+from smembench.model.case import Case
 
 Piece = Callable[..., Any]
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from smembench.case import Case
-from smembench.cuda_api import device, uint32
+from smembench.kernels.intrinsics.vector import load_vector, store_vector
 from smembench.kernels.matmul.pieces import Piece, load_a, load_b
 from smembench.kernels.matmul.tiling import Tiling
-from smembench.kernels.vector import load_vector, store_vector
+from smembench.kernels.numba_cuda import device, uint32
+from smembench.model.case import Case
 
 
 class Loading(NamedTuple):

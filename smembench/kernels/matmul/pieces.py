@@ -19,12 +19,12 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from smembench.case import Case
-from smembench.cuda_api import device, number, uint32, uint64
-from smembench.hardware import WARP
+from smembench.kernels.intrinsics.vector import load_pair, load_vector, store_vector
 from smembench.kernels.matmul.results import write_within
 from smembench.kernels.matmul.tiling import LANES_ACROSS, LANES_DOWN, Tiling
-from smembench.kernels.vector import load_pair, load_vector, store_vector
+from smembench.kernels.numba_cuda import device, number, uint32, uint64
+from smembench.model.case import Case
+from smembench.model.hardware import WARP
 
 Piece = Callable[..., Any]
 

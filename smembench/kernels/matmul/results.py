@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from smembench.cuda_api import device, uint32
-from smembench.kernels.hand_over import accumulate
+from smembench.kernels.intrinsics.block_flags import accumulate
+from smembench.kernels.intrinsics.vector import load_vector, store_vector
 from smembench.kernels.matmul.tiling import LANES_DOWN, Tiling
-from smembench.kernels.vector import load_vector, store_vector
+from smembench.kernels.numba_cuda import device, uint32
 
 
 @cache

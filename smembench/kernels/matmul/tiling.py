@@ -10,12 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.kernels import vector
-from smembench.kernels.grids import covering
+from smembench.kernels.common.grids import covering
+from smembench.kernels.intrinsics import vector
 from smembench.kernels.registry import Kernel, Program
-from smembench.problems.base import ITEMSIZE
+from smembench.model.case import Block, Case
+from smembench.model.problem import ITEMSIZE
 
 LANES_DOWN, LANES_ACROSS = 4, 8
 """How the lanes of a warp lie in its tile."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from smembench.case import Case
-from smembench.hardware import WARP
 from smembench.kernels.matmul.tiling import LANES_ACROSS, LANES_DOWN, Tiling
+from smembench.model.case import Case
+from smembench.model.hardware import WARP
 
 TILING = """
 constexpr unsigned A_ACROSS = DEPTH / WIDE, A_STEP = THREADS / A_ACROSS, A_COUNT = ROWS / A_STEP;

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from smembench.axes import Block
-from smembench.cuda_api import device, uint32
-from smembench.hardware import WARP
+from smembench.kernels.intrinsics.vector import copy_vector, lanes, load_vector, store_vector
+from smembench.kernels.numba_cuda import device, uint32
 from smembench.kernels.transpose.tiles import ACROSS, WARP_ROWS
-from smembench.kernels.vector import copy_vector, lanes, load_vector, store_vector
+from smembench.model.case import Block
+from smembench.model.hardware import WARP
 
 Piece = Callable[..., Any]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from smembench.case import Case
-from smembench.hardware import STATIC_SHARED_BYTES
-from smembench.kernels.grids import block_of, threads_of
-from smembench.kernels.vector import lanes
-from smembench.problems.base import ITEMSIZE
+from smembench.kernels.common.grids import block_of, threads_of
+from smembench.kernels.intrinsics.vector import lanes
+from smembench.model.case import Case
+from smembench.model.hardware import STATIC_SHARED_BYTES
+from smembench.model.problem import ITEMSIZE
 
 ACROSS = 8
 """Lanes of a warp side by side in 128-bit accesses: 128 bytes of a row, a cache line."""

@@ -30,14 +30,13 @@ from functools import cache
 from math import gcd
 from typing import Any
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.cuda_api import cuda, device, number, uint32, uint64
-from smembench.kernels.grids import block_of, covering
+from smembench.kernels.common.grids import block_of, covering
+from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, lanes, load_vector, store_vector
+from smembench.kernels.numba_cuda import cuda, device, number, uint32, uint64
 from smembench.kernels.registry import Program
 from smembench.kernels.transpose.pieces import IN_ROWS, Order, Piece, in_lines
 from smembench.kernels.transpose.tiles import unaligned_elements, vector_side
-from smembench.kernels.vector import ALIGNMENT, copy_vector, lanes, load_vector, store_vector
+from smembench.model.case import Block, Case
 
 
 def unaligned(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from smembench.compare import CaseComparison, Comparison, Verdict
 from smembench.report.canvas import INK, MUTED, SERIES, Canvas, Plot, printable
-from smembench.views.comparison import comparison_sections, namer
+from smembench.studies.compare import CaseComparison, Comparison, Verdict
+from smembench.views.compare import comparison_sections, namer
 
 _MOST = 40
 _LOOK = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from smembench.documents.figures import devices_of, figure_of
-from smembench.problems import PROBLEMS
+from smembench.kernels.problems import PROBLEMS
 from smembench.report.canvas import INK, MUTED, SERIES, Canvas, Plot, printable
 from smembench.store.schema import Row
+from smembench.studies.reproduce.figures import devices_of, figure_of
 from smembench.views.columns import times
 
 

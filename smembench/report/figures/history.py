@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 
-from smembench.history.series import Series
 from smembench.report.canvas import LINE, MUTED, SERIES, Canvas, Plot, label_ends, printable
+from smembench.studies.history.series import Series
 from smembench.views.columns import Column, milliseconds
 from smembench.views.history import percent, short
 from smembench.views.sections import Section

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
-from smembench.devices.base import DeviceInfo
-from smembench.gates import peak_gflop_s
-from smembench.problems import PROBLEMS
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.device import DeviceInfo
+from smembench.model.peaks import peak_gflop_s
 from smembench.report.canvas import INK, MARKERS, MUTED, SERIES, Canvas, Plot, file_name, label_ends, printable, tick
 from smembench.store.schema import Row
 from smembench.views.columns import Column, number

@@ -7,9 +7,9 @@ from itertools import chain
 from math import ceil
 
 from smembench.report.canvas import INK, SERIES, Canvas, Plot, printable
+from smembench.stats.summary import Summary
 from smembench.store.schema import Row
-from smembench.stored import StoredRun
-from smembench.summary import Summary
+from smembench.studies.load import StoredRun
 from smembench.views.columns import Column, milliseconds
 from smembench.views.sections import Section, labels
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil, log
 from typing import TYPE_CHECKING
 
-from smembench.problems import PROBLEMS
+from smembench.kernels.problems import PROBLEMS
 from smembench.report.canvas import MARKERS, MUTED, SERIES, Canvas, Plot, file_name, label_ends, printable, tick
 from smembench.store.schema import Row
 from smembench.views.columns import FIGURES, Column, milliseconds, number, value

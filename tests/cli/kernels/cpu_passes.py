@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from smembench.case import Case
 from smembench.kernels.registry import Kernel, Program
+from smembench.model.case import Case
 
 PASSES = int(os.environ.get("PASSES", "1"))
 

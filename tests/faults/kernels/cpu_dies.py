@@ -6,8 +6,8 @@ import os
 import signal
 from typing import Any
 
-from smembench.case import Case
 from smembench.kernels.registry import Kernel, Program
+from smembench.model.case import Case
 
 
 def build(case: Case) -> Program:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.case import Case
 from smembench.kernels.registry import Kernel, Program
+from smembench.model.case import Case
 
 
 def build(case: Case) -> Program:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from smembench.case import Case
-from smembench.cuda_api import cuda
+from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.registry import Kernel, Program
+from smembench.model.case import Case
 
 MORE_THAN_THERE_IS = 2**46
 

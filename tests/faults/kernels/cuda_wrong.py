@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.case import Case
-from smembench.cuda_api import uint32
+from smembench.kernels.numba_cuda import uint32
 from smembench.kernels.registry import Kernel, Program
+from smembench.model.case import Case
 
 
 def build(case: Case) -> Program:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from smembench.case import Case
 from smembench.kernels.registry import Program
 from smembench.kernels.transpose.cuda import transpose_smem
+from smembench.model.case import Case
 
 PAD = int(os.environ.get("OWN_TILE_PAD", "1"))
 

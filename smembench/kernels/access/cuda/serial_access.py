@@ -7,8 +7,8 @@ from functools import partial
 
 from smembench.kernels.access.line import in_one_bank, line_tiles
 from smembench.kernels.access.passes import build
+from smembench.kernels.access.problem import STAY
 from smembench.kernels.registry import Kernel
-from smembench.problems.access import STAY
 
 KERNEL = Kernel(
     problem="access",

@@ -6,7 +6,7 @@ take two columns of 16). One column of padding puts a column into different bank
 """
 
 from smembench.kernels.access.passes import column, variants
-from smembench.problems.access import STAY
+from smembench.kernels.access.problem import STAY
 
 KERNELS = variants(
     "setColReadCol",

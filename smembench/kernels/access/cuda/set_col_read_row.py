@@ -5,7 +5,7 @@ elements has a 32-way conflict (16-way in a 32×16 block), the load has none.
 """
 
 from smembench.kernels.access.passes import column, row, variants
-from smembench.problems.access import SET_COLUMNS
+from smembench.kernels.access.problem import SET_COLUMNS
 
 KERNELS = variants(
     "setColReadRow",

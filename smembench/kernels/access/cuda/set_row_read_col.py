@@ -7,7 +7,7 @@ it takes two.
 """
 
 from smembench.kernels.access.passes import column, row, variants
-from smembench.problems.access import READ_COLUMNS
+from smembench.kernels.access.problem import READ_COLUMNS
 
 KERNELS = variants(
     "setRowReadCol",

@@ -6,9 +6,9 @@ from typing import Any
 
 from numba import njit, prange, uint64
 
-from smembench.case import Case
+from smembench.kernels.constant.problem import TAPS
 from smembench.kernels.registry import Kernel, Program
-from smembench.problems.constant import TAPS
+from smembench.model.case import Case
 
 
 @njit(parallel=True, nogil=True)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.case import Case
-from smembench.cuda_api import cuda, number, uint32
+from smembench.kernels.common.grids import block_of, threads_of
+from smembench.kernels.constant.problem import RADIUS, TAPS
 from smembench.kernels.constant.stencil import COEFFICIENTS, UNIFORM, few_threads, grid_of, tile_elements
-from smembench.kernels.constant_memory import constant_array
-from smembench.kernels.grids import block_of, threads_of
+from smembench.kernels.intrinsics.constant_memory import constant_array
+from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.registry import Kernel, Program
-from smembench.problems.constant import RADIUS, TAPS
+from smembench.model.case import Case
 
 
 def build(case: Case, lanes: int = UNIFORM) -> Program:

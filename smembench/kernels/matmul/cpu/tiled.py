@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numba import njit, prange, uint64
 
-from smembench.case import Case
-from smembench.kernels.grids import block_of, square_only
+from smembench.kernels.common.grids import block_of, square_only
 from smembench.kernels.registry import Kernel, Program
+from smembench.model.case import Case
 
 
 def build(case: Case) -> Program:

@@ -6,8 +6,8 @@ from typing import Any
 
 from numba import njit, uint64
 
-from smembench.case import Case
 from smembench.kernels.registry import Kernel, Program
+from smembench.model.case import Case
 
 
 @njit(nogil=True)

@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.cuda_api import cuda, number, uint32, uint64
+from smembench.kernels.intrinsics.vector import ALIGNMENT
 from smembench.kernels.matmul.cuda.vectorized import refuse, tiling_of
 from smembench.kernels.matmul.pieces import pieces
 from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.registry import Kernel, Program
-from smembench.kernels.vector import ALIGNMENT
+from smembench.model.case import Block, Case
 
 
 def program(case: Case, tiling: Tiling, steps: int = 1) -> Program:

@@ -14,12 +14,11 @@ wait for is the reads of registers (``serpentine``).
 
 from __future__ import annotations
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.kernels.grids import block_of
+from smembench.kernels.common.grids import block_of
 from smembench.kernels.matmul.cuda.double_buffered import program
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.registry import Kernel, Program
+from smembench.model.case import Block, Case
 
 
 def tiling_of(case: Case) -> Tiling:

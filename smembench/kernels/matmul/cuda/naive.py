@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.case import Case
-from smembench.cuda_api import cuda, number, uint32, uint64
-from smembench.kernels.grids import block_of, covering
+from smembench.kernels.common.grids import block_of, covering
+from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.registry import Kernel, Program
+from smembench.model.case import Case
 
 
 def build(case: Case) -> Program:

@@ -9,7 +9,7 @@ has 16 × 8 results a thread in blocks of 128 threads, and visits them along row
 
 Relieves the reads of registers, which cost unrolled and interleaved 14 % of their cycles on an H200 (2026-11-20) where
 cuBLAS loses 5 %, and waiting for fragments after the barrier. Predicted from the machine code and a model of the banks
-of registers (``smembench.explain.register_reads``): multiplications in 0.86 of the cycles, 0.88 with 16 × 8 results,
+of registers: multiplications in 0.86 of the cycles, 0.88 with 16 × 8 results,
 where unrolled has 0.75.
 
 Found there, of cuBLAS: 0.982 at 2048 and 0.984 at 4096, with 16 × 8 results 0.988, 0.991 and at 8192 1.007; at 1024,
@@ -22,17 +22,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.cuda_api import cuda, number, uint32, uint64
-from smembench.kernels.grids import block_of
+from smembench.kernels.common.grids import block_of
+from smembench.kernels.intrinsics.vector import ALIGNMENT
 from smembench.kernels.matmul.ahead import Order, advance, load_fragments, outer_product, stay
 from smembench.kernels.matmul.left_over import few_left_over, left_over
 from smembench.kernels.matmul.loading import loading
 from smembench.kernels.matmul.pieces import pieces
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
+from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.registry import Kernel, Program
-from smembench.kernels.vector import ALIGNMENT
+from smembench.model.case import Block, Case
 
 DEPTH = 16
 

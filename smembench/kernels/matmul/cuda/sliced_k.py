@@ -27,17 +27,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.cuda_api import cuda, device, number, uint32, uint64
-from smembench.kernels.grids import block_of
+from smembench.kernels.common.grids import block_of
+from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector
 from smembench.kernels.matmul.left_over import few_left_over, left_over
 from smembench.kernels.matmul.loading import compared, loading
 from smembench.kernels.matmul.pieces import pieces
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
+from smembench.kernels.numba_cuda import cuda, device, number, uint32, uint64
 from smembench.kernels.registry import Kernel, Program
-from smembench.kernels.vector import ALIGNMENT, copy_vector
-from smembench.problems.base import ITEMSIZE
+from smembench.model.case import Block, Case
+from smembench.model.problem import ITEMSIZE
 
 SLICE_BYTES = 32
 """Of a row of A, for each slice: 8 float32, or 4 float64, since tiles of 8 would not fit into 48 KiB."""

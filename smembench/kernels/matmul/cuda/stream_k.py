@@ -3,7 +3,7 @@
 What changes: the steps of a product, those along k of one tile after the other, are counted through, and each of as
 many blocks as run at once has an even share of them, wherever in a tile that begins and ends. A block goes over its
 share from the last tile to the first. Of the tile that its share begins in the middle of, the block before it has the
-first steps, and computes them first of all, leaves its sums in C and says so (``smembench.kernels.hand_over``); this
+first steps, and computes them first of all, leaves its sums in C and says so; this
 block comes to the tile last of all, adds those sums to its own and writes the results. Nothing but C holds what is
 handed over. A tile that is moved inwards writes the results only that no other tile has. The decomposition is that of
 Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023, with serpentine's loop. Predictions of accesses are
@@ -33,11 +33,9 @@ from functools import partial
 from math import prod
 from typing import Any
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.cuda_api import cuda, device, number, uint32, uint64
-from smembench.kernels.async_copy import commit_copies, wait_for_copies
-from smembench.kernels.hand_over import MOST_BLOCKS, hand_over, wait_for
+from smembench.kernels.intrinsics.async_copy import commit_copies, wait_for_copies
+from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS, hand_over, wait_for
+from smembench.kernels.intrinsics.vector import ALIGNMENT
 from smembench.kernels.matmul.ahead import Order, advance, load_fragments, outer_product, stay
 from smembench.kernels.matmul.between import advance_copying
 from smembench.kernels.matmul.cuda.serpentine import Variant
@@ -46,8 +44,9 @@ from smembench.kernels.matmul.loading import loading
 from smembench.kernels.matmul.pieces import pieces
 from smembench.kernels.matmul.results import add_within, staging, write_within
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
+from smembench.kernels.numba_cuda import cuda, device, number, uint32, uint64
 from smembench.kernels.registry import Program
-from smembench.kernels.vector import ALIGNMENT
+from smembench.model.case import Block, Case
 
 FEWEST = 16
 """Steps of a block at least, where there are more blocks than tiles; fewer were not tried."""

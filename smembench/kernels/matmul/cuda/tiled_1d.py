@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.cuda_api import cuda, number, uint32
-from smembench.kernels.grids import block_of, ceil_div, covering
+from smembench.kernels.common.grids import block_of, ceil_div, covering
 from smembench.kernels.matmul.tiling import results_fit
+from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.registry import Kernel, Program
+from smembench.model.case import Block, Case
 
 DEPTH = 8
 DOWN = 8

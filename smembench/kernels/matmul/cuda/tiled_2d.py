@@ -9,12 +9,11 @@ tiled1D, less as now other instructions count. Reads of A are broadcasts, those 
 
 from __future__ import annotations
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.kernels.grids import block_of
+from smembench.kernels.common.grids import block_of
 from smembench.kernels.matmul.cuda.tiled_1d import DEPTH, DOWN, program
 from smembench.kernels.matmul.tiling import results_fit
 from smembench.kernels.registry import Kernel, Program
+from smembench.model.case import Block, Case
 
 ACROSS = 8
 

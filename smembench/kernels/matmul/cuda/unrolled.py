@@ -13,11 +13,10 @@ Found with a prototype of the same shape on an H200 (2026-11-20), n = 4096: 45.7
 
 from __future__ import annotations
 
-from smembench.axes import Block
-from smembench.case import Case
 from smembench.kernels.matmul.cuda.double_buffered import program
 from smembench.kernels.matmul.cuda.warp_tiled import refuse, tile_elements, tiling_of
 from smembench.kernels.registry import Kernel, Program
+from smembench.model.case import Block, Case
 
 
 def build(case: Case) -> Program:

@@ -16,14 +16,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.cuda_api import cuda, number, uint32, uint64
-from smembench.kernels.grids import block_of
+from smembench.kernels.common.grids import block_of
+from smembench.kernels.intrinsics.vector import ALIGNMENT
 from smembench.kernels.matmul.pieces import pieces
 from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.registry import Kernel, Program
-from smembench.kernels.vector import ALIGNMENT
+from smembench.model.case import Block, Case
 
 
 def tiling_of(case: Case) -> Tiling:

@@ -12,12 +12,11 @@ tiles of half as many threads are for sizes that have too few 128 × 128 ones fo
 
 from __future__ import annotations
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.kernels.grids import block_of
+from smembench.kernels.common.grids import block_of
 from smembench.kernels.matmul.cuda.double_buffered import program
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.registry import Kernel, Program
+from smembench.model.case import Block, Case
 
 
 def tiling_of(case: Case) -> Tiling:

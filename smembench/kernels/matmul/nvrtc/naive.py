@@ -7,9 +7,9 @@ which would be no yardstick.
 
 from __future__ import annotations
 
-from smembench.case import Case
-from smembench.kernels.cuda_c import twin
+from smembench.kernels.common.cuda_c import twin
 from smembench.kernels.matmul.cuda import naive
+from smembench.model.case import Case
 
 _SOURCE = """
 extern "C" __global__ void naive(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k,

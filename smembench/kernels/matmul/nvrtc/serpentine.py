@@ -6,12 +6,12 @@ loop of it that reaches 0.79 of the arithmetic peak instead of 0.74, where Numba
 
 from __future__ import annotations
 
-from smembench.case import Case
-from smembench.kernels.cuda_c import twin
+from smembench.kernels.common.cuda_c import twin
 from smembench.kernels.matmul.ahead import Order
 from smembench.kernels.matmul.ahead_c import AHEAD, ahead_constants, not_by_twin
 from smembench.kernels.matmul.cuda import serpentine
 from smembench.kernels.registry import Kernel
+from smembench.model.case import Case
 
 _SOURCE = """
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)

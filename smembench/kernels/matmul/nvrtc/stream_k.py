@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from smembench.case import Case
-from smembench.kernels.cuda_c import twin
-from smembench.kernels.hand_over import MOST_BLOCKS
+from smembench.kernels.common.cuda_c import twin
+from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS
 from smembench.kernels.matmul.ahead_c import AHEAD, ahead_constants, not_by_twin
 from smembench.kernels.matmul.between import A_LANES
 from smembench.kernels.matmul.cuda import stream_k
+from smembench.model.case import Case
 
 _SOURCE = """
 __device__ unsigned handed_over[MOST_BLOCKS];

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from smembench.case import Case
-from smembench.kernels.cuda_c import twin
+from smembench.kernels.common.cuda_c import twin
 from smembench.kernels.matmul.cuda import unrolled
 from smembench.kernels.matmul.cuda.warp_tiled import refuse, tiling_of
 from smembench.kernels.matmul.tiling_c import TILING, constants_of, no_whole_vectors
+from smembench.model.case import Case
 
 _SOURCE = """
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from smembench.case import Case
-from smembench.cuda_api import cuda
+from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.registry import Kernel, Program
+from smembench.model.case import Case
 
 _AS_IT_IS = 0
 """CUBLAS_OP_N: no transposition."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.case import Case
-from smembench.kernels.peers import as_torch, needs
+from smembench.kernels.common.peers import as_torch, needs
 from smembench.kernels.registry import Kernel, Program
+from smembench.model.case import Case
 
 
 def build(case: Case) -> Program:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.cuda_api import cuda, uint32
-from smembench.kernels.grids import block_of, covering, threads_of
+from smembench.kernels.common.grids import block_of, covering, threads_of
+from smembench.kernels.numba_cuda import cuda, uint32
 from smembench.kernels.registry import Kernel, Place, Program
+from smembench.model.case import Block, Case
 
 
 def build(case: Case, place: Place = "pageable") -> Program:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from smembench.case import Case
 from smembench.kernels.registry import Kernel, Program
+from smembench.model.case import Case
 
 
 def _copy(out: Any, inp: Any, n: int) -> None:

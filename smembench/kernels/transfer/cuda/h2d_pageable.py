@@ -6,9 +6,9 @@ page-locked memory of its own, and the GPU from there. What is timed is cuMemcpy
 
 from __future__ import annotations
 
-from smembench.case import Case
-from smembench.cuda_api import copy
+from smembench.kernels.numba_cuda import copy
 from smembench.kernels.registry import Kernel, Program
+from smembench.model.case import Case
 
 
 def build(case: Case) -> Program:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from smembench.case import Case
 from smembench.kernels.registry import Kernel, Program
-from smembench.problems.transpose import COPY
+from smembench.kernels.transpose.problem import COPY
+from smembench.model.case import Case
 
 
 def _copy(out: Any, inp: Any, nx: int, ny: int) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 from numba import njit, prange, uint64
 
-from smembench.case import Case
-from smembench.kernels.grids import block_of
+from smembench.kernels.common.grids import block_of
 from smembench.kernels.registry import Kernel, Program
-from smembench.problems.transpose import TRANSPOSE
+from smembench.kernels.transpose.problem import TRANSPOSE
+from smembench.model.case import Case
 
 
 def build(case: Case) -> Program:

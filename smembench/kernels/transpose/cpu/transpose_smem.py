@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numba import njit, prange, uint64
 
-from smembench.case import Case
-from smembench.kernels.grids import block_of, tile_elements, tile_width
+from smembench.kernels.common.grids import block_of, tile_elements, tile_width
 from smembench.kernels.registry import Kernel, Program
-from smembench.problems.transpose import TRANSPOSE
+from smembench.kernels.transpose.problem import TRANSPOSE
+from smembench.model.case import Case
 
 
 def build(case: Case) -> Program:

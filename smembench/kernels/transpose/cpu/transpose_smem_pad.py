@@ -6,10 +6,10 @@ bank conflicts is a cache-set conflict, and that needs a larger tile.
 
 from __future__ import annotations
 
-from smembench.kernels.grids import tile_elements
+from smembench.kernels.common.grids import tile_elements
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.cpu.transpose_smem import build
-from smembench.problems.transpose import TRANSPOSE
+from smembench.kernels.transpose.problem import TRANSPOSE
 
 KERNEL = Kernel(
     problem="transpose",

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.case import Case
-from smembench.cuda_api import copy
+from smembench.kernels.numba_cuda import copy
 from smembench.kernels.registry import Kernel, Program
-from smembench.problems.transpose import COPY
+from smembench.kernels.transpose.problem import COPY
+from smembench.model.case import Case
 
 PIECE_BYTES = 2**28
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.cuda_api import cuda, uint32
-from smembench.kernels.grids import block_of, covering
+from smembench.kernels.common.grids import block_of, covering
+from smembench.kernels.numba_cuda import cuda, uint32
 from smembench.kernels.registry import Kernel, Program
-from smembench.problems.transpose import TRANSPOSE
+from smembench.kernels.transpose.problem import TRANSPOSE
+from smembench.model.case import Block, Case
 
 
 def build(case: Case) -> Program:

@@ -18,13 +18,12 @@ column by column, and diagonals, all 0.95 and 0.94; groups of 32 to 128 rows, be
 
 from __future__ import annotations
 
-from smembench.axes import Block
-from smembench.case import Case
 from smembench.kernels.registry import Kernel, Program
 from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
 from smembench.kernels.transpose.pieces import IN_COLUMNS
+from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tiles import one_tile, vectors_fit
-from smembench.problems.transpose import TRANSPOSE
+from smembench.model.case import Block, Case
 
 
 def build(case: Case) -> Program:

@@ -24,15 +24,14 @@ prefetched into the L2, less; no comparisons for whole tiles, no difference.
 
 from __future__ import annotations
 
-from smembench.axes import Block
-from smembench.case import Case
+from smembench.kernels.intrinsics.vector import store_vector_streaming
 from smembench.kernels.registry import Kernel, Program
 from smembench.kernels.transpose.cuda.transpose_streamed import copy_streaming
 from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
 from smembench.kernels.transpose.pieces import IN_COLUMNS, as_in_block
+from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tiles import one_tile, vectors_fit
-from smembench.kernels.vector import store_vector_streaming
-from smembench.problems.transpose import TRANSPOSE
+from smembench.model.case import Block, Case
 
 
 def build(case: Case) -> Program:

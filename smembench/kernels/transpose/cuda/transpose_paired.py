@@ -22,17 +22,16 @@ Rows of 32 and 64 KiB do not conflict: with pairs float32 loses 0.1 to 0.5 % at 
 
 from __future__ import annotations
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.kernels.grids import block_of
+from smembench.kernels.common.grids import block_of
+from smembench.kernels.intrinsics.vector import BYTES, store_vector_streaming
 from smembench.kernels.registry import Kernel, Program
 from smembench.kernels.transpose.cuda.transpose_streamed import copy_streaming
 from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
 from smembench.kernels.transpose.pieces import IN_COLUMNS, as_in_block, in_pairs
+from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tiles import one_tile, vectors_align, vectors_fit
-from smembench.kernels.vector import BYTES, store_vector_streaming
-from smembench.problems.base import ITEMSIZE
-from smembench.problems.transpose import TRANSPOSE
+from smembench.model.case import Block, Case
+from smembench.model.problem import ITEMSIZE
 
 APART = 16 * 1024
 """Bytes between two columns of tiles that are taken in turn."""

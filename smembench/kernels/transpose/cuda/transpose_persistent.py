@@ -21,17 +21,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.cuda_api import cuda, number, uint32
-from smembench.kernels.async_copy import commit_copies, copy_vector_async, wait_for_copies
-from smembench.kernels.grids import block_of, covering, threads_of
+from smembench.kernels.common.grids import block_of, covering, threads_of
+from smembench.kernels.intrinsics.async_copy import commit_copies, copy_vector_async, wait_for_copies
+from smembench.kernels.intrinsics.vector import ALIGNMENT, lanes
+from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.registry import Kernel, Program
 from smembench.kernels.transpose.pieces import IN_COLUMNS, bring, in_lines, write
+from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tiles import resident, two_tiles, two_tiles_fit, vector_side, vectors_align
 from smembench.kernels.transpose.unaligned import unaligned
-from smembench.kernels.vector import ALIGNMENT, lanes
-from smembench.problems.transpose import TRANSPOSE
+from smembench.model.case import Block, Case
 
 
 def build(case: Case) -> Program:

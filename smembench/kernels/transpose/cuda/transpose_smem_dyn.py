@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.case import Case
-from smembench.cuda_api import cuda, number, uint32
-from smembench.kernels.grids import block_of, covering, tile_elements, tile_width
+from smembench.kernels.common.grids import block_of, covering, tile_elements, tile_width
+from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.registry import Kernel, Program
-from smembench.problems.base import ITEMSIZE
-from smembench.problems.transpose import TRANSPOSE
+from smembench.kernels.transpose.problem import TRANSPOSE
+from smembench.model.case import Case
+from smembench.model.problem import ITEMSIZE
 
 
 def build(case: Case) -> Program:

@@ -6,10 +6,10 @@ and the load is free of conflicts.
 
 from __future__ import annotations
 
-from smembench.kernels.grids import tile_elements
+from smembench.kernels.common.grids import tile_elements
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.cuda.transpose_smem import build
-from smembench.problems.transpose import TRANSPOSE
+from smembench.kernels.transpose.problem import TRANSPOSE
 
 KERNEL = Kernel(
     problem="transpose",

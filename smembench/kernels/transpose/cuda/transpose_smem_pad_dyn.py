@@ -6,10 +6,10 @@ puts a column of a 32-wide float32 tile into 32 different banks and the load is 
 
 from __future__ import annotations
 
-from smembench.kernels.grids import tile_elements
+from smembench.kernels.common.grids import tile_elements
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.cuda.transpose_smem_dyn import build
-from smembench.problems.transpose import TRANSPOSE
+from smembench.kernels.transpose.problem import TRANSPOSE
 
 KERNEL = Kernel(
     problem="transpose",

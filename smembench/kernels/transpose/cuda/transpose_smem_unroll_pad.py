@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.cuda.transpose_smem_unroll import build, tile_elements
-from smembench.problems.transpose import TRANSPOSE
+from smembench.kernels.transpose.problem import TRANSPOSE
 
 KERNEL = Kernel(
     problem="transpose",

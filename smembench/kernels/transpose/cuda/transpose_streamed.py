@@ -18,15 +18,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.cuda_api import device
+from smembench.kernels.intrinsics.vector import load_vector_streaming, store_vector, store_vector_streaming
+from smembench.kernels.numba_cuda import device
 from smembench.kernels.registry import Kernel, Program
 from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
 from smembench.kernels.transpose.pieces import IN_COLUMNS
+from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tiles import one_tile, vectors_fit
-from smembench.kernels.vector import load_vector_streaming, store_vector, store_vector_streaming
-from smembench.problems.transpose import TRANSPOSE
+from smembench.model.case import Block, Case
 
 
 @device

@@ -13,15 +13,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.cuda_api import cuda, number, uint32
-from smembench.hardware import BANKS, WORD_BYTES
-from smembench.kernels.grids import block_of, covering
+from smembench.kernels.common.grids import block_of, covering
+from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tiles import power_of_two, rows_fit
-from smembench.problems.base import ITEMSIZE
-from smembench.problems.transpose import TRANSPOSE
+from smembench.model.case import Block, Case
+from smembench.model.hardware import BANKS, WORD_BYTES
+from smembench.model.problem import ITEMSIZE
 
 
 def build(case: Case) -> Program:

@@ -24,16 +24,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from smembench.axes import Block
-from smembench.case import Case
-from smembench.cuda_api import cuda, number, uint32
-from smembench.kernels.grids import block_of, covering
+from smembench.kernels.common.grids import block_of, covering
+from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, lanes, store_vector
+from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.registry import Kernel, Program
 from smembench.kernels.transpose.pieces import IN_ROWS, Order, Piece, bring, in_lines, write
+from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tiles import one_tile, vector_side, vectors_align, vectors_fit
 from smembench.kernels.transpose.unaligned import unaligned
-from smembench.kernels.vector import ALIGNMENT, copy_vector, lanes, store_vector
-from smembench.problems.transpose import TRANSPOSE
+from smembench.model.case import Block, Case
 
 
 def vectorized(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smembench.kernels.cuda_c import twin
+from smembench.kernels.common.cuda_c import twin
 from smembench.kernels.transpose.cuda import copy_gmem
 
 _SOURCE = """

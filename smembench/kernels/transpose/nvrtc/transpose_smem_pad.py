@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smembench.kernels.cuda_c import twin
+from smembench.kernels.common.cuda_c import twin
 from smembench.kernels.transpose.cuda import transpose_smem_pad
 from smembench.kernels.transpose.nvrtc.transpose_smem import TILE
 

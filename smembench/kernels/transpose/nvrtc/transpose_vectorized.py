@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from smembench.case import Case
-from smembench.kernels.cuda_c import twin
+from smembench.kernels.common.cuda_c import twin
+from smembench.kernels.intrinsics.vector import lanes
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.cuda import transpose_vectorized
 from smembench.kernels.transpose.tiles import ACROSS, WARP_ROWS, vector_side, vectors_align, vectors_fit
-from smembench.kernels.vector import lanes
+from smembench.model.case import Case
 
 _PLACES = """
 struct Place { unsigned x, y; };

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.case import Case
-from smembench.kernels.peers import as_cupy, cupy_stream, needs
+from smembench.kernels.common.peers import as_cupy, cupy_stream, needs
 from smembench.kernels.registry import Kernel, Program
-from smembench.problems.transpose import TRANSPOSE
+from smembench.kernels.transpose.problem import TRANSPOSE
+from smembench.model.case import Case
 
 
 def build(case: Case) -> Program:

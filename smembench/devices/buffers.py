@@ -1,0 +1,144 @@
+"""Arrays of a case on a GPU or in host memory, where on the GPU they lie, and a kernel between copies of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from cuda.bindings import driver
+
+from smembench.devices.base import GUARD_BYTES, POISON, check_guards
+from smembench.kernels.numba_cuda import checked, copy, cuda
+from smembench.kernels.registry import Place
+
+if TYPE_CHECKING:
+    from smembench.model.problem import Array
+
+Enqueue = Callable[[], Any]
+
+
+def allocate(count: int, dtype: Any, place: Place) -> Any:
+    """A one-dimensional array without content: a NumPy array unless it is on the device."""
+    match place:
+        case "device":
+            return cuda.device_array(count, dtype)
+        case "pinned":
+            return cuda.pinned_array(count, dtype)
+        case "pageable":
+            return np.empty(count, dtype)
+
+
+class Places:
+    """Memory of a GPU for the arrays of a run's cases, one after the other: a buffer for their outputs and one for
+    each of their inputs, at whose beginning all of them lie.
+
+    Where an array lies decides what some kernels take, strided writes most of all: naiveGmem took 63 µs at 2048² in
+    some places of an H200's memory and 70 in others (2026-11-20). Of kernels to be compared, and of one kernel in two
+    runs, the arrays should not lie wherever memory happened to be free.
+    """
+
+    def __init__(self) -> None:
+        self._buffers: dict[int, Any] = {}
+
+    def reserve(self, sizes: Sequence[int], free: int) -> None:
+        """Make the buffers as large as they will have to be, in bytes, the output's first, if so much is free.
+
+        A buffer that grows later moves, and then the order of the cases decides where it lies.
+        """
+        missing = sum(size for slot, size in enumerate(sizes) if self._size(slot) < size)
+        if missing <= free:
+            for slot, size in enumerate(sizes):
+                self._at_least(slot, size)
+
+    def take(self, slot: int, count: int, dtype: Any) -> Any:
+        """A one-dimensional array without content: the output in slot 0, inputs from 1 on."""
+        size = count * np.dtype(dtype).itemsize
+        return self._at_least(slot, size)[:size].view(dtype)
+
+    def clear(self) -> None:
+        """Free what no array uses any more."""
+        self._buffers.clear()
+
+    def _size(self, slot: int) -> int:
+        return self._buffers[slot].size if slot in self._buffers else 0
+
+    def _at_least(self, slot: int, size: int) -> Any:
+        if self._size(slot) < size:
+            self._buffers.pop(slot, None)  # freed before the next is allocated
+            self._buffers[slot] = cuda.device_array(size, np.uint8)
+        return self._buffers[slot]
+
+
+def place_input(array: Array, place: Place, places: Places, slot: int) -> Any:
+    """An input where a program wants it. NumPy's own memory is pageable: such an input stays where it is."""
+    match place:
+        case "device":
+            placed = places.take(slot, array.size, array.dtype)
+            placed.copy_to_device(array)
+            return placed
+        case "pinned":
+            pinned = allocate(array.size, array.dtype, place)
+            np.copyto(pinned, array)
+            return pinned
+        case "pageable":
+            return array
+
+
+class Output:
+    """An output between two guards, on the device in the place for outputs where ``places`` are given."""
+
+    def __init__(self, count: int, dtype: Any, place: Place, places: Places | None = None) -> None:
+        self._guard = GUARD_BYTES // np.dtype(dtype).itemsize
+        count += 2 * self._guard
+        in_place = places is not None and place == "device"
+        self._buffer = places.take(0, count, dtype) if places and in_place else allocate(count, dtype, place)
+        self.array = self._buffer[self._guard : -self._guard]
+
+    def poison(self, stream: int) -> None:
+        """Fill the output and its guards."""
+        if isinstance(self._buffer, np.ndarray):
+            self._buffer.view("u1")[:] = POISON
+            return
+        size = self._buffer.size * self._buffer.dtype.itemsize
+        checked(driver.cuMemsetD8Async(self._buffer.device_ctypes_pointer.value, POISON, size, stream))
+
+    def read(self) -> Array:
+        """The output on the host, after a look at its guards.
+
+        Raises:
+            OutOfBounds: when something was written there.
+        """
+        host: Array = self._buffer if isinstance(self._buffer, np.ndarray) else self._buffer.copy_to_host()
+        check_guards(host[: self._guard], host[-self._guard :])
+        return host[self._guard : -self._guard]
+
+
+def between_copies(
+    stream: int, launch: Callable[..., Any], inputs: Sequence[Any], output: Output
+) -> tuple[Enqueue, Output]:
+    """Enqueue copies of host inputs to the device, a launch on them, and a copy of its output to the host.
+
+    Args:
+        stream: its handle.
+        launch: called with the output and the inputs on the device.
+        inputs: host arrays.
+        output: on the host.
+
+    Returns:
+        What enqueues all of it, and the output on the device, whose guards are to be looked at as well.
+    """
+    staged = [allocate(array.size, array.dtype, "device") for array in inputs]
+    result = Output(output.array.size, output.array.dtype, "device")
+    steps: list[Enqueue] = [
+        *(partial(copy, stream, there, here) for there, here in zip(staged, inputs, strict=True)),
+        partial(launch, result.array, *staged),
+        partial(copy, stream, output.array, result.array),
+    ]
+
+    def enqueue() -> None:
+        for step in steps:
+            step()
+
+    return enqueue, result

@@ -1,0 +1,85 @@
+"""Clocks, temperature, power and throttle reasons through NVML; nothing where NVML is not there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from smembench.model.measurement import Conditions
+
+# Names of nvmlClocksEventReason* bits; idle and application clocks are not throttling.
+_THROTTLE_BITS = {
+    0x0000000000000004: "sw_power_cap",
+    0x0000000000000008: "hw_slowdown",
+    0x0000000000000010: "sync_boost",
+    0x0000000000000020: "sw_thermal",
+    0x0000000000000040: "hw_thermal",
+    0x0000000000000080: "hw_power_brake",
+}
+
+
+def throttle_names(bits: int) -> str:
+    """Names of the throttle reasons set in an NVML bit mask, joined by ``+``; "none" for none."""
+    return "+".join(name for bit, name in _THROTTLE_BITS.items() if bits & bit) or "none"
+
+
+def _others(pids: list[int]) -> int:
+    return len(pids) - (1 if os.getpid() in pids else min(len(pids), 1))
+
+
+class Nvml:
+    """One GPU as NVML sees it, found by UUID because NVML ignores CUDA_VISIBLE_DEVICES."""
+
+    def __init__(self, uuid: str) -> None:
+        self._nvml: Any = None
+        try:
+            import pynvml
+
+            pynvml.nvmlInit()
+            self._handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
+            self._nvml = pynvml
+        except Exception:  # no NVML, no driver, or no right to ask: telemetry is then absent, never an error
+            return
+
+    def _ask(self, question: Callable[[Any, Any], Any]) -> Any:
+        if self._nvml is None:
+            return None
+        try:
+            return question(self._nvml, self._handle)
+        except Exception:  # NVML's refusals, and pynvml's own where the driver is older than it
+            return None
+
+    def conditions(self) -> Conditions:
+        """The state now."""
+        power = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetPowerUsage(gpu))
+        processes = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetComputeRunningProcesses(gpu))
+        bits = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu))
+        return Conditions(
+            sm_clock_mhz=self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)),
+            memory_clock_mhz=self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM)),
+            temperature_c=self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)),
+            power_w=None if power is None else power / 1000,
+            throttle_reasons=None if bits is None else throttle_names(bits),
+            # In a container NVML may give other numbers than getpid: then one process is taken for this one.
+            other_processes=None if processes is None else _others([process.pid for process in processes]),
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Driver, clock and power limits, ECC and MIG, by the names of ``DeviceInfo``."""
+
+        def clock(kind: str) -> Any:
+            return self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetMaxClockInfo(gpu, getattr(nvml, kind)))
+
+        driver = self._ask(lambda nvml, gpu: nvml.nvmlSystemGetDriverVersion())
+        power = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetEnforcedPowerLimit(gpu))
+        ecc = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetEccMode(gpu)[0])
+        mig = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetMigMode(gpu)[0])
+        return {
+            "driver": driver.decode() if isinstance(driver, bytes) else driver,
+            "sm_clock_max_mhz": clock("NVML_CLOCK_SM"),
+            "memory_clock_max_mhz": clock("NVML_CLOCK_MEM"),
+            "power_limit_w": None if power is None else power / 1000,
+            "ecc": None if ecc is None else bool(ecc),
+            "mig": None if mig is None else bool(mig),
+        }

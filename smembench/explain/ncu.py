@@ -1,0 +1,94 @@
+"""Hardware counters through Nsight Compute: cases launched by a child under ``ncu``, its CSV read back.
+
+The same child without it reads our own timer, so that both see the same.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from statistics import median
+
+from smembench.model.case import Case
+from smembench.model.errors import UsageError
+
+_SECONDS = 900
+
+
+def profile(
+    cases: Sequence[Case],
+    metrics: Sequence[str],
+    *,
+    cache_control: str,
+    launches: int,
+    uncounted: int,
+    asked_by: str,
+    as_sampled: bool = False,
+) -> list[dict[str, float]]:
+    """The median of each metric over a case's launches, in ncu's base units, for every case.
+
+    Clocks are left alone. ``cache_control`` is ncu's: ``all`` flushes and invalidates every cache before each launch,
+    ``none`` does not. The first ``uncounted`` launches of a case are left out. With ``as_sampled`` the arrays lie where
+    they do in ``sampled``.
+
+    Raises:
+        UsageError: naming ``asked_by``, when ncu is not there or does not give a figure for every launch.
+    """
+    ncu = shutil.which("ncu")
+    if ncu is None:
+        raise UsageError(f"{asked_by}: ncu (Nsight Compute) is not on the PATH; it comes with the CUDA toolkit")
+    options = ["--metrics", ",".join(metrics), "--clock-control", "none", "--cache-control", cache_control]
+    output = ["--csv", "--print-units", "base", "--profile-from-start", "off"]
+    run = _child(cases, launches, samples=int(as_sampled), before=(ncu, *options, *output))
+    readings = parse(run.stdout)
+    for metric in metrics:
+        if len(readings.get(metric, ())) != launches * len(cases):
+            said = " ".join((run.stderr or run.stdout).split())[-300:]
+            count = f"{len(readings.get(metric, ()))} of {launches * len(cases)} figures"
+            raise UsageError(f"{asked_by}: ncu gave {count} of {metric}: {said}")
+    starts = range(0, launches * len(cases), launches)
+    return [{m: median(readings[m][start + uncounted : start + launches]) for m in metrics} for start in starts]
+
+
+def sampled(cases: Sequence[Case], *, launches: int, samples: int, seconds: float, asked_by: str) -> list[float]:
+    """The median of our own samples of each case, in ms, in a child of its own that checks every case first.
+
+    Raises:
+        UsageError: naming ``asked_by``, for a wrong result or a child that fails.
+    """
+    run = _child(cases, launches, samples=samples, seconds=seconds)
+    found = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+    for case, line in zip(cases, found, strict=False):
+        if "wrong" in line:
+            raise UsageError(f"{asked_by}: {case.id}: {line['wrong']}")
+    if len(found) != len(cases):
+        said = " ".join(run.stderr.split())[-300:]
+        raise UsageError(f"{asked_by}: {len(found)} of {len(cases)} cases were timed: {said}")
+    return [line["ms"] for line in found]
+
+
+def _child(
+    cases: Sequence[Case], launches: int, *, samples: int = 0, seconds: float = 0.0, before: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
+    """Run ``ncu_child``, behind a command that looks at it."""
+    asked = {"launches": launches, "samples": samples, "seconds": seconds, "cases": [case.to_dict() for case in cases]}
+    return subprocess.run(
+        [*before, sys.executable, "-m", "smembench.explain.ncu_child", json.dumps(asked)],
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+
+
+def parse(output: str) -> dict[str, list[float]]:
+    """Values by metric from ncu's CSV, in the order of the launches."""
+    lines = [line for line in output.splitlines() if line.startswith('"')]
+    found: dict[str, list[float]] = {}
+    for record in csv.DictReader(lines):
+        found.setdefault(record["Metric Name"], []).append(float(record["Metric Value"].replace(",", "")))
+    return found

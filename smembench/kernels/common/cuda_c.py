@@ -1,0 +1,58 @@
+"""CUDA C twins: a kernel once more as CUDA C, compiled at run time by NVRTC, launched as the Numba kernel is.
+
+A twin has its Numba kernel's name, grid, block and shared memory; only the compiler differs, so a difference in time is
+the compiler's. Where the order of the arithmetic decides which registers ptxas chooses, each has the one that suits it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from smembench.kernels.registry import Kernel, Program
+from smembench.model.case import Case
+
+NVRTC = "nvrtc"
+
+# Moving a float16 is moving its bits; without a header NVRTC has no such type.
+_C_TYPES = {"float16": "unsigned short", "float32": "float", "float64": "double", "int32": "int"}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """CUDA C with one ``extern "C"`` kernel of the given name."""
+
+    text: str
+    entry: str
+
+
+def _no_constants(case: Case) -> dict[str, int]:
+    return {}
+
+
+def twin(
+    kernel: Kernel,
+    source: str,
+    constants: Callable[[Case], Mapping[str, int]] = _no_constants,
+    refuse: Callable[[Case], str | None] | None = None,
+) -> Kernel:
+    """The twin of a Numba kernel.
+
+    Args:
+        kernel: the Numba kernel.
+        source: CUDA C of a kernel of the same name. ``T`` is the element type, ``BX`` and ``BY`` the block's sides and
+            ``PAD`` the extra columns of its tile; arguments are the output, the inputs and the problem's scalars as
+            ``unsigned``. Where the program has a ``constant``, it declares a ``__constant__`` array of that name.
+        constants: further constants of a case by name.
+        refuse: why the twin cannot run a case, the kernel's own reasons when None.
+    """
+
+    def build(case: Case) -> Program:
+        program = kernel.build(case)
+        given = {"BX": program.block[0], "BY": program.block[1], "PAD": case.pad or 0, **constants(case)}
+        # Not macros: NVRTC's own headers use such short names.
+        declared = "".join(f"constexpr unsigned {name} = {value};\n" for name, value in given.items())
+        text = f"typedef {_C_TYPES[case.dtype]} T;\n{declared}{source}"
+        return replace(program, function=Source(text, kernel.name))
+
+    return replace(kernel, compiler=NVRTC, build=build, refuse=refuse or kernel.refuse)

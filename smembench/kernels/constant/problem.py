@@ -1,0 +1,109 @@
+"""A 1D stencil, whose few coefficients every thread reads: the use that constant memory is made for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import lcm
+from typing import TYPE_CHECKING, Any
+
+from smembench.model.case import Block, Case
+from smembench.model.problem import ITEMSIZE, Problem, Shape, Verification, shrunk
+
+if TYPE_CHECKING:
+    from smembench.model.problem import Array
+
+RADIUS = 4
+"""Neighbours on either side, as in Professional CUDA C Programming, chapter 5."""
+TAPS = 2 * RADIUS + 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """The expected output in float64 and the sum of the magnitudes of its terms, both of n elements."""
+
+    output: Array
+    magnitude: Array
+
+
+class Constant(Problem):
+    """``out[i] = Σ c[j]·in[i + j]`` over ``TAPS`` coefficients; the input has ``RADIUS`` more elements on either side.
+
+    Effective bandwidth counts the input, the output and the coefficients once. A stencil of n elements reads a
+    coefficient n·``TAPS`` times; those reads stay on the chip, and are what the kernels differ in.
+    """
+
+    name = "constant"
+    title = "1D stencil"
+    dtypes = ("float32", "float64")
+    default_n = 2**22
+    default_blocks = (Block(256, 1),)
+    size_axes = ("n",)
+    columns = ("gflop_s", "effective_gb_s", "predicted_constant_addresses")
+    arrays = ("out", "in", "coefficients")
+
+    def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
+        """One row of ``n`` elements."""
+        return [Shape(m=1, n=n) for n in sizes.get("n") or (self.default_n,)]
+
+    def size(self, case: Case) -> str:
+        """n; there is one row."""
+        return str(case.n)
+
+    def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
+        """n + 2·``RADIUS`` elements and ``TAPS`` coefficients, uniform in [-1/2, 1/2)."""
+        import numpy as np
+
+        dtype: Any = np.dtype(case.dtype)
+        rng = self.rng(case, seed)
+        line, weights = (rng.random(count, dtype=dtype) for count in self.lengths(case)[1:])
+        line -= dtype.type(0.5)
+        weights -= dtype.type(0.5)
+        return line, weights
+
+    def lengths(self, case: Case) -> tuple[int, ...]:
+        """n, n + 2·``RADIUS`` and ``TAPS`` elements."""
+        return (case.n, case.n + 2 * RADIUS, TAPS)
+
+    def scalars(self, case: Case) -> tuple[int, ...]:
+        """``(n,)``."""
+        return (case.n,)
+
+    def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> _Reference:
+        """The stencil in float64, from the coefficients as the dtype holds them."""
+        import numpy as np
+
+        line, weights = (array.astype(np.float64) for array in inputs)
+        return _Reference(np.correlate(line, weights), np.correlate(np.abs(line), np.abs(weights)))
+
+    def check(self, case: Case, reference: Any, output: Array) -> Verification:
+        """The largest |out − ref| over the sum of its terms' magnitudes.
+
+        A sum of t products in any order, with or without fused multiply-add, errs by at most t·ε/2 times that sum, up
+        to terms in ε² (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1). Allowed is t·ε.
+        """
+        import numpy as np
+
+        tolerance = TAPS * float(np.finfo(case.dtype).eps)
+        # A window of zeros has a sum of zero: nothing but zero is right there.
+        error = float(
+            np.max(np.abs(output.astype(np.float64) - reference.output) / np.maximum(reference.magnitude, 1e-300))
+        )
+        if error <= tolerance:  # False for NaN, as it must be
+            return Verification(True, error)
+        if not np.isfinite(error):
+            return Verification(False, None, f"{np.count_nonzero(~np.isfinite(output))} entries are NaN or infinite")
+        return Verification(False, error, f"largest relative error {error:.2g} (allowed {tolerance:.2g})")
+
+    def bytes_moved(self, case: Case) -> int:
+        """(n + n + 2·``RADIUS`` + ``TAPS``)·itemsize."""
+        return sum(self.lengths(case)) * ITEMSIZE[case.dtype]
+
+    def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
+        """A smaller n: blocks repeat after their threads."""
+        block = case.block or Block(1, 1)
+        return replace(case, n=shrunk(case.n, lcm(2 * block.x * block.y, 32)))
+
+    def flops(self, case: Case) -> int:
+        """2·``TAPS``·n: a multiplication and an addition a tap."""
+        return 2 * TAPS * case.n

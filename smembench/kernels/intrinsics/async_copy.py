@@ -1,0 +1,112 @@
+"""Asynchronous copies from global to shared memory: past the registers, while the thread goes on.
+
+``cp.async`` (PTX ISA, "Data Movement and Conversion Instructions: Asynchronous copy") only starts a copy. A thread
+closes its copies into groups, and later waits until no more than its newest few are on their way. Then it sees its own
+copies; those of the other threads of its block it sees after a barrier that follows their wait. Copies of 128 bits go
+past the L1 (``.cg``). All need compute capability 8.0.
+
+In the simulator and in a trace a copy is a load and a store at once, so groups and waits have nothing to do there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from smembench.kernels.intrinsics.vector import (
+    BYTES,
+    assemble,
+    copy_vector,
+    pointer_to,
+    register,
+    type_copy,
+    types,
+    vector_of,
+)
+
+_SHARED_SPACE = 3
+"""Of shared memory in NVVM IR, where a pointer to it has 32 bits."""
+
+
+def copy_vector_async(tile: Any, place: Any, array: Any, index: Any) -> None:
+    """Start to copy the ``lanes`` elements of a global array from ``index`` on into a tile from ``place`` on.
+
+    Raises:
+        ValueError: in the simulator and in a trace, for a place or an index that is no multiple of ``lanes``.
+    """
+    copy_vector(tile, place, array, index)
+
+
+def copy_element_async(tile: Any, place: Any, array: Any, index: Any) -> None:
+    """Start to copy one element of a global array into a tile: 4 or 8 bytes, which go through the L1 (``.ca``)."""
+    tile[place] = array[index]
+
+
+def commit_copies() -> None:
+    """Close the copies that this thread started since the last time into a group, which may be empty."""
+
+
+def wait_for_copies(newest: Any) -> None:
+    """Wait until all groups of this thread but the ``newest`` ones are done; that number is a constant."""
+
+
+def _type_commit(_context: Any) -> Any:
+    return lambda: types.void
+
+
+def _type_wait(_context: Any) -> Any:
+    def typer(newest: Any) -> Any:
+        return types.void if isinstance(newest, types.IntegerLiteral) else None
+
+    return typer
+
+
+def _type_element(_context: Any) -> Any:
+    def typer(tile: Any, place: Any, array: Any, index: Any) -> Any:
+        if vector_of(tile) is None or vector_of(array) != vector_of(tile) or array.dtype.bitwidth < 32:
+            return None
+        return types.void if isinstance(place, types.Integer) and isinstance(index, types.Integer) else None
+
+    return typer
+
+
+def emit_copy_async(builder: Any, target: Any, source: Any, size: int) -> None:
+    """Start to copy so many bytes from one pointer to another, for functions that are lowered as a whole."""
+    cache = "cg" if size == BYTES else "ca"
+    target = builder.addrspacecast(target, target.type.pointee.as_pointer(_SHARED_SPACE))
+    assembly = f"cp.async.{cache}.shared.global [$0], [$1], {size};"
+    assemble(builder, assembly, "r,l,", builder.ptrtoint(target, ir.IntType(32)), source)
+
+
+def _lower_vector(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return _start(context, builder, signature, args, BYTES)
+
+
+def _lower_element(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return _start(context, builder, signature, args, signature.args[0].dtype.bitwidth // 8)
+
+
+def _start(context: Any, builder: Any, signature: Any, args: Any, size: int) -> Any:
+    target = pointer_to(context, builder, *signature.args[:2], *args[:2])
+    source = pointer_to(context, builder, *signature.args[2:], *args[2:])
+    emit_copy_async(builder, target, source, size)
+    return context.get_dummy_value()
+
+
+def _lower_commit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    assemble(builder, "cp.async.commit_group;")
+    return context.get_dummy_value()
+
+
+def _lower_wait(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    assemble(builder, f"cp.async.wait_group {signature.args[0].literal_value};")
+    return context.get_dummy_value()
+
+
+_PLACES = (types.Array, types.Integer, types.Array, types.Integer)
+
+register(copy_vector_async, type_copy, _lower_vector, *_PLACES)
+register(copy_element_async, _type_element, _lower_element, *_PLACES)
+register(commit_copies, _type_commit, _lower_commit)
+register(wait_for_copies, _type_wait, _lower_wait, types.IntegerLiteral)

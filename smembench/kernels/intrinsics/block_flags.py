@@ -1,0 +1,95 @@
+"""From one block to the next: "what I wrote to global memory is there", without the host in between.
+
+A block hands over by raising a flag of its own, and the block after it waits for that and lowers it again, so that the
+next launch finds all of them down. A persistent grid, all of whose blocks run at once, comes to its end in whatever
+order they start. So does a larger one where the GPU starts the block before no later, which CUDA does not promise.
+
+What is handed over can be loaded and added to, or ``accumulate`` adds to it where it is.
+
+The flags are a variable of the module, as ``__device__ unsigned flags[4096];`` of CUDA C is, zero when it is loaded.
+One thread stores with release and loads with acquire semantics at the scope of the GPU (PTX ISA, "Memory Consistency
+Model"); the barriers before the one and after the other make that hold for all threads of both blocks.
+
+In the simulator and in a trace there is nothing to wait for: blocks run in order, one after the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from smembench.kernels.intrinsics.vector import assemble, pointer_to, register, types
+
+MOST_BLOCKS = 4096
+"""Of a grid: as many as there are flags."""
+
+_VARIABLE, _GLOBAL_SPACE, _BYTES = "smembench_handed_over", 1, 4
+
+
+def hand_over(block: Any) -> None:
+    """Raise the flag of this block, by one thread, after a barrier that follows what it handed over."""
+
+
+def wait_for(block: Any) -> None:
+    """Wait until that block has raised its flag and lower it, by one thread, before a barrier for the others."""
+
+
+def accumulate(array: Any, index: Any, value: Any) -> None:
+    """Add to an element of an array in global memory, where its sum is computed, so that it need not be loaded.
+
+    ``red.global.add`` of PTX, which takes subnormal numbers of single precision for zero.
+    """
+    array[index] += value
+
+
+def _type(_context: Any) -> Any:
+    return lambda block: types.void
+
+
+def _flag(builder: Any, block: Any) -> Any:
+    space = ir.ArrayType(ir.IntType(8 * _BYTES), MOST_BLOCKS)
+    variable = builder.module.globals.get(_VARIABLE)
+    if variable is None:
+        variable = ir.GlobalVariable(builder.module, space, _VARIABLE, addrspace=_GLOBAL_SPACE)
+        variable.initializer, variable.align, variable.linkage = ir.Constant(space, None), _BYTES, "internal"
+    first = builder.ptrtoint(builder.addrspacecast(variable, space.as_pointer()), ir.IntType(64))
+    place = builder.zext(block, ir.IntType(64)) if block.type.width < 64 else block
+    return builder.add(first, builder.mul(place, ir.Constant(ir.IntType(64), _BYTES)))
+
+
+def _lower_hand_over(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    assemble(builder, "st.release.gpu.global.u32 [$0], 1;", "l,", _flag(builder, *args))
+    return context.get_dummy_value()
+
+
+def _lower_wait_for(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    # The number is LLVM's, so that a kernel may wait in more than one place.
+    wait = (
+        "{ .reg .u32 flag; .reg .pred down;"
+        " wait_${:uid}: ld.acquire.gpu.global.u32 flag, [$0]; setp.eq.u32 down, flag, 0; @down bra wait_${:uid};"
+        " st.relaxed.gpu.global.u32 [$0], 0; }"
+    )
+    assemble(builder, wait, "l,", _flag(builder, *args))
+    return context.get_dummy_value()
+
+
+def _type_accumulate(_context: Any) -> Any:
+    def typer(array: Any, index: Any, value: Any) -> Any:
+        known = isinstance(array, types.Array) and array.ndim == 1 and array.dtype == value
+        return types.void if known and isinstance(index, types.Integer) else None
+
+    return typer
+
+
+def _lower_accumulate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    bits = signature.args[2].bitwidth
+    pointer = pointer_to(context, builder, *signature.args[:2], *args[:2])
+    constraints = f"l,{'f' if bits == 32 else 'd'},"
+    assemble(builder, f"red.relaxed.gpu.global.add.f{bits} [$0], $1;", constraints, pointer, args[2])
+    return context.get_dummy_value()
+
+
+register(hand_over, _type, _lower_hand_over, types.Integer)
+register(wait_for, _type, _lower_wait_for, types.Integer)
+register(accumulate, _type_accumulate, _lower_accumulate, types.Array, types.Integer, types.Float)

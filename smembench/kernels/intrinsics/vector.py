@@ -1,0 +1,250 @@
+"""128-bit accesses of Numba arrays in kernels: 16 bytes a thread in one instruction instead of one element.
+
+Each function is plain Python in the simulator and in a trace, and one instruction in a compiled kernel, a copy two:
+``ld.global.v4`` for an array in global memory, ``st.shared.v4`` for a tile, nothing at all for a local array, which
+lives in registers. An index counts elements and must be a multiple of ``lanes``, since the hardware faults on an
+address that is no multiple of 16 bytes. Arrays must begin at such an address: global ones do, shared and local ones
+with ``alignment=ALIGNMENT``.
+
+The streaming ones add the cache operator ``.cs`` (PTX ISA, "Cache Operators": likely accessed once, evicted first);
+they are for arrays in global memory only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numba
+from llvmlite import ir
+
+from smembench.kernels.numba_cuda import SIMULATED, lower_builtin, type_callable
+from smembench.model.problem import ITEMSIZE
+
+BYTES = 16
+"""Bytes of an access, the most one thread can ask for in one instruction (PTX ISA, ``ld``)."""
+
+PAIR = 2
+"""Elements of the narrower access, of shared memory, for what is no multiple of a vector."""
+
+ALIGNMENT = None if SIMULATED else BYTES
+"""For ``cuda.shared.array`` and ``cuda.local.array``: the simulator knows no alignment."""
+
+types: Any = numba.types  # its stub lacks UniTuple
+
+_WORD = ir.IntType(32)
+_VECTOR = ir.VectorType(_WORD, BYTES // 4)
+
+
+def lanes(dtype: str) -> int:
+    """Elements of a dtype in one access."""
+    return BYTES // ITEMSIZE[dtype]
+
+
+def load_vector(array: Any, index: Any) -> tuple[Any, ...]:
+    """``lanes`` elements of a one-dimensional array from ``index`` on, in one access.
+
+    Raises:
+        ValueError: in the simulator and in a trace, for an index that is no multiple of ``lanes``.
+    """
+    return tuple(array[_span(array, index)])
+
+
+def load_pair(array: Any, index: Any) -> tuple[Any, ...]:
+    """Two elements of a one-dimensional array from ``index`` on, in one access.
+
+    Raises:
+        ValueError: in the simulator and in a trace, for an odd index.
+    """
+    return tuple(array[_span(array, index, PAIR)])
+
+
+def store_vector(array: Any, index: Any, values: Sequence[Any]) -> None:
+    """Store a tuple of ``lanes`` elements at ``index`` and after it, in one access.
+
+    Raises:
+        ValueError: as load_vector.
+    """
+    array[_span(array, index)] = values
+
+
+def copy_vector(target: Any, place: Any, source: Any, index: Any) -> None:
+    """Load ``lanes`` elements from ``index`` on and store them from ``place`` on, in an access each.
+
+    Raises:
+        ValueError: as load_vector, for a place as well.
+    """
+    store_vector(target, place, load_vector(source, index))
+
+
+def load_vector_streaming(array: Any, index: Any) -> tuple[Any, ...]:
+    """As load_vector, of lines that the caches may drop first: ``ld.global.cs``.
+
+    Raises:
+        ValueError: as load_vector.
+    """
+    return load_vector(array, index)
+
+
+def store_vector_streaming(array: Any, index: Any, values: Sequence[Any]) -> None:
+    """As store_vector, into lines that the caches may drop first: ``st.global.cs``.
+
+    Raises:
+        ValueError: as load_vector.
+    """
+    store_vector(array, index, values)
+
+
+def _span(array: Any, index: Any, elements: int = 0) -> slice:
+    """The elements of one access, as a slice."""
+    count = elements or BYTES // array.itemsize
+    if index % count:
+        size = count * array.itemsize
+        raise ValueError(f"index {index} of a {size}-byte access is no multiple of its {count} elements")
+    return slice(index, index + count)
+
+
+def vector_of(array: Any) -> Any:
+    """Numba's type of what one access holds; None, which is no match, for arrays that have no such access."""
+    if not isinstance(array, types.Array) or array.ndim != 1 or array.layout != "C":
+        return None
+    return types.UniTuple(array.dtype, 8 * BYTES // array.dtype.bitwidth)
+
+
+def _type_load(_context: Any) -> Any:
+    def typer(array: Any, index: Any) -> Any:
+        return vector_of(array) if isinstance(index, types.Integer) else None
+
+    return typer
+
+
+def _type_load_pair(_context: Any) -> Any:
+    def typer(array: Any, index: Any) -> Any:
+        return types.UniTuple(array.dtype, PAIR) if vector_of(array) and isinstance(index, types.Integer) else None
+
+    return typer
+
+
+def _type_store(_context: Any) -> Any:
+    def typer(array: Any, index: Any, values: Any) -> Any:
+        return types.void if isinstance(index, types.Integer) and values == vector_of(array) else None
+
+    return typer
+
+
+def type_copy(_context: Any) -> Any:
+    """How the types of a copy's arguments decide that there is one."""
+
+    def typer(target: Any, place: Any, source: Any, index: Any) -> Any:
+        integers = isinstance(place, types.Integer) and isinstance(index, types.Integer)
+        return types.void if integers and vector_of(target) == vector_of(source) is not None else None
+
+    return typer
+
+
+def pointer_to(context: Any, builder: Any, array_type: Any, index_type: Any, array: Any, index: Any) -> Any:
+    """The address of an element, as a pointer to four words."""
+    data = context.make_array(array_type)(context, builder, array).data
+    widen = builder.sext if index_type.signed else builder.zext
+    wide = index if index_type.bitwidth == 64 else widen(index, ir.IntType(64))
+    return builder.bitcast(builder.gep(data, [wide]), _VECTOR.as_pointer())
+
+
+def _elements_type(context: Any, tuple_type: Any) -> Any:
+    return ir.VectorType(context.get_value_type(tuple_type.dtype), tuple_type.count)
+
+
+def _unpacked(context: Any, builder: Any, tuple_type: Any, vector: Any) -> Any:
+    """A tuple of the elements that lie in four words."""
+    elements = builder.bitcast(vector, _elements_type(context, tuple_type))
+    values = [builder.extract_element(elements, _WORD(lane)) for lane in range(tuple_type.count)]
+    return context.make_tuple(builder, tuple_type, values)
+
+
+def _packed(context: Any, builder: Any, tuple_type: Any, values: Any) -> Any:
+    """Four words that hold the elements of a tuple."""
+    elements = ir.Constant(_elements_type(context, tuple_type), ir.Undefined)
+    for lane in range(tuple_type.count):
+        elements = builder.insert_element(elements, builder.extract_value(values, lane), _WORD(lane))
+    return builder.bitcast(elements, _VECTOR)
+
+
+def _lower_load(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    loaded = builder.load(pointer_to(context, builder, *signature.args, *args))
+    loaded.align = BYTES
+    return _unpacked(context, builder, signature.return_type, loaded)
+
+
+def _lower_load_pair(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    elements = _elements_type(context, signature.return_type)
+    pointer = builder.bitcast(pointer_to(context, builder, *signature.args, *args), elements.as_pointer())
+    loaded = builder.load(pointer)
+    loaded.align = PAIR * signature.return_type.dtype.bitwidth // 8
+    return _unpacked(context, builder, signature.return_type, loaded)
+
+
+def _lower_store(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    vector = _packed(context, builder, signature.args[2], args[2])
+    stored = builder.store(vector, pointer_to(context, builder, *signature.args[:2], *args[:2]))
+    stored.align = BYTES
+    return context.get_dummy_value()
+
+
+def emit_copy(builder: Any, target: Any, source: Any) -> None:
+    """``copy_vector`` from one pointer to another, for functions that are lowered as a whole."""
+    loaded = builder.load(source)
+    stored = builder.store(loaded, target)
+    loaded.align = stored.align = BYTES
+
+
+def _lower_copy(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    source = pointer_to(context, builder, *signature.args[2:], *args[2:])
+    emit_copy(builder, pointer_to(context, builder, *signature.args[:2], *args[:2]), source)
+    return context.get_dummy_value()
+
+
+def _lower_load_streaming(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    pointer = pointer_to(context, builder, *signature.args, *args)
+    words = ir.LiteralStructType([_WORD] * _VECTOR.count)
+    assembly = ir.InlineAsm(
+        ir.FunctionType(words, [pointer.type]), "ld.global.cs.v4.b32 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,l"
+    )
+    loaded = builder.call(assembly, [pointer])
+    vector = ir.Constant(_VECTOR, ir.Undefined)
+    for word in range(_VECTOR.count):
+        vector = builder.insert_element(vector, builder.extract_value(loaded, word), _WORD(word))
+    return _unpacked(context, builder, signature.return_type, vector)
+
+
+def _lower_store_streaming(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    vector = _packed(context, builder, signature.args[2], args[2])
+    pointer = pointer_to(context, builder, *signature.args[:2], *args[:2])
+    words = [builder.extract_element(vector, _WORD(word)) for word in range(_VECTOR.count)]
+    assembly = ir.InlineAsm(
+        ir.FunctionType(ir.VoidType(), [pointer.type, *(word.type for word in words)]),
+        "st.global.cs.v4.b32 [$0], {$1, $2, $3, $4};",
+        "l,r,r,r,r,~{memory}",
+        side_effect=True,
+    )
+    builder.call(assembly, [pointer, *words])
+    return context.get_dummy_value()
+
+
+def register(function: Callable[..., Any], typing: Any, lowering: Any, *arguments: Any) -> None:
+    """Let kernels call a plain function: how its result follows from its arguments, and what it compiles to."""
+    type_callable(function)(typing)
+    lower_builtin(function, *arguments)(lowering)
+
+
+def assemble(builder: Any, assembly: str, constraints: str = "", *args: Any) -> None:
+    """An instruction in its place among all accesses of memory, for what it reads and writes is not said."""
+    function = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])
+    builder.call(ir.InlineAsm(function, assembly, f"{constraints}~{{memory}}", side_effect=True), args)
+
+
+register(load_vector, _type_load, _lower_load, types.Array, types.Integer)
+register(load_pair, _type_load_pair, _lower_load_pair, types.Array, types.Integer)
+register(load_vector_streaming, _type_load, _lower_load_streaming, types.Array, types.Integer)
+register(store_vector, _type_store, _lower_store, types.Array, types.Integer, types.UniTuple)
+register(store_vector_streaming, _type_store, _lower_store_streaming, types.Array, types.Integer, types.UniTuple)
+register(copy_vector, type_copy, _lower_copy, types.Array, types.Integer, types.Array, types.Integer)

@@ -1,0 +1,202 @@
+"""Matrix multiplication: C (m × n) = A (m × k) · B (k × n)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from smembench.model.case import Case
+from smembench.model.problem import ITEMSIZE, Problem, Shape, Verification, pattern_period
+
+if TYPE_CHECKING:
+    from smembench.model.problem import Array
+
+_EXACT_LIMIT = 1024
+"""Largest side for which the whole product is computed in float64; above it, Freivalds' check."""
+_PROBES = 4
+_POISON = -1
+"""Of an integer as wide as an element, all of whose bytes are 0xFF."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """``product`` = A·B·``probes`` in float64 (m × p); ``probes`` None stands for the identity."""
+
+    product: Array
+    probes: Array | None
+
+
+class Matmul(Problem):
+    """2·m·n·k floating-point operations over (m·k + k·n + m·n)·itemsize compulsory bytes.
+
+    With a stride A, B and C are sub-matrices of wider ones, as in the programming guide: their rows begin that many
+    elements apart, and what lies between is not theirs. Without one rows follow each other.
+    """
+
+    name = "matmul"
+    title = "matrix multiplication"
+    dtypes = ("float32", "float64")
+    default_n = 1024
+    size_axes = ("n", "m", "k")
+    columns = ("gflop_s", "effective_gb_s", "speedup_vs_cpu", "speedup_vs_naive")
+    arrays = ("C", "A", "B")
+    naive_kernel = "naive"
+    cpu_kernel = "cpu"
+
+    def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
+        """``n`` alone is square: ``m`` and ``k`` default to ``n``, and ``n`` to the first of them given."""
+        n_values = sizes.get("n") or sizes.get("m") or sizes.get("k") or (self.default_n,)
+        return [
+            Shape(m=m, n=n, k=k) for n in n_values for m, k in product(sizes.get("m") or (n,), sizes.get("k") or (n,))
+        ]
+
+    def refuse(self, case: Case) -> str | None:
+        """A stride that is shorter than the longest row."""
+        assert case.k is not None
+        least = max(case.k, case.n)
+        if case.stride is None or case.stride >= least:
+            return None
+        return f"stride {case.stride}: rows of A have {case.k} elements, those of B and C {case.n}; use {least} or more"
+
+    def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
+        """A and B, uniform in [-1/2, 1/2): with mixed signs a term left out does not hide in a large sum.
+
+        Between the rows of a sub-matrix is NaN, so that a kernel that reads there is wrong.
+        """
+        import numpy as np
+
+        assert case.k is not None
+        rng, half = self.rng(case, seed), np.dtype(case.dtype).type(0.5)
+        dtype: Any = np.dtype(case.dtype)
+        a = rng.random(case.m * case.k, dtype=dtype)
+        b = rng.random(case.k * case.n, dtype=dtype)
+        a -= half
+        b -= half
+        lda, ldb, _ = _leading_dimensions(case)
+        return _spread(a, case.k, lda), _spread(b, case.n, ldb)
+
+    def lengths(self, case: Case) -> tuple[int, ...]:
+        """Rows times leading dimension: of a sub-matrix the last row is as long as the others."""
+        assert case.k is not None
+        lda, ldb, ldc = _leading_dimensions(case)
+        return (case.m * ldc, case.m * lda, case.k * ldb)
+
+    def elements(self, case: Case) -> tuple[int, ...]:
+        """m·n, m·k and k·n."""
+        assert case.k is not None
+        return (case.m * case.n, case.m * case.k, case.k * case.n)
+
+    def scalars(self, case: Case) -> tuple[int, ...]:
+        """``(m, n, k, lda, ldb, ldc)``, the latter the elements from one row of A, B or C to the next."""
+        assert case.k is not None
+        return (case.m, case.n, case.k, *_leading_dimensions(case))
+
+    def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> _Reference:
+        """A·B in float64, or its product with random ±1 columns when a side is over 1024.
+
+        The latter is Freivalds' check (Freivalds, Probabilistic machines can use less running time, 1977):
+        a wrong C passes one ±1 column with probability at most 1/2, and four only if its error cancels four
+        times over.
+        """
+        import numpy as np
+
+        assert case.k is not None
+        lda, ldb, _ = _leading_dimensions(case)
+        a = inputs[0].reshape(case.m, lda)[:, : case.k].astype(np.float64)
+        b = inputs[1].reshape(case.k, ldb)[:, : case.n].astype(np.float64)
+        if max(case.m, case.n, case.k) <= _EXACT_LIMIT:
+            return _Reference(a @ b, None)
+        # Fresh entropy: a kernel must not be able to pass by knowing the probes.
+        probes = np.random.default_rng().choice([-1.0, 1.0], size=(case.n, _PROBES))
+        return _Reference(a @ (b @ probes), probes)
+
+    def check(self, case: Case, reference: Any, output: Array) -> Verification:
+        """Relative error ‖out − ref‖/‖ref‖ (Frobenius), and no single entry far off.
+
+        Rounding of a sum of k products grows like √k·ε, so the tolerance is 4·√k·ε (float32, k = 1024:
+        1.5e-5; TF32 inputs err by 3e-4 and fail). Entries are held to eight times that over the root mean
+        square of the reference, so that one wrong entry does not hide in a large norm. What lies between the rows
+        of C must still be poison.
+        """
+        import numpy as np
+
+        assert case.k is not None
+        rows = output.reshape(case.m, -1)
+        out = rows[:, : case.n].astype(np.float64)
+        got = out if reference.probes is None else out @ reference.probes
+        difference = got - reference.product
+        norm = float(np.linalg.norm(reference.product))
+        rms = norm / math.sqrt(reference.product.size)
+        if norm == 0.0:
+            error = worst = float(np.max(np.abs(difference)))
+        else:
+            error = float(np.linalg.norm(difference)) / norm
+            worst = float(np.max(np.abs(difference))) / rms
+        tolerance = 4 * math.sqrt(case.k) * float(np.finfo(case.dtype).eps)
+        if error <= tolerance and worst <= 8 * tolerance:  # False for NaN, as it must be
+            touched = np.argwhere(rows[:, case.n :].view(f"i{rows.itemsize}") != _POISON)
+            if not touched.size:
+                return Verification(True, error)
+            row, column = touched[0]
+            where = f"the first in row {row} at {case.n + column}"
+            return Verification(False, error, f"{len(touched)} elements between the rows of C were written, {where}")
+        if not math.isfinite(error):
+            return Verification(False, None, f"{np.count_nonzero(~np.isfinite(out))} entries are NaN or infinite")
+        measure = "error" if reference.probes is None else "Freivalds residual"
+        detail = (
+            f"relative {measure} {error:.2g} (allowed {tolerance:.2g}), "
+            f"worst entry {worst:.2g} (allowed {8 * tolerance:.2g})"
+        )
+        return Verification(False, error, detail)
+
+    def bytes_moved(self, case: Case) -> int:
+        """(m·k + k·n + m·n)·itemsize, the compulsory bytes, whatever the stride."""
+        return sum(self.elements(case)) * ITEMSIZE[case.dtype]
+
+    def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
+        """As for any problem, with fewer steps of the loop over k and the least stride of the same remainder."""
+        assert case.k is not None
+        period = pattern_period(case)
+        k = case.k if case.k <= 2 * period else period + case.k % period
+        return _narrowed(replace(super().pattern(case, results), k=k), case)
+
+    def longer(self, case: Case, smaller: Case) -> tuple[Case, int]:
+        """The steps are those of the loop over k."""
+        assert case.k is not None
+        assert smaller.k is not None
+        period = pattern_period(case)
+        return _narrowed(replace(smaller, k=smaller.k + period), case), (case.k - smaller.k) // period
+
+    def flops(self, case: Case) -> int:
+        """2·m·n·k: a multiplication and an addition a term."""
+        assert case.k is not None
+        return 2 * case.m * case.n * case.k
+
+
+def _narrowed(smaller: Case, case: Case) -> Case:
+    """With the least stride that rows of the smaller case fit in, of the same remainder as the case's."""
+    if case.stride is None:
+        return smaller
+    assert smaller.k is not None
+    least = max(smaller.n, smaller.k)
+    return replace(smaller, stride=least + (case.stride - least) % pattern_period(case))
+
+
+def _leading_dimensions(case: Case) -> tuple[int, int, int]:
+    """Elements from one row to the next of A, B and C: the stride, or the length of a row."""
+    assert case.k is not None
+    return (case.stride or case.k, case.stride or case.n, case.stride or case.n)
+
+
+def _spread(dense: Array, columns: int, stride: int) -> Array:
+    """Rows of ``columns`` elements, ``stride`` apart, with NaN between them."""
+    import numpy as np
+
+    if stride == columns:
+        return dense
+    wide = np.full((dense.size // columns, stride), np.nan, dense.dtype)
+    wide[:, :columns] = dense.reshape(-1, columns)
+    return wide.ravel()

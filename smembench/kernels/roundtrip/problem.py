@@ -1,0 +1,52 @@
+"""Add one to an array on the host: what a GPU makes of it when the array must first come and then go back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from smembench.kernels.transfer.problem import HostArrays
+from smembench.model.case import Block, Case
+from smembench.model.problem import ITEMSIZE, Shape
+
+if TYPE_CHECKING:
+    from smembench.model.problem import Array
+
+
+class RoundTrip(HostArrays):
+    """``out[i] = in[i] + 1``: to a GPU the input is copied, and from it the output, 2·n·itemsize bytes.
+
+    Both copies are in the time, allocations are not. The loop on one CPU thread, which copies nothing, is what it is
+    compared with.
+    """
+
+    name = "roundtrip"
+    title = "add one, copies included"
+    default_n = 100_000
+    default_blocks = (Block(128, 1),)
+    size_axes = ("n",)
+    columns = ("effective_gb_s", "speedup_vs_cpu")
+    cpu_kernel = "addOne"
+
+    def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
+        """One row of ``n`` elements, the documents' 100,000 unless given."""
+        return [Shape(m=1, n=n) for n in sizes.get("n") or (self.default_n,)]
+
+    def size(self, case: Case) -> str:
+        """n; there is one row."""
+        return str(case.n)
+
+    def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
+        """One array, uniform in [0, 2^31 - 1): adding one neither overflows nor makes the poison, which is -1."""
+        import numpy as np
+
+        return (self.rng(case, seed).integers(0, 2**31 - 1, case.n, dtype=np.int32),)
+
+    def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> Array:
+        """The input plus one."""
+        expected: Array = inputs[0] + inputs[0].dtype.type(1)
+        return expected
+
+    def bytes_moved(self, case: Case) -> int:
+        """2·n·itemsize."""
+        return 2 * case.n * ITEMSIZE[case.dtype]

@@ -1,0 +1,85 @@
+"""Copies between host and device: what an array costs before a kernel can touch it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from smembench.model.case import Case
+from smembench.model.errors import UsageError
+from smembench.model.problem import ITEMSIZE, Problem, Shape, Verification, bit_for_bit
+
+if TYPE_CHECKING:
+    from smembench.model.problem import Array
+
+_ITEMSIZE = ITEMSIZE["int32"]
+_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+_DEFAULT_BYTES = (2**10, 2**15, 2**20, 2**25, 2**30)
+
+
+class HostArrays(Problem):
+    """Two arrays of n int32, at least one of them on the host: what is timed is the link to the device.
+
+    The time is the host's, from the call until the output is there: whoever asks for a copy waits that long.
+    """
+
+    dtypes = ("int32",)
+    memory = "link"
+    arrays = ("out", "in")
+
+    def refuse(self, case: Case) -> str | None:
+        """Cold caches: what a copy finds there is the driver's affair."""
+        return f"cache {case.cache}: copies are timed warm only; leave cache out" if case.cache != "warm" else None
+
+    def lengths(self, case: Case) -> tuple[int, ...]:
+        """n elements each."""
+        return (case.n, case.n)
+
+    def scalars(self, case: Case) -> tuple[int, ...]:
+        """``(n,)``."""
+        return (case.n,)
+
+    def check(self, case: Case, reference: Any, output: Array) -> Verification:
+        """Bit for bit."""
+        return bit_for_bit(reference, output)
+
+    def flops(self, case: Case) -> int:
+        """None: there is no floating-point number."""
+        return 0
+
+
+class Transfer(HostArrays):
+    """``out = in``: each byte crosses the link once, n·itemsize bytes."""
+
+    name = "transfer"
+    title = "host-device copy"
+    default_n = _DEFAULT_BYTES[0] // _ITEMSIZE
+    size_axes = ("bytes",)
+    columns = ("effective_gb_s",)
+
+    def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
+        """One row of ``bytes``/4 elements; without sizes 1 KiB, 32 KiB, 1 MiB, 32 MiB and 1 GiB."""
+        chosen = sizes.get("bytes") or _DEFAULT_BYTES
+        for size in chosen:
+            if size % _ITEMSIZE:
+                raise UsageError(f"bytes {size}: not a whole number of int32 elements; use a multiple of {_ITEMSIZE}")
+        return [Shape(m=1, n=size // _ITEMSIZE) for size in chosen]
+
+    def size(self, case: Case) -> str:
+        """Bytes: ``32 MiB``."""
+        size = case.n * _ITEMSIZE
+        return next((f"{size // unit} {name}" for unit, name in _UNITS if size % unit == 0), f"{size} bytes")
+
+    def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
+        """One array, uniform in [0, 2^31): none is the poison, which is -1."""
+        import numpy as np
+
+        return (self.rng(case, seed).integers(0, 2**31, case.n, dtype=np.int32),)
+
+    def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> Array:
+        """The input."""
+        return inputs[0]
+
+    def bytes_moved(self, case: Case) -> int:
+        """n·itemsize: the array once, whatever reads and writes of memory that takes."""
+        return case.n * _ITEMSIZE

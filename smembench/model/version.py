@@ -1,0 +1,3 @@
+"""The version of smembench."""
+
+VERSION = "0.1.0"

@@ -1,0 +1,98 @@
+"""Lists and ranges: how one flag or TOML value stands for many. Pure text to tuples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from smembench.model.case import Block
+from smembench.model.errors import UsageError
+
+_RANGE = re.compile(r"(?P<first>\d+):(?P<last>\d+)(?::(?P<op>[*+]?)(?P<step>\d+))?")
+_MAX_VALUES = 10_000
+
+
+def split(text: str) -> list[str]:
+    """Split a comma-separated list, dropping blanks around the items."""
+    return [item.strip() for item in text.split(",")]
+
+
+def parse_ints(text: str, *, name: str, least: int = 1) -> tuple[int, ...]:
+    """Expand ``"512,1024:8192:*2"`` into integers, in order, without repeats.
+
+    An item is a number, ``first:last`` (every integer), ``first:last:+step`` or ``first:last:*factor``;
+    ``last`` is included when it is hit.
+
+    Raises:
+        UsageError: for anything else, for values under ``least``, and for ranges that never end.
+    """
+    values: list[int] = []
+    for item in split(text):
+        for value in _expand(item, text, name):
+            if value < least:
+                raise UsageError(f"{name} {text!r}: {value} is below the least allowed value {least}")
+            values.append(value)
+            if len(values) > _MAX_VALUES:
+                raise UsageError(f"{name} {text!r}: more than {_MAX_VALUES} values; use a larger step")
+    return tuple(dict.fromkeys(values))
+
+
+def _expand(item: str, text: str, name: str) -> Iterator[int]:
+    if re.fullmatch(r"[+-]?\d+", item):
+        yield int(item)
+        return
+    match = _RANGE.fullmatch(item)
+    if match is None:
+        raise UsageError(
+            f"{name} {text!r}: {item!r} is not a positive integer or a range; write 1024, 512,1024 or 1024:8192:*2"
+        )
+    first, last = int(match["first"]), int(match["last"])
+    op, step = match["op"] or "+", int(match["step"] or 1)
+    if last < first:
+        raise UsageError(f"{name} {text!r}: the range {item!r} ends before it begins")
+    if step < (2 if op == "*" else 1) or (op == "*" and first < 1):
+        raise UsageError(f"{name} {text!r}: the range {item!r} never reaches its end")
+    value = first
+    while value <= last:
+        yield value
+        value = value * step if op == "*" else value + step
+
+
+def parse_blocks(text: str, *, name: str = "--block") -> tuple[Block, ...]:
+    """Expand ``"32x32,16x16"`` into blocks.
+
+    Raises:
+        UsageError: when an item is not ``XxY`` with both at least 1.
+    """
+    blocks = []
+    for item in split(text):
+        match = re.fullmatch(r"(\d+)[xX×](\d+)", item)
+        if match is None or not (block := Block(int(match[1]), int(match[2]))).x or not block.y:
+            raise UsageError(f"{name} {text!r}: {item!r} is not a block of threads; write 32x32 or 32x32,16x16")
+        blocks.append(block)
+    return tuple(dict.fromkeys(blocks))
+
+
+def parse_names(text: str, allowed: Sequence[str], *, name: str, what: str) -> tuple[str, ...]:
+    """Expand a list of names, matched without regard to case.
+
+    Raises:
+        UsageError: for a name that is not in ``allowed``, with the nearest one suggested.
+    """
+    by_lower = {known.lower(): known for known in allowed}
+    chosen = []
+    for item in split(text):
+        if item.lower() not in by_lower:
+            raise UsageError(f"{name} {item!r}: {unknown(item, allowed, what)}")
+        chosen.append(by_lower[item.lower()])
+    return tuple(dict.fromkeys(chosen))
+
+
+def unknown(item: str, allowed: Sequence[str], what: str) -> str:
+    """One phrase for a name that does not exist: the nearest name, and all there are."""
+    from difflib import get_close_matches  # only a mistake needs it
+
+    by_lower = {known.lower(): known for known in allowed}
+    near = get_close_matches(item.lower(), by_lower, n=1, cutoff=0.5)
+    hint = f"; did you mean {by_lower[near[0]]}?" if near else ""
+    return f"no such {what}{hint} (there are: {', '.join(allowed)})"

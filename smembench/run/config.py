@@ -1,0 +1,265 @@
+"""Configuration: TOML or flags to strict, frozen models."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    ValidationInfo,
+)
+
+from smembench.devices.select import canonical
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Block
+from smembench.model.errors import UsageError
+from smembench.run.axes import parse_blocks, parse_ints, parse_names, split, unknown
+
+CACHE_MODES = ("warm", "cold")
+
+
+def _label(info: ValidationInfo) -> str:
+    """How the user wrote this field: ``pad_width`` in a file, ``--pad-width`` on the command line."""
+    name = info.field_name or ""
+    return f"--{name.replace('_', '-')}" if (info.context or {}).get("flags") else name
+
+
+def _as_text(value: Any, label: str) -> str:
+    """A TOML number, string or list as the text the command line takes."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, list, tuple)):
+        raise UsageError(f"{label} {value!r}: write a number, a text or a list of them")
+    if isinstance(value, (list, tuple)):
+        return ",".join(_as_text(item, label) for item in value)
+    return str(value)
+
+
+def _ints(value: Any, info: ValidationInfo) -> tuple[int, ...]:
+    return parse_ints(_as_text(value, _label(info)), name=_label(info)) if value not in ((), []) else ()
+
+
+def _blocks(value: Any, info: ValidationInfo) -> tuple[Block, ...]:
+    return parse_blocks(_as_text(value, _label(info)), name=_label(info)) if value not in ((), []) else ()
+
+
+def _problem(value: Any) -> str:
+    if value not in PROBLEMS:
+        raise ValueError(unknown(str(value), list(PROBLEMS), "problem"))
+    return str(value)
+
+
+def _kernels(value: Any, info: ValidationInfo) -> tuple[str, ...]:
+    from smembench.kernels import registry  # imports Numba: only for a config that names kernels
+
+    problem = info.data.get("problem")
+    if value in ((), []) or problem is None:
+        return ()
+    label = _label(info)
+    return parse_names(_as_text(value, label), registry.names(problem), name=label, what=f"{problem} kernel")
+
+
+def _dtypes(value: Any, info: ValidationInfo) -> tuple[str, ...]:
+    problem = info.data.get("problem")
+    if problem is None:
+        return ()
+    label, allowed = _label(info), PROBLEMS[problem].dtypes
+    return parse_names(_as_text(value, label), allowed, name=label, what=f"element type for {problem}")
+
+
+def _devices(value: Any, info: ValidationInfo) -> tuple[str, ...]:
+    try:
+        return tuple(dict.fromkeys(canonical(name) for name in split(_as_text(value, _label(info)))))
+    except UsageError as error:
+        raise UsageError(f"{_label(info)}: {error}") from None
+
+
+def _cache_modes(value: Any, info: ValidationInfo) -> tuple[str, ...]:
+    return parse_names(_as_text(value, _label(info)), CACHE_MODES, name=_label(info), what="cache mode")
+
+
+def _first_dtype(data: dict[str, Any]) -> tuple[str, ...]:
+    problem = data.get("problem")
+    return () if problem is None else PROBLEMS[problem].dtypes[:1]
+
+
+def _compilers(value: Any, info: ValidationInfo) -> tuple[str, ...]:
+    from smembench.kernels.registry import COMPILERS
+
+    return parse_names(_as_text(value, _label(info)), COMPILERS, name=_label(info), what="compiler")
+
+
+Ints = Annotated[tuple[int, ...], BeforeValidator(_ints)]
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "quick": {"samples": 10, "rounds": 1, "precision": 5.0, "max_seconds": 2.0},
+    "rigorous": {"samples": 100, "rounds": 10, "precision": 0.2, "max_seconds": 120.0},
+}
+"""What --quick and --rigorous stand for; a flag of its own wins over them."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Sweep(_Strict):
+    """One product of axes over one problem. Every axis takes a value, a list or a range."""
+
+    problem: Annotated[str, BeforeValidator(_problem)]
+    kernel: Annotated[tuple[str, ...], BeforeValidator(_kernels)] = ()
+    device: Annotated[tuple[str, ...], BeforeValidator(_devices)] = ("auto",)
+    dtype: Annotated[tuple[str, ...], BeforeValidator(_dtypes)] = Field(default_factory=_first_dtype)
+    cache: Annotated[tuple[str, ...], BeforeValidator(_cache_modes)] = ("warm",)
+    n: Ints = ()
+    nx: Ints = ()
+    ny: Ints = ()
+    m: Ints = ()
+    k: Ints = ()
+    bytes: Ints = ()
+    passes: Ints = ()
+    stride: Ints = ()
+    compiler: Annotated[tuple[str, ...], BeforeValidator(_compilers)] = ("numba",)
+    block: Annotated[tuple[Block, ...], BeforeValidator(_blocks), PlainSerializer(lambda v: [*map(str, v)])] = ()
+    peers: bool = False
+    pad: bool | None = None
+    pad_width: Ints = (1,)
+
+    def sizes(self) -> dict[str, tuple[int, ...]]:
+        """The sizes given, by name.
+
+        Raises:
+            UsageError: for a size this problem does not have.
+        """
+        sizes = ("n", "nx", "ny", "m", "k", "bytes", "passes")
+        given = {name: getattr(self, name) for name in sizes if getattr(self, name)}
+        allowed = PROBLEMS[self.problem].size_axes
+        for name in given:
+            if name not in allowed:
+                raise UsageError(f"{self.problem} has no size {name}; it has {', '.join(allowed)}")
+        return given
+
+
+class Config(_Strict):
+    """A whole run: what to measure and how long to sample.
+
+    ``precision`` is in percent; without it each kind of device has its own. ``warmup`` is in seconds a visit,
+    ``timeout`` the seconds a visit may take beyond its sampling before its worker process is killed.
+    """
+
+    name: str = Field(default="run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)
+    samples: int = Field(default=30, ge=3, le=100_000)
+    rounds: int = Field(default=3, ge=1, le=1000)
+    precision: float | None = Field(default=None, gt=0, lt=100)
+    max_seconds: float = Field(default=30.0, gt=0, allow_inf_nan=False)
+    warmup: float = Field(default=0.02, ge=0, le=60)
+    timeout: float = Field(default=300.0, gt=0, allow_inf_nan=False)
+    seed: int | None = Field(default=None, ge=0, lt=2**63)
+    sweep: tuple[Sweep, ...] = Field(min_length=1)
+
+
+def from_flags(data: dict[str, Any]) -> Config:
+    """A config from command-line values, Nones left out; errors name the flags."""
+    return _validate(data, where="", flags=True)
+
+
+def from_stored(data: dict[str, Any]) -> Config:
+    """The config that a run stored."""
+    return _validate(data, where="stored config: ", flags=False)
+
+
+def from_toml(path: Path, overrides: Sequence[str] = (), flags: Mapping[str, Any] = MappingProxyType({})) -> Config:
+    """Read a TOML file, put the run's keys from ``flags`` over it, and apply ``key=value`` overrides.
+
+    A key of the run (``samples``) sets it; a key of a sweep (``n``) sets it in every sweep, and
+    ``transpose.n`` in those of one problem. Without a ``name``, the file's stem is the name.
+
+    Raises:
+        UsageError: with the file and the key, for a file that cannot be read or a key that does not exist.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise UsageError(f"{path}: is a folder; name a TOML file, such as configs/quick.toml") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: not valid TOML: {error}") from None
+    data.setdefault("name", path.stem)
+    data |= flags
+    for override in overrides:
+        _override(data, override)
+    return _validate(data, where=f"{path}: ", flags=False)
+
+
+def _override(data: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    key = key.strip()
+    if not equals or not key:
+        raise UsageError(f"--set {override!r}: write key=value, for example --set samples=50 or --set matmul.n=1024")
+    value = _toml_value(text.strip())
+    problem, dot, field = key.rpartition(".")
+    if not dot and key in Config.model_fields and key != "sweep":
+        data[key] = value
+        return
+    if field not in Sweep.model_fields:
+        raise UsageError(f"--set {override!r}: {unknown(key, _all_keys(), 'key')}")
+    if dot and problem not in PROBLEMS:
+        raise UsageError(f"--set {override!r}: {unknown(problem, list(PROBLEMS), 'problem')}")
+    sweeps = data.get("sweep")
+    hits = [
+        sweep
+        for sweep in (sweeps if isinstance(sweeps, list) else [])
+        if isinstance(sweep, dict) and problem in ("", sweep.get("problem"))
+    ]
+    if not hits:
+        raise UsageError(f"--set {override!r}: the file has no sweep of {problem or 'any problem'} to set it in")
+    for sweep in hits:
+        sweep[field] = value
+
+
+def _toml_value(text: str) -> Any:
+    """A value as TOML would read it, and as plain text where it would not (``512:1024``)."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _all_keys() -> list[str]:
+    return [key for key in Config.model_fields if key != "sweep"] + list(Sweep.model_fields)
+
+
+def _validate(data: dict[str, Any], *, where: str, flags: bool) -> Config:
+    try:
+        return Config.model_validate(data, context={"flags": flags})
+    except UsageError as error:
+        raise UsageError(f"{where}{error}") from None
+    except ValidationError as error:
+        raise UsageError(where + _explain(error, flags=flags)) from None
+
+
+def _explain(error: ValidationError, *, flags: bool) -> str:
+    """The first fault as one line: the key, the value, the reason."""
+    fault = error.errors(include_url=False)[0]
+    place = [str(part) for part in fault["loc"]]
+    key = place[-1] if place else "file"
+    within = f" in sweep {int(place[1]) + 1}" if len(place) > 2 and place[0] == "sweep" else ""
+    if fault["type"] == "extra_forbidden":
+        fields = Sweep.model_fields if within else Config.model_fields
+        return f"unknown key {key!r}{within}: {unknown(key, list(fields), 'key')}"
+    if fault["type"] == "missing":
+        return f"{key!r} is missing{within}"
+    label = f"--{key.replace('_', '-')}" if flags else f"{key}{within}"
+    said = fault["msg"].removeprefix("Value error, ")
+    reason = said[0].lower() + said[1:]
+    return f"{label} {fault['input']!r}: {reason}"

@@ -1,0 +1,186 @@
+"""Cases to visits, round by round. The one place where a failure becomes a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Protocol
+
+from smembench.devices.base import GUARD_BYTES
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Case
+from smembench.model.errors import DeviceUnavailable
+from smembench.model.measurement import Status, Visit, now_utc
+from smembench.model.problem import ITEMSIZE
+from smembench.run.plan import Planned
+from smembench.run.sampling import shuffled
+from smembench.run.stop_rule import MAX_EXTRA_ROUNDS, StopRule
+from smembench.run.trial import Request
+from smembench.run.worker import WorkerFailed, WorkerTimeout
+
+_STOP_SECONDS = 15.0
+"""How long an interrupted run waits for the sample in flight."""
+
+
+class VisitingWorker(Protocol):
+    """What the runner needs of a worker."""
+
+    def visit(self, request: Request, timeout: float) -> Visit:
+        """See ``Worker.visit``."""
+
+    def stop(self) -> None:
+        """See ``Worker.stop``."""
+
+    def wait_stopped(self, timeout: float) -> Visit | None:
+        """See ``Worker.wait_stopped``."""
+
+    def close(self) -> None:
+        """See ``Worker.close``."""
+
+
+class Interrupted(Exception):
+    """The user stopped the run; ``visit`` is what the one under way had, if anything."""
+
+    def __init__(self, visit: Visit | None) -> None:
+        super().__init__("interrupted")
+        self.visit = visit
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What is known of a case so far."""
+
+    values: list[float] = field(default_factory=list)
+    rounds: set[int] = field(default_factory=set)
+    seconds: float = 0.0
+    ended: bool = False
+
+    def add(self, visit: Visit) -> None:
+        self.values += visit.samples
+        self.rounds.add(visit.round)
+        self.seconds += visit.seconds
+        self.ended = self.ended or visit.status is not Status.OK
+
+
+class Runner:
+    """Visits every case in seeded random order over several rounds, and those that need it in more.
+
+    Args:
+        planned: the cases.
+        rules: the stop rule by kind of device.
+        seed: of the inputs and the order.
+        timeout: seconds a visit may take beyond its sampling time before its worker is killed.
+        worker: the first one.
+        hire: makes another when one is lost.
+    """
+
+    def __init__(
+        self,
+        planned: Sequence[Planned],
+        rules: Mapping[str, StopRule],
+        seed: int,
+        timeout: float,
+        worker: VisitingWorker,
+        hire: Callable[[], VisitingWorker],
+    ) -> None:
+        self._planned = planned
+        self._rules = rules
+        self._seed = seed
+        self._timeout = timeout
+        self._hire = hire
+        self._worker: VisitingWorker | None = worker
+        self._progress: dict[Case, _Progress] = {item.case: _Progress() for item in planned}
+        self._memory = _largest(item.case for item in planned if not item.skip)
+
+    def run(
+        self, done: Iterable[Visit] = (), begin: Callable[[Case, int, int], None] = lambda case, number, of: None
+    ) -> Iterator[Visit]:
+        """Yield a visit for every case and round that ``done`` does not hold already.
+
+        ``begin`` is called before each with the case, the number of the visit and how many there are as far as
+        is known: cases that do not converge need more.
+
+        Raises:
+            Interrupted: on Ctrl-C, with what the visit under way had.
+            DeviceUnavailable: when no new worker can be had: the device stays dead.
+        """
+        for visit in done:
+            self._progress[visit.case].add(visit)
+        for item in self._planned:
+            if item.skip and not self._progress[item.case].rounds:
+                yield self._note(Visit(item.case, 0, Status.SKIPPED, now_utc(), item.skip))
+        rounds = max(rule.rounds for rule in self._rules.values())
+        visits = 0
+        for round_ in range(rounds + MAX_EXTRA_ROUNDS):
+            cases = [item.case for item in self._planned if self._wants(item.case, round_)]
+            later = len(cases) * max(rounds - round_ - 1, 0)
+            for left, case in zip(
+                range(len(cases), 0, -1), shuffled(cases, _inputs_of, self._seed, round_), strict=True
+            ):
+                visits += 1
+                begin(case, visits, visits + left - 1 + later)
+                yield self._note(self._visit(case, round_))
+
+    def close(self) -> None:
+        """Let the worker go."""
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
+
+    def _note(self, visit: Visit) -> Visit:
+        self._progress[visit.case].add(visit)
+        return visit
+
+    def _wants(self, case: Case, round_: int) -> bool:
+        progress, rule = self._progress[case], self._rules[case.kind]
+        if progress.ended or round_ in progress.rounds:
+            return False
+        return round_ < rule.rounds or not rule.satisfied(progress.values, progress.seconds)
+
+    def _visit(self, case: Case, round_: int) -> Visit:
+        rule = self._rules[case.kind]
+        seconds = rule.seconds(round_, self._progress[case].seconds)
+        memory = self._memory[case.device]
+        request = Request(case, round_, rule.share(round_), seconds, rule.max_seconds, rule.warmup, self._seed, memory)
+        started = now_utc()
+        try:
+            if self._worker is None:
+                self._worker = self._hire()
+            return self._worker.visit(request, self._timeout + seconds)
+        except KeyboardInterrupt:
+            raise Interrupted(self._stop()) from None
+        except WorkerTimeout as error:
+            self._worker = None
+            return Visit(case, round_, Status.TIMEOUT, started, str(error))
+        except WorkerFailed as error:
+            self._worker = None
+            return Visit(case, round_, Status.FAILED, started, str(error))
+        except DeviceUnavailable:
+            self._worker = None
+            raise
+
+    def _stop(self) -> Visit | None:
+        """What the visit under way has after the sample in flight; a second Ctrl-C waits no longer."""
+        if self._worker is None:
+            return None
+        try:
+            self._worker.stop()
+            visit = self._worker.wait_stopped(_STOP_SECONDS)
+        except KeyboardInterrupt:
+            return None
+        return visit if visit is not None and (visit.samples or visit.status is not Status.OK) else None
+
+
+def _inputs_of(case: Case) -> tuple[object, ...]:
+    return (case.device, *PROBLEMS[case.problem].input_key(case))
+
+
+def _largest(cases: Iterable[Case]) -> dict[str, tuple[int, ...]]:
+    """Bytes of the largest output and the largest inputs on each device."""
+    found: dict[str, tuple[int, ...]] = {}
+    for case in cases:
+        output, *inputs = (length * ITEMSIZE[case.dtype] for length in PROBLEMS[case.problem].lengths(case))
+        sizes = (output + 2 * GUARD_BYTES, *inputs)
+        found[case.device] = tuple(map(max, zip_longest(found.get(case.device, ()), sizes, fillvalue=0)))
+    return found

@@ -1,0 +1,110 @@
+"""A run from config to visits: worker started, plan made, device locked. Prints nothing."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+
+from smembench.devices.lock import DeviceLock
+from smembench.devices.select import CPU, resolve, uuid_of
+from smembench.model.case import Case
+from smembench.model.device import DeviceInfo
+from smembench.model.measurement import Measurement, Visit
+from smembench.run.config import Config
+from smembench.run.plan import Planned, devices_needed, left_out, plan
+from smembench.run.runner import Runner
+from smembench.run.stop_rule import StopRule, rules_of
+from smembench.run.worker import Worker
+from smembench.store.assemble import Predict, assemble, unpredicted
+
+
+@dataclass(slots=True)
+class Session:
+    """Planned cases and a worker to run them; a context manager that lets both go."""
+
+    config: Config
+    seed: int
+    planned: list[Planned]
+    infos: dict[str, DeviceInfo]
+    notes: tuple[str, ...]
+    rules: dict[str, StopRule]
+    _runner: Runner
+    _held: ExitStack
+
+    def run(
+        self, done: Iterable[Visit] = (), begin: Callable[[Case, int, int], None] = lambda case, number, of: None
+    ) -> Iterator[Visit]:
+        """Visit every case in every round that ``done`` does not hold; see ``Runner.run``."""
+        return self._runner.run(done, begin)
+
+    def measurements(self, visits: Iterable[Visit], predict: Predict = unpredicted) -> list[Measurement]:
+        """What the visits add up to, with what ``predict`` says of each case beside its time."""
+        precision = {kind: rule.precision for kind, rule in self.rules.items()}
+        return assemble((item.case for item in self.planned), visits, self.infos, precision, predict)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._runner.close()
+        self._held.close()
+
+
+@contextmanager
+def locked(
+    names: Iterable[str], *, wait: bool = False, waiting: Callable[[str], None] = lambda holder: None
+) -> Iterator[None]:
+    """Hold the locks of the GPUs among these devices; the CPU has none.
+
+    Raises:
+        DeviceUnavailable: when another process holds one and ``wait`` is not given.
+    """
+    with ExitStack() as held:
+        for uuid in filter(None, map(uuid_of, names)):
+            held.enter_context(DeviceLock(uuid, wait=wait, waiting=waiting))
+        yield
+
+
+def open_session(
+    config: Config,
+    *,
+    lock: bool = True,
+    wait: bool = False,
+    waiting: Callable[[str], None] = lambda holder: None,
+    seed: int | None = None,
+) -> Session:
+    """Start a worker on the devices a config needs and plan its cases; what can be refused is refused here.
+
+    Without a seed in the config or here every run draws new inputs; the seed is recorded, so any run can be
+    repeated.
+
+    Raises:
+        UsageError: for cases that cannot run.
+        DeviceUnavailable: for a device that is not there or in use.
+    """
+    resolved, note = {}, None
+    for name in dict.fromkeys(name for sweep in config.sweep for name in sweep.device):
+        (resolved[name],), said = resolve([name])
+        note = note or said
+    # The CPU is always asked: its free memory is the host's.
+    names = tuple(dict.fromkeys((*devices_needed(config, resolved), CPU)))
+    with ExitStack() as held:
+        # Before a worker opens the device: opening one calibrates it, which would disturb another run.
+        if lock:
+            held.enter_context(locked(names, wait=wait, waiting=waiting))
+        worker = Worker(names)
+        held.callback(worker.kill)
+        planned = plan(config, worker.limits, resolved)
+        used = {item.case.device for item in planned}
+        infos = {name: info for name, info in worker.infos.items() if name in used}
+        rules = rules_of(config)
+        chosen = config.seed if seed is None else seed
+        seed = secrets.randbits(31) if chosen is None else chosen
+        runner = Runner(planned, rules, seed, config.timeout, worker, lambda: Worker(names))
+        notes = tuple(filter(None, (note, left_out(config, resolved))))
+        return Session(config, seed, planned, infos, notes, rules, runner, held.pop_all())

@@ -1,0 +1,166 @@
+"""One visit of a case on its device: place, check, sample, observe. Runs where the devices are open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from smembench.devices.base import Device, OutOfBounds, Prepared
+from smembench.kernels import registry
+from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.registry import Kernel
+from smembench.model.case import Case
+from smembench.model.measurement import Status, Visit, merged, now_utc
+from smembench.run.sampling import collect
+from smembench.stats.summary import MIN_SAMPLES
+
+if TYPE_CHECKING:
+    from smembench.model.problem import Array
+
+_PREDICT_FROM_OPERATIONS = 2**27
+"""CPU cases with more operations than this are first tried at a smaller size."""
+_TRIAL_OPERATIONS = 2**25
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a visit is to do: a case, its round, and how long it may sample.
+
+    ``max_seconds`` is the case's whole limit, which a CPU case must be able to make ``MIN_SAMPLES`` in. ``memory`` has
+    the bytes of the largest output and inputs of the run on that device.
+    """
+
+    case: Case
+    round: int
+    samples: int
+    seconds: float
+    max_seconds: float
+    warmup: float
+    seed: int
+    memory: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class _Workload:
+    """Inputs of the case in hand and the references made from them, kept while the next case needs the same."""
+
+    key: tuple[object, ...] = ()
+    inputs: tuple[Array, ...] = ()
+    references: dict[str, Any] | None = None
+
+
+class Visitor:
+    """Visits cases on open devices, keeping what the next one can use."""
+
+    def __init__(self, devices: Mapping[str, Device], stopped: Callable[[], bool] = lambda: False) -> None:
+        self._devices = devices
+        self._stopped = stopped
+        self._workload = _Workload()
+
+    def visit(self, request: Request) -> Visit:
+        """Check the case on a poisoned output, and sample it if it is right.
+
+        In the first round the samples' own output is checked as well: a kernel may be right once and wrong from then
+        on, and a launch that was timed may have done nothing.
+
+        Raises:
+            Exception: whatever the device or the kernel raised; the device may be unusable after it.
+        """
+        case = request.case
+        blank = Visit(case, request.round, Status.OK, now_utc())
+        if case.kind == "cpu" and request.round == 0 and (reason := self._too_long(request)):
+            return replace(blank, status=Status.SKIPPED, reason=reason)
+        problem, kernel, device = PROBLEMS[case.problem], registry.kernel_of(case), self._devices[case.device]
+        device.reserve(request.memory)
+        prepared = device.prepare(case, kernel, problem, self._inputs(case, request.seed))
+        try:
+            prepared.poison()
+            prepared.launch()
+            checked = replace(self._checked(blank, kernel, prepared), resources=prepared.resources())
+            if checked.status is not Status.OK:
+                return checked
+            # Both before the sampler is made: its warm-up may be the first sample of a slow case.
+            if request.round == 0:
+                prepared.poison()
+            before = device.conditions()
+            batch = collect(
+                prepared.sampler(request.warmup),
+                request.samples,
+                request.seconds,
+                device.conditions,
+                self._stopped,
+                before=before,
+            )
+            if request.round == 0 and batch.values:
+                again = self._checked(checked, kernel, prepared)
+                if again.status is not Status.OK:
+                    return replace(again, reason=f"right once, wrong after the timed launches: {again.reason}")
+            return replace(
+                checked,
+                samples=batch.values,
+                discarded=len(batch.discarded),
+                discarded_ms=batch.discarded,
+                seconds=batch.seconds,
+                conditions=merged(batch.states),
+            )
+        finally:
+            prepared.close()
+
+    def _checked(self, visit: Visit, kernel: Kernel, prepared: Prepared) -> Visit:
+        """The visit with what its output is worth, which may be a wrong result."""
+        case = visit.case
+        try:
+            output = prepared.output()
+        except OutOfBounds as error:
+            return replace(visit, status=Status.WRONG_RESULT, verified=False, reason=str(error))
+        verdict = PROBLEMS[case.problem].check(case, self._reference(case, kernel.computes), output)
+        found = replace(visit, verified=verdict.passed, max_error=verdict.error)
+        return found if verdict.passed else replace(found, status=Status.WRONG_RESULT, reason=verdict.detail)
+
+    def _inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
+        problem = PROBLEMS[case.problem]
+        key = (*problem.input_key(case), seed)
+        if self._workload.key != key:
+            self._workload = _Workload()  # let go of the old arrays before making new ones
+            self._workload = _Workload(key, problem.inputs(case, seed), {})
+        return self._workload.inputs
+
+    def _reference(self, case: Case, computes: str) -> Any:
+        references = self._workload.references
+        assert references is not None
+        if computes not in references:
+            references[computes] = PROBLEMS[case.problem].reference(case, self._workload.inputs, computes)
+        return references[computes]
+
+    def _too_long(self, request: Request) -> str:
+        """Why this case would take longer than allowed, predicted from a smaller one, or ""."""
+        case, problem = request.case, PROBLEMS[request.case.problem]
+        if problem.operations(case) <= _PREDICT_FROM_OPERATIONS:
+            return ""
+        trial = case
+        while problem.operations(trial) > _TRIAL_OPERATIONS:
+            half = [None if side is None else max(side // 2, 1) for side in (trial.m, trial.n, trial.k)]
+            trial = replace(trial, m=half[0] or 1, n=half[1] or 1, k=half[2])
+        seconds = self._time_once(trial, request.seed)
+        once = seconds * problem.operations(case) / problem.operations(trial)
+        needed = once * (1 + MIN_SAMPLES)
+        if needed <= request.max_seconds:
+            return ""
+        return (
+            f"predicted {once:.3g} s a launch, {needed:.3g} s for a check and {MIN_SAMPLES} samples, over the "
+            f"{request.max_seconds:g} s of --max-seconds (from {trial.size} in {seconds:.3g} s)"
+        )
+
+    def _time_once(self, case: Case, seed: int) -> float:
+        problem = PROBLEMS[case.problem]
+        device = self._devices[case.device]
+        prepared = device.prepare(case, registry.kernel_of(case), problem, problem.inputs(case, seed))
+        try:
+            prepared.launch()  # compiles
+            begun = perf_counter()
+            prepared.launch()
+            return perf_counter() - begun
+        finally:
+            prepared.close()

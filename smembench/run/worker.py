@@ -1,0 +1,195 @@
+"""The child process that holds the devices, and the parent's handle on it.
+
+A kernel can hang, crash or poison the CUDA context of its process. So measuring happens in a process that can be
+killed and replaced, and the run goes on with the next case.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, Pipe
+from typing import Any
+
+from smembench.devices.base import Device
+from smembench.model.device import DeviceInfo, Limits
+from smembench.model.errors import DeviceUnavailable
+from smembench.model.measurement import Visit
+from smembench.run.trial import Request, Visitor
+
+_OPEN_SECONDS = 120.0
+_CLOSE_SECONDS = 5.0
+_PR_SET_PDEATHSIG = 1
+
+
+class WorkerFailed(Exception):
+    """The worker raised, died or was killed; it is of no further use. ``str`` is the reason for a row."""
+
+
+class WorkerTimeout(WorkerFailed):
+    """The worker gave no answer in time and was killed."""
+
+
+class Worker:
+    """A child process with open devices.
+
+    Raises:
+        DeviceUnavailable: when a device is not there, or the child does not come up.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._connection, theirs = Pipe()
+        # A second pipe, so that a stop is seen while the child is busy with a request.
+        listener, self._stop = Pipe(duplex=False)
+        fds = (theirs.fileno(), listener.fileno())
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "smembench.run.worker", *map(str, fds)],
+            pass_fds=fds,
+            stdin=subprocess.DEVNULL,
+            stdout=2,
+            start_new_session=True,  # Ctrl-C is the parent's to handle
+        )
+        theirs.close()
+        listener.close()
+        try:
+            self.infos: dict[str, DeviceInfo]
+            self.limits: dict[str, Limits]
+            self.infos, self.limits = self._ask(tuple(names), _OPEN_SECONDS)
+        except WorkerFailed as error:
+            raise DeviceUnavailable(f"no worker process for {', '.join(names)}: {error}") from None
+        except BaseException:
+            self.kill()
+            raise
+
+    def visit(self, request: Request, timeout: float) -> Visit:
+        """Have a case visited.
+
+        Raises:
+            WorkerTimeout: after ``timeout`` seconds.
+            WorkerFailed: when the kernel or the device failed, or the child died.
+        """
+        answer = self._ask(request, timeout)
+        assert isinstance(answer, Visit)
+        return answer
+
+    def stop(self) -> None:
+        """Ask for the visit under way to end after the sample in flight."""
+        with suppress(OSError):
+            self._stop.send(None)
+
+    def wait_stopped(self, timeout: float) -> Visit | None:
+        """What the visit under way had when it ended after ``stop``; None when it does not end in time."""
+        # Ctrl-C may have cut an answer in two; whatever its rest decodes to, there is then nothing to keep.
+        with suppress(Exception):
+            answer = self._answer(timeout)
+            return answer if isinstance(answer, Visit) else None
+        return None
+
+    def _ask(self, question: object, timeout: float) -> Any:
+        try:
+            self._connection.send(question)
+        except OSError:
+            raise WorkerFailed(self._epitaph()) from None
+        return self._answer(timeout)
+
+    def _answer(self, timeout: float) -> Any:
+        try:
+            if not self._connection.poll(timeout):
+                self.kill()
+                raise WorkerTimeout(f"no answer within {timeout:g} s; the worker process was killed")
+            kind, answer = self._connection.recv()
+        except (EOFError, ConnectionError):
+            raise WorkerFailed(self._epitaph()) from None
+        if kind == "unavailable":
+            self.kill()
+            raise DeviceUnavailable(answer)
+        if kind == "failed":
+            # The context may be broken for good: CUDA errors such as an illegal address are sticky.
+            self.kill()
+            raise WorkerFailed(answer)
+        return answer
+
+    def _epitaph(self) -> str:
+        with suppress(subprocess.TimeoutExpired):
+            code = self._process.wait(_CLOSE_SECONDS)
+            if code < 0:
+                return f"the worker process was killed by {signal.Signals(-code).name}"
+            return f"the worker process exited with {code}"
+        self.kill()
+        return "the worker process closed its connection"
+
+    def kill(self) -> None:
+        """End the child at once."""
+        self._process.kill()
+        self._process.wait()
+        self._connection.close()
+        self._stop.close()
+
+    def close(self) -> None:
+        """End the child, giving it time to release its devices."""
+        with suppress(OSError):
+            self._connection.send(None)
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_CLOSE_SECONDS)
+        self.kill()
+
+
+def _die_with_parent() -> None:
+    """Have the kernel end this process when its parent goes, however it goes. Linux only; elsewhere a no-op."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _serve(connection: Connection, listener: Connection) -> None:
+    """Open the devices of the first message, then answer requests until None or the end of the pipe."""
+    from smembench.devices.select import open_device
+
+    devices: dict[str, Device] = {}
+    infos: dict[str, DeviceInfo] = {}
+    limits: dict[str, Limits] = {}
+    for name in connection.recv():
+        try:
+            device = devices[name] = open_device(name)
+            infos[name], limits[name] = device.info, device.limits()
+        except DeviceUnavailable as error:
+            connection.send(("unavailable", str(error)))
+            return
+        except Exception as error:
+            connection.send(("unavailable", f"{name}: {one_line(error)}"))
+            return
+    connection.send(("opened", (infos, limits)))
+    visitor = Visitor(devices, stopped=listener.poll)
+    while (request := connection.recv()) is not None:
+        try:
+            connection.send(("visit", visitor.visit(request)))
+        except Exception as error:  # a benchmark must outlive any kernel
+            connection.send(("failed", one_line(error)))
+    for device in devices.values():
+        device.close()
+
+
+def one_line(error: BaseException) -> str:
+    """An error's type and text on one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def main() -> None:
+    """The child's entry: two inherited file descriptors as arguments."""
+    _die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    connection, listener = (Connection(int(fd)) for fd in sys.argv[1:3])
+    with suppress(EOFError, ConnectionError):
+        _serve(connection, listener)
+    # Devices were released above, or the parent is gone; a broken CUDA context can hang in its own clean-up.
+    sys.stderr.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

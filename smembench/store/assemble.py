@@ -1,0 +1,95 @@
+"""Visits to measurements: samples put together, figures held against what the hardware can do. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from smembench.kernels import registry
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Case
+from smembench.model.device import DeviceInfo
+from smembench.model.measurement import Measurement, Prediction, Sample, Status, Visit, merged
+from smembench.stats.summary import precision_of
+from smembench.store.plausibility import bytes_per_clock, impossible, peak_percent
+
+Predict = Callable[[Case, str | None, int | None], Prediction]
+"""What is predicted of a case on a device of a compute capability, with so many registers per thread."""
+
+
+def unpredicted(case: Case, capability: str | None, registers: int | None) -> Prediction:
+    """Nothing, where nobody asks."""
+    return Prediction()
+
+
+def assemble(
+    cases: Iterable[Case],
+    visits: Iterable[Visit],
+    infos: Mapping[str, DeviceInfo],
+    precision: Mapping[str, float],
+    predict: Predict = unpredicted,
+) -> list[Measurement]:
+    """One measurement for every case that was visited, in the order of the cases.
+
+    Args:
+        cases: those of the plan.
+        visits: any number a case, in any order.
+        infos: the devices by name.
+        precision: the relative half-width that counts as converged, by kind of device.
+        predict: what is said of a case beside its time.
+    """
+    by_case: dict[Case, list[Visit]] = {}
+    for visit in visits:
+        by_case.setdefault(visit.case, []).append(visit)
+    return [
+        _measurement(case, by_case[case], infos[case.device], precision[case.kind], predict)
+        for case in cases
+        if case in by_case
+    ]
+
+
+def _measurement(case: Case, visits: Sequence[Visit], info: DeviceInfo, wanted: float, predict: Predict) -> Measurement:
+    problem = PROBLEMS[case.problem]
+    ordered = sorted(visits, key=lambda visit: visit.round)
+    bad = next((visit for visit in ordered if visit.status is not Status.OK), None)
+    errors = [visit.max_error for visit in ordered if visit.max_error is not None]
+    blank = Measurement(
+        case=case,
+        status=bad.status if bad else Status.OK,
+        reason=bad.reason if bad else "",
+        started_at_utc=ordered[0].started_at_utc,
+        bytes_moved=problem.bytes_moved(case),
+        flops=problem.flops(case),
+        shared_bytes=registry.kernel_of(case).shared_bytes(case),
+        verified=all(visit.verified for visit in ordered),
+        max_error=max(errors, default=None),
+        rounds=len(ordered),
+        discarded=sum(visit.discarded for visit in ordered),
+        conditions=merged([visit.conditions for visit in ordered]),
+        resources=ordered[-1].resources,
+    )
+    if bad:
+        return blank
+    samples = tuple(Sample(visit.round, index, value) for visit in ordered for index, value in enumerate(visit.samples))
+    if not samples:
+        return replace(blank, status=Status.FAILED, reason="interrupted before the first sample")
+    reached = precision_of([sample.elapsed_ms for sample in samples])
+    measured = replace(
+        blank,
+        samples=samples,
+        precision=reached,
+        converged=reached <= wanted,
+        within_cache=None
+        if info.l2_bytes is None or problem.memory != "device"
+        else blank.bytes_moved <= info.l2_bytes,
+    )
+    if reason := impossible(measured, info):
+        # Not a figure: nobody should quote it, so the samples go as well.
+        return replace(blank, status=Status.FAILED, reason=reason)
+    predicted = predict(case, info.compute_capability, blank.resources.registers)
+    return replace(
+        measured,
+        percent_of_peak=peak_percent(measured, info),
+        bytes_per_clock=bytes_per_clock(measured, info),
+        prediction=predicted,
+    )

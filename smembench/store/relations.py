@@ -1,0 +1,58 @@
+"""How measurements of one run compare with each other: % of the copy, speed-ups over naive and over the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Case
+from smembench.model.measurement import Measurement
+
+
+@dataclass(frozen=True, slots=True)
+class Relations:
+    """Ratios to other cases of the run; None where the other case is missing or did not succeed.
+
+    ``percent_of_copy`` compares with memcpy at the same size, dtype, device and cache mode;
+    ``percent_of_copygmem`` and ``speedup_vs_naive`` with copyGmem and with naiveGmem or naive at the same block as
+    well; ``speedup_vs_cpu`` with the triple loop on the CPU at the same size, dtype and cache mode.
+    """
+
+    percent_of_copy: float | None = None
+    percent_of_copygmem: float | None = None
+    speedup_vs_cpu: float | None = None
+    speedup_vs_naive: float | None = None
+
+
+def relate(measurements: Iterable[Measurement]) -> dict[Case, Relations]:
+    """Relations of every measurement that has figures."""
+    medians = {m.case: m.summary.median for m in measurements if m.summary is not None}
+
+    def times_faster(case: Case, other: Case | None) -> float | None:
+        return medians[other] / medians[case] if other in medians else None
+
+    relations = {}
+    for case in medians:
+        problem = PROBLEMS[case.problem]
+        relations[case] = Relations(
+            percent_of_copy=_percent(times_faster(case, _blockless(case, problem.ceiling_kernel))),
+            percent_of_copygmem=_percent(times_faster(case, _peer(case, problem.copy_kernel))),
+            speedup_vs_cpu=times_faster(case, _blockless(case, problem.cpu_kernel, device="cpu")),
+            speedup_vs_naive=times_faster(case, _peer(case, problem.naive_kernel)),
+        )
+    return relations
+
+
+def _peer(case: Case, kernel: str | None) -> Case | None:
+    return None if kernel is None else replace(case, kernel=kernel, pad=None)
+
+
+def _blockless(case: Case, kernel: str | None, device: str = "") -> Case | None:
+    if kernel is None:
+        return None
+    return replace(case, kernel=kernel, device=device or case.device, block=None, pad=None, compiler="numba")
+
+
+def _percent(ratio: float | None) -> float | None:
+    return None if ratio is None else 100 * ratio

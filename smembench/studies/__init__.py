@@ -1,0 +1,1 @@
+"""What is made of runs, a file or folder per command. Prints nothing."""

@@ -1,0 +1,87 @@
+"""The pinned runs of a results folder: one for each config, by the name of its folder, so that the whole can move."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from smembench.model.errors import UsageError
+from smembench.store.csv_files import write_whole
+from smembench.store.run_folder import CASES, RUN, read_run, to_json
+
+BASELINE = "baseline.json"
+
+
+def pin(folder: Path) -> str:
+    """Make a complete run the baseline of its config, in ``baseline.json`` beside it; returns the config's name.
+
+    Raises:
+        UsageError: for a folder that holds no complete run, and a place that cannot be written.
+    """
+    folder = folder.resolve()
+    name = config_of(folder)
+    if name is None:
+        raise UsageError(f"{folder}: is no run of smembench; name a folder with {CASES} and run.json in it")
+    if not read_run(folder).get("complete"):
+        raise UsageError(f"{folder}: the run is not complete; go on with: smembench run --resume {folder}")
+    _write(folder.parent, {**_read(folder.parent), name: folder.name})
+    return name
+
+
+def unpin(root: Path, name: str | None = None) -> list[str]:
+    """Forget the baseline of one config, or all of them; returns the names of those there were.
+
+    Raises:
+        UsageError: for a file that cannot be read or written.
+    """
+    pinned = _read(root)
+    gone = [config for config in pinned if name in (None, config)]
+    if gone:
+        _write(root, {config: folder for config, folder in pinned.items() if config not in gone})
+    return gone
+
+
+def baselines(root: Path) -> dict[str, Path]:
+    """The folders of the pinned runs by the names of their configs.
+
+    Raises:
+        UsageError: for a file that cannot be read.
+    """
+    return {name: root / folder for name, folder in _read(root).items()}
+
+
+def config_of(folder: Path) -> str | None:
+    """The name of the config a folder holds a run of; None where it holds none.
+
+    Raises:
+        UsageError: for a run.json that is damaged.
+    """
+    run = read_run(folder)
+    if not run or not (folder / CASES).exists():
+        return None
+    try:
+        return str(run["config"]["name"])
+    except KeyError:
+        raise UsageError(f"{folder / RUN}: names no config") from None
+
+
+def _read(root: Path) -> dict[str, str]:
+    path = root / BASELINE
+    try:
+        pinned = json.loads(path.read_text(encoding="utf-8"))["pinned"]
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{path}: cannot be read ({error}); remove it and pin again") from None
+    # Only folders beside the file: a path would break when the results move.
+    if not isinstance(pinned, dict) or not all(str(name) == Path(str(name)).name for name in pinned.values()):
+        raise UsageError(f"{path}: does not map configs to folders beside it; remove it and pin again")
+    return {str(config): str(name) for config, name in pinned.items()}
+
+
+def _write(root: Path, pinned: dict[str, str]) -> None:
+    path = root / BASELINE
+    try:
+        write_whole(path, to_json({"schema_version": 1, "pinned": pinned}))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror})") from None

@@ -1,0 +1,129 @@
+"""What keeps two measurements of one case from being compared, and what differs between their environments."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from smembench.model.device import MEASURED
+from smembench.model.measurement import CROWDED
+from smembench.store.schema import Row
+from smembench.studies.compare.verdicts import Difference
+from smembench.studies.load import StoredRun
+
+FACETS = ("device", "driver", "clocks")
+"""What must be the same on both sides, unless it is what is compared."""
+_PARTS = {
+    "device": ("model", "uuid", "compute_capability", "sm_count", "ecc", "mig"),
+    "driver": ("driver",),
+    "clocks": ("sm_clock_max_mhz", "memory_clock_max_mhz", "power_limit_w"),
+}
+"""The fields of a device in run.json that a facet consists of."""
+_NAMES = {
+    "uuid": "GPU",
+    "sm_clock_max_mhz": "SM clock limit in MHz",
+    "memory_clock_max_mhz": "memory clock limit in MHz",
+    "power_limit_w": "power limit in W",
+    "cpu_governor": "CPU frequency governor",
+}
+_SHORT_REVISION = 12
+
+
+def fault(row: Row) -> str:
+    """Why a row's time is not to be compared with anything, or ""."""
+    if not row.ok:
+        return f"{row.status}: {row.reason}" if row.reason else row.status
+    if not row.verified:
+        return "the result was not verified"
+    if row.throttle_reasons not in (None, "none"):
+        return f"the GPU throttled ({row.throttle_reasons})"
+    if row.cpu_waiting is not None and row.cpu_waiting > CROWDED:
+        return "measured on a busy host, whose cores it had to wait for"
+    return ""
+
+
+def facet_reason(
+    base: Sequence[tuple[StoredRun, Row]], new: Sequence[tuple[StoredRun, Row]], across: Collection[str] = ()
+) -> str:
+    """What differs between two sides of one case that must not, or "". What a side does not tell does not differ.
+
+    Args:
+        base: the case's rows with their runs.
+        new: the same of the other side.
+        across: facets that may differ.
+    """
+    sides = [[row for _, row in side] for side in (base, new)]
+    for name in ("dtype", "m", "n", "k"):
+        if difference := _differing(name, *([getattr(row, name) for row in side] for side in sides)):
+            return f"not the same case: {difference}"
+    for facet in (facet for facet in FACETS if facet not in across):
+        for name in _PARTS[facet]:
+            values = [[_device(run, row.device).get(name) for run, row in side] for side in (base, new)]
+            if difference := _differing(name, *values):
+                return f"another {_one(facet)}: {difference}"
+    governors = [[row.cpu_governor for row in side] for side in sides]
+    if "clocks" not in across and (difference := _differing("cpu_governor", *governors)):
+        return f"another {_one('clocks')}: {difference}"
+    return ""
+
+
+def alike(one: StoredRun, other: StoredRun) -> bool:
+    """Whether two runs agree in all facets of the devices that both have, as far as they tell them."""
+    return not any(
+        _differing(name, [device.get(name)], [_device(other, device.get("name", "")).get(name)])
+        for device in one.run.get("devices", ())
+        for facet in FACETS
+        for name in _PARTS[facet]
+    )
+
+
+def _one(facet: str) -> str:
+    return "clock policy" if facet == "clocks" else facet
+
+
+def _device(run: StoredRun, name: str) -> Mapping[str, Any]:
+    return next((device for device in run.run.get("devices", ()) if device.get("name") == name), {})
+
+
+def _differing(name: str, base: Sequence[Any], new: Sequence[Any]) -> str:
+    """``driver 580, then 590`` where values that are told differ, within a side too; else ""."""
+    told = list(dict.fromkeys(value for value in (*base, *new) if value is not None))
+    return f"{_NAMES.get(name, name)} {', then '.join(map(str, told))}" if len(told) > 1 else ""
+
+
+def environment(base: Sequence[StoredRun], new: Sequence[StoredRun]) -> list[Difference]:
+    """What is not the same in the run.json of both sides: software, devices, host, and how long was sampled."""
+    sides = [[_described(run.run) for run in runs if run.run] for runs in (base, new)]
+    if not all(sides):
+        return []
+    names = dict.fromkeys(name for side in sides for described in side for name in described)
+    found = []
+    for name in names:
+        values = [sorted({described.get(name, "–") for described in side}) for side in sides]
+        if values[0] != values[1]:
+            found.append(Difference(name, *(", ".join(side) for side in values)))
+    return found
+
+
+def _described(run: Mapping[str, Any]) -> dict[str, str]:
+    """A run.json as one text for each thing that can change a figure."""
+    found = {"git revision": revision(run), **{name: str(value) for name, value in run.get("versions", {}).items()}}
+    for device in run.get("devices", ()):
+        found |= {
+            f"{device.get('name')} {_NAMES.get(name, name.replace('_', ' '))}": str(value)
+            for name, value in device.items()
+            if name not in (*MEASURED, "name", "kind")
+        }
+    found |= {f"host {name}": str(value) for name, value in (run.get("host") or {}).items()}
+    found |= {
+        name.replace("_", " "): str(value)
+        for name, value in run.get("config", {}).items()
+        if name not in ("name", "seed", "sweep")
+    }
+    return found
+
+
+def revision(run: Mapping[str, Any]) -> str:
+    """The git revision a run was made from, short, with ``+`` where the checkout had changes; – where unknown."""
+    git = run.get("git") or {}
+    return f"{str(git['revision'])[:_SHORT_REVISION]}{'+' if git.get('dirty') else ''}" if git.get("revision") else "–"

@@ -1,0 +1,148 @@
+"""Two sides of stored runs to verdicts. Pure: reads nothing, prints nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from smembench.model.errors import UsageError
+from smembench.stats.noise import Floats, Noise, discovery_rates
+from smembench.studies.compare.comparability import environment
+from smembench.studies.compare.pairing import Pair, by_case, pair_up
+from smembench.studies.compare.verdicts import CONFIDENCE, FDR, THRESHOLD, CaseComparison, Comparison, Rules, Verdict
+from smembench.studies.load import StoredRun
+
+_DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
+_ONE_UNIT = (
+    "one time a side tells nothing of its noise: give runs of several rounds (not --quick) with their samples.csv, "
+    "or several runs a side"
+)
+
+
+def compare_runs(
+    base: Sequence[StoredRun],
+    new: Sequence[StoredRun],
+    *,
+    threshold: float = THRESHOLD,
+    fdr: float = FDR,
+    confidence: float = CONFIDENCE,
+    across: Collection[str] = (),
+) -> Comparison:
+    """Compare every case that both sides have.
+
+    Args:
+        base: one run or several, pooled.
+        new: the same of the other side.
+        threshold: the smallest effect that counts, as a fraction.
+        fdr: the false discovery rate over the cases.
+        confidence: of the intervals.
+        across: what may differ although it makes cases incomparable otherwise: names of ``comparability.FACETS``.
+
+    Raises:
+        UsageError: for rules that cannot be, a side without runs, and samples that are no times.
+    """
+    rules = Rules(threshold, fdr, confidence)
+    if not base or not new:
+        raise UsageError("a comparison needs a run on each side")
+    sides = [list(by_case(runs)) for runs in (base, new)]
+    return Comparison(
+        base=[run.id for run in base],
+        new=[run.id for run in new],
+        cases=sorted(judge(pair_up(base, new, across), rules), key=_rank),
+        environment=environment(base, new),
+        only_base=[case for case in sides[0] if case not in set(sides[1])],
+        only_new=[case for case in sides[1] if case not in set(sides[0])],
+        threshold=threshold,
+        fdr=fdr,
+        confidence=confidence,
+    )
+
+
+def judge(pairs: Sequence[Pair], rules: Rules) -> list[CaseComparison]:
+    """A verdict for each pair.
+
+    Slower or faster is a case whose ratio is beyond the threshold and whose difference is none of noise's at the
+    false discovery rate over all cases; the same, one whose whole interval lies within the threshold; anything else
+    is ambiguous. So is a case whose verdict by time is not the one by cycles (time × SM clock).
+    """
+    told = [pair.evidence for pair in pairs if pair.evidence is not None]
+    noise = Noise(told)
+    half = noise.half_widths(rules.confidence)
+    p = noise.p_values()
+    shifts = np.array([_clock_shift(pair) for pair in pairs if pair.evidence is not None])
+    by_time = _verdicts(noise.effects, half, discovery_rates(p), rules)
+    in_cycles = noise.effects + shifts
+    by_cycles = _verdicts(in_cycles, half, discovery_rates(noise.p_values(in_cycles)), rules)
+    q = discovery_rates(p)
+    found, at = [], 0
+    for pair in pairs:
+        if pair.evidence is None:
+            found.append(_untold(pair))
+            continue
+        effect = pair.evidence.effect
+        verdict = by_time[at]
+        reason = ""
+        if verdict is Verdict.AMBIGUOUS:
+            reason = _why_ambiguous(effect, rules)
+        elif _disagree(verdict, by_cycles[at]):
+            verdict, reason = Verdict.AMBIGUOUS, _clocks(pair, effect, float(in_cycles[at]))
+        low, high = math.exp(effect - half[at]), math.exp(effect + half[at])
+        found.append(
+            CaseComparison(
+                pair.case, verdict, reason, pair.base, pair.new, math.exp(effect), low, high, float(p[at]), float(q[at])
+            )
+        )
+        at += 1
+    return found
+
+
+def _untold(pair: Pair) -> CaseComparison:
+    """A pair without evidence: not comparable, or a single time on each side."""
+    if pair.reason:
+        return CaseComparison(pair.case, Verdict.NOT_COMPARABLE, pair.reason, pair.base, pair.new)
+    assert pair.base.elapsed_ms is not None
+    assert pair.new.elapsed_ms is not None
+    ratio = pair.new.elapsed_ms / pair.base.elapsed_ms
+    return CaseComparison(pair.case, Verdict.AMBIGUOUS, _ONE_UNIT, pair.base, pair.new, ratio)
+
+
+def _verdicts(effects: Floats, half: Floats, q: Floats, rules: Rules) -> list[Verdict]:
+    least = math.log1p(rules.threshold)
+    found = []
+    for effect, width, rate in zip(effects, half, q, strict=True):
+        if rate <= rules.fdr and abs(effect) >= least:
+            found.append(Verdict.SLOWER if effect > 0 else Verdict.FASTER)
+        else:
+            found.append(Verdict.SAME if abs(effect) + width <= least else Verdict.AMBIGUOUS)
+    return found
+
+
+def _why_ambiguous(effect: float, rules: Rules) -> str:
+    if abs(effect) >= math.log1p(rules.threshold):
+        return "such a difference may be noise: more rounds or runs would tell"
+    return f"the interval reaches beyond {100 * rules.threshold:g} %: more rounds or runs would tell"
+
+
+def _clock_shift(pair: Pair) -> float:
+    """Logarithm of the new SM clock over the base's; 0 where one is unknown."""
+    base, new = pair.base.sm_clock_mhz or 0.0, pair.new.sm_clock_mhz or 0.0
+    return math.log(new / base) if min(base, new) > 0 else 0.0
+
+
+def _disagree(by_time: Verdict, by_cycles: Verdict) -> bool:
+    """A change must be one in cycles too; no change must only not be a change in cycles."""
+    return by_time is not by_cycles and (by_time is not Verdict.SAME or by_cycles in _DECIDED)
+
+
+def _clocks(pair: Pair, effect: float, in_cycles: float) -> str:
+    return (
+        f"the SM clock was {pair.base.sm_clock_mhz:g} MHz, then {pair.new.sm_clock_mhz:g} MHz: "
+        f"{math.exp(effect):.3f}× in time, {math.exp(in_cycles):.3f}× in cycles"
+    )
+
+
+def _rank(case: CaseComparison) -> tuple[int, float, str]:
+    effect = abs(math.log(case.ratio)) if case.ratio else 0.0
+    return list(Verdict).index(case.verdict), -effect, case.case.id

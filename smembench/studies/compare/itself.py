@@ -1,0 +1,161 @@
+"""A/A: runs of one configuration against each other. Every verdict of a change is false, and known to be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from smembench.model.case import Case
+from smembench.model.errors import UsageError
+from smembench.stats.noise import Noise
+from smembench.studies.compare.comparison import judge
+from smembench.studies.compare.pairing import pair_up
+from smembench.studies.compare.verdicts import CONFIDENCE, FDR, THRESHOLD, Rules, Verdict
+from smembench.studies.load import StoredRun
+
+SEEN_IN = 0.95
+"""Share of pairs in which a slowdown must be seen to count as one that is."""
+_THRESHOLDS = (0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5)
+"""What is suggested: the least of them that is over every false change."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelfCase:
+    """One case over all pairs of runs.
+
+    ``pairs`` are those it was comparable in, ``false`` those that called it faster or slower, ``ambiguous`` those
+    that could not tell. ``largest`` is the greatest ratio between two runs, 1 or more; ``seen`` the smallest slowdown,
+    as a fraction, that would be called slower in ``SEEN_IN`` of the pairs if it befell this case alone. Both are None
+    where no pair tells the noise.
+    """
+
+    case: Case
+    pairs: int
+    false: int
+    ambiguous: int
+    largest: float | None
+    seen: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SelfComparison:
+    """All pairs of several runs of one configuration.
+
+    ``pairs_false`` are the pairs with any false verdict. ``suggested`` is a threshold, as a fraction, at which there
+    would have been none; None where nothing could be judged or none would do. ``cases`` come hardest to see first.
+    """
+
+    runs: Sequence[str]
+    pairs: int
+    pairs_false: int
+    cases: Sequence[SelfCase]
+    threshold: float
+    fdr: float
+    suggested: float | None
+
+    @property
+    def judged(self) -> int:
+        """Verdicts over all pairs."""
+        return sum(case.pairs for case in self.cases)
+
+    @property
+    def false(self) -> int:
+        """Verdicts of a change, which are all false."""
+        return sum(case.false for case in self.cases)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; cases by their ids."""
+        data = {**asdict(self), "judged": self.judged, "false": self.false}
+        data["cases"] = [
+            {"case_id": case.case.id, **{name: value for name, value in asdict(case).items() if name != "case"}}
+            for case in self.cases
+        ]
+        return data
+
+
+@dataclass(slots=True)
+class _Tally:
+    case: Case
+    pairs: int = 0
+    false: int = 0
+    ambiguous: int = 0
+    effects: list[float] = field(default_factory=list)
+    needed: list[float] = field(default_factory=list)
+
+    def case_of(self) -> SelfCase:
+        seen = float(np.quantile(self.needed, SEEN_IN, method="higher")) if self.needed else None
+        largest = max(map(abs, self.effects), default=None)
+        return SelfCase(
+            self.case,
+            self.pairs,
+            self.false,
+            self.ambiguous,
+            None if largest is None else math.exp(largest),
+            None if seen is None else math.expm1(seen),
+        )
+
+
+def compare_with_itself(
+    runs: Sequence[StoredRun],
+    *,
+    threshold: float = THRESHOLD,
+    fdr: float = FDR,
+    confidence: float = CONFIDENCE,
+    across: Collection[str] = (),
+) -> SelfComparison:
+    """Compare every two of several runs of one configuration, and see what would have been seen.
+
+    A slowdown of one case is called slower when it is past the threshold and its p-value is the false discovery rate
+    over the number of cases or less (Benjamini and Hochberg's bound for a single discovery). What must be added to
+    the difference of two runs to get there is what a slowdown must make.
+
+    Raises:
+        UsageError: for fewer than two runs, and for rules that cannot be.
+    """
+    if len(runs) < 2:
+        raise UsageError("--aa: it takes two runs to compare, and ten to learn much")
+    rules = Rules(threshold, fdr, confidence)
+    tallies: dict[str, _Tally] = {}
+    pairs_false, largest_false, told = 0, 0.0, False
+    pairs = list(combinations(runs, 2))
+    for base, new in pairs:
+        paired = pair_up([base], [new], across)
+        found_false = False
+        for case in judge(paired, rules):
+            tally = tallies.setdefault(case.case.id, _Tally(case.case))
+            if case.verdict is Verdict.NOT_COMPARABLE:
+                continue
+            false = case.verdict in (Verdict.SLOWER, Verdict.FASTER)
+            tally.pairs += 1
+            tally.false += false
+            tally.ambiguous += case.verdict is Verdict.AMBIGUOUS
+            found_false |= false
+            if case.ratio is not None and case.q is not None:
+                told = True
+                if case.q <= fdr:
+                    largest_false = max(largest_false, abs(math.log(case.ratio)))
+        pairs_false += found_false
+        known = [pair for pair in paired if pair.evidence is not None]
+        noise = Noise([pair.evidence for pair in known if pair.evidence is not None])
+        least = np.maximum(noise.critical(fdr / max(len(known), 1)), math.log1p(threshold))
+        for pair, effect, needed in zip(known, noise.effects, least, strict=True):
+            tally = tallies[pair.case.id]
+            tally.effects.append(float(effect))
+            # Either run might have been the first.
+            tally.needed += [float(needed - effect), float(needed + effect)]
+    cases = [tally.case_of() for tally in tallies.values()]
+    enough = (step for step in _THRESHOLDS if math.log1p(step) > largest_false)
+    return SelfComparison(
+        runs=[run.id for run in runs],
+        pairs=len(pairs),
+        pairs_false=pairs_false,
+        cases=sorted(cases, key=lambda case: (-(case.seen or 0.0), case.case.id)),
+        threshold=threshold,
+        fdr=fdr,
+        suggested=next(enough, None) if told else None,
+    )

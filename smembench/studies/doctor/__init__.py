@@ -1,0 +1,1 @@
+"""Whether everything needed is installed, and whether the timers agree with Nsight Compute."""

@@ -1,0 +1,120 @@
+"""What is installed, what is missing, and the command that mends it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from smembench.run.environment import versions
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at. ``fatal`` when nothing can be measured without it."""
+
+    what: str
+    found: str
+    ok: bool = True
+    mend: str = ""
+    fatal: bool = False
+
+    @property
+    def mark(self) -> str:
+        """``ok``, ``--`` for something absent that is not needed everywhere, ``BAD`` for something broken."""
+        return "ok" if self.ok else "BAD" if self.fatal else "--"
+
+
+def examine() -> list[Finding]:
+    """Look at everything, in the order in which things depend on each other."""
+    return [*_software(), *_gpu(), *_cpu()]
+
+
+def _software() -> Iterator[Finding]:
+    found = versions()
+    yield Finding("Python", platform.python_version())
+    yield Finding("smembench", found["smembench"])
+    numpy_version = tuple(int(part) for part in found["numpy"].split(".")[:2])
+    usable = numpy_version < (2, 5)
+    yield Finding(
+        "NumPy",
+        found["numpy"],
+        usable,
+        "" if usable else "pip install 'numpy<2.5'  (numba-cuda 0.30 cannot compile with a newer one)",
+        fatal=not usable,
+    )
+    for library in ("numba", "numba-cuda", "cuda-bindings", "pandas"):
+        yield Finding(library, found.get(library, "not installed"), library in found, _install(library, found))
+
+
+def _install(library: str, found: dict[str, str]) -> str:
+    return "" if library in found else f"pip install {library}"
+
+
+def _gpu() -> Iterator[Finding]:
+    from smembench.kernels.numba_cuda import SIMULATED
+
+    yield Finding(
+        "CUDA simulator",
+        "on: CUDA kernels run as Python and cannot be timed" if SIMULATED else "off",
+        not SIMULATED,
+        "unset NUMBA_ENABLE_CUDASIM" if SIMULATED else "",
+    )
+    if SIMULATED:
+        return
+    from smembench.devices.cuda import gpu_count, why_unusable
+
+    if reason := why_unusable():
+        yield Finding(
+            "GPU",
+            reason,
+            False,
+            "install the NVIDIA driver and check it with nvidia-smi; without a GPU the CPU kernels still run",
+        )
+        return
+    from smembench.devices.select import open_device
+
+    for index in range(gpu_count()):
+        info = open_device(f"cuda:{index}").info
+        yield Finding(
+            f"GPU cuda:{index}",
+            f"{info.model}, compute capability {info.compute_capability}, {info.memory_bytes / 2**30:.0f} GiB",
+        )
+        yield Finding("driver", f"{info.driver or 'unknown'}, CUDA {info.cuda}")
+        has_clock = info.sm_clock_max_mhz is not None
+        yield Finding(
+            "NVML",
+            "clocks, temperature and power are recorded" if has_clock else "no telemetry",
+            has_clock,
+            "" if has_clock else "pip install nvidia-ml-py",
+        )
+    yield from _compiler()
+
+
+def _compiler() -> Iterator[Finding]:
+    from cuda.bindings import driver
+
+    from smembench.kernels.numba_cuda import checked, cuda, uint32
+
+    major = checked(driver.cuDriverGetVersion()) // 1000
+    mend = f"pip install 'smembench[cu{major}]', or install the CUDA {major} toolkit"
+    try:
+        cuda.compile_ptx(lambda x: None, (uint32,))
+        yield Finding("compiler (libNVVM, NVRTC)", "compiles a kernel")
+    except Exception as error:  # whatever is missing, the mend is the same
+        yield Finding("compiler (libNVVM, NVRTC)", " ".join(str(error).split())[:200], False, mend, fatal=True)
+    if linker := versions(cuda=True).get("nvjitlink"):
+        yield Finding("nvJitLink", linker)
+    else:
+        yield Finding("nvJitLink", "not found: Numba's kernels are not optimised at link time", False, mend)
+
+
+def _cpu() -> Iterator[Finding]:
+    from smembench.devices.select import open_device
+
+    info = open_device("cpu").info
+    yield Finding("CPU", f"{info.model}, {info.threads} threads")
+    limit = os.environ.get("NUMBA_NUM_THREADS")
+    if limit:
+        yield Finding("NUMBA_NUM_THREADS", f"{limit}: the CPU kernels use no more threads than that")

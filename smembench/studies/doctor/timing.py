@@ -1,0 +1,103 @@
+"""The timers held against Nsight Compute's gpu__time_duration.sum, the hardware's own clock.
+
+The same child runs the same cases twice: under ``ncu``, and alone with the samples that every run takes. The arrays lie
+in the same places both times, on which the time of some kernels depends. ``--cache-control none`` stands beside warm
+samples, ``all`` (every cache flushed and invalidated before each launch) beside cold ones; clocks are left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from smembench.explain.ncu import profile, sampled
+from smembench.model.case import Block, Case
+
+METRIC = "gpu__time_duration.sum"
+ALLOWED_PERCENT, ALLOWED_US = 3.0, 0.7
+"""What counts as agreement: either is enough, since a few tenths of a microsecond are events, not kernels."""
+_CACHE_CONTROL = {"warm": "none", "cold": "all"}
+_LAUNCHES, _UNCOUNTED = 14, 4
+_SAMPLES, _SECONDS = 30, 5.0
+_ASKED_BY = "doctor --timing"
+
+
+def _transpose(kernel: str, n: int, block: int) -> Case:
+    pad = {"transposeSmem": 0, "transposeSmemPad": 1}.get(kernel)
+    return Case("transpose", kernel, "cuda:0", "float32", n, n, None, Block(block, block), pad)
+
+
+def _matmul(kernel: str, n: int, block: int) -> Case:
+    return Case("matmul", kernel, "cuda:0", "float32", n, n, n, Block(block, block))
+
+
+CASES: tuple[Case, ...] = (
+    _transpose("copyGmem", 256, 32),
+    _transpose("copyGmem", 512, 32),
+    _transpose("copyGmem", 1024, 32),
+    _transpose("transposeSmemPad", 1024, 16),
+    _transpose("copyGmem", 2048, 32),
+    _matmul("tiled", 256, 32),
+    _transpose("naiveGmem", 1024, 32),
+    _transpose("transposeSmem", 2048, 32),
+    _matmul("tiled", 512, 32),
+    _transpose("copyGmem", 4096, 32),
+    _transpose("naiveGmem", 4096, 32),
+    _matmul("tiled", 1024, 32),
+    _transpose("copyGmem", 8192, 16),
+    _transpose("transposeSmemPad", 16384, 32),
+    _matmul("tiled", 4096, 32),
+    _matmul("naive", 6528, 32),
+)
+"""From about 2 µs to about 100 ms on an H200."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """One case in one cache mode, by both clocks, in µs."""
+
+    case: Case
+    ours_us: float
+    ncu_us: float
+
+    @property
+    def difference_us(self) -> float:
+        """Ours less ncu's."""
+        return self.ours_us - self.ncu_us
+
+    @property
+    def percent(self) -> float:
+        """The difference in percent of ncu's."""
+        return 100 * self.difference_us / self.ncu_us
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the difference is within either bound."""
+        return abs(self.percent) <= ALLOWED_PERCENT or abs(self.difference_us) <= ALLOWED_US
+
+
+def compare() -> Iterator[Agreement]:
+    """Measure every case both ways, warm and cold.
+
+    Raises:
+        UsageError: when ncu is not there or gives no figures, and for a kernel that fails or is wrong.
+    """
+    for cache in _CACHE_CONTROL:
+        cases = [replace(case, cache=cache) for case in CASES]
+        theirs = _theirs(cases, _CACHE_CONTROL[cache])
+        ours = sampled(cases, launches=_LAUNCHES, samples=_SAMPLES, seconds=_SECONDS, asked_by=_ASKED_BY)
+        for case, ours_ms, ncu_us in zip(cases, ours, theirs, strict=True):
+            yield Agreement(case, 1000 * ours_ms, ncu_us)
+
+
+def _theirs(cases: Sequence[Case], cache_control: str) -> list[float]:
+    readings = profile(
+        cases,
+        [METRIC],
+        cache_control=cache_control,
+        launches=_LAUNCHES,
+        uncounted=_UNCOUNTED,
+        asked_by=_ASKED_BY,
+        as_sampled=True,
+    )
+    return [reading[METRIC] / 1000 for reading in readings]

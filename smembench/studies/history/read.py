@@ -1,0 +1,170 @@
+"""Many stored runs, read quickly: of every cases.csv only what a series needs."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from smembench.model.errors import UsageError
+from smembench.store.run_folder import CASES, JOURNAL, read_run
+
+_COLUMNS = ("run_id", "case_id", "device", "status", "elapsed_ms", "sm_clock_mhz", "throttle_reasons", "started_at_utc")
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """What a series belongs to beside its case: the model, and the UUID of a GPU or the host of a CPU.
+
+    ``id`` is empty where the run does not tell.
+    """
+
+    model: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A case in one run: its median in ms, and the device's state while it was measured, empty where unknown."""
+
+    elapsed_ms: float
+    sm_clock_mhz: str
+    throttle_reasons: str
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """One complete run: when it began, its run.json, the cases that succeeded, and how the others ended."""
+
+    path: Path
+    run_id: str
+    started: datetime
+    run: Mapping[str, Any]
+    times: Mapping[tuple[str, Device], Timed]
+    failed: Mapping[tuple[str, Device], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A folder that looks like a run and tells nothing, and why."""
+
+    path: Path
+    reason: str
+
+
+def read_nights(root: Path, since: datetime | None = None) -> tuple[list[Night], list[Skipped]]:
+    """Every complete run below a folder from ``since`` on, oldest first, and the runs that were left out.
+
+    Columns are found by their names, so that files of other schema versions count as long as they have them. A run
+    that is there twice counts once.
+
+    Raises:
+        UsageError: for a folder that is not there.
+    """
+    if not root.is_dir():
+        raise UsageError(f"{root}: there is no such folder; name the one runs are in, such as results")
+    nights: dict[tuple[Any, ...], Night] = {}
+    skipped = []
+    for path in _run_folders(root):
+        try:
+            night = _read(path, since)
+        except (UsageError, ValueError, OSError) as error:
+            skipped.append(Skipped(path, str(error).removeprefix(f"{path}{os.sep}")))
+            continue
+        if night is None:
+            continue
+        key = (night.run_id, night.run.get("seed"), frozenset(device for _, device in night.times))
+        if key in nights:
+            skipped.append(Skipped(path, f"the same run as {nights[key].path}"))
+        else:
+            nights[key] = night
+    return sorted(nights.values(), key=lambda night: (night.started, night.run_id)), skipped
+
+
+def devices_of(run: Mapping[str, Any]) -> dict[str, Device]:
+    """The devices of a run.json by the names its rows use."""
+    host = str((run.get("host") or {}).get("name", ""))
+    return {
+        device["name"]: Device(
+            str(device.get("model", device["name"])),
+            str(device.get("uuid") or (host if device["name"] == "cpu" else "")),
+        )
+        for device in run.get("devices", ())
+    }
+
+
+def _run_folders(root: Path) -> Iterator[Path]:
+    for folder, below, files in os.walk(root):
+        below.sort()
+        if CASES in files or JOURNAL in files:
+            yield Path(folder)
+
+
+def _read(path: Path, since: datetime | None) -> Night | None:
+    """Read one run; None for one that began before ``since``.
+
+    Raises:
+        UsageError: for one that is incomplete or damaged.
+        ValueError: for a field that is not what it should be.
+        OSError: for a file that cannot be read.
+    """
+    run = read_run(path)
+    devices = devices_of(run)
+    if not (path / CASES).exists() or not run.get("complete", True):
+        raise UsageError(f"not finished; go on with: smembench run --resume {path}")
+    times: dict[tuple[str, Device], Timed] = {}
+    failed: dict[tuple[str, Device], str] = {}
+    run_id, began = str(run.get("run_id", "")), str(run.get("started_at_utc", ""))
+    if since is not None and began and _moment(began) < since:
+        return None
+    for row_id, case_id, name, status, elapsed, clock, throttled, visited in _records(path / CASES):
+        key = (case_id, devices.get(name) or Device(name, ""))
+        if status == "ok":
+            times[key] = Timed(_positive(elapsed), clock, throttled)
+        else:
+            failed[key] = status
+        run_id, began = run_id or row_id, began or visited
+    if not times and not failed:
+        raise UsageError(f"{CASES} has no rows")
+    started = _moment(began)
+    return None if since and started < since else Night(path, run_id or path.name, started, run, times, failed)
+
+
+def _records(path: Path) -> Iterator[list[str]]:
+    """The fields of ``_COLUMNS`` of every row."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        reader = csv.reader(stream)
+        header = next(reader, [])
+        try:
+            places = [header.index(column) for column in _COLUMNS]
+        except ValueError:
+            missing = next(column for column in _COLUMNS if column not in header)
+            raise UsageError(f"{path.name}: the column {missing} is missing") from None
+        try:
+            for record in reader:
+                if len(record) != len(header):
+                    raise UsageError(f"{path.name}, line {reader.line_num}: torn")
+                yield [record[place] for place in places]
+        except csv.Error as error:
+            raise UsageError(f"{path.name}, line {reader.line_num}: {error}") from None
+
+
+def _positive(text: str) -> float:
+    value = float(text) if text else math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise UsageError(f"{CASES}: an ok case has the elapsed_ms {text!r}")
+    return value
+
+
+def _moment(text: str) -> datetime:
+    """A point in time; UTC where the text names no zone."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"it does not say when it began ({text!r})") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,58 @@
+"""transposeSmem without its barrier: a warp reads columns of the tile that other warps may not have written yet.
+
+Within one warp nothing shows, since its lanes run in step; a block of one warp is right. With several warps it is a
+race: right or wrong depends on which warp comes first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.kernels.common.grids import block_of, covering, tile_elements, tile_width
+from smembench.kernels.numba_cuda import cuda, number, uint32
+from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.transpose.problem import TRANSPOSE
+from smembench.model.case import Case
+
+
+def build(case: Case) -> Program:
+    """Program for ``(out, inp, nx, ny)``; compare with transposeSmem."""
+    block = block_of(case)
+    bx, by = block
+    width = tile_width(case)
+    dtype = number(case.dtype)
+
+    def without_barrier(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        tile = cuda.shared.array((by, width), dtype)
+        tx = uint32(cuda.threadIdx.x)
+        ty = uint32(cuda.threadIdx.y)
+        x0 = uint32(uint32(cuda.blockIdx.x) * uint32(bx))
+        y0 = uint32(uint32(cuda.blockIdx.y) * uint32(by))
+        ix = uint32(x0 + tx)
+        iy = uint32(y0 + ty)
+        if ix < nx and iy < ny:
+            tile[ty, tx] = inp[uint32(iy * nx + ix)]
+        # Here transposeSmem waits for the whole block: cuda.syncthreads()
+        bidx = uint32(ty * uint32(bx) + tx)
+        irow = uint32(bidx // uint32(by))
+        icol = uint32(bidx % uint32(by))
+        ox = uint32(y0 + icol)
+        oy = uint32(x0 + irow)
+        if ox < ny and oy < nx:
+            out[uint32(oy * ny + ox)] = tile[icol, irow]
+
+    return Program(without_barrier, covering(case.n, case.m, block), block)
+
+
+KERNEL = Kernel(
+    problem="transpose",
+    name="transposeSmemNoBarrier",
+    kind="cuda",
+    step=90,
+    summary="transposeSmem without __syncthreads: a race that verification catches",
+    build=build,
+    computes=TRANSPOSE,
+    pad=False,
+    tile_elements=tile_elements,
+    standard=False,
+)

@@ -1,0 +1,104 @@
+"""What a night's run is compared with: the runs before it, the pinned baseline, or a run that was named.
+
+Two runs alone do not tell how much runs differ when nothing has changed; several runs before it do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from smembench.model.errors import SmembenchError, UsageError
+from smembench.studies.baseline import baselines
+from smembench.studies.compare import Comparison, compare_runs
+from smembench.studies.compare.comparability import alike
+from smembench.studies.load import StoredRun, load
+from smembench.studies.nightly.runs import runs_before
+
+LAST, BASELINE = "last", "baseline"
+
+
+def check(compare_to: str, root: Path, config: str) -> None:
+    """Make sure before a run that it can be compared.
+
+    Raises:
+        UsageError: for a number of runs that cannot be, a baseline that is not pinned, and a run that cannot be read.
+    """
+    pinned = baselines(root)
+    if compare_to == BASELINE and config not in pinned:
+        raise UsageError(f"--compare-to baseline: none is pinned for {config}: smembench baseline set {root}/<run>")
+    for path in [pinned[config]] if config in pinned else []:
+        _load(path, "baseline")
+    if _count(compare_to) == 0 and compare_to != BASELINE:
+        _load(Path(compare_to), "--compare-to")
+
+
+def compare(compare_to: str, root: Path, new: StoredRun) -> tuple[list[tuple[str, Comparison]], list[str], list[str]]:
+    """The comparisons asked for by what each is with, what is to be said of them, and those that failed.
+
+    ``last`` is the run before it, ``last:N`` the N before it as one side, without those on another driver or under
+    other clocks. When a baseline is pinned both compare with that as well, since a slow drift never shows from one
+    run to the next; with ``last:N`` it is the newest N runs, this one among them, that are held against it.
+    """
+    count = _count(compare_to)
+    pinned = baselines(root).get(new.run["config"]["name"]) if count or compare_to == BASELINE else None
+    asked: dict[str, list[Path]] = {}
+    if compare_to != BASELINE:
+        asked[compare_to] = runs_before(root, new.run, count) if count else [Path(compare_to)]
+    if pinned is not None and [pinned] not in asked.values():
+        asked[BASELINE] = [pinned]
+
+    compared: list[tuple[str, Comparison]] = []
+    notes: list[str] = []
+    failed: list[str] = []
+    newest = [new]
+    for what, paths in asked.items():
+        runs, damaged = _readable(paths, what)
+        base = [run for run in runs if alike(run, new)] or runs
+        if len(base) < len(runs):
+            notes.append(f"{what}: left out {len(runs) - len(base)} of {len(runs)} runs, of another driver or clocks")
+        (notes if base else failed).extend(f"not compared: {reason}" for reason in damaged)
+        if not base:
+            continue
+        try:
+            compared.append((what, compare_runs(base, newest if what == BASELINE else [new])))
+        except SmembenchError as error:
+            failed.append(f"not compared: {what}: {error}")
+        newest = [*base, new][-max(count, 1) :]
+    if not compared and not failed:
+        notes.append("there is no run before it to compare with")
+    return compared, notes, failed
+
+
+def _count(compare_to: str) -> int:
+    """How many runs before a run are meant: 1 for ``last``, N for ``last:N``, 0 for anything else.
+
+    Raises:
+        UsageError: for an N that is no number of runs.
+    """
+    name, colon, number = compare_to.partition(":")
+    if name != LAST:
+        return 0
+    if not colon:
+        return 1
+    if not number.isdecimal() or int(number) < 1:
+        raise UsageError(f"--compare-to {compare_to}: give a number of runs, such as last:7")
+    return int(number)
+
+
+def _readable(paths: Sequence[Path], what: str) -> tuple[list[StoredRun], list[str]]:
+    """The runs that can be read, and why others cannot."""
+    runs, damaged = [], []
+    for path in paths:
+        try:
+            runs.append(_load(path, what))
+        except UsageError as error:
+            damaged.append(str(error))
+    return runs, damaged
+
+
+def _load(path: Path, what: str) -> StoredRun:
+    try:
+        return load(path)
+    except UsageError as error:
+        raise UsageError(f"{what}: {error}") from None

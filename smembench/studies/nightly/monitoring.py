@@ -1,0 +1,108 @@
+"""What a monitoring system is told of a run: one JSON line, and metrics for node_exporter's textfile collector."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from smembench.model.measurement import Status
+from smembench.store.schema import Row, to_text
+from smembench.studies.compare import Comparison
+from smembench.studies.history.read import devices_of
+
+Compared = Sequence[tuple[str, Comparison]]
+"""Comparisons with what they were asked for as: ``last``, ``baseline`` or a path."""
+
+
+def failed_rows(rows: Sequence[Row]) -> list[Row]:
+    """The cases that should make the process exit with 1: neither ok nor skipped on purpose."""
+    return [row for row in rows if row.status not in (Status.OK, Status.SKIPPED)]
+
+
+def json_line(rows: Sequence[Row], run: Mapping[str, Any], compared: Compared, exit_code: int) -> str:
+    """A run as one line of JSON: how it ended, what is slower than what, and the median of every case in ms."""
+    line = {
+        "run_id": run["run_id"],
+        "started_at_utc": run["started_at_utc"],
+        "config": run["config"]["name"],
+        "host": (run.get("host") or {}).get("name"),
+        "devices": [device.model for device in devices_of(run).values()],
+        "exit_code": exit_code,
+        "failed": {row.case_id: row.status for row in failed_rows(rows)},
+        "compared": [
+            {
+                "with": asked,
+                "base": list(comparison.base),
+                "cases": {verdict.value: count for verdict, count in comparison.counts.items()},
+                "slower": {case.case.id: case.ratio for case in comparison.regressions},
+            }
+            for asked, comparison in compared
+        ],
+        "elapsed_ms": {row.case_id: row.elapsed_ms for row in rows if row.ok},
+    }
+    return json.dumps(line, ensure_ascii=False) + "\n"
+
+
+def open_metrics(rows: Sequence[Row], run: Mapping[str, Any], compared: Compared, exit_code: int) -> str:
+    """A run as gauges, valid both as OpenMetrics 1.0 and as Prometheus text format 0.0.4.
+
+    The textfile collector reads the latter, in which ``# EOF`` is a comment, and refuses timestamps of samples: when
+    the run began is a gauge of its own. Cases that failed have no time, and 0 in ``smembench_case_ok``.
+    """
+    of_run = {"config": run["config"]["name"]}
+    done = [row for row in rows if row.ok]
+    labels = {row.case_id: {**of_run, **_labels(row, run)} for row in rows}
+    began = datetime.fromisoformat(run["started_at_utc"]).timestamp()
+    families: list[tuple[str, str, list[tuple[dict[str, str], float]]]] = [
+        (
+            "smembench_elapsed_seconds",
+            "Median time of one launch.",
+            [(labels[row.case_id], row.elapsed_ms / 1e3) for row in done if row.elapsed_ms is not None],
+        ),
+        (
+            "smembench_effective_bandwidth_bytes_per_second",
+            "Bytes the problem has to move over the median time.",
+            [(labels[row.case_id], row.effective_gb_s * 1e9) for row in done if row.effective_gb_s is not None],
+        ),
+        (
+            "smembench_case_ok",
+            "1 for a case that was verified and timed, 0 for one that failed or was skipped.",
+            [(labels[row.case_id], float(row.ok)) for row in rows],
+        ),
+        (
+            "smembench_slower_cases",
+            "Cases that are slower than in the run compared with.",
+            [({**of_run, "compared_with": asked}, float(len(found.regressions))) for asked, found in compared],
+        ),
+        ("smembench_run_started_timestamp_seconds", "When the run began.", [(of_run, began)]),
+        ("smembench_run_exit_code", "0 all ok, 1 a case failed, 3 a case is slower.", [(of_run, float(exit_code))]),
+    ]
+    lines = []
+    for name, help_text, samples in families:
+        if samples:
+            lines += [f"# HELP {name} {help_text}", f"# TYPE {name} gauge"]
+            lines += [f"{name}{_braced(labelled)} {to_text(value)}" for labelled, value in samples]
+    return "\n".join([*lines, "# EOF"]) + "\n"
+
+
+def _labels(row: Row, run: Mapping[str, Any]) -> dict[str, str]:
+    device = devices_of(run).get(row.device)
+    return {
+        "case": row.case_id,
+        "problem": row.problem,
+        "kernel": row.kernel,
+        "device": row.device,
+        "model": device.model if device else "",
+        "dtype": row.dtype,
+        "cache": row.cache,
+    }
+
+
+def _braced(labels: Mapping[str, str]) -> str:
+    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,80 @@
+"""The runs of one config on the same devices in a results folder: the one before, and those too many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from smembench.model.errors import UsageError
+from smembench.store.run_folder import CASES, JOURNAL, RUN, SAMPLES, read_run
+from smembench.studies.history.read import devices_of
+
+SUMMARY = "summary.md"
+_OWN = (CASES, SAMPLES, SUMMARY, RUN)
+"""The files of a run, run.json last: until it is gone the folder is known for a run."""
+
+
+def runs_like(root: Path, run: Mapping[str, Any]) -> list[Path]:
+    """Folders of complete runs directly in ``root`` of the same config name on the same devices, oldest first.
+
+    A folder counts only under the run's own id: one that was renamed, or linked to, is somebody's to keep. Its
+    run.json is enough, so that a removal that was cut off is finished by the next.
+    """
+    found = []
+    for path in root.iterdir():
+        if path.is_symlink() or (path / JOURNAL).exists():
+            continue
+        try:
+            other = read_run(path)
+            if other.get("complete") and other["run_id"] == path.name and _alike(other, run):
+                found.append((str(other["started_at_utc"]), path))
+        except (UsageError, KeyError):
+            continue  # not a run, or a damaged one, which is nobody's to compare with or to remove
+    return [path for _, path in sorted(found)]
+
+
+def _alike(other: Mapping[str, Any], run: Mapping[str, Any]) -> bool:
+    same_config: bool = other["config"]["name"] == run["config"]["name"]
+    return same_config and set(devices_of(other).items()) == set(devices_of(run).items())
+
+
+def runs_before(root: Path, run: Mapping[str, Any], count: int) -> list[Path]:
+    """The newest complete runs like this one that began before it, at most ``count``, oldest first."""
+    like = [path for path in runs_like(root, run) if (path / CASES).is_file()]
+    return like[: [path.name for path in like].index(run["run_id"])][-count:]
+
+
+def surplus(root: Path, run: Mapping[str, Any], keep: int, pinned: Iterable[Path]) -> list[Path]:
+    """The runs like this one beyond the newest ``keep``, oldest first; pinned ones neither count nor go."""
+    kept = {path.name for path in pinned}
+    like = [path for path in runs_like(root, run) if path.name not in kept]
+    return like[: max(len(like) - keep, 0)]
+
+
+def prune(root: Path, run: Mapping[str, Any], keep: int, pinned: Iterable[Path]) -> tuple[list[str], list[str]]:
+    """Remove the runs like this one beyond the newest ``keep``; what was removed or left, and what went wrong."""
+    said, failed = [], []
+    for path in surplus(root, run, keep, pinned):
+        try:
+            reason = remove(path)
+            said.append(f"removed {path}" if reason is None else f"kept {path}: {reason}")
+        except OSError as error:
+            failed.append(f"{path}: cannot be removed ({error.strerror})")
+    return said, failed
+
+
+def remove(folder: Path) -> str | None:
+    """Remove a run's own files and its folder; returns why it was left alone, None when it is gone.
+
+    Nothing is removed from a folder that holds anything else.
+
+    Raises:
+        OSError: when a file cannot be removed.
+    """
+    if stray := sorted(path.name for path in folder.iterdir() if path.name not in _OWN):
+        return f"it also holds {stray[0]}"
+    for name in _OWN:
+        (folder / name).unlink(missing_ok=True)
+    folder.rmdir()
+    return None

@@ -1,0 +1,158 @@
+"""The search for a device's best block, pad and kernel: candidates, pruned; finalists; the winner as a config. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from smembench.kernels import registry
+from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.registry import Kernel
+from smembench.model.case import Block, Case
+from smembench.model.errors import UsageError
+from smembench.model.hardware import STATIC_SHARED_BYTES
+from smembench.model.measurement import Measurement
+from smembench.stats.summary import median_interval
+
+SIDES = (4, 8, 16, 32, 64, 128)
+"""Sides of blocks that are tried beside a kernel's own."""
+THREADS = (64, 1024)
+"""Threads of a block at least and at most."""
+PADS = (1, 2)
+ALLOWED = 4.0
+"""How many times the fewest sectors, or wavefronts, a candidate may need: the model knows no caches and no latency."""
+FINALISTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What a launch is predicted to need: 32-byte sectors of global memory, and wavefronts of shared memory."""
+
+    sectors: float
+    wavefronts: float
+
+
+Predict = Callable[[Case], Traffic | None]
+Begin = Callable[[Case, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Candidates to measure, and how many others the limits and the model's predictions ruled out."""
+
+    cases: tuple[Case, ...]
+    over_limits: int
+    predicted_slow: int
+    allowed: float = ALLOWED
+
+
+def _unseen(case: Case, number: int, of: int) -> None:
+    pass
+
+
+def search(base: Case, names: Sequence[str], predict: Predict, begin: Begin = _unseen) -> Search:
+    """Every kernel, block and pad that is worth measuring at the size, dtype and device of ``base``.
+
+    Args:
+        base: its kernel, block and pad do not count.
+        names: kernels to try.
+        predict: the traffic of a case by the model; a case it says nothing of is kept.
+        begin: called before each prediction with the case, its number and how many there are.
+    """
+    found: list[Case] = []
+    refused = 0
+    for name in names:
+        kernel = registry.find(base.problem, name, base.kind)
+        if kernel is None or kernel.computes != _wanted(base):
+            continue
+        for case in _variants(base, kernel):
+            if _fits(case, kernel):
+                found.append(case)
+            else:
+                refused += 1
+    kept = list(_promising(found, predict, begin))
+    return Search(tuple(kept), refused, len(found) - len(kept))
+
+
+def _wanted(base: Case) -> str:
+    """What the problem's naive kernel computes: a copy is no candidate for a transpose."""
+    naive = PROBLEMS[base.problem].naive_kernel
+    kernel = registry.find(base.problem, naive or "", base.kind)
+    return kernel.computes if kernel else ""
+
+
+def _variants(base: Case, kernel: Kernel) -> Iterable[Case]:
+    if not kernel.blocks:
+        return [replace(base, kernel=kernel.name, block=None, pad=None)]
+    pads: Sequence[int | None] = (None,) if kernel.pad is None else PADS if kernel.pad else (0,)
+    usual = [Block(x, y) for x, y in product(SIDES, SIDES) if THREADS[0] <= x * y <= THREADS[1]]
+    blocks = dict.fromkeys([*usual, *kernel.default_blocks])
+    return [replace(base, kernel=kernel.name, block=block, pad=pad) for block, pad in product(blocks, pads)]
+
+
+def _fits(case: Case, kernel: Kernel) -> bool:
+    return kernel.refuse(case) is None and kernel.shared_bytes(case) <= STATIC_SHARED_BYTES
+
+
+def _promising(cases: Sequence[Case], predict: Predict, begin: Begin) -> Iterable[Case]:
+    traffic = {}
+    for number, case in enumerate(cases, 1):
+        begin(case, number, len(cases))
+        traffic[case] = predict(case)
+    known = [value for value in traffic.values() if value is not None]
+    sectors = min((value.sectors for value in known), default=0.0)
+    # A kernel without shared memory has none to wait for, and is no measure for those that have.
+    wavefronts = min((value.wavefronts for value in known if value.wavefronts), default=0.0)
+    for case, value in traffic.items():
+        if value is None or (value.sectors <= ALLOWED * sectors and value.wavefronts <= ALLOWED * wavefronts):
+            yield case
+
+
+def predicted_traffic(case: Case) -> Traffic | None:
+    """Traffic of a whole launch from a trace of the kernel; None for CPU kernels and those that cannot be traced."""
+    from smembench.explain.analysis import explain
+
+    if case.kind != "cuda":
+        return None
+    try:
+        explained = explain(case)
+    except UsageError:
+        return None
+    sectors = sum(access.sectors for access in explained.traffic)
+    return Traffic(sectors, sum(access.of_all for access in explained.shared))
+
+
+def lower_end(measurement: Measurement) -> float:
+    """The lower end of the 95 % interval of the median, in ms: how fast the case may be at best."""
+    return median_interval([sample.elapsed_ms for sample in measurement.samples])[0]
+
+
+def finalists(measurements: Iterable[Measurement], count: int = FINALISTS) -> list[Case]:
+    """The cases that may be the fastest, by the lower end of their intervals; failed ones are none."""
+    done = sorted((measurement for measurement in measurements if measurement.ok), key=lower_end)
+    return [measurement.case for measurement in done[:count]]
+
+
+def as_sweep(case: Case) -> dict[str, object]:
+    """The one-case sweep of a config that measures this case."""
+    problem = PROBLEMS[case.problem]
+    sizes: dict[str, object] = {"n": case.n}
+    if "k" in problem.size_axes:
+        sizes |= {"m": case.m, "k": case.k}
+    elif case.m != case.n:
+        sizes = {"nx": case.n, "ny": case.m}
+    sweep: dict[str, object] = {"problem": case.problem, "kernel": case.kernel, "dtype": case.dtype, **sizes}
+    if case.block is not None:
+        sweep["block"] = str(case.block)
+    if case.pad:
+        sweep["pad_width"] = case.pad
+    return {**sweep, "device": case.device, "cache": case.cache}
+
+
+def to_toml(case: Case, remarks: Sequence[str]) -> str:
+    """A config with the one case, which ``smembench run`` reads; remarks become comments."""
+    lines = [f"# {remark}" for remark in remarks] + ["", "[[sweep]]"]
+    for key, value in as_sweep(case).items():
+        lines.append(f"{key} = {value}" if isinstance(value, int) else f'{key} = "{value}"')
+    return "\n".join(lines) + "\n"

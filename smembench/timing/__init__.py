@@ -1,1 +1,0 @@
-"""How long: clocks, the stop rule, and the summary of samples."""

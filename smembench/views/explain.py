@@ -1,0 +1,270 @@
+"""``smembench explain``: accesses as tables, the tile as a picture, and what it means in a sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+
+from rich.text import Text
+
+from smembench.explain.analysis import Explanation, GlobalAccess, SharedAccess
+from smembench.explain.banks import bank_of
+from smembench.explain.counters import Comparison
+from smembench.explain.trace import SharedArray
+from smembench.model.hardware import BANKS, WORD_BYTES
+from smembench.views.columns import Column, compact, number, scaled
+from smembench.views.sections import Section
+
+_SCREEN = 80
+_WIDEST = 33
+"""Columns of a tile that fit a picture of 80 characters, two a bank."""
+_COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "red", "bright_cyan", "bright_green")
+
+
+def explanation(explained: Explanation) -> list[Section]:
+    """A section for shared memory, where the kernel uses any, and one for global memory.
+
+    ``of all`` is an access's share of a launch's wavefronts in shared memory, or of its sectors.
+    """
+    case = explained.case
+    pad = f", pad {case.pad}" if case.pad is not None else ""
+    block = f" · block {case.block}{pad}" if case.block else ""
+    file = Path(explained.trace.filename).name
+    heading = f"{case.kernel} in {file}{block} · {case.dtype} · {explained.threads} threads"
+    found = []
+    if explained.shared:
+        columns = ("line", "access", "array", "wavefronts\na request", "conflict", "of all", "")
+        wavefronts = sum(access.of_all for access in explained.shared)
+        found.append(
+            Section(
+                heading=f"{heading}, {explained.shared_bytes} bytes of shared memory",
+                columns=[Column(name, numeric=name in ("wavefronts\na request", "of all")) for name in columns],
+                cells=[
+                    [
+                        str(access.place.line),
+                        access.place.kind,
+                        access.place.array,
+                        number(access.wavefronts),
+                        conflict(access),
+                        _percent(access.of_all / wavefronts),
+                        access.source,
+                    ]
+                    for access in explained.shared
+                ],
+            )
+        )
+    if explained.constant:
+        names = ("line", "access", "array", "addresses\na request", "")
+        found.append(
+            Section(
+                heading="Constant memory, one address at a time" if found else heading,
+                columns=[Column(name, numeric=name == "addresses\na request") for name in names],
+                cells=[
+                    [str(access.place.line), "load", access.place.array, number(access.addresses), access.source]
+                    for access in explained.constant
+                ],
+            )
+        )
+    headings = ("line", "access", "array", "sectors\na request", "ideal", "efficiency", "of all", "")
+    sectors = sum(access.of_all for access in explained.memory)
+    found.append(
+        Section(
+            heading="Global memory, sectors of 32 bytes" if found else heading,
+            columns=[Column(name, numeric=name not in ("line", "access", "array", "")) for name in headings],
+            cells=[
+                [
+                    str(access.place.line),
+                    access.place.kind,
+                    access.place.array,
+                    number(access.sectors),
+                    number(access.ideal),
+                    _percent(access.efficiency),
+                    _percent(access.of_all / sectors),
+                    access.source,
+                ]
+                for access in explained.memory
+            ],
+            sentence=" ".join(sentences(explained)),
+        )
+    )
+    return found
+
+
+def conflict(access: SharedAccess) -> str:
+    """``none``, ``broadcast`` or ``32-way``."""
+    if access.broadcast:
+        return "broadcast"
+    return "none" if access.degree == 1 else f"{number(access.degree).rstrip('0').rstrip('.')}-way"
+
+
+def sentences(explained: Explanation) -> list[str]:
+    """What the tables mean, shared memory first."""
+    said = []
+    if explained.shared:
+        sides = {kind: explained.degree(kind) for kind in ("load", "store")}
+        bad = [
+            f"{kind}s take {number(degree)} times the wavefronts they need"
+            for kind, degree in sides.items()
+            if degree and degree > 1
+        ]
+        said.append(f"In shared memory {' and '.join(bad)}." if bad else "Shared memory is free of bank conflicts.")
+    for request in explained.constant:
+        split = f"split into {compact(request.addresses)}" if request.addresses > 1 else "a broadcast"
+        said.append(f"Each request to constant memory is {split}.")
+    said += _coalescing(explained.memory)
+    counts = [f"{load.array} {_times(load.per_element)}" for load in explained.loads if load.per_element >= 2]
+    if counts:
+        moved = scaled(sum(load.bytes for load in explained.loads), "B")
+        said.append(f"Threads read {' and '.join(counts)}; all loads together move {moved} of sectors.")
+    if (resident := explained.occupancy) is not None:
+        blocks = f"{resident.blocks} block{'s' if resident.blocks > 1 else ''}"
+        said.append(
+            f"Occupancy {100 * resident.fraction:.0f} %: {blocks} or {resident.warps} of {resident.max_warps} warps a "
+            f"multiprocessor, limited by {resident.limiter}{_registers(explained)}."
+        )
+    if explained.code is not None and (loop := explained.code.loop) is not None:
+        waiting = loop.cycles - loop.instructions
+        said.append(
+            f"Of the {loop.instructions} instructions of the main loop {loop.multiply_adds} are multiply-adds; a warp "
+            f"issues them in {loop.cycles} cycles, {waiting} of them spent on reading registers: at most "
+            f"{100 * loop.bound:.0f} % of the arithmetic peak."
+        )
+    return said
+
+
+def _coalescing(accesses: Sequence[GlobalAccess]) -> list[str]:
+    """A sentence for the loads of an array, or its stores, of which not all bytes that move are asked for."""
+    moved: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for access in accesses:
+        of_array = moved.setdefault((access.place.kind, access.place.array), [])
+        of_array.append((access.efficiency, access.of_all))
+    said = [
+        f"Of the bytes that {kind}s of {array} move, {_percent(fmean(*zip(*found, strict=True)))} are asked for."
+        for (kind, array), found in moved.items()
+        if any(efficiency < 1 for efficiency, _ in found)
+    ]
+    return said or ["Every global access is fully coalesced."]
+
+
+def _percent(share: float) -> str:
+    if 0 < share < 0.001:
+        return "< 0.1 %"
+    return f"{100 * share:.0f} %" if share >= 0.01 else f"{100 * share:.1f} %"
+
+
+def _times(count: float) -> str:
+    return f"{round(count)} times" if math.isclose(count, round(count)) else f"{number(count)} times"
+
+
+def _registers(explained: Explanation) -> str:
+    """What the occupancy counts of registers."""
+    if explained.code is None:
+        return "; registers are not counted, since no compiler for them is here"
+    spilled = explained.code.spilled_bytes
+    return f", at {explained.code.registers} registers a thread" + (f" and {spilled} bytes spilled" if spilled else "")
+
+
+def picture(explained: Explanation) -> list[Text]:
+    """The tile of the worst shared access: each word's bank where warp 0's lanes touch it, dots elsewhere.
+
+    Padding is set off by a bar. Words of one colour are in one bank: a request that touches many of one colour in
+    different rows is the conflict. An array of one dimension is drawn in rows of all banks, from the first touched to
+    the last. Empty for kernels without a tile, and for one of more than 33 elements a row.
+    """
+    # Of equals the load: the column it reads is what padding is for.
+    worst = max(explained.shared, key=lambda access: (access.degree, access.place.kind == "load"), default=None)
+    tiles = {tile.name: tile for tile in explained.trace.shared}
+    if worst is None:
+        return []
+    tile, pad = tiles[worst.place.array], explained.case.pad or 0
+    starts = (address for address in worst.worst.addresses if address is not None)
+    touched = {start + byte for start in starts for byte in range(0, worst.place.width, tile.itemsize)}
+    if len(tile.shape) == 1:
+        columns, pad = BANKS * WORD_BYTES // tile.itemsize, 0
+        first, last = ((address - tile.base) // (columns * tile.itemsize) for address in (min(touched), max(touched)))
+        rows = range(first, last + 1)
+    else:
+        columns, rows = tile.shape[1], range(tile.shape[0])
+    if columns > _WIDEST or tile.itemsize < WORD_BYTES:
+        return []
+    title = f"{tile.name}, line {worst.place.line}: the words one warp's {worst.place.kind} touches, by bank"
+    return [Text(title), *(_row(tile, row, columns, pad, touched) for row in rows)]
+
+
+def _row(tile: SharedArray, row: int, columns: int, pad: int, touched: set[int]) -> Text:
+    line = Text()
+    cell = 3 if 3 * columns < _SCREEN else 2
+    for column in range(columns):
+        if pad and column == columns - pad:
+            line.append("|")
+        address = tile.base + (row * columns + column) * tile.itemsize
+        bank = bank_of(address)
+        if address in touched:
+            line.append(f"{bank:{cell}d}", style=f"reverse {_COLOURS[bank % len(_COLOURS)]}")
+        else:
+            line.append(f"{'.':>{cell}}", style="dim")
+    return line
+
+
+def comparison(found: Sequence[Comparison], heading: str) -> Section:
+    """Predictions and counters side by side."""
+    judged = [item for item in found if item.agrees is not None]
+    agreeing = sum(item.agrees is True for item in judged)
+    return Section(
+        heading=heading,
+        columns=[
+            Column("kernel", numeric=False),
+            Column("block", numeric=False),
+            Column("dtype", numeric=False),
+            Column("figure", numeric=False),
+            Column("predicted"),
+            Column("counted"),
+            Column("agrees", numeric=False),
+        ],
+        cells=[
+            [
+                item.case.kernel,
+                f"{item.case.block} +{item.case.pad}" if item.case.pad else str(item.case.block),
+                item.case.dtype,
+                item.figure,
+                "" if item.predicted is None else number(item.predicted),
+                number(item.counted),
+                {True: "yes", False: "NO", None: ""}[item.agrees],
+            ]
+            for item in found
+        ],
+        sentence=f"{agreeing} of {len(judged)} predictions agree with the counters.",
+    )
+
+
+COMPARISON_COLUMNS = ("case_id", "figure", "predicted", "counted", "agrees")
+
+
+def comparison_records(found: Sequence[Comparison]) -> list[list[str]]:
+    """CSV records under ``COMPARISON_COLUMNS``."""
+    return [
+        [
+            item.case.id,
+            item.figure,
+            "" if item.predicted is None else repr(item.predicted),
+            repr(item.counted),
+            "" if item.agrees is None else str(item.agrees).lower(),
+        ]
+        for item in found
+    ]
+
+
+def pads(tried: Sequence[tuple[int, float, float]], best: int | None, heading: str) -> Section:
+    """The pads that were tried, and which is the smallest without conflicts."""
+    least = min(tried, key=lambda pad: (pad[1] + pad[2], pad[0]))
+    verdict = f"The smallest pad free of conflicts on both sides is {best}."
+    if best is None:
+        verdict = f"No pad up to {tried[-1][0]} is free of conflicts on both sides; pad {least[0]} has the fewest."
+    return Section(
+        heading=heading,
+        columns=[Column("pad"), Column("load\ndegree"), Column("store\ndegree")],
+        cells=[[str(pad), number(loads), number(stores)] for pad, loads, stores in tried],
+        sentence=verdict,
+    )

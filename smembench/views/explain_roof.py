@@ -1,0 +1,71 @@
+"""``smembench explain``: the roofs of a launch, and which of them it hits."""
+
+from __future__ import annotations
+
+from smembench.explain.analysis import Explanation
+from smembench.explain.roof import ARITHMETIC, MEMORY, ON_CHIP, Roof, lowest, on_chip_share, ridge, roofs
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.device import DeviceInfo
+from smembench.views.columns import Column, milliseconds, number, scaled
+from smembench.views.sections import Section
+
+_UNLESS = {
+    MEMORY: " or more where a cache holds its arrays",
+    ON_CHIP: " or more where the compiler merges loads",
+    ARITHMETIC: "",
+}
+
+
+def roof(explained: Explanation, capability: str | None, device: DeviceInfo | None) -> Section:
+    """What a launch has to move and to compute, and the least time that takes on a device.
+
+    Without a device the peaks are left out, and only what a compute capability alone decides is said.
+    """
+    found, size = roofs(explained.work, device), PROBLEMS[explained.case.problem].size(explained.case)
+    peaks = [Column("peak"), Column("least ms")] if device else []
+    return Section(
+        heading=f"Roofs{f' of {device.model}' if device else ''}, {size}",
+        columns=[Column("roof", numeric=False), Column("a launch's"), *peaks],
+        cells=[_cells(limit)[: 2 + len(peaks)] for limit in found],
+        sentence=" ".join(_sentences(explained, capability, device, found)),
+    )
+
+
+def _cells(limit: Roof) -> list[str]:
+    ms = limit.milliseconds
+    return [
+        limit.name,
+        scaled(limit.amount, limit.unit),
+        "" if limit.peak is None else f"{number(limit.peak / 1e9)} G{limit.unit}/s",
+        "" if ms is None else milliseconds(ms),
+    ]
+
+
+def _sentences(
+    explained: Explanation, capability: str | None, device: DeviceInfo | None, found: list[Roof]
+) -> list[str]:
+    work, said = explained.work, []
+    if (hit := lowest(found)) is not None:
+        limit, ms = hit
+        amount, unit = (work.flops, "GFLOP/s") if work.flops else (explained.bytes_moved, "GB/s")
+        said.append(f"It hits the roof of {limit.name}, at {number(amount / ms / 1e6)} {unit}{_UNLESS[limit.name]}.")
+    if PROBLEMS[explained.case.problem].memory == "link":
+        said.append("These are the kernel's; the copies between host and device, timed as well, have no roof here.")
+    if not work.flops:
+        said.append("Arithmetic intensity: none, nothing is computed.")
+    else:
+        edge = None if device is None else ridge(work.dtype, device)
+        beside = "" if edge is None else f", the ridge {number(edge)}"
+        said.append(f"Arithmetic intensity: {number(explained.intensity)} FLOP a compulsory byte{beside}.")
+    if hit is None:
+        share = on_chip_share(work, capability)
+        if share is not None and share < 1:
+            said.append(
+                f"L1 and shared memory, at a wavefront a clock, leave {100 * share:.1f} % of the arithmetic peak of "
+                f"compute capability {capability}."
+            )
+        said.append(
+            "Which roof it hits follows from a device's peaks: explain it where the GPU is, or give a stored run of it "
+            "with --run."
+        )
+    return said

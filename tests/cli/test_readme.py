@@ -1,0 +1,118 @@
+"""README and the files it quotes: every table in it is what the command above it prints."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from smembench.studies.compare.itself import compare_with_itself
+from smembench.studies.compilers import measured
+from smembench.studies.load import load
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+QUOTED = re.findall(r"<!-- smembench (show .*?) -->\n(.*?)<!-- end -->", README, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize(("command", "quoted"), QUOTED, ids=[command for command, _ in QUOTED])
+def test_a_quoted_table_is_what_its_command_prints(command: str, quoted: str) -> None:
+    shown = subprocess.run(
+        [sys.executable, "-m", "smembench", *shlex.split(command)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=ROOT,
+        check=True,
+    )
+    assert quoted.strip() == shown.stdout.strip()
+
+
+def test_there_is_a_quoted_table() -> None:
+    assert QUOTED
+
+
+def test_the_timing_sentence_counts_the_table() -> None:
+    with (ROOT / "results/reference/h200-timing.csv").open(encoding="utf-8") as stream:
+        agrees = [row["agrees"] for row in csv.DictReader(stream)]
+    assert f"<!-- timing -->{agrees.count('true')} of {len(agrees)}<!-- end -->" in README
+
+
+def test_the_explain_sentence_counts_the_table() -> None:
+    with (ROOT / "results/reference/h200-explain.csv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    agrees = [row["agrees"] for row in rows if row["agrees"]]
+    assert f"<!-- explain -->{agrees.count('true')} of {len(agrees)}<!-- end -->" in README
+    assert f"over {len({row['case_id'] for row in rows})} combinations" in README
+
+
+LIMITS = ROOT / "results/reference/20261122T124959Z-limits"
+DOCUMENTED = ("copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad", "naive", "tiled")
+LAST = ("transposeHalfWarp", "serpentine", "serpentine16x8", "streamK")
+
+
+@pytest.mark.parametrize(("mark", "kernels"), [("twins", DOCUMENTED), ("last", LAST)])
+def test_the_twins_are_those_of_the_run(mark: str, kernels: tuple[str, ...]) -> None:
+    pairs = [pair for pair in measured(load(LIMITS).rows, lambda case: None) if pair.case.kernel in kernels]
+    assert {pair.case.kernel for pair in pairs} == set(kernels)
+    ratios = [pair.ratio or 0.0 for pair in pairs]
+    assert f"<!-- {mark} -->{min(ratios):.3f} to {max(ratios):.3f}<!-- end -->" in README
+
+
+def test_the_limits_are_those_of_the_run() -> None:
+    rows = load(LIMITS).rows
+    block = README.partition("<!-- limits -->")[2].partition("<!-- end -->")[0]
+    lines = re.findall(r"(\d+) \| (\w+), (\d+) \w+/s \| (.*) \|", block)
+    assert len(lines) == 11
+    for n, kernel, rate, over in lines:
+        here = [row for row in rows if row.n == row.m == int(n) and row.dtype == "float32"]
+        best = min(
+            (row for row in here if row.kernel == kernel and row.compiler == "numba"),
+            key=lambda row: row.elapsed_ms or 0.0,
+        )
+        ours = [row for row in here if row.compiler == "numba" and row.kernel not in ("memcpy", "copyGmem")]
+        of_problem = [row for row in ours if row.problem == best.problem]
+        assert best.elapsed_ms == min(row.elapsed_ms or 0.0 for row in of_problem)
+        assert f"{best.gflop_s or best.effective_gb_s:.0f}" == rate
+        for ratio, name in re.findall(r"([\d.]+) × (\w+)", over):
+            (other,) = [
+                row
+                for row in here
+                if row.kernel == {"PyTorch": "torch", "cuBLAS": "cublas"}.get(name, name)
+                and row.problem == best.problem
+            ]
+            assert f"{(other.elapsed_ms or 0.0) / (best.elapsed_ms or 1.0):.3f}" == ratio
+
+
+def test_the_runs_against_themselves_have_no_false_verdict() -> None:
+    runs = [load(path) for path in sorted((ROOT / "results/reference/20261120T175739Z-quick-aa").iterdir())]
+    found = compare_with_itself(runs)
+    assert f"<!-- aa -->{found.false} of {found.judged}<!-- end -->" in README
+    assert found.false == 0
+    assert (len(runs), found.pairs) == (10, 45)
+
+
+@pytest.mark.parametrize("link", re.findall(r"\]\(([^)]+)\)", README))
+def test_links_lead_somewhere(link: str) -> None:
+    assert (ROOT / link).exists()
+
+
+@pytest.mark.parametrize("line", re.findall(r"^smembench .*$", README, flags=re.MULTILINE))
+def test_examples_are_commands_that_exist(line: str) -> None:
+    words = shlex.split(line, comments=True)
+    helped = subprocess.run(
+        [sys.executable, "-m", "smembench", words[1], "--help"],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env={"COLUMNS": "200", "PATH": ""},
+        cwd=ROOT,
+        check=True,
+    )
+    for option in (word for word in words if word.startswith("--")):
+        assert option in helped.stdout

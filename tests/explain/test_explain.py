@@ -1,0 +1,640 @@
+"""Explanations from traces: what accesses cost, what is said of it, and what stands beside measurements."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numba.cuda
+import pytest
+from rich.console import Console
+
+from smembench.cli.options import cuda_cases
+from smembench.explain import analysis, counters, prediction
+from smembench.explain.analysis import Explanation, best_pad, explain
+from smembench.explain.counters import ALLOWED_WAVEFRONTS, Comparison
+from smembench.explain.prediction import predict, trace_together
+from smembench.explain.trace import _GLOBAL_GAP, Request, SharedArray, Trace, kinds_of_blocks, trace
+from smembench.kernels import numba_cuda as cuda_api
+from smembench.kernels import registry
+from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.registry import Program
+from smembench.kernels.transpose.problem import Transpose
+from smembench.model.case import Block, Case
+from smembench.model.device import DeviceInfo
+from smembench.model.errors import UsageError
+from smembench.model.measurement import Measurement, Prediction, Status, Visit
+from smembench.store.assemble import assemble
+from smembench.store.relations import relate
+from smembench.store.schema import row_of
+from smembench.toolchains.machine_code import MachineCode
+from smembench.views.explain import COMPARISON_COLUMNS, comparison, comparison_records, explanation, pads, picture
+from smembench.views.sections import Section, sections
+from smembench.views.sentences import sentence
+from smembench.views.table import draw
+
+Measured = Callable[..., Measurement]
+
+TRACEABLE = [k for k in registry.kernels() if (k.kind, k.compiler) == ("cuda", "numba") and k.blocks]
+TRANSPOSES = [kernel.name for kernel in TRACEABLE if kernel.problem == "transpose" and not kernel.default_blocks]
+"""Those of the documents, a thread an element or two; see test_transpose_ladder.py for those of the ladder."""
+COUNTED: dict[str, list[tuple[str, float]]] = defaultdict(list)
+"""Of a case id, figures that Nsight Compute counted."""
+with (Path(__file__).parents[2] / "results/reference/h200-explain.csv").open(encoding="utf-8") as _stream:
+    for _row in csv.DictReader(_stream):
+        if _row["agrees"]:
+            COUNTED[_row["case_id"]].append((_row["figure"], float(_row["counted"])))
+LADDER = {"memcpy": 0.9, "copyGmem": 1.0, "naiveGmem": 4.0, "transposeSmem": 2.5, "transposeSmemPad": 1.25}
+
+
+def case(kernel: str, block: str = "32x32", dtype: str = "float32", pad: int = 1, n: int = 4096) -> Case:
+    (found,) = cuda_cases(kernel, block, dtype, str(pad), n)
+    return found
+
+
+def degrees(explained: Explanation) -> tuple[float | None, float | None]:
+    return explained.degree("load"), explained.degree("store")
+
+
+def wavefronts(explained: Explanation) -> tuple[float | None, float | None]:
+    return explained.wavefronts("load"), explained.wavefronts("store")
+
+
+def sectors(explained: Explanation) -> tuple[float | None, float | None]:
+    return explained.sectors("load"), explained.sectors("store")
+
+
+def figures(explained: Explanation) -> tuple[float | None, ...]:
+    return *degrees(explained), *wavefronts(explained), *sectors(explained)
+
+
+def elements(traced: Trace, kind: str, itemsize: int) -> list[int]:
+    """Indices into the global array that lanes loaded from or stored to, of a transpose."""
+    base = {"store": 1, "load": 2}[kind] * _GLOBAL_GAP
+    return [
+        (address - base) // itemsize
+        for request in traced.requests
+        if (request.place.space, request.place.kind) == ("global", kind)
+        for address in request.addresses
+        if address is not None
+    ]
+
+
+def holders() -> set[str]:
+    """Modules of the package in which ``cuda`` is Numba's."""
+    modules = {name: module for name, module in sys.modules.items() if name.startswith("smembench")}
+    return {name for name, module in modules.items() if vars(module).get("cuda") is cuda_api.cuda}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "block", "pad", "loads", "stores"),
+    [
+        ("transposeSmem", "32x32", 0, 32, 1),
+        ("transposeSmem", "16x16", 0, 8, 1),
+        ("transposeSmem", "32x8", 0, 8, 1),
+        ("transposeSmemPad", "32x32", 1, 1, 1),
+        ("transposeSmemPad", "16x16", 1, 2, 2),
+        ("transposeSmemUnroll", "32x32", 0, 32, 1),
+        ("transposeSmemUnroll", "16x16", 0, 16, 2),
+        ("transposeSmemUnrollPad", "32x32", 1, 1, 1),
+        ("transposeSmemUnrollPad", "16x16", 1, 2, 2),
+        ("transposeSmemUnrollPad", "16x16", 2, 1, 2),
+        ("tiled", "32x32", 0, 1, 1),
+    ],
+)
+def test_wavefronts_of_a_shared_request(kernel: str, block: str, pad: int, loads: float, stores: float) -> None:
+    explained = explain(case(kernel, block, pad=pad))
+    assert wavefronts(explained) == degrees(explained) == (loads, stores)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "block", "dtype", "loads", "stores"),
+    [
+        ("copyGmem", "32x32", "float32", 4, 4),
+        ("copyGmem", "32x32", "float16", 2, 2),
+        ("copyGmem", "32x32", "float64", 8, 8),
+        ("transposeSmem", "32x32", "float32", 4, 4),
+        ("transposeSmem", "16x16", "float64", 8, 8),
+        ("naiveGmem", "32x32", "float32", 4, 32),
+        ("naiveGmem", "16x16", "float32", 4, 16),
+        ("naiveGmem", "32x32", "float64", 8, 32),
+        ("naiveGmemUnroll", "32x32", "float32", 4, 32),
+        ("naive", "32x32", "float32", 2.5, 4),  # a broadcast of A, a sector, and a row of B
+    ],
+)
+def test_sectors_of_a_global_request(kernel: str, block: str, dtype: str, loads: float, stores: float) -> None:
+    assert sectors(explain(case(kernel, block, dtype))) == (loads, stores)
+
+
+def test_an_odd_row_length_costs_sectors() -> None:
+    loads, stores = sectors(explain(case("copyGmem", n=1001)))
+    assert loads == stores
+    assert loads is not None
+    assert loads > 4
+
+
+def test_a_kernel_without_a_tile_has_no_shared_access() -> None:
+    explained = explain(case("copyGmem"))
+    assert (explained.shared, degrees(explained), wavefronts(explained)) == ((), (None, None), (None, None))
+    assert explained.trace.shared == ()
+
+
+def test_the_tile_of_a_is_broadcast() -> None:
+    explained = explain(case("tiled"))
+    loads = {access.place.array: access for access in explained.shared if access.place.kind == "load"}
+    assert [(name, access.broadcast, access.degree) for name, access in loads.items()] == [
+        ("shared0", True, 1),
+        ("shared1", False, 1),
+    ]
+    assert "a_tile" in loads["shared0"].source
+    assert explained.trace.shared == (SharedArray("shared0", (32, 32), 4, 0), SharedArray("shared1", (32, 32), 4, 4096))
+    assert explained.shared_bytes == sum(array.bytes for array in explained.trace.shared)
+    assert explained.intensity == pytest.approx(4096 / 6)
+    assert [line[4] for line in explanation(explained)[0].cells] == ["none", "none", "broadcast", "none"]
+
+
+@pytest.mark.parametrize("block", ["32x32", "16x16", "32x8"])
+@pytest.mark.parametrize(("fixed", "dynamic"), [("Smem", "SmemDyn"), ("SmemPad", "SmemPadDyn")])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_dynamic_tile_costs_what_a_static_one_does(fixed: str, dynamic: str, block: str, dtype: str) -> None:
+    static = explain(case(f"transpose{fixed}", block, dtype))
+    assert figures(explain(case(f"transpose{dynamic}", block, dtype))) == figures(static)
+
+
+@pytest.mark.parametrize("block", ["32x32", "16x16", "32x8"])
+@pytest.mark.parametrize(("rows", "columns"), [(1001, 1001), (1100, 777), (600, 513), (1024, 1024)])
+@pytest.mark.parametrize("kernel", ["copyGmem", "naiveGmem", "transposeSmem", "transposeSmemUnrollPad"])
+def test_a_smaller_case_stands_for_a_large_one(
+    monkeypatch: pytest.MonkeyPatch, kernel: str, rows: int, columns: int, block: str
+) -> None:
+    large = replace(case(kernel, block), m=rows, n=columns)
+    smaller = explain(large)
+    monkeypatch.setattr(Transpose, "pattern", lambda self, case, results: case)
+    assert figures(explain(large)) == figures(smaller)
+
+
+@pytest.mark.parametrize("block", ["32x32", "16x16", "32x8"])
+@pytest.mark.parametrize("kernel", TRANSPOSES)
+def test_a_full_block_loads_and_stores_each_of_its_elements(kernel: str, block: str) -> None:
+    full = case(kernel, block, "float64", n=256)
+    assert full.block is not None
+    traced = trace(registry.kernel_of(full), full)
+    assert len(traced.blocks) == 4
+    for kind in ("load", "store"):
+        touched = elements(traced, kind, 8)
+        assert len(set(touched)) == len(touched) == 4 * math.prod(full.block) * (2 if "Unroll" in kernel else 1)
+        assert set(touched) <= set(range(256 * 256))
+
+
+def test_each_kind_of_block_weighs_as_much_as_there_are_of_it() -> None:
+    assert kinds_of_blocks((3, 4), (3, 4)) == {(1, 1): 6, (1, 3): 2, (2, 1): 3, (2, 3): 1}
+    assert kinds_of_blocks((3, 4), (128, 64)) == {(1, 1): 127 * 63, (1, 3): 127, (2, 1): 63, (2, 3): 1}
+    assert kinds_of_blocks((2, 1), (2, 1)) == {(0, 0): 1, (1, 0): 1}
+    assert kinds_of_blocks((1, 1), (1, 1)) == {(0, 0): 1}
+
+
+@pytest.mark.parametrize("block", ["32x32", "16x16", "24x8"])
+@pytest.mark.parametrize("n", [1001, 1004, 1100])
+def test_sectors_of_ragged_sizes_are_those_of_the_whole_grid(n: int, block: str) -> None:
+    """By arithmetic: copyGmem's warps read rows of a block, piece by piece, each piece its own sectors."""
+    asked = case("copyGmem", block, n=n)
+    assert asked.block is not None
+    width, height = asked.block
+    requests = sectors = 0
+    for top in range(0, n, height):
+        for left in range(0, n, width):
+            for first in range(0, width * height, 32):
+                threads = [divmod(thread, width) for thread in range(first, first + 32)]
+                inside = [(top + y) * n + left + x for y, x in threads if top + y < n and left + x < n]
+                requests += bool(inside)
+                sectors += len({element // 8 for element in inside})
+    assert explain(asked).sectors("load") == pytest.approx(sectors / requests, rel=0.005)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(100, 70), (33, 1000), (257, 31), (1001, 1001)])
+@pytest.mark.parametrize("kernel", TRANSPOSES)
+def test_ragged_blocks_stay_inside_the_arrays(kernel: str, rows: int, columns: int) -> None:
+    ragged = replace(case(kernel), m=rows, n=columns)
+    traced = trace(registry.kernel_of(ragged), ragged)
+    loaded, stored = elements(traced, "load", 4), elements(traced, "store", 4)
+    assert len(loaded) == len(stored) == len(set(loaded)) == len(set(stored))
+    assert set(loaded) | set(stored) <= set(range(rows * columns))
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(32, 32), (32, 64), (7, 61), (1, 1)])
+@pytest.mark.parametrize("kernel", TRANSPOSES)
+def test_where_the_grid_is_two_blocks_the_trace_is_the_whole_kernel(kernel: str, rows: int, columns: int) -> None:
+    small = replace(case(kernel), m=rows, n=columns)
+    traced = trace(registry.kernel_of(small), small)
+    whole = list(range(rows * columns))
+    assert sorted(elements(traced, "load", 4)) == sorted(elements(traced, "store", 4)) == whole
+
+
+@pytest.mark.parametrize("kernel", TRACEABLE, ids=lambda kernel: kernel.name)
+def test_every_kernel_with_source_can_be_predicted(kernel: registry.Kernel) -> None:
+    usual = str(kernel.default_blocks[0]) if kernel.default_blocks else "16x16"
+    planned = case(kernel.name, usual, dtype=PROBLEMS[kernel.problem].dtypes[0])
+    predicted = asdict(predict(planned, "9.0"))
+    absent = {name for name in predicted if "conflict" in name and not kernel.shared_bytes(planned)}
+    if not kernel.name.startswith("constant"):
+        absent.add("constant_addresses")
+    assert {name for name, value in predicted.items() if value is None} == absent
+    assert all(math.isfinite(value) and value > 0 for value in predicted.values() if value is not None)
+
+
+@pytest.mark.parametrize("case_id", sorted(COUNTED))
+def test_predictions_are_still_what_an_h200_counted(case_id: str) -> None:
+    _, kernel, _, _, dtype, size, block, *pad, _ = case_id.split("/")
+    width = int(pad[0].removeprefix("pad")) if pad else 1
+    explained = explain(case(kernel, block.removeprefix("b"), dtype, width, int(size.split("x")[0])))
+    assert explained.case.id == case_id
+    for figure, counted in COUNTED[case_id]:
+        what, *_, kind = figure.split()
+        predicted = explained.wavefronts(kind) if what == "wavefronts" else explained.sectors(kind)
+        assert predicted == pytest.approx(counted, abs=ALLOWED_WAVEFRONTS if what == "wavefronts" else 0.005)
+
+
+@pytest.mark.parametrize("kernel", ["tiled", "naive"])
+def test_an_explanation_takes_seconds(kernel: str) -> None:
+    begun = time.process_time()
+    explain(case(kernel))
+    assert time.process_time() - begun < 5
+
+
+def test_a_trace_puts_cuda_back() -> None:
+    before = holders()
+    assert {registry.kernel_of(case(name)).build.__module__ for name in ("transposeSmem", "naiveGmem")} <= before
+    explain(case("transposeSmem", "16x16"))
+    assert holders() == before
+    assert cuda_api.cuda is numba.cuda
+
+
+def uses_what_is_not_recorded(*arguments: Any) -> None:
+    cuda_api.cuda.atomic.add(*arguments)
+
+
+def divides_by_zero(*arguments: Any) -> None:
+    assert len(arguments) // 0
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "why"),
+    [
+        (uses_what_is_not_recorded, UsageError, "copyGmem: cannot be traced: .*atomic"),
+        (divides_by_zero, ZeroDivisionError, "zero"),
+    ],
+)
+def test_a_kernel_that_raises_leaves_cuda_as_it_was(
+    function: Callable[..., None], error: type[Exception], why: str
+) -> None:
+    before, copy = holders(), case("copyGmem", n=8)
+    kernel = replace(registry.kernel_of(copy), build=lambda case: Program(function))
+    with pytest.raises(error, match=why):
+        trace(kernel, copy)
+    assert holders() == before
+
+
+def test_what_has_no_source_is_refused() -> None:
+    with pytest.raises(UsageError, match="memcpy: is a library's copy"):
+        explain(case("memcpy"))
+    with pytest.raises(UsageError, match=r"compute capability 3\.0"):
+        explain(case("copyGmem"), "3.0")
+
+
+@pytest.mark.parametrize(
+    ("capability", "code", "expected"),
+    [(None, None, None), ("9.0", None, (2, 64, "threads")), ("9.0", MachineCode(64, 0, 100), (1, 32, "registers"))],
+)
+def test_occupancy_where_the_capability_is_known(
+    capability: str | None, code: MachineCode | None, expected: tuple[int, int, str] | None
+) -> None:
+    explained = explain(case("transposeSmem"), capability, code)
+    resident = explained.occupancy
+    assert (explained.threads, explained.shared_bytes) == (1024, 4096)
+    assert (resident and (resident.blocks, resident.warps, resident.limiter)) == expected
+
+
+def test_what_is_done_once_weighs_little_beside_a_loop() -> None:
+    """The first tiles are stored before the loop, and their first fragments loaded; C is written at its end."""
+    planned = Case("matmul", "serpentine", "cuda:0", "float32", 4096, 4096, 4096, Block(16, 16))
+    shared, memory = ([line[-2:] for line in section.cells] for section in explanation(explain(planned)))
+    before, loop = [share for share, _ in shared[:4]], [share for share, _ in shared[4:]]
+    assert before == ["< 0.1 %"] * 4
+    assert sum(float(share.removesuffix(" %")) for share in loop) == pytest.approx(100, abs=2)
+    assert [share for share, source in memory if source.startswith("write(")] == ["2 %"]
+
+
+def test_the_smallest_pad_without_conflicts() -> None:
+    best, tried = best_pad(case("transposeSmemPad"))
+    assert (best, tried) == (1, [(0, 32, 1), (1, 1, 1)])
+    assert pads(tried, best, "").sentence == "The smallest pad free of conflicts on both sides is 1."
+
+
+def test_no_pad_may_be_free_of_conflicts() -> None:
+    best, tried = best_pad(case("transposeSmemPad", "16x16"), limit=8)
+    assert best is None
+    assert [pad for pad, *_ in tried] == list(range(9))
+    assert tried[:3] == [(0, 8, 1), (1, 2, 2), (2, 1, 2)]
+    section = pads(tried, best, "heading")
+    assert section.sentence == "No pad up to 8 is free of conflicts on both sides; pad 2 has the fewest."
+    assert section.cells[0] == ["0", "8.00", "1.00"]
+
+
+@pytest.mark.parametrize("kernel", ["transposeSmem", "copyGmem", "tiled"])
+def test_only_padded_tiles_have_a_best_pad(kernel: str) -> None:
+    with pytest.raises(UsageError, match=f"--best-pad: {kernel} has no padded tile"):
+        best_pad(case(kernel))
+
+
+def test_an_explanation_as_tables() -> None:
+    explained = explain(case("transposeSmem"))
+    shared, memory = explanation(explained)
+    assert shared.heading == (
+        "transposeSmem in transpose_smem.py · block 32x32, pad 0 · float32 · 1024 threads, 4096 bytes of shared memory"
+    )
+    assert [line[1:5] for line in shared.cells] == [
+        ["store", "shared0", "1.00", "none"],
+        ["load", "shared0", "32.0", "32-way"],
+    ]
+    assert [line[1:6] for line in memory.cells] == [
+        ["load", "in", "4.00", "4.00", "100 %"],
+        ["store", "out", "4.00", "4.00", "100 %"],
+    ]
+    # An access of one line is both: the load of one space, and the store of the other.
+    assert [(line[0], line[-1]) for line in shared.cells] == [(line[0], line[-1]) for line in memory.cells]
+    assert [line[-2] for line in (*shared.cells, *memory.cells)] == ["3 %", "97 %", "50 %", "50 %"]
+    assert shared.cells[0][-1].startswith("tile[ty, tx] = inp[")
+    (only,) = explanation(explain(case("copyGmem")))
+    assert only.heading == "copyGmem in copy_gmem.py · block 32x32 · float32 · 1024 threads"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "block", "said"),
+    [
+        (
+            "transposeSmem",
+            "32x32",
+            "In shared memory loads take 32.0 times the wavefronts they need. Every global access is fully coalesced. "
+            "Occupancy 100 %: 2 blocks or 64 of 64 warps a multiprocessor, limited by threads; "
+            "registers are not counted, since no compiler for them is here.",
+        ),
+        ("transposeSmemPad", "16x16", "loads take 2.00 times the wavefronts they need and stores take 2.00 times"),
+        ("transposeSmemPad", "32x32", "Shared memory is free of bank conflicts."),
+        ("naiveGmem", "32x32", "Of the bytes that stores of out move, 12 % are asked for."),
+        ("tiled", "16x16", "Threads read A 256 times and B 256 times; all loads together move 34.4 GB of sectors."),
+        ("naive", "32x32", "Threads read A 4096 times and B 4096 times; all loads together move 343.6 GB of sectors."),
+    ],
+)
+def test_an_explanation_in_words(kernel: str, block: str, said: str) -> None:
+    assert said in explanation(explain(case(kernel, block), "9.0"))[-1].sentence
+
+
+@pytest.mark.parametrize(("kernel", "banks"), [("transposeSmem", [0] * 32), ("transposeSmemPad", list(range(32)))])
+def test_the_picture_shows_the_banks_that_one_warp_touches(kernel: str, banks: list[int]) -> None:
+    title, *rows = (line.plain for line in picture(explain(case(kernel))))
+    assert title.startswith("shared0, line ")
+    assert len(rows) == 32
+    assert {len(row) for row in rows} == {64 if kernel == "transposeSmem" else 67}
+    words = [row.replace("|", "")[start : start + 2] for row in rows for start in range(0, len(row) - 1, 2)]
+    assert sorted(int(word) for word in words if word != " .") == banks
+
+
+@pytest.mark.parametrize(
+    ("kernel", "dtype"),
+    [
+        ("copyGmem", "float32"),
+        ("transposeSmemUnroll", "float32"),  # too wide
+        ("transposeSmem", "float16"),  # two elements a word
+    ],
+)
+def test_no_picture_of_what_is_no_tile_of_words(kernel: str, dtype: str) -> None:
+    assert picture(explain(case(kernel, dtype=dtype))) == []
+
+
+def test_a_picture_of_one_dimension_has_the_banks_for_columns() -> None:
+    title, *rows = (line.plain for line in picture(explain(case("transposeSmemDyn"))))
+    assert title.startswith("shared0, line ")
+    assert [row.split() for row in rows] == [["0", *["."] * 31]] * 32
+    skewed = [line.plain for line in picture(explain(case("transposeSmemPadDyn")))[1:]]
+    assert [int(row[2 * bank : 2 * bank + 2]) for bank, row in enumerate(skewed)] == list(range(32))
+
+
+def test_a_picture_has_every_word_of_a_wide_access() -> None:
+    _, row = (line.plain for line in picture(explain(cuda_cases("vectorized", None, None, "1", None)[0])))
+    assert row.split() == [*map(str, range(8)), *["."] * 24]
+
+
+def counted(
+    monkeypatch: pytest.MonkeyPatch, planned: Case, wavefronts: float, sectors: float, shared_requests: int = 100
+) -> list[Comparison]:
+    """The comparison with a hardware that counts these figures a request."""
+    reading = dict.fromkeys(counters.METRICS, 100.0)
+    for short in counters._SHORT.values():
+        reading[counters._SHARED_REQUESTS.format(short)] = shared_requests
+        reading[counters._SHARED.format(short)] = wavefronts * shared_requests
+        reading[counters._SECTORS.format(short)] = sectors * reading[counters._REQUESTS.format(short)]
+
+    def profile(cases: Sequence[Case], metrics: Sequence[str], **how: object) -> list[dict[str, float]]:
+        assert set(metrics) == set(reading)
+        return [reading] * len(cases)
+
+    monkeypatch.setattr(counters, "profile", profile)
+    return counters.compare([planned], "9.0")
+
+
+NEARLY, TOO_MANY = (1 + share * counters.ALLOWED_WAVEFRONTS for share in (0.9, 1.1))
+
+
+@pytest.mark.parametrize(
+    ("wavefronts", "sectors", "agreeing"),
+    [
+        (1, 4, (True, True)),
+        (NEARLY, 4.004, (True, True)),
+        (TOO_MANY, 4, (False, True)),
+        (1, 4.01, (True, False)),
+        (1, 3.99, (True, False)),
+    ],
+)
+def test_predictions_are_held_against_counters(
+    monkeypatch: pytest.MonkeyPatch, wavefronts: float, sectors: float, agreeing: tuple[bool, bool]
+) -> None:
+    *judged, requests, moved, dram, occupancy = counted(monkeypatch, case("transposeSmemPad"), wavefronts, sectors)
+    assert [item.figure for item in judged] == [
+        *("wavefronts a shared load", "wavefronts a shared store"),
+        *("sectors a global load", "sectors a global store"),
+    ]
+    assert [item.agrees for item in judged] == [agree for agree in agreeing for _ in range(2)]
+    assert [item.predicted for item in judged] == [1, 1, 4, 4]
+    assert [item.counted for item in judged] == pytest.approx([wavefronts] * 2 + [sectors] * 2)
+    assert (requests.predicted, requests.counted, requests.agrees) == (4096 * 4096 / 32, 100, None)
+    assert (moved.predicted, moved.agrees) == (4096 * 4096 * 4, None)
+    assert moved.counted == pytest.approx(32 * sectors * 100)
+    assert (dram.predicted, dram.agrees) == (2 * 4096 * 4096 * 4, None)
+    assert (occupancy.predicted, occupancy.agrees) == (100, None)
+
+
+def test_bytes_of_shared_memory_are_not_predicted_of_dram(monkeypatch: pytest.MonkeyPatch) -> None:
+    (dram,) = (
+        item for item in counted(monkeypatch, case("setRowReadRow", dtype="int32"), 1, 4) if item.figure == "DRAM bytes"
+    )
+    assert (dram.predicted, dram.counted, dram.agrees) == (None, 100, None)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "requests", "expected"),
+    [
+        ("copyGmem", 0, []),
+        ("copyGmem", 100, [(None, 1, False)] * 2),
+        ("transposeSmemPad", 0, [(1, 0, False)] * 2),
+    ],
+)
+def test_shared_requests_that_only_one_side_knows_disagree(
+    monkeypatch: pytest.MonkeyPatch, kernel: str, requests: int, expected: list[tuple[float | None, float, bool]]
+) -> None:
+    found = counted(monkeypatch, case(kernel), 1, 4, requests)
+    shared = [item for item in found if "shared" in item.figure]
+    assert [(item.predicted, item.counted, item.agrees) for item in shared] == expected
+
+
+def test_a_comparison_as_table_and_records() -> None:
+    padded, copy = case("transposeSmemPad"), case("copyGmem", "16x16")
+    found = [
+        Comparison(padded, "wavefronts a shared load", 1.0, 1.25, False),
+        Comparison(copy, "sectors a global load", 4.0, 4.0, True),
+        Comparison(copy, "occupancy %", None, 93.5),
+    ]
+    section = comparison(found, "heading")
+    assert section.cells == [
+        ["transposeSmemPad", "32x32 +1", "float32", "wavefronts a shared load", "1.00", "1.25", "NO"],
+        ["copyGmem", "16x16", "float32", "sectors a global load", "4.00", "4.00", "yes"],
+        ["copyGmem", "16x16", "float32", "occupancy %", "", "93.5", ""],
+    ]
+    assert section.sentence == "1 of 2 predictions agree with the counters."
+    records = comparison_records(found)
+    assert records[0] == [padded.id, "wavefronts a shared load", "1.0", "1.25", "false"]
+    assert records[2] == [copy.id, "occupancy %", "", "93.5", ""]
+    assert {len(record) for record in records} == {len(COMPARISON_COLUMNS)}
+
+
+def assembled(planned: Case, status: Status = Status.OK) -> Measurement:
+    """The measurement of a case with made-up samples, on a GPU of capability 9.0."""
+    info = DeviceInfo(planned.device, planned.kind, "made up", 10**9, compute_capability="9.0")
+    samples = (1.0,) * 10 if status is Status.OK else ()
+    visit = Visit(planned, 0, status, "2026-01-01T00:00:00+00:00", verified=True, samples=samples)
+    (measurement,) = assemble([planned], [visit], {info.name: info}, {info.kind: 0.005}, predict)
+    return measurement
+
+
+def test_a_measurement_carries_its_prediction() -> None:
+    planned = replace(case("transposeSmem"), device="cuda:1", cache="cold")
+    assert assembled(planned).prediction == Prediction(32, 1, 4, 4, 1.0)
+
+
+@pytest.mark.parametrize("planned", [case("memcpy"), replace(case("copyGmem"), device="cpu")], ids=["memcpy", "cpu"])
+def test_what_cannot_be_traced_is_measured_without_a_prediction(planned: Case) -> None:
+    measurement = assembled(planned)
+    assert (measurement.ok, measurement.prediction) == (True, Prediction())
+
+
+def test_a_failure_to_trace_spoils_no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: object) -> tuple[Trace, list[Request]]:
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(analysis, "launch", broken)
+    monkeypatch.setattr(prediction, "_traced", {})
+    measurement = assembled(case("copyGmem"))
+    assert (measurement.ok, measurement.prediction) == (True, Prediction())
+
+
+def test_cases_are_traced_by_several_processes_as_they_are_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = ("32x32", "16x8")
+    cases = [case("transposeSmemPad", n=n, block=block) for n in range(33, 42) for block in blocks]
+    alone = [predict(each, "9.0") for each in cases]
+    monkeypatch.setattr(prediction, "_traced", {})
+    told: list[tuple[int, int]] = []
+    trace_together([*cases, *cases, case("copyGmem", n=8)], lambda each, number, of: told.append((number, of)))
+    assert len(prediction._traced) in (0, 19)  # none on a single core
+    assert told == [(number, 19) for number in range(1, len(told) + 1)]
+    assert [predict(each, "9.0") for each in cases] == alone
+
+
+def test_a_case_that_failed_has_no_prediction() -> None:
+    assert assembled(case("copyGmem"), Status.FAILED).prediction == Prediction()
+
+
+@pytest.mark.parametrize(("problem", "k"), [("transpose", None), ("matmul", 4096)])
+def test_a_pattern_is_its_own_pattern(problem: str, k: int | None) -> None:
+    contract = PROBLEMS[problem]
+    for n in (1, 64, 512, 513, 1001, 4096):
+        smaller = contract.pattern(Case(problem, "any", "cuda:0", "float32", n, n, k and n))
+        assert contract.pattern(smaller) == smaller
+        assert smaller.n % 32 == n % 32
+
+
+def ladder(measured: Measured, block: str = "32x32") -> list[Measurement]:
+    """The transposes, with what was predicted of them."""
+    planned = [(case(kernel, block), ms) for kernel, ms in LADDER.items()]
+    return [
+        replace(measured(found.kernel, [ms], block=found.block, pad=found.pad), prediction=predict(found, "9.0"))
+        for found, ms in planned
+    ]
+
+
+def drawn(found: list[Section], width: int) -> str:
+    stream = io.StringIO()
+    draw(Console(file=stream, width=width, highlight=False), found)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(("width", "shown"), [(80, False), (99, False), (100, True), (200, True)])
+def test_predictions_are_shown_where_there_is_room(measured: Measured, width: int, shown: bool) -> None:
+    found = ladder(measured)
+    text = drawn(sections([row_of("run", item, relate(found)) for item in found], {}), width)
+    assert max(map(len, text.splitlines())) <= width
+    for words in ("ld / st", "sectors", "pancy", "32 / 1", "4 / 32", "100 %"):
+        assert (words in text) == shown
+    assert "transposeSmemPad" in text
+
+
+def test_the_predicted_columns(measured: Measured) -> None:
+    found = ladder(measured)
+    (section,) = sections([row_of("run", item, relate(found)) for item in found], {})
+    assert [column.heading.split()[0] for column in section.columns if column.wide] == ["conflicts", "sectors", "occu-"]
+    assert [list(line[-4:-1]) for line in section.cells] == [
+        ["", "", ""],
+        ["", "4 / 4", "100 %"],
+        ["", "4 / 32", "100 %"],
+        ["32 / 1", "4 / 4", "100 %"],
+        ["1 / 1", "4 / 4", "100 %"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("block", "because"),
+    [
+        ("32x32", "32-way conflicts of loads become no conflicts"),
+        ("16x16", "8-way conflicts of loads become 2-way conflicts of loads and 2-way conflicts of stores"),
+    ],
+)
+def test_the_sentence_says_why_padding_helps(measured: Measured, block: str, because: str) -> None:
+    said = sentence([row_of("run", item, {}) for item in ladder(measured, block)])
+    assert f"in {block} blocks padding makes it 2.00× as fast as transposeSmem ({because}); " in said
+
+
+def test_a_statement_over_several_lines_is_shown_whole() -> None:
+    """streamK's steps are one call over four lines, which a reader could not tell from its first."""
+    case = Case("matmul", "streamK", "cuda:0", "float32", 256, 256, 32, Block(16, 16))
+    found = trace(registry.kernel_of(case), case)
+    sources = {found.source(request.place.line) for request in found.requests}
+    (steps,) = [source for source in sources if source.startswith("copying(")]
+    assert steps.endswith("short, k, lda, ldb)")
+    assert not any("\n" in source for source in sources)
+    assert "store_b(b_tile, uint64(0), b_held, thread)" in sources

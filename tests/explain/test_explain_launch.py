@@ -1,0 +1,376 @@
+"""What explain says of a whole launch: reads of each element, registers, and the roof it hits."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from smembench.cli.explain import _capability, _device
+from smembench.cli.options import cuda_cases
+from smembench.explain.analysis import Explanation, explain
+from smembench.explain.prediction import predict
+from smembench.explain.record import to_dict
+from smembench.explain.roof import ARITHMETIC, MEMORY, ON_CHIP, Work, lowest, on_chip_share, ridge, roofs
+from smembench.kernels import registry
+from smembench.kernels.matmul.problem import Matmul
+from smembench.kernels.registry import Kernel
+from smembench.model.case import Block, Case
+from smembench.model.device import DeviceInfo
+from smembench.model.errors import UsageError
+from smembench.toolchains import machine_code as machine_codes
+from smembench.toolchains.machine_code import MachineCode, machine_code, opcodes, parse
+from smembench.toolchains.register_bank_conflicts import MainLoop
+from smembench.views.explain import explanation
+from smembench.views.explain_roof import roof
+from smembench.views.table import draw
+
+H200 = DeviceInfo(
+    "cuda:0",
+    "cuda",
+    "NVIDIA H200",
+    10**9,
+    compute_capability="9.0",
+    sm_count=132,
+    sm_clock_max_mhz=1980,
+    peak_gb_s=4814.3,
+)
+BARE = DeviceInfo("cuda:0", "cuda", "unknown", 10**9, compute_capability="9.0", peak_gb_s=4814.3)
+REFERENCE = Path(__file__).parents[2] / "results/reference/20261120T181658Z-documents"
+LOG = """ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'tiled' for 'sm_90'
+ptxas         .     16 bytes stack frame, 24 bytes spill stores, 12 bytes spill loads
+ptxas info    : Used 40 registers, used 1 barriers
+info    : used 31 registers, 0 stack
+"""
+
+
+def elf(sections: Mapping[str, bytes]) -> bytes:
+    """An ELF-64 file with these sections and nothing else."""
+    named = {**sections, ".shstrtab": b"\0".join(name.encode() for name in (*sections, ".shstrtab")) + b"\0"}
+    contents, headers, at = b"", b"", 64
+    for name, content in named.items():
+        place = named[".shstrtab"].index(name.encode())
+        headers += struct.pack("<IIQQQQIIQQ", place, 1, 0, 0, at, len(content), 0, 0, 16, 0)
+        contents, at = contents + content, at + len(content)
+    begin = b"\x7fELF".ljust(0x28, b"\0") + struct.pack("<Q", at)
+    return begin.ljust(0x3A, b"\0") + struct.pack("<HHH", 64, len(named), len(sections)) + contents + headers
+
+
+INSTRUCTION, NOP = (struct.pack("<QQ", low, 0) for low in (0x7A0245, 0x7918))
+CODE_WITH_LOOP = MachineCode(40, 0, 100, MainLoop(instructions=90, multiply_adds=64, cycles=100))
+CODE = elf({".text.tiled": INSTRUCTION * 70 + NOP * 10, ".text.helper": INSTRUCTION * 30, ".nv.info": NOP})
+"""100 instructions in two functions."""
+
+PRODUCTS = [
+    kernel
+    for kernel in registry.kernels()
+    if (kernel.problem, kernel.kind, kernel.compiler) == ("matmul", "cuda", "numba")
+]
+
+
+def case(kernel: str, block: str = "32x32", dtype: str = "float32", n: int = 4096) -> Case:
+    (found,) = cuda_cases(kernel, block, dtype, "1", n)
+    return found
+
+
+def product(kernel: str, block: int, m: int, n: int, k: int, stride: int | None = None) -> Case:
+    return Case("matmul", kernel, "cuda:0", "float32", m, n, k, Block(block, block), stride=stride)
+
+
+explained = cache(explain)
+
+
+def reads(planned: Case) -> dict[str, float]:
+    return {access.array: access.per_element for access in explained(planned).traffic if access.kind == "load"}
+
+
+@pytest.mark.parametrize(
+    ("block", "m", "n", "k", "stride"),
+    [
+        (16, 1024, 1024, 1024, None),
+        (32, 1024, 1024, 1024, None),
+        (16, 2048, 512, 96, 2051),
+        (8, 1000, 500, 700, None),
+        (8, 1000, 500, 700, 1003),
+        (8, 33, 65, 17, None),
+    ],
+)
+def test_the_programming_guides_count_of_reads(block: int, m: int, n: int, k: int, stride: int | None) -> None:
+    """A B.width times and B A.height times; in shared memory a block's width of times less."""
+    assert reads(product("naive", block, m, n, k, stride)) == pytest.approx({"A": n, "B": m})
+    tiled = reads(product("tiled", block, m, n, k, stride))
+    assert tiled == pytest.approx({"A": -(-n // block), "B": -(-m // block)})
+
+
+@pytest.mark.parametrize("kernel", PRODUCTS, ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize(
+    ("m", "n", "k", "stride"),
+    [
+        pytest.param(128, 64, 96, None, id="whole tiles"),
+        pytest.param(67, 65, 104, None, id="a few left over"),
+        pytest.param(49, 75, 116, 125, id="edges and gaps"),
+    ],
+)
+def test_a_shorter_loop_stands_for_the_whole(
+    monkeypatch: pytest.MonkeyPatch, kernel: Kernel, m: int, n: int, k: int, stride: int | None
+) -> None:
+    """By counting all steps, the first and the last ones, which differ, among them."""
+    small = [Block(8, 8), *kernel.default_blocks]
+    products = [Case("matmul", kernel.name, "cuda:0", "float32", m, n, k, block, stride=stride) for block in small]
+    large = next(product for product in products if kernel.refuse(product) is None)
+    shorter = explain(large)
+    pattern = Matmul.pattern
+    monkeypatch.setattr(Matmul, "pattern", lambda self, case, results: replace(pattern(self, case, results), k=case.k))
+    whole = explain(large)
+    assert shorter.traffic == whole.traffic
+    assert shorter.work == whole.work
+    assert counted(shorter) == pytest.approx(counted(whole))
+
+
+def counted(found: Explanation) -> list[float]:
+    """The figures of all accesses, in the order of the source."""
+    shared = [(access.requests, access.wavefronts, access.ideal, access.broadcast) for access in found.shared]
+    memory = [(access.requests, access.sectors, access.ideal, access.efficiency) for access in found.memory]
+    return [figure for figures in (*shared, *memory) for figure in figures]
+
+
+def test_a_transpose_reads_and_writes_each_element_once() -> None:
+    for kernel in ("copyGmem", "transposeSmem", "transposeSmemUnrollPad"):
+        traffic = explain(case(kernel, n=1000)).traffic
+        assert [(access.array, access.kind, access.per_element) for access in traffic] == [
+            ("out", "store", 1),
+            ("in", "load", 1),
+        ]
+
+
+def test_a_broadcast_is_many_reads_and_one_request() -> None:
+    (_, a, b) = explain(product("naive", 32, 64, 64, 64)).traffic
+    warps = 64 * 64 / 32
+    assert (a.requests, a.sectors, a.bytes, a.wavefronts) == (warps * 64, warps * 64, 32 * warps * 64, warps * 64)
+    assert (b.requests, b.sectors) == (warps * 64, 4 * warps * 64)
+
+
+def test_wide_elements_take_more_wavefronts_than_requests() -> None:
+    out, inp = explain(case("copyGmem", dtype="float64", n=64)).traffic
+    assert (inp.requests, inp.wavefronts) == (out.requests, out.wavefronts) == (128, 256)
+
+
+def test_what_a_launch_has_to_do() -> None:
+    tiled, smem = explained(case("tiled")).work, explained(case("transposeSmem")).work
+    steps, warps = 4096 / 32, 4096 * 4096 / 32
+    # Each step of a tile: two stores to it, 32 times two loads, and two global loads; in the end one store.
+    assert tiled == Work("float32", 3 * 4096 * 4096 * 4, warps * (steps * (2 + 64 + 2) + 1), 2 * 4096**3)
+    assert smem == Work("float32", 2 * 4096 * 4096 * 4, warps * (1 + 32 + 2), 0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name", "ms"),
+    [
+        ("copyGmem", MEMORY, 0.02788),
+        ("transposeSmem", ON_CHIP, 0.07021),
+        ("transposeSmemPad", MEMORY, 0.02788),
+        ("naive", ON_CHIP, 16.4352),
+        ("tiled", ON_CHIP, 17.4622),
+    ],
+)
+def test_the_roof_a_kernel_hits(kernel: str, name: str, ms: float) -> None:
+    hit = lowest(roofs(explained(case(kernel)).work, H200))
+    assert hit is not None
+    assert hit[0].name == name
+    assert hit[1] == pytest.approx(ms, rel=1e-3)
+
+
+def test_roofs_are_by_the_peaks_of_the_device() -> None:
+    work = Work("float32", memory_bytes=4814300, wavefronts=132, flops=66908160)
+    found = roofs(work, H200)
+    assert [limit.name for limit in found] == [MEMORY, ON_CHIP, ARITHMETIC]
+    assert [limit.amount for limit in found] == [4814300, 128 * 132, 66908160]
+    assert [limit.peak for limit in found] == pytest.approx([4814.3e9, 128 * 132 * 1980e6, 66908.16e9])
+    assert [limit.milliseconds for limit in roofs(work, H200)] == pytest.approx([1e-3, 1e3 / 1980e6, 1e-3])
+    assert ridge("float32", H200) == pytest.approx(66908.16 / 4814.3)
+
+
+def test_a_roof_is_named_only_where_every_peak_is_known() -> None:
+    work = explained(case("tiled")).work
+    assert [limit.milliseconds is None for limit in roofs(work, BARE)] == [False, True, True]
+    assert lowest(roofs(work, BARE)) is lowest(roofs(work, None)) is None
+    assert ridge("float32", BARE) is None
+    assert [limit.name for limit in roofs(Work("int32", 8, 0, 0), BARE)] == [MEMORY]
+
+
+@given(st.integers(0, 2**40), st.integers(0, 2**40), st.integers(0, 2**40))
+def test_the_roof_that_is_hit_takes_longest(memory_bytes: int, wavefronts: int, flops: int) -> None:
+    found = roofs(Work("float32", memory_bytes, wavefronts, flops), H200)
+    hit = lowest(found)
+    assert (hit is None) == (not found)
+    if hit is not None:
+        assert hit[1] == max(limit.milliseconds or 0 for limit in found)
+
+
+def test_the_share_of_arithmetic_that_loads_leave_needs_no_device() -> None:
+    work = Work("float32", 1, wavefronts=10, flops=320)
+    assert on_chip_share(work, "9.0") == 32 / 256
+    assert on_chip_share(work, "8.0") == 32 / 128
+    assert on_chip_share(replace(work, dtype="float64"), "9.0") == 32 / 128
+    assert on_chip_share(replace(work, flops=10**6), "9.0") == 1
+    unknown = (on_chip_share(work, "3.0"), on_chip_share(work, None), on_chip_share(replace(work, flops=0), "9.0"))
+    assert unknown == (None, None, None)
+
+
+def test_the_figures_of_a_compilers_report() -> None:
+    assert parse(LOG, CODE) == MachineCode(40, 24, 100)
+    assert parse(LOG.replace("24 bytes spill stores, ", ""), CODE) == MachineCode(40, 0, 100)
+    assert parse("nothing of the kind", CODE) is None
+    assert opcodes(CODE) == [0x245] * 100
+    assert opcodes(elf({".data": b"x" * 32})) == []
+
+
+def test_a_kernel_is_compiled_once_for_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def link(code: bytes, capability: str, *, at_link_time: bool) -> tuple[str, bytes]:
+        asked.append(capability)
+        return LOG, CODE
+
+    monkeypatch.setattr(machine_codes, "_compiled", {})
+    monkeypatch.setattr(machine_codes, "by_nvvm", lambda *arguments: b"")
+    monkeypatch.setattr(machine_codes, "_link", link)
+    for n in (64, 128, 4096):
+        assert machine_code(case("tiled", n=n), "9.0") == MachineCode(40, 24, 100)
+    assert machine_code(case("tiled", "16x16"), "8.0") == MachineCode(40, 24, 100)
+    assert machine_code(case("memcpy"), "9.0") is None
+    assert asked == ["9.0", "8.0"]
+
+
+def test_without_a_compiler_registers_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*arguments: Any) -> str:
+        raise RuntimeError("no libnvrtc")
+
+    monkeypatch.setattr(machine_codes, "_compiled", {})
+    monkeypatch.setattr(machine_codes, "by_nvvm", missing)
+    assert machine_code(case("tiled"), "9.0") is None
+
+
+def test_predicted_occupancy_counts_registers_where_they_are_known() -> None:
+    planned = case("transposeSmem", n=512)
+    assert [predict(planned, "9.0", count).occupancy for count in (None, 32, 33)] == [1.0, 1.0, 0.5]
+
+
+def test_a_main_loop_says_what_reading_registers_costs() -> None:
+    said = explanation(explained(case("tiled"), "9.0", CODE_WITH_LOOP))[-1].sentence
+    assert "Of the 90 instructions of the main loop 64 are multiply-adds; a warp issues them in 100 cycles" in said
+    assert "10 of them spent on reading registers: at most 64 % of the arithmetic peak." in said
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        (0, "1 block or 32 of 64 warps a multiprocessor, limited by registers, at 40 registers a thread."),
+        (24, "at 40 registers a thread and 24 bytes spilled."),
+    ],
+)
+def test_an_explanation_says_what_registers_cost(known: int, said: str) -> None:
+    costly = explained(case("tiled", "32x32"), "9.0", MachineCode(40, known, 100))
+    assert said in explanation(costly)[-1].sentence
+
+
+def drawn(kernel: str, capability: str, device: DeviceInfo | None, dtype: str = "float32") -> str:
+    stream = io.StringIO()
+    section = roof(explained(case(kernel, dtype=dtype)), capability, device)
+    draw(Console(file=stream, width=200, highlight=False), [section])
+    return " ".join(stream.getvalue().split())
+
+
+def test_the_roofs_of_a_round_trip_are_those_of_its_kernel() -> None:
+    said = drawn("addOnePinned", "9.0", H200, dtype="int32")
+    assert "memory 32.8 kB 4814 GB/s" in said
+    assert "hits the roof of memory" in said
+    assert "the copies between host and device, timed as well, have no roof here" in said
+
+
+def test_without_sizes_a_kernel_is_explained_as_its_command_measures_it() -> None:
+    names = "transposeSmem,naive,constantUniform,addOnePinned,setRowReadRow,h2dPinned"
+    cases = cuda_cases(names, None, None, "1", None)
+    assert [(found.m, found.n, found.k, found.dtype) for found in cases] == [
+        (4096, 4096, None, "float32"),
+        (1024, 1024, 1024, "float32"),
+        (1, 2**22, None, "float32"),
+        (1, 100_000, None, "int32"),
+        (256, 0, None, "int32"),
+        (1, 256, None, "int32"),
+    ]
+
+
+def test_roofs_of_a_device_as_a_table() -> None:
+    assert drawn("tiled", "9.0", H200) == (
+        "Roofs of NVIDIA H200, 4096×4096×4096 roof a launch's peak least ms "
+        "memory 201.3 MB 4814 GB/s 0.04182 L1 and shared memory 584.2 GB 33454 GB/s 17.4622 "
+        "arithmetic 137.4 GFLOP 66908 GFLOP/s 2.0541 "
+        "It hits the roof of L1 and shared memory, at 7871 GFLOP/s or more where the compiler merges loads. "
+        "Arithmetic intensity: 682.7 FLOP a compulsory byte, the ridge 13.9."
+    )
+    assert drawn("copyGmem", "9.0", H200).endswith(
+        "It hits the roof of memory, at 4814 GB/s or more where a cache holds its arrays. "
+        "Arithmetic intensity: none, nothing is computed."
+    )
+
+
+def test_roofs_without_a_device_say_what_is_needed() -> None:
+    text = drawn("tiled", "8.0", None)
+    assert "peak least ms" not in text
+    assert "leave 23.5 % of the arithmetic peak of compute capability 8.0" in text
+    assert text.endswith("explain it where the GPU is, or give a stored run of it with --run.")
+
+
+def test_the_roofs_are_of_the_gpu_of_a_run(tmp_path: Path) -> None:
+    device = _device(REFERENCE, None)
+    assert device is not None
+    assert (device.model, device.sm_count, _capability(device)) == ("NVIDIA H200", 132, "9.0")
+    (tmp_path / "cases.csv").write_text((REFERENCE / "cases.csv").read_text())
+    (tmp_path / "run.json").write_text(json.dumps({"devices": [{"name": "cpu", "kind": "cpu"}]}))
+    with pytest.raises(UsageError, match=r"--run .*: its run\.json names no GPU"):
+        _device(tmp_path, None)
+
+
+def test_the_capability_is_that_of_the_device() -> None:
+    assert _capability(None) == "9.0"
+    assert _capability(replace(H200, compute_capability="8.6")) == "8.6"
+    assert _capability(replace(H200, compute_capability="6.1")) is None
+    assert _device(None, "8.0") is None
+
+
+def test_an_explanation_as_json() -> None:
+    found = json.loads(json.dumps(to_dict(explained(case("tiled"), "9.0", CODE_WITH_LOOP), "9.0", H200)))
+    assert found["machine_code"] == {
+        "registers_per_thread": 40,
+        "spilled_bytes": 0,
+        "instructions": 100,
+        "main_loop": {"instructions": 90, "multiply_adds": 64, "cycles": 100, "share_of_arithmetic_peak": 0.64},
+    }
+    assert found["occupancy"]["counts_registers"] is True
+    assert found["device"] == "NVIDIA H200"
+    assert found["ridge_flop_per_byte"] == pytest.approx(13.9, rel=1e-2)
+    assert found["on_chip_share_of_arithmetic_peak"] == pytest.approx(0.1176, rel=1e-3)
+    assert [(item["array"], item["kind"], item["accesses_per_element"]) for item in found["traffic"]] == [
+        ("C", "store", 1),
+        ("A", "load", 128),
+        ("B", "load", 128),
+    ]
+    assert [(item["name"], item["unit"], item["least_ms"]) for item in found["roofs"]] == [
+        (MEMORY, "B", pytest.approx(0.04182, rel=1e-3)),
+        (ON_CHIP, "B", pytest.approx(17.4622, rel=1e-3)),
+        (ARITHMETIC, "FLOP", pytest.approx(2.0541, rel=1e-3)),
+    ]
+    bare = to_dict(explained(case("copyGmem")), None, None)
+    assert (bare["machine_code"], bare["occupancy"], bare["device"], bare["ridge_flop_per_byte"]) == (None,) * 4

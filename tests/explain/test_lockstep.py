@@ -1,0 +1,137 @@
+"""Threads of a block that run together do what each of them does alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smembench.explain import trace as tracing
+from smembench.explain.lockstep import Group, run
+from smembench.explain.trace import Trace, trace
+from smembench.kernels import registry
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Block, Case
+
+Way = Callable[[Any, Callable[[Any], None]], None]
+"""A kernel of a thread's number, and what it calls with what is to be noted."""
+
+NUMBA = [kernel for kernel in registry.kernels() if (kernel.kind, kernel.compiler) == ("cuda", "numba")]
+TRACEABLE = [kernel for kernel in NUMBA if kernel.blocks and (kernel.problem != "access" or kernel.name == "strided")]
+"""Of the access kernels one, since all are the same passes and alone they take a second each."""
+
+
+def alone(threads: int, kernel: Callable[[Group], None]) -> None:
+    for thread in range(threads):
+        kernel(Group(np.array([thread])))
+
+
+def noted(way: Way, threads: int) -> tuple[list[list[int]], int]:
+    """What each thread notes when all run together, and how often the kernel was called."""
+    found: list[dict[int, int]] = [{} for _ in range(threads)]
+    calls = 0
+
+    def kernel(group: Group) -> None:
+        nonlocal calls
+        calls += 1
+        count = 0
+
+        def note(number: Any) -> None:
+            nonlocal count
+            going = group.threads[group.going]
+            for thread, value in zip(going, np.broadcast_to(group.own(number), going.shape), strict=True):
+                found[thread][count] = int(value)
+            count += 1
+
+        way(group.number(np.arange(threads)), note)
+
+    run(threads, kernel)
+    assert all(list(notes) == list(range(len(notes))) for notes in found)
+    return [list(notes.values()) for notes in found], calls
+
+
+def straight(thread: Any, note: Callable[[Any], None]) -> None:
+    note(np.uint32(7))
+    note(np.uint32(thread % 8) * 4 + thread // 8)
+    note((thread ^ 5) << 1)
+
+
+def branches(thread: Any, note: Callable[[Any], None]) -> None:
+    note(thread)
+    if thread % 3 == 0 and thread > 9:
+        note(-thread)
+    else:
+        note(min(thread, 5))
+    note(max(thread, 20))
+
+
+def loops(thread: Any, note: Callable[[Any], None]) -> None:
+    place = np.uint32(thread)
+    while place < 10:
+        note(place)
+        place += np.uint32(3)
+    for step in range(thread % 3):
+        note(step)
+    note(thread)  # place was another name for it
+
+
+def indexes(thread: Any, note: Callable[[Any], None]) -> None:
+    held = np.zeros(4, np.float32)
+    held[thread % 4] += 1  # data: nothing is noted of it
+    note(int(thread // 4))
+    if held[thread % 4] > 0:
+        note(thread)
+
+
+@pytest.mark.parametrize(
+    ("way", "calls"), [pytest.param(straight, 1, id="one way"), pytest.param(branches, 8, id="seven ways")]
+)
+def test_threads_that_take_the_same_way_run_once(way: Way, calls: int) -> None:
+    found, often = noted(way, 32)
+    assert found == own_ways(way, 32)
+    assert often <= calls
+
+
+@given(threads=st.integers(1, 70))
+@pytest.mark.parametrize("way", [straight, branches, loops, indexes])
+def test_each_thread_notes_what_it_notes_alone(way: Way, threads: int) -> None:
+    assert noted(way, threads)[0] == own_ways(way, threads)
+
+
+def own_ways(way: Way, threads: int) -> list[list[int]]:
+    found: list[list[int]] = [[] for _ in range(threads)]
+    for thread in range(threads):
+        way(thread, found[thread].append)
+    return found
+
+
+def test_what_one_thread_raises_is_raised() -> None:
+    def way(thread: Any, note: Callable[[Any], None]) -> None:
+        note(100 // int(13 - thread))
+
+    with pytest.raises(ZeroDivisionError):
+        noted(way, 32)
+
+
+@pytest.mark.parametrize("kernel", TRACEABLE, ids=lambda kernel: f"{kernel.problem}-{kernel.name}")
+def test_a_trace_of_threads_together_is_that_of_threads_alone(
+    monkeypatch: pytest.MonkeyPatch, kernel: registry.Kernel
+) -> None:
+    problem = PROBLEMS[kernel.problem]
+    k = 19 if "k" in problem.size_axes else None
+    # Small blocks where they fit: alone, threads take their time.
+    small = [Block(8, 8), *(kernel.default_blocks or [Block(16, 16)])]
+    pad = 1 if kernel.pad else None
+    cases = [Case(kernel.problem, kernel.name, "cuda:0", problem.dtypes[0], 75, 139, k, block, pad) for block in small]
+    case = next(case for case in cases if kernel.refuse(case) is None)
+    together = trace(kernel, case)
+    monkeypatch.setattr(tracing, "run", alone)
+    assert in_order(together) == in_order(trace(kernel, case))
+
+
+def in_order(traced: Trace) -> Any:
+    return sorted(map(str, traced.requests)), traced.shared, traced.blocks

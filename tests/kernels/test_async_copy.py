@@ -1,0 +1,99 @@
+"""Asynchronous copies as the compiler takes them. What they copy: tests/simulator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import pytest
+
+from smembench.kernels.intrinsics.async_copy import (
+    commit_copies,
+    copy_element_async,
+    copy_vector_async,
+    wait_for_copies,
+)
+from smembench.kernels.intrinsics.vector import ALIGNMENT
+from smembench.kernels.numba_cuda import cuda
+from smembench.model.problem import ITEMSIZE
+
+types: Any = numba.types
+
+
+def compiled(function: Callable[..., None], dtype: str) -> str:
+    """PTX of a kernel of two arrays and an index."""
+    arrays = (getattr(types, dtype)[::1],) * 2
+    text, _ = cuda.compile_ptx(function, (*arrays, types.uint32), cc=(9, 0))
+    return str(text)
+
+
+def two_groups(out: Any, inp: Any, index: Any) -> None:
+    tile = cuda.shared.array(16, inp.dtype, alignment=ALIGNMENT)
+    copy_vector_async(tile, 0, inp, index)
+    commit_copies()
+    copy_vector_async(tile, 8, inp, 8)
+    commit_copies()
+    wait_for_copies(1)
+    out[0] = tile[index]
+    wait_for_copies(0)
+    out[1] = tile[8]
+
+
+def single_elements(out: Any, inp: Any, index: Any) -> None:
+    tile = cuda.shared.array(16, inp.dtype, alignment=ALIGNMENT)
+    copy_element_async(tile, 3, inp, index)
+    commit_copies()
+    wait_for_copies(0)
+    out[0] = tile[3]
+
+
+@pytest.mark.usefixtures("ptx")
+@pytest.mark.parametrize(("dtype", "size"), [("float32", 4), ("float64", 8)])
+def test_an_element_is_copied_past_the_registers(dtype: str, size: int) -> None:
+    found = re.findall(r"cp\.async[^;]*|(?:ld|st)\.(?:shared|global)", compiled(single_elements, dtype))
+    assert [re.sub(r" \[.*\]", "", instruction) for instruction in found] == [
+        f"cp.async.ca.shared.global, {size}",
+        "cp.async.commit_group",
+        "cp.async.wait_group 0",
+        "ld.shared",
+        "st.global",
+    ]
+
+
+def half_an_element(out: Any, inp: Any, index: Any) -> None:
+    copy_element_async(cuda.shared.array(16, types.float16, alignment=ALIGNMENT), 0, inp, index)
+
+
+def waits_for_some(out: Any, inp: Any, index: Any) -> None:
+    wait_for_copies(index)
+
+
+def copies_into_other_elements(out: Any, inp: Any, index: Any) -> None:
+    tile = cuda.shared.array(16, types.int8, alignment=ALIGNMENT)
+    copy_vector_async(tile, 0, inp, index)
+
+
+@pytest.mark.usefixtures("ptx")
+@pytest.mark.parametrize("dtype", sorted(ITEMSIZE))
+def test_copies_groups_and_waits_stay_in_their_order_among_the_loads(dtype: str) -> None:
+    found = re.findall(r"cp\.async[^;]*|ld\.shared", compiled(two_groups, dtype))
+    copy = "cp.async.cg.shared.global"
+    assert [re.sub(r" \[.*\]", "", instruction) for instruction in found] == [
+        f"{copy}, 16",
+        "cp.async.commit_group",
+        f"{copy}, 16",
+        "cp.async.commit_group",
+        "cp.async.wait_group 1",
+        "ld.shared",
+        "cp.async.wait_group 0",
+        "ld.shared",
+    ]
+
+
+@pytest.mark.usefixtures("ptx")
+@pytest.mark.parametrize("function", [waits_for_some, copies_into_other_elements, half_an_element])
+def test_what_no_instruction_does_is_no_kernel(function: Callable[..., None]) -> None:
+    with pytest.raises(Exception, match="No implementation of function"):
+        compiled(function, "float32")

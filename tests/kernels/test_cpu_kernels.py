@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import time
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from smembench.devices.base import GUARD_BYTES, POISON, OutOfBounds
+from smembench.devices.cpu import CpuDevice, CpuPrepared
+from smembench.devices.host_clock import HostClock
+from smembench.kernels import registry
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Block, Case
+
+KERNELS = [kernel for kernel in registry.kernels() if kernel.kind == "cpu"]
+SIZES = [(1, 1, 1), (5, 7, 3), (33, 12, 40), (16, 8, 8)]
+BLOCKS = [Block(8, 4), Block(8, 8)]
+
+
+@pytest.fixture(scope="module")
+def cpu() -> CpuDevice:
+    return CpuDevice()
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: f"{kernel.problem}-{kernel.name}")
+def test_every_kernel_is_right_on_ragged_sizes(cpu: CpuDevice, kernel: registry.Kernel) -> None:
+    problem = PROBLEMS[kernel.problem]
+    pad = {None: None, False: 0, True: 1}[kernel.pad]
+    ran = 0
+    for dtype, (m, n, k), block in product(problem.dtypes, SIZES, BLOCKS if kernel.blocks else [None]):
+        depth = k if "k" in problem.size_axes else None
+        case = Case(kernel.problem, kernel.name, "cpu", dtype, m, n, depth, block, pad)
+        if kernel.refuse(case):
+            continue
+        inputs = problem.inputs(case, seed=1)
+        prepared = cpu.prepare(case, kernel, problem, inputs)
+        prepared.poison()
+        prepared.launch()
+        verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
+        prepared.close()
+        assert verdict.passed, f"{case.id}: {verdict.detail}"
+        ran += 1
+    assert ran >= len(problem.dtypes) * len(SIZES)
+
+
+@pytest.mark.parametrize(("index", "side"), [(-1, "before"), (4, "after")])
+def test_a_write_beside_the_output_is_caught(index: int, side: str) -> None:
+    def careless(out: Any, inp: Any) -> None:
+        out.base[GUARD_BYTES // 4 + index] = 0
+
+    prepared = CpuPrepared(careless, (np.ones(4, np.float32),), 4, (), None)
+    prepared.poison()
+    assert (prepared.output().view("u1") == POISON).all()
+    prepared.launch()
+    with pytest.raises(OutOfBounds, match=f"outside its output, {side} it"):
+        prepared.output()
+
+
+@pytest.mark.parametrize("cold", [False, True], ids=["warm", "cold"])
+def test_the_clock_measures_a_known_sleep(cold: bool) -> None:
+    calls: list[str] = []
+
+    def call() -> None:
+        calls.append("call")
+        time.sleep(0.005)
+
+    def flush() -> None:
+        calls.append("flush")
+        time.sleep(0.02)
+
+    clock = HostClock(call, flush if cold else None)
+    calls.clear()
+    elapsed = [clock.take() for _ in range(5)]
+    assert 5 <= min(elapsed) < 10
+    assert calls == ["flush", "call"] * 5 if cold else "flush" not in calls
+
+
+def test_a_short_function_is_called_many_times_a_sample() -> None:
+    calls: list[int] = []
+    clock = HostClock(lambda: calls.append(sum(range(2000))))
+    calls.clear()
+    begun = time.perf_counter()
+    elapsed = clock.take()
+    lasted_ms = (time.perf_counter() - begun) * 1e3
+    assert len(calls) > 10
+    assert elapsed * len(calls) == pytest.approx(lasted_ms, rel=0.1)
+
+
+def test_the_cpu_says_what_it_is(cpu: CpuDevice) -> None:
+    info = cpu.info.to_dict()
+    assert (info["name"], info["kind"]) == ("cpu", "cpu")
+    assert info["model"]
+    assert 0 < cpu.limits().free_bytes <= info["memory_bytes"]
+    assert "uuid" not in info

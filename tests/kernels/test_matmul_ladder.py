@@ -1,0 +1,383 @@
+"""The products of the ladder: what the model and the compiler say of them. Their results: tests/simulator."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import groupby, pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from smembench.explain.analysis import explain
+from smembench.kernels import registry
+from smembench.kernels.intrinsics.vector import load_pair
+from smembench.kernels.matmul import pieces
+from smembench.kernels.matmul.ahead import Order
+from smembench.kernels.matmul.left_over import AT_ONCE, FEW, SIDE, left_over
+from smembench.kernels.matmul.loading import loading
+from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.numba_cuda import uint32
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Block, Case
+from smembench.model.problem import ITEMSIZE, pattern_period
+from smembench.studies.ladder import steps
+from smembench.toolchains import machine_code
+from smembench.toolchains.machine_code import assembled, opcodes, parse
+from smembench.toolchains.machine_code import instructions as machine_instructions
+from smembench.toolchains.register_bank_conflicts import main_loop
+
+Ptx = Callable[[Case], str]
+ByNvvm = Callable[[Case], bytes]
+
+DTYPES = PROBLEMS["matmul"].dtypes
+SERPENTINE = ("serpentine", "serpentine16x8")
+AHEAD = (*SERPENTINE, "streamK")
+"""Fragments are loaded a step ahead."""
+LEFT_OVER = ("slicedK12x6", *AHEAD)
+TILED = ("vectorized", "doubleBuffered", "warpTiled", "unrolled", "interleaved", "tiled16x8", "slicedK", *AHEAD)
+CLIMBED = ("tiled1D", "tiled2D", *TILED)
+DEEP = ("slicedK", *AHEAD)
+"""Tiles 16 deep, the slices 8 each."""
+WRITTEN_OUT = ("unrolled", "interleaved", "tiled16x8", *DEEP)
+
+
+def kernel(name: str) -> registry.Kernel:
+    found = registry.find("matmul", name, "cuda")
+    assert found is not None
+    return found
+
+
+def case(name: str, dtype: str = "float32", n: int = 4096, *, k: int | None = None, block: Block | None = None) -> Case:
+    block = block or kernel(name).default_blocks[0]
+    return Case("matmul", name, "cuda:0", dtype, n, n, k or n, block)
+
+
+VARIANTS = [(name, block) for name in CLIMBED for block in kernel(name).default_blocks]
+
+
+def test_the_ladder_climbs_in_this_order() -> None:
+    assert [step.name for step in steps("matmul", "cuda")] == ["naive", "tiled", *CLIMBED]
+    assert not any(kernel(name).standard for name in CLIMBED)
+
+
+@pytest.mark.parametrize(("name", "block"), VARIANTS)
+def test_every_step_is_coalesced_and_free_of_conflicts(name: str, block: Block) -> None:
+    explained = explain(case(name, n=256, k=16, block=block))
+    assert {access.efficiency for access in explained.memory} == {1.0}
+    assert explained.degree("load") == 1.0
+    degrees = {(access.place.array, access.degree) for access in explained.shared if access.place.kind == "store"}
+    # Four columns of A at once: a pitch of whole vectors leaves every second of them in the same banks.
+    expected = {("shared0", 2.0 if name in DEEP else 1.0), ("shared1", 1.0)}
+    # Copies of single elements have none.
+    assert degrees == expected | ({("shared0", 1.0)} if name == "streamK" else set())
+
+
+@pytest.mark.parametrize("results", [(1, 8), (8, 8), (8, 16), (3, 5)])
+def test_a_pattern_has_whole_tiles_and_the_remainder(results: tuple[int, int]) -> None:
+    block = Block(16, 8)
+    period = pattern_period(case("unrolled", block=block), results)
+    for n in (4096, 4097, 12345):
+        smaller = PROBLEMS["matmul"].pattern(case("unrolled", n=n, block=block), results)
+        assert smaller.m == smaller.n <= n
+        assert (smaller.n - n) % period == 0 or smaller.n == n
+        assert period % (block.x * results[0]) == period % (block.y * results[1]) == 0
+
+
+@pytest.mark.parametrize("name", ["vectorized", "unrolled", "slicedK"])
+def test_steps_in_float64_are_free_of_conflicts_too(name: str) -> None:
+    explained = explain(case(name, "float64", 256, k=16))
+    assert (explained.degree("store"), explained.degree("load")) == (1.0, 1.0)
+    assert {access.place.width for access in explained.memory} == {16}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sizes_without_aligned_rows_are_free_of_conflicts_too(dtype: str) -> None:
+    explained = explain(case("unrolled", dtype, 257, k=9))
+    assert (explained.degree("store"), explained.degree("load")) == (1.0, 1.0)
+    assert {access.place.width for access in explained.memory} == {ITEMSIZE[dtype]}
+
+
+@pytest.mark.parametrize("name", CLIMBED)
+def test_shared_memory_is_what_the_trace_allocates(name: str) -> None:
+    explained = explain(case(name, n=1))
+    assert sum(array.bytes for array in explained.trace.shared) == explained.shared_bytes
+
+
+@pytest.mark.parametrize(("name", "block"), VARIANTS)
+def test_a_grid_covers_the_product_by_what_a_block_computes(name: str, block: Block) -> None:
+    across, down = kernel(name).results
+    x, y = block.x * across, block.y * down
+    few = name in LEFT_OVER
+    sizes = {x * y: (y, x), x * y + 1: (y, x) if few else (y + 1, x + 1), x * y + FEW + 1: (y + 1, x + 1), 1: (1, 1)}
+    for n, expected in sizes.items():
+        program = kernel(name).build(case(name, n=n, block=block))
+        assert program.grid == expected
+        assert program.dealt is (few and n == x * y + 1)
+
+
+@pytest.mark.parametrize(("block", "dealt"), [(Block(8, 16), True), (Block(8, 32), False)])
+def test_nothing_is_left_over_where_a_tile_does_not_hold_the_sums_of_pieces(block: Block, dealt: bool) -> None:
+    ragged = replace(case("streamK", block=block), m=8 * block.y + 1, n=8 * block.x + 1)
+    assert kernel("streamK").build(ragged).dealt is dealt
+
+
+@given(
+    tiling=st.sampled_from([Tiling(Block(16, 16), "float32"), Tiling(Block(16, 8), "float32", down=16)]),
+    tiles=st.tuples(st.integers(1, 5), st.integers(1, 5)),
+    few=st.tuples(st.integers(0, 3 * FEW), st.integers(0, 3 * FEW)),
+)
+def test_pieces_are_all_that_whole_tiles_leave_over(
+    tiling: Tiling, tiles: tuple[int, int], few: tuple[int, int]
+) -> None:
+    sides = (tiling.rows, tiling.columns)
+    m, n = (whole * side + more for whole, side, more in zip(tiles, sides, few, strict=True))
+    left = left_over(tiling)
+    count = int(left.pieces(uint32(m), uint32(n)))
+    corners = [tuple(map(int, left.corner(uint32(piece), uint32(m), uint32(n)))) for piece in range(count)]
+    found = Counter(
+        (row + i, col + j)
+        for row, col in corners
+        for i, j in product(range(SIDE), range(SIDE))
+        if row + i < m and col + j < n
+    )
+    down, across = tiles[0] * tiling.rows, tiles[1] * tiling.columns
+    assert found == Counter((i, j) for i, j in product(range(m), range(n)) if i >= down or j >= across)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(0, 1), (FEW, 0)])
+@pytest.mark.parametrize("name", ["slicedK12x6", "serpentine", "serpentine16x8"])
+def test_what_is_left_over_is_written_once_and_read_by_pieces(name: str, rows: int, columns: int) -> None:
+    """As many pieces for each of 16 blocks. A piece reads its rows of A by SIDE lanes, and those of B once."""
+    tiling = kernel(name)
+    (block,) = tiling.default_blocks
+    down, across = block.y * tiling.results[1], block.x * tiling.results[0]
+    explained = explain(replace(case(name, k=96, block=block), m=4 * down + rows, n=4 * across + columns))
+    whole = explain(replace(case(name, k=96, block=block), m=4 * down, n=4 * across))
+    (written,) = (traffic for traffic in explained.traffic if traffic.kind == "store")
+    assert written.per_element == pytest.approx(1, abs=0.03)
+    before = {load.array: load.per_element for load in whole.loads}
+    after = {load.array: load.per_element for load in explained.loads}
+    assert after == pytest.approx({"A": before["A"] + SIDE, "B": before["B"] + 1}, rel=0.05)
+
+
+@pytest.mark.parametrize("name", ["slicedK12x6", "serpentine", "streamK"])
+def test_what_is_left_over_stays_in_registers(name: str, ptx: Ptx) -> None:
+    (block,) = kernel(name).default_blocks
+    text = ptx(case(name, n=12 * block.x * block.y + 1, block=block))
+    assert ".local" not in text
+    assert "ld.shared.f32" in text
+    # Between two branches are several steps along k of a piece, those within k or the rest: loads can come first.
+    between = [(part.count("ld.global"), part.count("fma.rn")) for part in re.split(r"\bbra\b|\n\$L", text)]
+    assert between.count((AT_ONCE * (SIDE + 1), AT_ONCE * SIDE)) == 2
+    # Where rows are not aligned streamK's elements pass the registers, and sums are added in memory.
+    copies, additions = text.count("cp.async.ca.shared.global"), "red.relaxed.gpu.global.add.f32" in text
+    assert (copies, additions) == ((2 * 16 * 128 // (block.x * block.y), True) if name == "streamK" else (0, False))
+
+
+TILINGS = [
+    tiling
+    for x, y, dtype, down, (warps, interleaved), slices in product(
+        (4, 8, 16, 32),
+        (4, 8, 16, 32),
+        DTYPES,
+        (4, 8, 16),
+        ((False, False), (True, False), (True, True)),
+        (1, 2),
+    )
+    for tiling in [
+        Tiling(Block(x, y), dtype, down=down, depth=8 * slices, warps=warps, interleaved=interleaved, slices=slices)
+    ]
+    if tiling.refuse("any") is None and (warps or slices == 1)
+]
+
+
+@settings(max_examples=30)
+@given(tiling=st.sampled_from(TILINGS))
+def test_each_result_has_one_thread_of_every_slice(tiling: Tiling) -> None:
+    down, slices = tiling.down, tiling.slices
+    position, size = pieces.position(tiling), tiling.vector
+    rows_apart, columns_apart = tiling.apart
+    found: Counter[tuple[int, int]] = Counter()
+    for thread in range(tiling.threads // slices):
+        row, col = map(int, position(uint32(thread)))
+        rows = [row + i // size * rows_apart + i % size for i in range(down)]
+        columns = [col + j // size * columns_apart + j % size for j in range(tiling.across)]
+        found.update(product(rows, columns))
+    assert found == Counter(product(range(tiling.rows), range(tiling.columns)))
+
+
+@given(n=st.integers(1, 64), k=st.integers(1, 64), more=st.none() | st.integers(0, 8), dtype=st.sampled_from(DTYPES))
+def test_vectors_only_where_rows_begin_and_end_at_one(n: int, k: int, more: int | None, dtype: str) -> None:
+    stride = None if more is None else max(n, k) + more
+    tiling = Tiling(Block(16, 16), dtype)
+    found = tiling.widths(Case("matmul", "unrolled", "cuda:0", dtype, 1, n, k, Block(16, 16), stride=stride))
+    for width, row in zip(found, (k, n), strict=True):
+        aligned = row * ITEMSIZE[dtype] % 16 == 0 and (stride or row) * ITEMSIZE[dtype] % 16 == 0
+        assert width * ITEMSIZE[dtype] == (16 if aligned else ITEMSIZE[dtype])
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "block", "reason"),
+    [
+        ("tiled16x8", "float64", Block(16, 8), "keeps 16×8 float64 results a thread, more than its registers hold"),
+        ("vectorized", "float32", Block(32, 32), "needs 128 registers a thread, more than 1024 threads can have"),
+        ("vectorized", "float32", Block(3, 3), "cannot divide its tiles evenly among 3x3 threads: use 16x16"),
+        ("warpTiled", "float32", Block(4, 16), "cannot divide its tiles evenly among 4x16 threads"),
+        ("slicedK", "float32", Block(16, 4), "cannot divide its tiles evenly among 16x4 threads"),
+        ("slicedK12x6", "float32", Block(16, 16), "cannot divide its tiles evenly among 16x16 threads: use 16x24"),
+    ],
+)
+def test_blocks_that_do_not_fit_are_refused(name: str, dtype: str, block: Block, reason: str) -> None:
+    refused = kernel(name).refuse(case(name, dtype, block=block))
+    assert refused is not None
+    assert refused.startswith(f"{name} {reason}")
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "bounds"),
+    [
+        ("unrolled", "float32", (256, 2)),
+        ("unrolled", "float64", (256, 1)),
+        ("tiled16x8", "float32", (128, 2)),
+    ],
+)
+def test_registers_are_as_many_as_leave_room_for_the_blocks(name: str, dtype: str, bounds: tuple[int, int]) -> None:
+    assert kernel(name).build(case(name, dtype)).launch_bounds == bounds
+
+
+def test_sizes_choose_the_width_of_accesses_and_the_variant_says_so() -> None:
+    programs = [kernel("unrolled").build(case("unrolled", n=n, k=k)) for n, k in ((64, 64), (64, 63), (63, 64))]
+    assert [program.variant for program in programs] == ["A by 4, B by 4", "A by 1, B by 4", "A by 4, B by 1"]
+
+
+def instructions(text: str) -> Counter[str]:
+    """Some instructions of PTX without types, and those of several elements as ``ld.global.v``."""
+    return Counter(re.findall(r"\b((?:ld|st)\.(?:global|shared)(?:\.v)?|fma|bar|call)[.24\s]", text))
+
+
+COMPILED = [(name, "float32") for name in TILED]
+COMPILED += [("vectorized", "float64"), ("slicedK", "float64")]
+
+
+@pytest.mark.parametrize(("name", "dtype"), COMPILED)
+def test_the_compiler_keeps_results_in_registers(
+    ptx: Ptx, by_nvvm: ByNvvm, monkeypatch: pytest.MonkeyPatch, name: str, dtype: str
+) -> None:
+    text = ptx(case(name, dtype))
+    found = instructions(text)
+    across, down = kernel(name).results
+    sliced, ahead = name == "slicedK", name in AHEAD
+    down *= 2 if sliced else 1
+    vector = 16 // ITEMSIZE[dtype]
+    steps = 16 if name in DEEP and not sliced else 4 if sliced and dtype == "float64" else 8
+    results, handed_over = down * across, down * across // vector if sliced else 0
+    assert not re.search(r"\.local|\bred\.", text)
+    # Of a tile 16 deep a thread copies 8 elements of A and two vectors of B.
+    copied = [text.count(f"cp.async.{cache}.shared.global") for cache in ("ca", "cg")]
+    assert copied == ([8, 2] if name == "streamK" else [0, 0])
+    assert not found["call"] + found["ld.global"] + found["ld.shared"] + found["st.global"]
+    assert found["st.global.v"] == results // vector
+    if name in WRITTEN_OUT:
+        assert found["fma"] == results * steps
+        # Those that load ahead do so once before the loop.
+        assert found["ld.shared.v"] == (down + across) // vector * (steps + ahead) + handed_over
+        # Sums are handed over between two more barriers, and loads of vectors held back by one of a warp.
+        assert found["bar"] == 2 + (2 * down if sliced else 2 if name == "streamK" else name in SERPENTINE)
+
+        # Between the loads for the next tile and its stores lie all multiplications, or copies lie between those.
+        loop = text.partition("bar.sync")[2].partition("bar.sync")[0]
+        order = groupby(re.findall(r"\b(ld\.global|fma\.rn|st\.shared|cp\.async\.c[ag]|cp\.async\.wait)", loop))
+        vectors, elements = ["fma.rn", "cp.async.cg"], ["fma.rn", "cp.async.ca"] * 4
+        copying = [*vectors, *elements, "fma.rn", "cp.async.wait"]
+        expected = copying if name == "streamK" else ["ld.global", "fma.rn", "st.shared"]
+        assert [kind for kind, _ in order] == expected
+    if (name, dtype) in [(each, "float32") for each in ("unrolled", "tiled16x8", "slicedK", *SERPENTINE)]:
+        check_machine_code(name, by_nvvm, monkeypatch)
+
+
+def check_machine_code(name: str, by_nvvm: ByNvvm, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loads of the next tiles leave before most multiplications in machine code too.
+
+    In a branch of their own ptxas puts them behind all but two, and each tile waits for global memory.
+    """
+    monkeypatch.setattr(machine_code, "by_nvvm", lambda case, *_: by_nvvm(case))  # compiled once for both
+    load, multiply_add = 0x981, 0x223  # LDG and FFMA for compute capability 9.0
+    case_ = case(name)
+    log, code = assembled(case_, kernel(name).build(case_), "9.0")
+    found, parsed = opcodes(code), parse(log, code)
+    assert parsed is not None
+    assert parsed.spilled_bytes == 0
+    last_load = max(place for place, opcode in enumerate(found) if opcode == load)
+    assert found[:last_load].count(multiply_add) <= 0.75 * found.count(multiply_add)
+    loop = main_loop(machine_instructions(code))
+    assert loop is not None
+    assert loop.multiply_adds == found.count(multiply_add)
+    assert loop.bound > (0.8 if name in SERPENTINE else 0.6)
+
+
+def test_three_slices_keep_12_by_6_results_in_registers(
+    ptx: Ptx, by_nvvm: ByNvvm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = ptx(case("slicedK12x6"))
+    found = instructions(text)
+    # Vectors of A's fragment, pairs of B's; six elements of A and of B for the first tile, and as many for the next.
+    assert found["ld.shared.v"] == 8 * (12 // 4 + 6 // 2)
+    assert (found["fma"], found["ld.global"], found["st.global"]) == (8 * 72, 24, 72)
+    assert ".local" not in text
+    check_machine_code("slicedK12x6", by_nvvm, monkeypatch)
+
+
+def test_a_pair_begins_at_an_even_index() -> None:
+    elements = np.arange(8, dtype=np.float32)
+    assert load_pair(elements, 6) == (6, 7)
+    with pytest.raises(ValueError, match="index 3 of a 8-byte access is no multiple of its 2 elements"):
+        load_pair(elements, 3)
+
+
+@given(side=st.integers(1, 500), k=st.integers(1, 500))
+def test_tiles_that_are_moved_inwards_cover_everything_once_along_k(side: int, k: int) -> None:
+    tiling = Tiling(Block(8, 8), "float32", depth=16)
+    way = loading(tiling, Case("matmul", "serpentine", "cuda:0", "float32", side, side, k, Block(8, 8)))
+    short = int(way.short(uint32(k)))
+    first = int(way.first(uint32(k), uint32(short)))
+    if way.label:
+        assert min(first, 16) + short == 16
+        assert (k + short) % 16 == 0
+        origins = [int(way.origin(uint32(i), uint32(64), uint32(side))) for i in range(-(-side // 64))]
+        assert {row for origin in origins for row in range(origin, origin + 64)} == set(range(side))
+    else:
+        assert (short, first) == (0, k)
+        assert side < 64 or k < 16
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "k", "side", "depth"), [("serpentine", 4096, 4096, 128, 16), ("slicedK12x6", 108, 25, 96, 24)]
+)
+def test_tiles_that_are_loaded_once_more_are_counted_once_more(
+    name: str, n: int, k: int, side: int, depth: int
+) -> None:
+    """The last tiles along k come twice, and of tiles that are moved inwards some rows and columns do."""
+    tiles = -(-n // side)
+    expected = (k + depth) / k * tiles * side / n * tiles
+    loads = {load.array: load.per_element for load in explain(case(name, n=n, k=k)).loads}
+    assert loads == {"A": pytest.approx(expected, rel=0.01), "B": pytest.approx(expected, rel=0.01)}
+
+
+def test_the_compiler_loads_single_elements_where_rows_are_not_aligned(ptx: Ptx) -> None:
+    found = instructions(ptx(case("unrolled", n=4097)))
+    assert not found["ld.global.v"] + found["st.global.v"]
+    # Eight elements of A and B for the first tile, and as many for the next.
+    assert (found["ld.global"], found["st.global"]) == (16, 64)
+    assert (found["fma"], found["ld.shared.v"]) == (512, 32)
+
+
+@given(down=st.integers(1, 16), across=st.integers(1, 16), by_rows=st.booleans())
+def test_a_serpentine_visits_every_result_and_keeps_a_factor(down: int, across: int, by_rows: bool) -> None:
+    found = list(Order(by_rows).results(down, across))
+    assert Counter(found) == Counter(product(range(down), range(across)))
+    assert all((i == k) != (j == m) for (i, j), (k, m) in pairwise(found))

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import smembench.kernels
+from smembench.devices.base import OutOfBounds, check_guards
+from smembench.devices.select import canonical
+from smembench.kernels import registry
+from smembench.kernels.access import problem as access
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Block, Case
+from smembench.model.errors import UsageError
+from smembench.studies.reproduce.figures import FIGURES
+
+KERNELS = registry.kernels()
+FOLDER = Path(smembench.kernels.__path__[0])
+FILES = [
+    path
+    for kind in ("cuda", "nvrtc", "peers", "cpu")
+    for path in FOLDER.glob(f"*/{kind}/*.py")
+    if path.stem != "__init__"
+]
+
+
+def tiles(kernel: registry.Kernel) -> int:
+    """Tiles of float64 that a block of the kernel has."""
+    return access.tiles("float64") if kernel.problem == "access" else 1
+
+
+def test_every_kernel_file_declares_a_kernel_or_a_few_that_differ_by_a_word() -> None:
+    modules = [".".join(path.relative_to(FOLDER).with_suffix("").parts) for path in FILES]
+    declared = []
+    for name in modules:
+        module = import_module(f"smembench.kernels.{name}")
+        found = [module.KERNEL] if hasattr(module, "KERNEL") else list(module.KERNELS)
+        assert len({re.split("[A-Z0-9]", kernel.name)[0] for kernel in found}) == 1, "they begin with the same word"
+        declared += found
+    assert sorted(kernel.name for kernel in declared) == sorted(kernel.name for kernel in KERNELS)
+    assert len({(kernel.problem, kernel.kind, kernel.compiler, kernel.name) for kernel in KERNELS}) == len(KERNELS)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_every_kernel_file_begins_with_its_idea(path: Path) -> None:
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    assert docstring
+    first = docstring.splitlines()[0]
+    assert ":" in first
+    assert first.endswith(".")
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: f"{k.problem}-{k.kind}-{k.compiler}-{k.name}")
+def test_declarations_are_complete(kernel: registry.Kernel) -> None:
+    pad = 1 if kernel.pad else 0
+    block = kernel.default_blocks[0] if kernel.default_blocks else Block(8, 8)
+    case = Case(
+        kernel.problem, kernel.name, kernel.kind, "float64", 256, 256, 256, block, pad, compiler=kernel.compiler
+    )
+    assert kernel.problem in PROBLEMS
+    assert kernel.summary
+    assert "\n" not in kernel.summary
+    assert registry.kernel_of(case) is kernel
+    taken = [dtype for dtype in PROBLEMS[kernel.problem].dtypes if kernel.refuse(replace(case, dtype=dtype)) is None]
+    assert kernel.peer or taken
+    columns = (16 if "Unroll" in kernel.name else 8) + (1 if kernel.pad else 0)
+    expected = tiles(kernel) * 8 * columns * 8
+    assert kernel.pad is None or kernel.default_blocks or kernel.shared_bytes(case) == expected
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_names_are_the_documents_in_their_order(problem: str) -> None:
+    documented = list(dict.fromkeys(figure.kernel for figure in FIGURES if figure.problem == problem))
+    assert [name for name in registry.names(problem) if name in documented] == documented
+
+
+def test_kernels_asked_for_by_name_stand_between_the_others() -> None:
+    standard = ["memcpy", "copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad"]
+    unrolled = ["transposeSmemUnroll", "transposeSmemUnrollPad"]
+    dynamic = ["transposeSmemDyn", "transposeSmemPadDyn"]
+    assert list(registry.names("transpose", standard=True)) == standard
+    single = ("Coarsened", "Swizzled", "Vectorized", "Down", "Streamed", "HalfWarp", "Paired")
+    climbed = [f"transpose{step}" for step in (*single, "Pipelined", "Async", "Persistent")]
+    names = [*standard[:3], "naiveGmemUnroll", *standard[3:], *unrolled, *dynamic, *climbed]
+    assert list(registry.names("transpose")) == [*names, *registry.peers("transpose")]
+
+
+@pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if "Dyn" in kernel.name], ids=lambda k: k.name)
+def test_dynamic_shared_memory_is_the_tile(kernel: registry.Kernel) -> None:
+    case = Case(kernel.problem, kernel.name, "cuda:0", "float64", 5, 7, None, Block(8, 4), 3 if kernel.pad else 0)
+    assert (
+        kernel.build(case).dynamic_bytes == kernel.shared_bytes(case) == tiles(kernel) * 4 * (8 + (case.pad or 0)) * 8
+    )
+
+
+def test_what_no_file_declares_is_not_found() -> None:
+    assert registry.find("transpose", "copyGmem", "tpu") is None
+    with pytest.raises(LookupError, match="no cpu kernel 'sort' for transpose"):
+        registry.kernel_of(Case("transpose", "sort", "cpu", "float32", 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [("auto", "auto"), (" CPU ", "cpu"), ("cuda", "cuda:0"), ("CUDA:01", "cuda:1"), ("cuda:12", "cuda:12")],
+)
+def test_names_of_devices(written: str, name: str) -> None:
+    assert canonical(written) == name
+
+
+@pytest.mark.parametrize("written", ["", "gpu", "cuda:", "cuda:-1", "cuda:x", "cpu:0"])
+def test_other_names_are_no_devices(written: str) -> None:
+    with pytest.raises(UsageError, match=f"device {written!r}: no such device"):
+        canonical(written)
+
+
+def test_a_byte_changed_beside_the_output_is_found() -> None:
+    for side, place in product((0, 1), (0, -1)):
+        guards = np.full((2, 8), 0xFF, np.uint8)
+        check_guards(*guards)
+        guards[side, place] = 0xFE
+        with pytest.raises(OutOfBounds, match=("before", "after")[side]):
+            check_guards(*guards)

@@ -1,0 +1,352 @@
+"""The transposes of the ladder: what the model and the compiler say of them. Their results: tests/simulator."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise, product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from smembench.explain import trace as tracing
+from smembench.explain.analysis import explain
+from smembench.explain.occupancy import occupancy
+from smembench.explain.trace import _GLOBAL_GAP, Trace, trace
+from smembench.kernels import registry
+from smembench.kernels.common.grids import block_of
+from smembench.kernels.intrinsics.vector import lanes
+from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.transpose.cuda.transpose_paired import APART
+from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
+from smembench.kernels.transpose.pieces import in_pairs
+from smembench.kernels.transpose.tiles import resident
+from smembench.model.case import Block, Case
+from smembench.model.problem import ITEMSIZE
+from smembench.toolchains.machine_code import machine_code
+
+Ptx = Callable[[Case], str]
+
+DTYPES = PROBLEMS["transpose"].dtypes
+HALF_WARPS = ("transposeHalfWarp", "transposePaired")
+STREAMED = ("transposeStreamed", *HALF_WARPS)
+DOWN = ("transposeDown", *STREAMED)
+VECTORIZED = ("transposeVectorized", *DOWN)
+ASYNC = ("transposeAsync", "transposePersistent")
+SEVERAL_TILES = ("transposePipelined", *ASYNC)
+CLIMBED = ("transposeCoarsened", "transposeSwizzled", *VECTORIZED, *SEVERAL_TILES)
+
+
+def kernel(name: str) -> registry.Kernel:
+    found = registry.find("transpose", name, "cuda")
+    assert found is not None
+    return found
+
+
+def case(name: str, dtype: str = "float32", n: int = 4096, m: int | None = None, block: Block | None = None) -> Case:
+    pad = {None: None, False: 0, True: 1}[kernel(name).pad]
+    block = block or kernel(name).default_blocks[0]
+    return Case("transpose", name, "cuda:0", dtype, m or n, n, None, block, pad)
+
+
+def of_every_step() -> Iterator[Case]:
+    """Every step in every block of its own and in every dtype, as far as it takes them."""
+    for name, dtype in product(CLIMBED, DTYPES):
+        for block in kernel(name).default_blocks:
+            if kernel(name).refuse(case(name, dtype, block=block)) is None:
+                yield case(name, dtype, block=block)
+
+
+def test_every_step_has_a_block_for_every_dtype() -> None:
+    assert {(case.kernel, case.dtype) for case in of_every_step()} == set(product(CLIMBED, DTYPES))
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in of_every_step()])
+def test_every_step_is_coalesced_and_has_the_conflicts_that_it_says(case: Case) -> None:
+    explained = explain(case)
+    assert {access.efficiency for access in explained.memory} == {1.0}
+    loads = 2.0 if case.kernel in HALF_WARPS else 1.0
+    if (case.kernel, case.dtype) == ("transposeCoarsened", "float16"):
+        loads = 1.5  # half of the columns of a tile padded by one element begin in the upper half of a word
+    assert (explained.degree("store"), explained.degree("load")) == (1.0, loads)
+
+
+@pytest.mark.parametrize(("across", "loads"), [(8, 1.0), (16, 2.0), (32, 4.0)])
+@pytest.mark.parametrize("name", HALF_WARPS)
+def test_a_warp_lies_over_the_tile_as_it_lies_in_the_block(name: str, across: int, loads: float) -> None:
+    """So many vectors of one row of the input, and of the output, are asked for at once."""
+    chosen = case(name, block=Block(across, 16))
+    first = [request for request in trace(kernel(name), chosen).requests if request.place.array in ("in", "out")]
+    for request in first:
+        addresses = [address for address in request.addresses if address is not None]
+        runs = sum(after - before != 16 for before, after in pairwise(addresses)) + 1
+        assert (len(addresses), runs) == (32, 32 // across)
+    assert explain(chosen).degree("load") == loads
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 6), st.integers(1, 4), st.integers(1, 5))
+def test_columns_in_pairs_are_all_columns_and_two_in_turn_are_so_far_apart(power: int, groups: int, rows: int) -> None:
+    apart = 2**power
+    columns = groups * 2 * apart
+    order = in_pairs(apart)
+    assert order.grid(columns, rows) == (rows, columns)
+    tiles = [tuple(map(int, order.tile_of(x, y))) for y in range(columns) for x in range(rows)]
+    assert sorted(tiles) == sorted(product(range(columns), range(rows)))
+    assert [down for _, down in tiles] == [*range(rows)] * columns
+    taken = [across for across, _ in tiles[::rows]]
+    assert {odd - even for even, odd in zip(taken[::2], taken[1::2], strict=True)} == {apart}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "n", "m", "pairs"),
+    [
+        ("float64", 16384, 16384, True),
+        ("float64", 16384, 2, True),
+        ("float32", 32768, 4096, True),
+        ("float16", 131072, 8, True),
+        ("float32", 16384, 16384, False),
+        ("float64", 16352, 16384, False),
+        ("float32", 3 * 32768, 4096, False),
+        ("float64", 16384, 4097, False),
+    ],
+)
+def test_columns_are_paired_where_rows_are_powers_of_two_from_128_kib_on(
+    dtype: str, n: int, m: int, pairs: bool
+) -> None:
+    for block in (Block(8, 16), Block(16, 16), Block(32, 32)):
+        program = kernel("transposePaired").build(case("transposePaired", dtype, n, m, block))
+        plain = kernel("transposeHalfWarp").build(case("transposeHalfWarp", dtype, n, m, block))
+        assert (program.variant == "in pairs") is pairs
+        assert program.grid == plain.grid
+        if pairs:
+            # Whole groups of columns: no tile is left over, and none is taken twice.
+            assert program.grid[1] % (2 * APART // (16 * block.x)) == 0
+        else:
+            assert program.variant == plain.variant
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", [*VECTORIZED, *SEVERAL_TILES])
+def test_a_trace_sees_accesses_of_sixteen_bytes(name: str, dtype: str) -> None:
+    traced = trace(kernel(name), case(name, dtype, 256, block=Block(8, 16)))
+    widths = {(place.space, place.kind, place.width) for place in {request.place for request in traced.requests}}
+    assert widths == {
+        ("global", "load", 16),
+        ("global", "store", 16),
+        ("shared", "store", 16),
+        ("shared", "load", ITEMSIZE[dtype]),
+    }
+    (place,) = {request.place for request in traced.requests if request.place.array == "out"}
+    assert "write_tile(out, " in traced.source(place.line)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(4100, 1000), (1000, 4100), (4160, 72)])
+@pytest.mark.parametrize("name", [*DOWN, *SEVERAL_TILES])
+def test_who_moves_a_tile_and_when_does_not_change_what_it_costs(name: str, rows: int, columns: int) -> None:
+    """Blocks with fewer tiles at the edge, and a persistent grid's tiles, all count for what they are."""
+    block = Block(8, 16)
+    plain, other = (explain(case(each, m=rows, n=columns, block=block)) for each in ("transposeVectorized", name))
+    assert other.traffic == plain.traffic
+    assert (other.degree("store"), other.degree("load")) == (1.0, 1.0)
+
+
+Piece = tuple[range, range]
+"""Rows and columns of a matrix."""
+
+
+def touched(traced: Trace, array: str, width: int, itemsize: int) -> Piece:
+    """The piece of a matrix so wide that the traced block touches, all of whose elements it touches once."""
+    found: list[int] = []
+    for request in traced.requests:
+        if request.place.array == array:
+            starts = [address % _GLOBAL_GAP // itemsize for address in request.addresses if address is not None]
+            found += [start + i for start in starts for i in range(request.place.width // itemsize)]
+    rows, columns = (sorted({divmod(element, width)[axis] for element in found}) for axis in (0, 1))
+    assert sorted(found) == [row * width + column for row in rows for column in columns]
+    return range(rows[0], rows[-1] + 1), range(columns[0], columns[-1] + 1)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(384, 96), (64, 128), (300, 72), (268, 100), (4, 68), (32, 32)])
+@pytest.mark.parametrize("name", [*DOWN, *SEVERAL_TILES])
+def test_blocks_next_to_each_other_write_next_to_each_other(
+    name: str, rows: int, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the order of their index they fill some rows of the output from left to right, then those below."""
+    chosen = case(name, n=columns, m=rows, block=Block(8, 16))
+    grid = kernel(name).build(chosen).grid
+    height, width = 32, 32 * (TILES if name in ("transposePipelined", "transposeAsync") else 1)
+    pieces = [
+        (range(top, min(top + height, columns)), range(left, min(left + width, rows)))
+        for top in range(0, columns, height)
+        for left in range(0, rows, width)
+    ]
+    assert grid == (-(-rows // width), -(-columns // height))
+    for index, piece in enumerate(pieces):
+        block = (index % grid[0], index // grid[0])
+        monkeypatch.setattr(tracing, "kinds_of_blocks", lambda *_, block=block: {block: 1})
+        traced = trace(kernel(name), chosen)
+        assert touched(traced, "out", rows, 4) == piece
+        assert touched(traced, "in", columns, 4) == piece[::-1]
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "chosen"),
+    [
+        (4096, 4096, "transpose_vectorized"),
+        (4100, 4, "transpose_vectorized"),
+        (4095, 4096, "transpose_unaligned"),
+        (4096, 4098, "transpose_unaligned"),
+    ],
+)
+def test_sizes_choose_between_aligned_rows_and_any(columns: int, rows: int, chosen: str) -> None:
+    for name in VECTORIZED:
+        program = kernel(name).build(case(name, n=columns, m=rows))
+        assert program.function.__name__ == chosen
+        across, down = -(-columns // 64), -(-rows // 64)
+        assert program.grid == ((down, across) if name in DOWN else (across, down))
+        assert program.variant == ("unaligned" if chosen == "transpose_unaligned" else "")
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "block", "reason"),
+    [
+        ("transposeCoarsened", "float32", Block(32, 5), "height divides its width"),
+        ("transposeSwizzled", "float32", Block(24, 8), "power of two"),
+        ("transposeSwizzled", "float32", Block(16, 32), "height divides its width"),
+        ("transposeVectorized", "float32", Block(4, 8), "at least 8 threads across"),
+        ("transposeVectorized", "float16", Block(16, 4), "for float16, a height that 8 divides"),
+        ("transposeVectorized", "float64", Block(8, 32), "divides 16"),
+        ("transposeDown", "float32", Block(24, 8), "power of two"),
+        ("transposePipelined", "float32", Block(4, 8), "at least 8 threads across"),
+        ("transposeAsync", "float16", Block(16, 16), "65536 bytes for two float16 tiles"),
+    ],
+)
+def test_blocks_that_do_not_fit_are_refused(name: str, dtype: str, block: Block, reason: str) -> None:
+    refused = kernel(name).refuse(case(name, dtype, block=block))
+    assert refused is not None
+    assert refused.startswith(f"{name} needs ")
+    assert reason in refused
+    assert refused.endswith(f"not {block}")
+
+
+def test_blocks_that_fit_have_whole_passes() -> None:
+    sides = [2**power for power in range(8)]
+    for dtype in DTYPES:
+        for block in (Block(x, y) for x in sides for y in sides):
+            chosen = case("transposeVectorized", dtype, block=block)
+            if kernel("transposeVectorized").refuse(chosen) is None:
+                side = lanes(dtype) * block.x
+                threads = block.x * block.y
+                assert (threads % 32, side % block.y, block.y % lanes(dtype)) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("n", [4096, 4095])
+def test_shared_bytes_are_of_the_tiles_that_there_are(n: int) -> None:
+    """Two of 32 × 32 float32; without aligned rows one, with what that needs more."""
+    for name in (*VECTORIZED, *SEVERAL_TILES):
+        chosen = case(name, n=n, block=Block(8, 16))
+        traced = trace(kernel(name), replace(chosen, m=n % 128 + 128, n=n % 128 + 128))
+        assert [array.bytes for array in traced.shared] == [kernel(name).shared_bytes(chosen)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_block_with_several_tiles_is_counted_once(dtype: str) -> None:
+    block = Block(8, 16)
+    side = lanes(dtype) * block.x
+    for name in ("transposePipelined", "transposeAsync"):
+        program = kernel(name).build(case(name, dtype, n=4 * side, m=2 * TILES * side + lanes(dtype), block=block))
+        assert program.grid == (3, 4)
+
+
+def test_a_persistent_grid_has_no_more_blocks_than_tiles_and_than_run_at_once() -> None:
+    large, small = (kernel("transposePersistent").build(case("transposePersistent", n=n)) for n in (4096, 256))
+    assert large.grid == (64, 64)
+    assert large.on(132).grid == (4 * 132, 1)
+    assert small.on(132).grid == (16, 1)
+    # What the compiler is told lets so many blocks have their registers.
+    assert large.launch_bounds == (512, 4)
+
+
+def test_other_grids_are_the_same_on_every_device() -> None:
+    program = kernel("transposeAsync").build(case("transposeAsync"))
+    assert program.on(1) is program
+
+
+def accesses(text: str) -> Counter[str]:
+    """Memory instructions of PTX by space and width, without types: ``ld.global.v4`` or ``st.shared``."""
+    found = re.findall(r"\b(ld|st)\.(global|shared|local)((?:\.cs)?(?:\.v4)?)", text)
+    return Counter(f"{kind}.{space}{width}" for kind, space, width in found)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", VECTORIZED)
+def test_the_compiler_makes_accesses_of_128_bits(ptx: Ptx, name: str, dtype: str) -> None:
+    text = ptx(case(name, dtype))
+    hint = ".cs" if name in STREAMED else ""
+    found = accesses(text)
+    assert {access for access in found if "global" in access} == {f"ld.global{hint}.v4", f"st.global{hint}.v4"}
+    assert found["st.shared.v4"] == found[f"ld.global{hint}.v4"]
+    assert not found["st.shared"]
+    assert ".local" not in text
+
+
+@pytest.mark.parametrize(
+    ("dtype", "block"), [*product(("float32", "float64", "int32"), [Block(16, 16)]), *product(DTYPES, [Block(8, 16)])]
+)
+def test_loads_wait_in_registers_while_a_tile_is_written(ptx: Ptx, dtype: str, block: Block) -> None:
+    text = ptx(case("transposePipelined", dtype, block=block))
+    found = accesses(text)
+    passes = lanes(dtype) * block.x // block.y
+    # Those of a block's first tile and those of the next.
+    assert (found["ld.global.v4"], found["st.shared.v4"], found["st.global.v4"]) == (2 * passes, passes, passes)
+    assert text.count("bar.sync") == 1
+    # Of float16 it is only ptxas that finds registers for what is held: the machine code has no local accesses.
+    assert dtype == "float16" or ".local" not in text
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ASYNC)
+def test_asynchronous_copies_go_past_the_registers(ptx: Ptx, name: str, dtype: str) -> None:
+    block = Block(8, 16)
+    text = ptx(case(name, dtype, block=block))
+    passes = lanes(dtype) * block.x // block.y
+    assert set(accesses(text)) == {"ld.shared", "st.global.v4"}
+    assert len(re.findall(r"cp\.async\.cg\.shared\.global \[%r\d+\], \[%rd\d+\], 16;", text)) == 2 * passes
+    assert text.count("cp.async.commit_group;") == 2
+    assert ".local" not in text
+    # In the loop a tile has come, for this thread and then for all, before the next is asked for and this one read.
+    loop = text[text.index("cp.async.wait_group 0;") :]
+    steps = re.findall(r"cp\.async\.\w+|bar\.sync|ld\.shared", loop)
+    assert list(dict.fromkeys(steps)) == [
+        "cp.async.wait_group",
+        "bar.sync",
+        "cp.async.cg",
+        "cp.async.commit_group",
+        "ld.shared",
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("name", SEVERAL_TILES)
+def test_as_many_blocks_fit_on_an_sm_as_are_to_run_at_once(name: str, dtype: str) -> None:
+    for chosen in (chosen for chosen in of_every_step() if (chosen.kernel, chosen.dtype) == (name, dtype)):
+        code = machine_code(chosen, "9.0")
+        if code is None:
+            pytest.skip("no machine code without NVIDIA's compiler libraries")
+        block, shared = block_of(chosen), kernel(name).shared_bytes(chosen)
+        assert code.spilled_bytes == 0
+        assert occupancy("9.0", block.x * block.y, shared, code.registers).blocks >= resident(chosen)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_compiler_unrolls_the_passes_of_single_elements(ptx: Ptx, dtype: str) -> None:
+    text = ptx(case("transposeCoarsened", dtype))
+    found = accesses(text)
+    assert set(found) == {"ld.global", "st.shared", "ld.shared", "st.global"}
+    # Several loads a pass over the code: that many are in flight at once.
+    assert found["ld.global"] == found["st.shared"] > 1
+    assert ".local" not in text

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from smembench.model.case import Block
+from smembench.model.errors import UsageError
+from smembench.run.config import Config, Sweep, from_flags, from_toml
+
+SWEEPS = '[[sweep]]\nproblem = "transpose"\n[[sweep]]\nproblem = "matmul"\n'
+
+
+def read(folder: Path, text: str, *overrides: str) -> Config:
+    path = folder / "night.toml"
+    path.write_text(text, encoding="utf-8")
+    return from_toml(path, overrides)
+
+
+def flags(**sweep: Any) -> Sweep:
+    return from_flags({"sweep": [{"problem": "transpose", **sweep}]}).sweep[0]
+
+
+def test_defaults(tmp_path: Path) -> None:
+    config = read(tmp_path, '[[sweep]]\nproblem = "transpose"')
+    assert (config.name, config.seed) == ("night", None)
+    assert config.sweep == (Sweep(problem="transpose"),)
+    sweep = config.sweep[0]
+    assert (sweep.device, sweep.dtype, sweep.cache, sweep.pad_width) == (("auto",), ("float32",), ("warm",), (1,))
+    assert (sweep.kernel, sweep.n, sweep.block, sweep.pad) == ((), (), (), None)
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "value"),
+    [
+        ("n = 512", "n", (512,)),
+        ("n = [512, 1024]", "n", (512, 1024)),
+        ('n = "512:2048:*2"', "n", (512, 1024, 2048)),
+        ('n = [8, "16:18"]', "n", (8, 16, 17, 18)),
+        ('block = "32x32,16x8"', "block", (Block(32, 32), Block(16, 8))),
+        ('block = ["32x32", "16x8"]', "block", (Block(32, 32), Block(16, 8))),
+        ('cache = "WARM,cold"', "cache", ("warm", "cold")),
+        ('device = ["cuda", "cuda:0", "cpu"]', "device", ("cuda:0", "cpu")),
+        ("pad = true", "pad", True),
+        ("pad_width = [1, 2]", "pad_width", (1, 2)),
+    ],
+)
+def test_every_axis_takes_values_lists_and_ranges(tmp_path: Path, line: str, field: str, value: object) -> None:
+    assert getattr(read(tmp_path, f'[[sweep]]\nproblem = "transpose"\n{line}').sweep[0], field) == value
+
+
+@pytest.mark.parametrize("config", sorted(Path(__file__).parents[2].glob("configs/*.toml")), ids=lambda path: path.stem)
+def test_the_configs_of_the_project_are_valid(config: Path) -> None:
+    assert from_toml(config).name == config.stem
+
+
+def test_flags_and_files_mean_the_same(tmp_path: Path) -> None:
+    values = {"n": "8:32:*2", "block": "4x4", "pad_width": "1,2", "device": "cuda"}
+    lines = "\n".join(f'{key} = "{value}"' for key, value in values.items())
+    assert flags(**values) == read(tmp_path, f'[[sweep]]\nproblem = "transpose"\n{lines}').sweep[0]
+
+
+@pytest.mark.parametrize(
+    ("override", "transpose_n", "matmul_n", "samples"),
+    [
+        ("samples=50", (), (), 50),
+        ("n=64", (64,), (64,), 30),
+        ("n = 64:256:*2", (64, 128, 256), (64, 128, 256), 30),
+        ("n=[8, 9]", (8, 9), (8, 9), 30),
+        ("matmul.n=64", (), (64,), 30),
+    ],
+)
+def test_overrides(
+    tmp_path: Path, override: str, transpose_n: tuple[int, ...], matmul_n: tuple[int, ...], samples: int
+) -> None:
+    config = read(tmp_path, f"samples = 30\n{SWEEPS}", override)
+    assert (config.sweep[0].n, config.sweep[1].n, config.samples) == (transpose_n, matmul_n, samples)
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "words"),
+    [
+        ("= 3", [], ["not valid TOML"]),
+        ("samples = 30", [], ["'sweep' is missing"]),
+        ("sweep = []", [], ["sweep", "at least 1"]),
+        (f"sample = 30\n{SWEEPS}", [], ["unknown key 'sample'", "did you mean samples?"]),
+        (f"{SWEEPS}blok = 3", [], ["unknown key 'blok' in sweep 2", "did you mean block?"]),
+        ("[[sweep]]\nn = 3", [], ["'problem' is missing in sweep 1"]),
+        ('[[sweep]]\nproblem = "sort"', [], ["problem in sweep 1 'sort'"]),
+        (f"samples = 1\n{SWEEPS}", [], ["samples 1", "greater than or equal to"]),
+        (f'samples = "many"\n{SWEEPS}', [], ["samples 'many'"]),
+        (f"max_seconds = inf\n{SWEEPS}", [], ["max_seconds inf"]),
+        (f'name = "../x"\n{SWEEPS}', [], ["name '../x'"]),
+        (f"{SWEEPS}n = 1.5", [], ["n 1.5", "a number, a text or a list"]),
+        (f"{SWEEPS}n = true", [], ["n True"]),
+        (f"{SWEEPS}n = 0", [], ["n '0'", "least allowed"]),
+        (f'{SWEEPS}block = "32"', [], ["block '32'", "write 32x32"]),
+        (f'{SWEEPS}cache = "hot"', [], ["cache 'hot'", "warm, cold"]),
+        (f'{SWEEPS}device = "tpu"', [], ["device 'tpu'", "auto, cuda"]),
+        (f'{SWEEPS}pad = "maybe"', [], ["pad in sweep 2 'maybe'"]),
+        (SWEEPS, ["samples"], ["--set 'samples'", "key=value"]),
+        (SWEEPS, ["sampels=3"], ["--set 'sampels=3'", "did you mean samples?"]),
+        (SWEEPS, ["matmull.n=3"], ["--set 'matmull.n=3'", "did you mean matmul?"]),
+        ('[[sweep]]\nproblem = "matmul"', ["transpose.n=3"], ["--set 'transpose.n=3'", "no sweep of transpose"]),
+    ],
+)
+def test_faults_of_a_file_name_the_key_and_the_value(
+    tmp_path: Path, text: str, overrides: list[str], words: list[str]
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        read(tmp_path, text, *overrides)
+    message = str(caught.value)
+    assert [word for word in words if word not in message] == []
+    assert "\n" not in message
+    assert overrides or str(tmp_path / "night.toml") in message
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [(None, "no such file"), (b"\xff\xfe", "cannot be read")], ids=["missing", "not text"]
+)
+def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, reason: str) -> None:
+    path = tmp_path / "x.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UsageError, match=f"{path}: .*{reason}"):
+        from_toml(path)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "start"),
+    [
+        ("n", "x", "--n 'x'"),
+        ("pad_width", "0", "--pad-width '0'"),
+        ("block", "4", "--block '4'"),
+        ("cache", "hot", "--cache 'hot'"),
+        ("device", "tpu", "--device: device 'tpu'"),
+    ],
+)
+def test_faults_of_flags_name_the_flag(field: str, value: str, start: str) -> None:
+    with pytest.raises(UsageError, match=f"^{start}"):
+        flags(**{field: value})
+
+
+@pytest.mark.parametrize(("problem", "size"), [("transpose", "k"), ("matmul", "nx")])
+def test_sizes_that_a_problem_does_not_have_are_refused(problem: str, size: str) -> None:
+    with pytest.raises(UsageError, match=f"{problem} has no size {size}"):
+        flags(**{"problem": problem, size: "3"}).sizes()

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from smembench.model.case import Block
+from smembench.model.device import Limits
+from smembench.model.errors import UsageError
+from smembench.run.config import from_flags
+from smembench.run.plan import Planned, devices_needed, plan
+
+GPU = Limits(
+    free_bytes=2**30,
+    max_threads=1024,
+    max_block=(1024, 1024),
+    max_grid=(2**31 - 1, 65535),
+    max_shared_bytes=48 * 1024,
+    max_elements=2**32,
+)
+HOST = Limits(free_bytes=2**34)
+RESOLVED = {"auto": "cuda:0", "cuda:0": "cuda:0", "cuda:1": "cuda:1", "cpu": "cpu"}
+CEILING = "memcpy"
+"""Measured along with every transpose, for % of copy."""
+LADDER = ["copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad"]
+
+
+def planned(*sweeps: dict[str, Any], gpu: Limits = GPU, host: Limits = HOST) -> list[Planned]:
+    """The plan of sweeps, of small transposes where they say nothing else, without the ceiling."""
+    full = [{"problem": "transpose", "n": "64", "block": "8x8", **sweep} for sweep in sweeps]
+    items = plan(from_flags({"sweep": full}), {"cuda:0": gpu, "cuda:1": gpu, "cpu": host}, RESOLVED)
+    return [item for item in items if item.case.kernel != CEILING]
+
+
+def kernels(**sweep: Any) -> list[str]:
+    return [item.case.kernel for item in planned(sweep)]
+
+
+def test_axes_multiply_with_sizes_before_kernels() -> None:
+    axes = {"n": "64,128", "block": "8x8,16x8", "dtype": "float32,int32", "cache": "warm,cold", "kernel": LADDER[0]}
+    cases = [item.case for item in planned(axes)]
+    assert len(set(cases)) == len(cases) == 2 * 2 * 2 * 2
+    assert [case.n for case in cases][:8] == [64] * 4 + [128] * 4
+    assert {case.block for case in cases} == {Block(8, 8), Block(16, 8)}
+
+
+def test_kernels_come_in_teaching_order_and_once() -> None:
+    assert kernels() == LADDER
+    assert kernels(device="cuda,cuda:0,auto") == LADDER
+    assert len(planned({}, {})) == len(LADDER)
+
+
+@pytest.mark.parametrize("names", ["naiveGmemUnroll", "transposeSmemDyn,transposeSmemUnrollPad"])
+def test_a_kernel_that_is_not_standard_runs_only_when_named(names: str) -> None:
+    assert not set(names.split(",")) & set(kernels())
+    assert kernels(kernel=names) == names.split(",")
+
+
+def test_the_ceiling_is_measured_along_once_a_size() -> None:
+    config = from_flags({"sweep": [{"problem": "transpose", "n": "64,128", "kernel": "naiveGmem", "block": "8x8,4x4"}]})
+    cases = [item.case for item in plan(config, {"cuda:0": GPU, "cpu": HOST}, RESOLVED)]
+    assert [(case.n, case.block) for case in cases if case.kernel == CEILING] == [(64, None), (128, None)]
+
+
+def test_columns_and_rows_multiply_and_default_to_each_other() -> None:
+    shapes = {(item.case.m, item.case.n) for item in planned({"n": (), "nx": "3,4", "ny": "5,6"})}
+    assert shapes == {(5, 3), (5, 4), (6, 3), (6, 4)}
+    assert {(item.case.m, item.case.n) for item in planned({"n": (), "ny": "5"})} == {(5, 5)}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "shapes"),
+    [
+        ({"n": "4"}, {(4, 4, 4)}),
+        ({"n": "4", "m": "2,3"}, {(2, 4, 4), (3, 4, 4)}),
+        ({"n": "4", "m": "2", "k": "3"}, {(2, 3, 4)}),
+        ({"n": (), "k": "3"}, {(3, 3, 3)}),
+    ],
+)
+def test_sizes_of_a_product(sizes: dict[str, Any], shapes: set[tuple[int, int, int]]) -> None:
+    cases = [item.case for item in planned({"problem": "matmul", **sizes})]
+    assert {(case.m, case.k, case.n) for case in cases} == shapes
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        ({}, LADDER),
+        ({"pad": True}, [*LADDER[:2], "transposeSmemPad"]),
+        ({"pad": False}, LADDER[:3]),
+        ({"pad": True, "kernel": "transposesmem"}, ["transposeSmem"]),
+        ({"kernel": "transposeSmemPad", "pad_width": "1,2"}, ["transposeSmemPad"] * 2),
+    ],
+)
+def test_pad_selects_among_the_kernels_with_a_tile(choice: dict[str, Any], expected: list[str]) -> None:
+    assert kernels(**choice) == expected
+
+
+def test_pad_widths_go_to_the_padded_kernel_only() -> None:
+    pads = [(item.case.kernel, item.case.pad) for item in planned({"pad_width": "1,3"})]
+    assert pads == [(LADDER[0], None), (LADDER[1], None), (LADDER[2], 0), (LADDER[3], 1), (LADDER[3], 3)]
+
+
+@pytest.mark.parametrize(("device", "places"), [("cuda", ["cpu", "cuda:0", "cuda:0"]), ("cpu", ["cpu"] * 3)])
+def test_the_cpu_baseline_runs_on_the_cpu_whatever_the_device(device: str, places: list[str]) -> None:
+    sweep = {"problem": "matmul", "device": device}
+    assert [item.case.device for item in planned(sweep)] == places
+    assert devices_needed(from_flags({"sweep": [sweep]}), RESOLVED) == tuple(dict.fromkeys(places))
+
+
+def test_a_stride_is_refused_for_kernels_that_would_run_dense_beside_the_others() -> None:
+    assert {item.case.stride for item in planned({"problem": "matmul", "stride": "80"})} == {80}
+    with pytest.raises(UsageError, match=r"^stride 80: cublas, torch cannot take one; name only cpu, naive, tiled, "):
+        planned({"problem": "matmul", "stride": "80", "peers": True})
+    with pytest.raises(UsageError, match=r"^stride 80: memcpy, copyGmem cannot take one; leave it out$"):
+        planned({"kernel": "copyGmem", "stride": "80"})
+
+
+def test_several_gpus_share_one_baseline() -> None:
+    cases = [item.case for item in planned({"problem": "matmul", "device": "cuda:0,cuda:1"})]
+    assert [case.device for case in cases].count("cpu") == 1
+    assert {case.device for case in cases} == {"cpu", "cuda:0", "cuda:1"}
+
+
+def test_blocks_that_a_kernel_refuses_are_skipped_with_the_reason() -> None:
+    items = planned({"problem": "matmul", "block": "8x4,8x8"})
+    assert [(item.case.kernel, item.case.block) for item in items if item.skip] == [("tiled", Block(8, 4))]
+    assert next(item.skip for item in items if item.skip) == "tiled needs a square block, not 8x4"
+
+
+def test_what_a_kernel_refuses_need_not_fit_the_device() -> None:
+    """Of blocks some are too large for one dtype; the others run."""
+    items = planned({"kernel": "transposeAsync", "dtype": "float32,float16", "block": "16x16,8x16"})
+    run = [(item.case.dtype, str(item.case.block)) for item in items if not item.skip]
+    assert run == [("float32", "16x16"), ("float32", "8x16"), ("float16", "8x16")]
+    assert all("65536 bytes for two float16 tiles" in item.skip for item in items if item.skip)
+
+
+def test_nothing_to_measure_is_an_error_with_the_reasons() -> None:
+    with pytest.raises(UsageError, match="nothing to measure: tiled needs a square block, not 8x4"):
+        planned({"problem": "matmul", "kernel": "tiled", "block": "8x4"})
+
+
+@pytest.mark.parametrize(
+    ("sweep", "limits", "words"),
+    [
+        ({"block": "8x8"}, {"max_threads": 63}, "block 8x8: 64 threads are over the limit of 63"),
+        ({"block": "8x8"}, {"max_block": (4, 64)}, "block 8x8: over the limit of 4 × 64"),
+        ({"kernel": LADDER[2], "block": "32x32"}, {"max_shared_bytes": 4095}, "transposeSmem takes 4096 bytes"),
+        ({"kernel": LADDER[3], "block": "32x32"}, {"max_shared_bytes": 4223}, "with pad 1.* takes 4224 bytes"),
+        ({"n": "65"}, {"max_grid": (8, 99)}, "size 65x65 in blocks of 8x8: a grid of 9 × 9"),
+        ({"n": "65"}, {"max_grid": (99, 8)}, "a grid of 9 × 9 blocks is over the limit of 99 × 8"),
+        ({}, {"max_elements": 4095}, "4096 elements are over the 4095"),
+        ({"problem": "matmul", "m": "1", "k": "99"}, {"max_elements": 6335}, "6336 elements"),
+        ({}, {"free_bytes": 2 * 4096 * 4}, "needs 0.0 MiB of device memory"),
+    ],
+)
+def test_what_a_device_cannot_run_is_refused(sweep: dict[str, Any], limits: dict[str, Any], words: str) -> None:
+    assert planned(sweep)
+    with pytest.raises(UsageError, match=words):
+        planned(sweep, gpu=replace(GPU, **limits))
+
+
+def test_the_host_needs_memory_for_what_runs_on_the_gpu() -> None:
+    with pytest.raises(UsageError, match=r"needs 0\.1 MiB of host memory and 0\.1 MiB is free"):
+        planned({}, host=Limits(free_bytes=4 * 4096 * 4 - 1))
+    assert planned({}, host=Limits(free_bytes=4 * 4096 * 4))
+
+
+@pytest.mark.parametrize(
+    ("sweep", "words"),
+    [
+        ({"kernel": "tiledd"}, "'tiledd': no such transpose kernel"),
+        ({"dtype": "float32,float23"}, "'float23': .* did you mean float32"),
+        ({"problem": "matmul", "dtype": "int32"}, "'int32': no such element type for matmul"),
+        ({"n": "4", "nx": "4"}, "either n, or nx and ny"),
+    ],
+)
+def test_names_and_sizes_that_do_not_exist_are_refused(sweep: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        planned(sweep)

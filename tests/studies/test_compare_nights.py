@@ -1,0 +1,209 @@
+"""Comparisons of simulated nights whose truth is known, seeded: how often they are wrong and what they see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from smembench.model.case import Case
+from smembench.stats.noise import Noise, weigh
+from smembench.studies.compare.comparison import judge
+from smembench.studies.compare.pairing import Pair, timer_step
+from smembench.studies.compare.verdicts import CaseComparison, Rules, Side, Verdict
+
+Floats = npt.NDArray[np.float64]
+Night = Callable[[np.random.Generator, int], tuple[Floats, Floats]]
+ROUNDS, SAMPLES = 3, 10  # as a run takes them when it is told nothing
+CHANGED = (Verdict.SLOWER, Verdict.FASTER)
+
+
+def samples(rng: np.random.Generator, level: Floats, within: Floats | float = 0.01) -> Floats:
+    """Times by case, round and sample around a level for each round, 1 % apart when nothing else is said."""
+    noise = rng.normal(0, 1, (*level.shape, SAMPLES)) * np.reshape(within, (-1, 1, 1))
+    return np.asarray(level[..., None] * np.exp(noise), dtype=np.float64)
+
+
+def two(one: Callable[[], Floats]) -> tuple[Floats, Floats]:
+    return one(), one()
+
+
+def level(cases: int) -> Floats:
+    return np.ones((cases, ROUNDS))
+
+
+def even(rng: np.random.Generator, cases: int) -> tuple[Floats, Floats]:
+    return two(lambda: samples(rng, level(cases)))
+
+
+def uneven(rng: np.random.Generator, cases: int) -> tuple[Floats, Floats]:
+    """Rounds apart by 0.01 % to 5 %, another in each case: what the committed runs of a GPU show."""
+    between = np.exp(rng.uniform(np.log(1e-4), np.log(0.05), (cases, 1)))
+    return two(lambda: samples(rng, np.exp(between * rng.normal(0, 1, (cases, ROUNDS)))))
+
+
+def noisy(rng: np.random.Generator, cases: int) -> tuple[Floats, Floats]:
+    return two(lambda: samples(rng, np.exp(0.02 * rng.normal(0, 1, (cases, ROUNDS)))))
+
+
+def one_noisy_side(rng: np.random.Generator, cases: int) -> tuple[Floats, Floats]:
+    return samples(rng, level(cases)), samples(rng, np.exp(0.03 * rng.normal(0, 1, (cases, ROUNDS))))
+
+
+def heavy(rng: np.random.Generator, cases: int) -> tuple[Floats, Floats]:
+    """Rounds scatter as Student's t with three degrees of freedom, and one sample in ten takes much longer."""
+
+    def one() -> Floats:
+        times = samples(rng, np.exp(0.01 * rng.standard_t(3, (cases, ROUNDS))))
+        return np.where(rng.random(times.shape) < 0.1, times * (1 + rng.exponential(0.5, times.shape)), times)
+
+    return two(one)
+
+
+def quantised(rng: np.random.Generator, cases: int) -> tuple[Floats, Floats]:
+    """A clock of steps of 3 %, which a time may lie just between two of."""
+    height = rng.uniform(1, 1.03, (cases, 1)) * level(cases)
+    return two(lambda: np.round(samples(rng, height, 0.005) / 0.03) * 0.03)
+
+
+def constant(rng: np.random.Generator, cases: int) -> tuple[Floats, Floats]:
+    return two(lambda: samples(rng, level(cases), 0.0))
+
+
+def compare(base: Floats, new: Floats, rules: Rules = Rules()) -> list[CaseComparison]:  # noqa: B008 - frozen
+    """Verdicts in the order of the cases."""
+    pairs = []
+    for number, (before, after) in enumerate(zip(base, new, strict=True)):
+        case = Case("transpose", "copyGmem", "cuda:0", "float32", number + 1, number + 1)
+        units = [np.median(side, axis=1).tolist() for side in (before, after)]
+        step = timer_step(before.ravel().tolist(), after.ravel().tolist())
+        sides = [Side(float(np.median(side)), len(side)) for side in units]
+        pairs.append(Pair(case, sides[0], sides[1], evidence=weigh(units[0], units[1], step)))
+    return judge(pairs, rules)
+
+
+ALIKE = [even, uneven, noisy, heavy, quantised, constant]
+
+
+@pytest.mark.parametrize(
+    ("night", "cases", "pairs"),
+    [*((night, 1, 400) for night in ALIKE), *((night, 40, 150) for night in ALIKE)],
+)
+def test_nights_alike_are_seldom_called_changed(night: Night, cases: int, pairs: int) -> None:
+    rng = np.random.default_rng(20261120)
+    wrong = [
+        sum(found.verdict in CHANGED for found in compare(*night(rng, cases))) for _ in range(pairs)
+    ]  # false verdicts of each pair of nights
+    assert sum(wrong) <= 0.01 * cases * pairs  # of the cases
+    assert sum(map(bool, wrong)) <= 0.01 * pairs  # of the runs
+
+
+def test_a_noisier_night_is_seldom_called_changed() -> None:
+    """The distributions are not alike, but neither is slower."""
+    rng = np.random.default_rng(10)
+    wrong = [any(found.verdict in CHANGED for found in compare(*one_noisy_side(rng, 40))) for _ in range(150)]
+    assert sum(wrong) <= 0.02 * len(wrong)
+
+
+@pytest.mark.parametrize(("cases", "slowed", "pairs"), [(1, 1, 400), (40, 1, 120), (40, 40, 40), (200, 1, 40)])
+def test_a_slowdown_of_3_percent_is_seen_under_noise_of_1_percent(cases: int, slowed: int, pairs: int) -> None:
+    rng = np.random.default_rng(20261121)
+    seen = 0
+    for _ in range(pairs):
+        base, new = even(rng, cases)
+        new[:slowed] *= 1.03
+        seen += sum(found.verdict is Verdict.SLOWER for found in compare(base, new)[:slowed])
+    assert seen >= 0.95 * pairs * slowed
+
+
+def nights(rng: np.random.Generator, cases: int, count: int, between: Floats) -> tuple[Floats, Floats]:
+    """Some nights and one more, each as a whole off by so much: a night is the unit."""
+    times = samples(rng, np.exp(between * rng.normal(0, 1, (cases, count + 1))), 1e-4)
+    return times[:, :-1], times[:, -1:]
+
+
+@pytest.mark.parametrize(("cases", "pairs"), [(1, 400), (40, 150)])
+def test_a_night_like_several_before_it_is_seldom_called_changed(cases: int, pairs: int) -> None:
+    """Nights differ by 0.01 % to 5 %, another amount in each case, and nothing within a night shows it."""
+    rng = np.random.default_rng(11)
+    wrong = []
+    for _ in range(pairs):
+        between = np.exp(rng.uniform(np.log(1e-4), np.log(0.05), (cases, 1)))
+        wrong.append(sum(found.verdict in CHANGED for found in compare(*nights(rng, cases, 7, between))))
+    assert sum(wrong) <= 0.01 * cases * pairs
+    assert sum(map(bool, wrong)) <= 0.015 * pairs
+
+
+def test_a_slowdown_of_3_percent_is_seen_against_seven_nights_half_a_percent_apart() -> None:
+    rng = np.random.default_rng(12)
+    seen = 0
+    for _ in range(100):
+        base, new = nights(rng, 40, 7, np.full((40, 1), 0.005))
+        new[0] *= 1.03
+        seen += compare(base, new)[0].verdict is Verdict.SLOWER
+    assert seen >= 90
+
+
+def test_a_slowdown_below_the_threshold_is_not_called_one() -> None:
+    rng = np.random.default_rng(3)
+    verdicts = []
+    for _ in range(20):
+        base, new = two(lambda: samples(rng, level(20), 0.002))
+        verdicts += [found.verdict for found in compare(base, 1.01 * new)]
+    assert set(verdicts) == {Verdict.SAME}
+
+
+def test_speeding_up_is_seen_as_slowing_down_is() -> None:
+    base, new = even(np.random.default_rng(4), 30)
+    for forth, back in zip(compare(base, new * 1.05), compare(new * 1.05, base), strict=True):
+        assert (forth.verdict, back.verdict) == (Verdict.SLOWER, Verdict.FASTER)
+        assert forth.ratio is not None
+        assert back.ratio is not None
+        assert forth.ratio * back.ratio == pytest.approx(1)
+
+
+def test_quiet_nights_are_the_same_and_noisy_ones_ambiguous() -> None:
+    rng = np.random.default_rng(5)
+    quiet = [found.verdict for found in compare(*two(lambda: samples(rng, level(40), 0.005)))]
+    loud = [found.verdict for found in compare(*noisy(rng, 40))]
+    assert set(quiet) == {Verdict.SAME}
+    assert loud.count(Verdict.AMBIGUOUS) >= 38
+
+
+def test_constant_times_are_judged_by_their_difference() -> None:
+    base, new = constant(np.random.default_rng(6), 3)
+    new[1] *= 1.05
+    new[2] *= 0.9
+    assert [found.verdict for found in compare(base, new)] == [Verdict.SAME, Verdict.SLOWER, Verdict.FASTER]
+
+
+@pytest.mark.parametrize("night", [even, noisy, uneven])
+def test_intervals_cover_the_true_ratio_as_often_as_they_say(night: Night) -> None:
+    rng = np.random.default_rng(7)
+    covered, count = 0, 0
+    for _ in range(60):
+        found = compare(*night(rng, 40))
+        covered += sum(case.low is not None and case.high is not None and case.low <= 1 <= case.high for case in found)
+        count += len(found)
+    assert 0.935 <= covered / count <= 0.975
+
+
+def test_a_bootstrap_of_three_rounds_would_not_cover() -> None:
+    rng = np.random.default_rng(8)
+    rounds = rng.normal(0, 1, (2, 2000, ROUNDS))
+    drawn = rng.integers(0, ROUNDS, (2, 2000, 400, ROUNDS))
+    again = np.median(np.take_along_axis(rounds[:, :, None, :], drawn, axis=3), axis=3)
+    low, high = np.quantile(again[1] - again[0], (0.025, 0.975), axis=1)
+    assert np.mean((low <= 0) & (high >= 0)) < 0.93
+
+
+def test_more_rounds_see_less() -> None:
+    rng = np.random.default_rng(9)
+    least = []
+    for rounds in (3, 12):
+        units = np.exp(0.01 * rng.normal(0, 1, (40, 2, rounds)))
+        told = [evidence for pair in units if (evidence := weigh(pair[0].tolist(), pair[1].tolist()))]
+        least.append(float(np.median(Noise(told).critical(0.01 / len(told)))))
+    assert least[1] < 0.6 * least[0]

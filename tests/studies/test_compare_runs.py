@@ -1,0 +1,315 @@
+"""Stored runs to verdicts: what is paired with what, what is not comparable, and what stands around it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from smembench.model.case import Block, Case
+from smembench.model.errors import UsageError
+from smembench.store.schema import Row
+from smembench.studies.compare import Comparison, Verdict, compare_runs
+from smembench.studies.compare.itself import compare_with_itself
+from smembench.studies.load import StoredRun
+from smembench.views.compare import comparison_sections, namer, self_section
+from smembench.views.markdown import markdown
+
+QUIET = (1.000, 1.001, 0.999)
+DEVICE = {
+    "name": "cuda:0",
+    "kind": "cuda",
+    "model": "NVIDIA H200",
+    "uuid": "GPU-1",
+    "driver": "580.1",
+    "sm_clock_max_mhz": 1980,
+    "power_limit_w": 700.0,
+}
+RUN = {"versions": {"numba": "0.68.0"}, "git": {"revision": "a" * 40, "dirty": False}, "devices": [DEVICE]}
+
+Make = Callable[..., StoredRun]
+
+
+@pytest.fixture
+def make(rows: Callable[..., list[Row]]) -> Make:
+    """A run of kernels from the medians of their rounds; ``row`` changes the rows and ``device`` the device."""
+
+    def one(
+        times: Mapping[str, Sequence[float]],
+        *,
+        name: str = "run",
+        row: Mapping[str, Any] | None = None,
+        device: Mapping[str, Any] | None = None,
+        run: Mapping[str, Any] | None = None,
+        sampled: bool = True,
+    ) -> StoredRun:
+        made = [replace(item, run_id=name, **(row or {})) for item in rows(times)]
+        by_case = {
+            item.case_id: {number: [median] * 3 for number, median in enumerate(rounds)}
+            for item, rounds in zip(made, times.values(), strict=True)
+        }
+        described = {**RUN, "devices": [DEVICE | dict(device or {})]} | dict(run or {})
+        return StoredRun(Path(name), made, described, by_case if sampled else {})
+
+    return one
+
+
+def scaled(factor: float) -> list[float]:
+    return [factor * time for time in QUIET]
+
+
+def only(found: Comparison) -> tuple[Verdict, str]:
+    (case,) = found.cases
+    return case.verdict, case.reason
+
+
+def test_cases_come_in_the_order_of_what_matters(make: Make) -> None:
+    factors = {
+        "memcpy": 1.0,
+        "copyGmem": 0.8,
+        "naiveGmem": 1.05,
+        "transposeSmem": 1.5,
+        "transposeSmemUnroll": 1.015,
+    }
+    base = make(dict.fromkeys(factors, QUIET))
+    new = make({kernel: scaled(factor) for kernel, factor in factors.items()})
+    found = compare_runs([base], [new])
+    assert [(case.case.kernel, case.verdict) for case in found.cases] == [
+        ("transposeSmem", Verdict.SLOWER),
+        ("naiveGmem", Verdict.SLOWER),
+        ("copyGmem", Verdict.FASTER),
+        ("transposeSmemUnroll", Verdict.SAME),
+        ("memcpy", Verdict.SAME),
+    ]
+    assert [case.case.kernel for case in found.regressions] == ["transposeSmem", "naiveGmem"]
+    assert found.counts[Verdict.SAME] == 2
+    assert found.cases[0].ratio == pytest.approx(1.5)
+
+
+def test_cases_of_one_side_are_named(make: Make) -> None:
+    found = compare_runs([make({"memcpy": QUIET, "copyGmem": QUIET})], [make({"memcpy": QUIET, "naiveGmem": QUIET})])
+    assert len(found.cases) == 1
+    assert "copyGmem" in found.only_base[0]
+    assert "naiveGmem" in found.only_new[0]
+
+
+def test_nothing_in_common_is_said(make: Make) -> None:
+    found = compare_runs([make({"memcpy": QUIET})], [make({"copyGmem": QUIET})])
+    assert not found.cases
+    assert comparison_sections(found)[-1].sentence == "No case is on both sides."
+
+
+@pytest.mark.parametrize(
+    ("side", "reason"),
+    [
+        ({"device": {"model": "NVIDIA A100"}}, "another device: model NVIDIA H200, then NVIDIA A100"),
+        ({"device": {"uuid": "GPU-2"}}, "another device: GPU GPU-1, then GPU-2"),
+        ({"device": {"driver": "590.2"}}, "another driver: driver 580.1, then 590.2"),
+        ({"device": {"power_limit_w": 500.0}}, "another clock policy: power limit in W 700.0, then 500.0"),
+        ({"row": {"cpu_governor": "powersave"}}, ""),  # the other side tells none
+        ({"row": {"dtype": "float64"}}, "not the same case: dtype float32, then float64"),
+        ({"row": {"throttle_reasons": "hw_thermal"}}, "new: the GPU throttled (hw_thermal)"),
+        ({"row": {"cpu_waiting": 0.5}}, "new: measured on a busy host, whose cores it had to wait for"),
+        ({"row": {"verified": False}}, "new: the result was not verified"),
+        ({"row": {"status": "failed", "reason": "it broke"}}, "new: failed: it broke"),
+    ],
+)
+def test_what_is_not_comparable(make: Make, side: dict[str, Any], reason: str) -> None:
+    found = compare_runs([make({"memcpy": QUIET})], [make({"memcpy": scaled(2)}, **side)])
+    expected = Verdict.NOT_COMPARABLE if reason else Verdict.SLOWER
+    assert only(found) == (expected, reason)
+
+
+@pytest.mark.parametrize(
+    ("facet", "device"),
+    [("device", {"uuid": "GPU-2"}), ("driver", {"driver": "590.2"}), ("clocks", {"sm_clock_max_mhz": 1410})],
+)
+def test_what_differs_may_be_what_is_compared(make: Make, facet: str, device: dict[str, Any]) -> None:
+    sides = [make({"memcpy": QUIET})], [make({"memcpy": scaled(2)}, device=device)]
+    assert only(compare_runs(*sides))[0] is Verdict.NOT_COMPARABLE
+    assert only(compare_runs(*sides, across=[facet]))[0] is Verdict.SLOWER
+
+
+def test_a_throttled_run_is_left_out_where_others_are_not(make: Make) -> None:
+    hot = make({"memcpy": scaled(9)}, row={"throttle_reasons": "hw_thermal"})
+    found = compare_runs([make({"memcpy": QUIET})], [hot, make({"memcpy": QUIET})])
+    assert only(found) == (Verdict.SAME, "")
+
+
+@pytest.mark.parametrize(
+    ("factor", "before", "after", "verdict"),
+    [
+        (1.10, 1980, 1800, Verdict.AMBIGUOUS),  # slower in time, the same in cycles
+        (1.00, 1800, 1980, Verdict.AMBIGUOUS),  # a faster clock hides a slowdown
+        (1.10, 1980, 1980, Verdict.SLOWER),
+        (1.30, 1980, 1800, Verdict.SLOWER),  # more than the clock explains
+        (1.10, None, 1800, Verdict.SLOWER),
+        (1.00, 1980, 1965, Verdict.SAME),
+    ],
+)
+def test_time_and_cycles_must_agree(
+    make: Make, factor: float, before: int | None, after: int, verdict: Verdict
+) -> None:
+    base = make({"memcpy": QUIET}, row={"sm_clock_mhz": before})
+    found = compare_runs([base], [make({"memcpy": scaled(factor)}, row={"sm_clock_mhz": after})])
+    assert only(found)[0] is verdict
+    assert ("the SM clock was" in only(found)[1]) == (verdict is Verdict.AMBIGUOUS)
+
+
+def test_runs_of_one_round_are_ambiguous_and_say_why(make: Make) -> None:
+    found = compare_runs([make({"memcpy": [1.0]})], [make({"memcpy": [2.0]})])
+    assert only(found)[0] is Verdict.AMBIGUOUS
+    assert "not --quick" in only(found)[1]
+    assert found.cases[0].ratio == 2
+    assert found.cases[0].q is None
+
+
+def test_csv_files_alone_are_compared_when_there_are_several(make: Make) -> None:
+    base = [make({"memcpy": [time] * 3}, sampled=False) for time in (1.0, 1.001, 0.999)]
+    new = [make({"memcpy": [time] * 3}, sampled=False) for time in (1.1, 1.101, 1.099)]
+    assert only(compare_runs(base[:1], new[:1]))[0] is Verdict.AMBIGUOUS
+    assert only(compare_runs(base, new)) == (Verdict.SLOWER, "")
+
+
+def test_from_three_runs_on_a_run_is_the_unit(make: Make) -> None:
+    """Rounds agree within a run, and runs do not: taken by rounds this would be certain."""
+    base = [make({"memcpy": [time, time * 1.0001, time * 0.9999]}) for time in (1.00, 1.03, 1.06)]
+    new = [make({"memcpy": [time, time * 1.0001, time * 0.9999]}) for time in (1.03, 1.07, 1.10)]
+    (case,) = compare_runs(base, new).cases
+    assert case.base.units == 3
+    assert case.verdict is Verdict.AMBIGUOUS
+    assert compare_runs(base[:2], new[:2]).cases[0].base.units == 6
+    (case,) = compare_runs(base, new[:1]).cases
+    assert (case.base.units, case.new.units) == (3, 1)
+    assert case.verdict is Verdict.AMBIGUOUS
+
+
+def test_environments_that_differ_are_listed(make: Make) -> None:
+    changed = {"versions": {"numba": "0.69.0", "numpy": "2.4.6"}, "git": {"revision": "b" * 40, "dirty": True}}
+    found = compare_runs([make({"memcpy": QUIET})], [make({"memcpy": QUIET}, device={"driver": "590.2"}, run=changed)])
+    assert [(item.what, item.base, item.new) for item in found.environment] == [
+        ("git revision", "a" * 12, "b" * 12 + "+"),
+        ("numba", "0.68.0", "0.69.0"),
+        ("cuda:0 driver", "580.1", "590.2"),
+        ("numpy", "–", "2.4.6"),
+    ]
+    assert "| numba | 0.68.0 | 0.69.0 |" in markdown(comparison_sections(found))
+
+
+def test_environments_alike_need_no_table(make: Make) -> None:
+    found = compare_runs([make({"memcpy": QUIET})], [make({"memcpy": QUIET})])
+    (section,) = comparison_sections(found)
+    assert not section.cells
+    assert section.sentence == "1 the same (not listed), of 1 case."
+    assert [line[:2] for line in comparison_sections(found, every=True)[0].cells] == [
+        ["same", "memcpy 32x32 4096x4096"]
+    ]
+
+
+def test_a_comparison_is_plain_json(make: Make) -> None:
+    sides = [make({"memcpy": [1.0], "copyGmem": QUIET})], [make({"memcpy": [1.0], "copyGmem": scaled(1.2)})]
+    data = json.loads(json.dumps(compare_runs(*sides).to_dict(), allow_nan=False))
+    assert data["counts"]["slower"] == 1
+    assert data["cases"][0]["verdict"] == "slower"
+    assert data["cases"][0]["base"] == {"elapsed_ms": 1.0, "units": 3, "sm_clock_mhz": None}
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf")])
+def test_samples_that_are_no_times_are_refused(make: Make, bad: float) -> None:
+    broken = make({"memcpy": QUIET})
+    case = broken.rows[0].case_id
+    with pytest.raises(UsageError, match="no elapsed time"):
+        compare_runs([make({"memcpy": QUIET})], [replace(broken, samples={case: {0: [bad]}})])
+
+
+@pytest.mark.parametrize(
+    ("threshold", "fdr", "confidence"),
+    [(-0.01, 0.01, 0.95), (float("nan"), 0.01, 0.95), (0.02, 0, 0.95), (0.02, 0.01, 1)],
+)
+def test_rules_that_cannot_be_are_refused(make: Make, threshold: float, fdr: float, confidence: float) -> None:
+    runs = [make({"memcpy": QUIET})]
+    with pytest.raises(UsageError, match="give a percentage"):
+        compare_runs(runs, runs, threshold=threshold, fdr=fdr, confidence=confidence)
+
+
+def test_a_comparison_needs_both_sides(make: Make) -> None:
+    with pytest.raises(UsageError, match="on each side"):
+        compare_runs([], [make({"memcpy": QUIET})])
+
+
+def test_quiet_runs_compared_with_themselves_suggest_a_low_threshold(make: Make) -> None:
+    runs = [make({"memcpy": scaled(1 + 0.0005 * number), "copyGmem": QUIET}, name=str(number)) for number in range(4)]
+    found = compare_with_itself(runs)
+    assert (found.pairs, found.judged, found.false, found.pairs_false) == (6, 12, 0, 0)
+    assert found.suggested == 0.005
+    for case in found.cases:
+        assert case.seen is not None
+        assert 0.02 <= case.seen < 0.03
+    assert "False verdicts: 0 of 12" in self_section(found).sentence
+
+
+def test_runs_that_drift_have_false_verdicts_and_suggest_a_higher_threshold(make: Make) -> None:
+    runs = [make({"memcpy": scaled(factor)}, name=str(factor)) for factor in (1.0, 1.035)]
+    found = compare_with_itself(runs)
+    assert (found.false, found.pairs_false) == (1, 1)
+    assert found.suggested == 0.04
+    assert compare_with_itself(runs, threshold=0.04).false == 0
+    assert found.to_dict()["cases"][0]["largest"] == pytest.approx(1.035)
+
+
+def test_the_slowdown_that_is_said_to_be_seen_is_seen(make: Make) -> None:
+    times = ([1.0, 1.01, 0.995], [1.004, 0.99, 1.002])
+    runs = [make({"memcpy": rounds}, name=str(rounds)) for rounds in times]
+    (case,) = compare_with_itself(runs).cases
+    assert case.seen is not None
+    for factor, expected in ((1 + 1.001 * case.seen, True), (1 + 0.9 * case.seen, False)):
+        verdicts = [
+            only(compare_runs([make({"memcpy": before})], [make({"memcpy": [factor * time for time in after]})]))[0]
+            for before, after in (times, times[::-1])
+        ]
+        assert all(verdict is Verdict.SLOWER for verdict in verdicts) is expected
+
+
+def test_one_run_cannot_be_compared_with_itself(make: Make) -> None:
+    with pytest.raises(UsageError, match="takes two"):
+        compare_with_itself([make({"memcpy": QUIET})])
+
+
+def test_quick_runs_compared_with_themselves_say_what_is_missing(make: Make) -> None:
+    found = compare_with_itself([make({"memcpy": [1.0]}), make({"memcpy": [1.1]})])
+    assert found.suggested is None
+    assert "without --quick" in self_section(found).sentence
+
+
+def test_a_clock_that_cannot_be_is_no_clock(make: Make) -> None:
+    runs = [make({"memcpy": QUIET}, row={"sm_clock_mhz": clock}) for clock in (1980, -1)]
+    assert only(compare_runs(runs[:1], runs[1:])) == (Verdict.SAME, "")
+
+
+def test_names_are_short_and_tell_cases_apart() -> None:
+    usual = Case("transpose", "transposeSmemPad", "cuda:0", "float32", 64, 64, None, Block(16, 16), 1)
+    others = {
+        usual: "transposeSmemPad 16x16 +1 64x64",
+        replace(usual, device="cpu"): "transposeSmemPad 16x16 +1 64x64 cpu",
+        replace(usual, compiler="nvrtc"): "transposeSmemPad 16x16 +1 64x64 nvrtc",
+        replace(usual, stride=128): "transposeSmemPad 16x16 +1 64x64 stride 128",
+        replace(usual, kernel="cupy", compiler="cupy", block=None, pad=None): "cupy 64x64",
+    }
+    name = namer([usual, *others])
+    assert {case: name(case) for case in others} == others
+
+
+def test_verdicts_of_few_runs_say_what_they_do_not_know(make: Make) -> None:
+    def runs(factor: float, count: int) -> list[StoredRun]:
+        return [make({"copyGmem": scaled(factor * (1 + number / 1e4))}, name=f"run{number}") for number in range(count)]
+
+    for count, cautious in ((1, True), (2, True), (3, False)):
+        found = compare_runs(runs(1.0, count), runs(1.1, count))
+        assert only(found)[0] is Verdict.SLOWER
+        notes = comparison_sections(found)[-1].notes
+        assert any("what differs from run to run" in note for note in notes) is cautious
+    assert compare_runs(runs(1.0, 1), runs(1.0, 1)).caution == ""

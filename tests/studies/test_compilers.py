@@ -1,0 +1,195 @@
+"""Kernels by both compilers side by side, and the best of each size beside the limits."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Block, Case
+from smembench.model.measurement import Measurement, Resources, Sample, Status
+from smembench.store.relations import relate
+from smembench.store.schema import Row, row_of
+from smembench.studies.compilers import Side, compiled, measured, names, twin_of
+from smembench.toolchains.machine_code import MachineCode
+from smembench.toolchains.register_bank_conflicts import MainLoop
+from smembench.views import compilers as view
+from smembench.views.limits import limits
+from smembench.views.sections import Section
+from smembench.views.sentences import sentence
+from smembench.views.table import draw
+
+DOCUMENTED = ("copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad")
+RUN = {"devices": [{"name": "cuda:0", "model": "a GPU", "compute_capability": "9.0"}], "versions": {"numba": "1.2"}}
+
+
+@pytest.fixture(autouse=True)
+def same_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the run are those here."""
+    monkeypatch.setattr(view, "versions", lambda *, cuda: {"numba": "1.2"})
+
+
+def case(kernel: str, compiler: str = "numba", *, problem: str = "transpose", block: Block | None = None) -> Case:
+    k = 64 if problem == "matmul" else None
+    return Case(problem, kernel, "cuda:0", "float32", 64, 64, k, block or Block(16, 16), compiler=compiler)
+
+
+def row(of: Case, elapsed_ms: float, registers: int | None = None) -> Row:
+    problem = PROBLEMS[of.problem]
+    samples = tuple(Sample(0, index, elapsed_ms) for index in range(3))
+    done = Measurement(of, Status.OK, "", problem.bytes_moved(of), problem.flops(of), 0, samples=samples, verified=True)
+    done = replace(done, resources=Resources(registers, 0))
+    return row_of("run", done, relate([done]))
+
+
+def code(of: Case) -> MachineCode:
+    return MachineCode(40, 8, 200) if of.compiler == "numba" else MachineCode(32, 0, 100)
+
+
+def drawn(section: Section) -> str:
+    console = Console(file=io.StringIO(), width=100)
+    draw(console, [section])
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    return str(text)
+
+
+def test_rows_pair_up_by_everything_but_the_compiler() -> None:
+    rows = [
+        row(case("naive", problem="matmul"), 2.0, 40),
+        row(case("naive", problem="matmul", block=Block(8, 8)), 3.0),
+        row(case("naive", "nvrtc", problem="matmul"), 1.5, 32),
+        row(case("copyGmem", "nvrtc"), 1.0),
+    ]
+    (pair,) = measured(rows, code)
+    assert (pair.case, pair.ratio) == (rows[0].case, 0.75)
+    assert pair.numba == Side(2.0, 40, 0, 200)
+    assert pair.nvrtc == Side(1.5, 32, 0, 100)
+
+
+def test_what_was_not_measured_is_compared_by_its_code() -> None:
+    (pair,) = compiled([case("copyGmem")], code)
+    assert (pair.numba, pair.nvrtc, pair.ratio) == (Side(None, 40, 8, 200), Side(None, 32, 0, 100), None)
+    (unknown,) = compiled([case("copyGmem")], lambda of: None)
+    assert unknown.numba == unknown.nvrtc == Side()
+
+
+def test_a_twin_that_was_not_measured_is_named_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view, "machine_code", lambda of, capability: code(of))
+    refused = replace(row(case("copyGmem", "nvrtc"), 1.0), status="skipped", reason="too odd", elapsed_ms=None)
+    (section,) = view.of_run([row(case("copyGmem"), 1.0, 32), refused], RUN)
+    assert section.cells == [["copyGmem", "16x16", "1.0000 / -", "", "32 / -", "0 / -", "", "200 / -"]]
+    assert section.sentence == "Not by CUDA C: copyGmem: too odd."
+
+    of = case("copyGmem")
+    (pair,) = compiled([of], code, {twin_of(of): "too odd"})
+    assert (pair.numba, pair.nvrtc, pair.missing) == (Side(None, 40, 8, 200), Side(), "too odd")
+
+
+def test_the_twin_of_a_case_differs_in_its_compiler() -> None:
+    of = case("copyGmem")
+    assert replace(twin_of(of), compiler="numba") == of
+    assert names("transpose") == (*DOCUMENTED, "transposeVectorized", "transposeHalfWarp")
+
+
+def test_the_table_says_how_fast_numba_is_and_what_may_be_to_blame(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view, "machine_code", lambda of, capability: code(of) if capability == "9.0" else None)
+    rows = [
+        row(case("naiveGmem"), 2.0, 40),
+        row(case("naiveGmem", "nvrtc"), 1.8, 32),
+        row(case("copyGmem"), 1.0, 32),
+        row(case("copyGmem", "nvrtc"), 1.0, 32),
+    ]
+    (section,) = view.of_run(rows, RUN)
+    assert section.heading == "a GPU · numba 1.2 · matrix transpose 64×64 float32"
+    assert section.cells[0] == ["naiveGmem", "16x16", "2.0000 / 1.8000", "0.900", "40 / 32", "0 / 0", "", "200 / 100"]
+    assert section.sentence == (
+        "Numba's kernels run at 0.90 to 1.00 of the speed of CUDA C; lowest for naiveGmem 16x16, where Numba takes "
+        "more registers and instructions."
+    )
+    assert "0.900" in drawn(section)
+    assert view.of_run(rows[:1], RUN) == []
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "loops", "end"),
+    [
+        (
+            (1.0, 1.25),
+            (850, 800),
+            "highest for tiled 16x16, where CUDA C has a main loop that can reach at most "
+            "80 % of the arithmetic peak instead of 85.",
+        ),
+        (
+            (1.25, 1.0),
+            (800, 850),
+            "lowest for tiled 16x16, where Numba has a main loop that can reach at most "
+            "80 % of the arithmetic peak instead of 85.",
+        ),
+        ((1.25, 1.0), (850, 800), "lowest for tiled 16x16, where Numba takes more registers and instructions."),
+        ((1.0, 1.25), (800, 850), "highest for tiled 16x16."),
+        ((1.0, 1.0), (800, 850), "lowest for tiled 16x16."),
+    ],
+)
+def test_the_sentence_is_about_the_ratio_farthest_from_one(
+    monkeypatch: pytest.MonkeyPatch, elapsed: tuple[float, float], loops: tuple[int, int], end: str
+) -> None:
+    def with_loop(of: Case, capability: str) -> MachineCode:
+        by_numba = of.compiler == "numba"
+        return replace(code(of), loop=MainLoop(1100, loops[0] if by_numba else loops[1], 1000))
+
+    monkeypatch.setattr(view, "machine_code", with_loop)
+    of = case("tiled", problem="matmul")
+    (section,) = view.of_run([row(of, elapsed[0], 40), row(twin_of(of), elapsed[1], 32)], RUN)
+    assert section.sentence.endswith(end)
+
+
+@pytest.mark.parametrize(
+    ("made", "by"),
+    [({"versions": {"numba": "1.1"}}, "numba 1.1"), ({"git": {"revision": "0123456789"}}, "revision 0123456")],
+)
+def test_of_code_that_others_made_no_instructions_are_said(
+    monkeypatch: pytest.MonkeyPatch, made: dict[str, object], by: str
+) -> None:
+    monkeypatch.setattr(view, "machine_code", lambda of, capability: code(of))
+    monkeypatch.setattr(view, "git_revision", lambda: {"revision": "abcdef"})
+    rows = [row(case("copyGmem"), 1.0, 32), row(case("copyGmem", "nvrtc"), 1.0, 32)]
+    (section,) = view.of_run(rows, RUN | made)
+    assert section.cells[0][-1] == ""
+    assert section.sentence.endswith(f"Instructions are left out: the run's code is by {by}.")
+
+
+def test_without_times_the_table_has_none() -> None:
+    (section,) = view.of_code(compiled([case("tiled", problem="matmul")], code), "8.0", {})
+    assert section.heading == "compute capability 8.0 · matrix multiplication 64×64×64 float32"
+    assert section.cells == [["tiled", "16x16", "40 / 32", "8 / 0", "2048", "200 / 100"]]
+    assert section.sentence == ""
+
+
+def test_the_best_of_a_size_stands_beside_its_yardsticks() -> None:
+    rows = [
+        row(replace(case("memcpy"), block=None), 0.9),
+        row(replace(case("torch", "torch"), block=None), 3.0),
+        row(case("copyGmem"), 0.5),
+        row(case("naiveGmem"), 4.0),
+        row(case("transposeSmemPad"), 1.0),
+    ]
+    (section,) = limits(rows, RUN)
+    assert [column.heading for column in section.columns][-2:] == ["over\nmemcpy", "over\ntorch"]
+    (line,) = section.cells
+    assert line[3] == "transposeSmemPad 16x16"
+    assert line[-2:] == ["0.900", "3.000"]
+    assert limits(rows[2:], RUN) == []
+    twin = row(case("transposeSmemPad", "nvrtc"), 0.9)
+    assert limits([*rows, twin], RUN)[0].cells == [line]
+    assert limits([*rows[:2], twin], RUN)[0].cells[0][3] == "transposeSmemPad nvrtc 16x16"
+    assert limits([*rows, replace(rows[3], kernel="somebodysOwn", elapsed_ms=0.1)], RUN)[0].cells == section.cells
+
+
+def test_a_sentence_says_nothing_of_disturbed_times_and_of_twins() -> None:
+    naive, shared = row(case("naiveGmem"), 4.0), row(case("transposeSmem"), 1.0)
+    assert sentence([naive, shared]).startswith("Through shared memory the transpose is 4.00× as fast as naiveGmem")
+    for changed in ({"cpu_waiting": 0.5}, {"throttle_reasons": "sw_thermal"}, {"compiler": "nvrtc"}):
+        assert sentence([replace(naive, **changed), shared]) == ""

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smembench.model.measurement import Measurement
+from smembench.run.config import from_toml
+from smembench.store.relations import relate
+from smembench.store.schema import Row, row_of
+from smembench.studies.ladder import ceiling, climb, problems, steps
+from smembench.views.ladder import ladder
+
+Measured = Callable[..., Measurement]
+Rows = Callable[..., list[Row]]
+
+TRANSPOSES = [kernel.name for kernel in steps("transpose", "cuda")]
+RUN = {"devices": [{"name": "cuda:0", "kind": "cuda", "model": "H200"}]}
+
+
+def climbed(found: list[Row]) -> dict[str, list[str]]:
+    """The lines of the only table, by step."""
+    (section,) = ladder(found, RUN)
+    return {line[0]: list(line[1:]) for line in section.cells}
+
+
+def test_the_documents_kernels_come_first() -> None:
+    assert TRANSPOSES[:3] == ["naiveGmem", "transposeSmem", "transposeSmemPad"]
+    assert [kernel.name for kernel in steps("transpose", "cpu")] == TRANSPOSES[:3]
+    assert [kernel.name for kernel in steps("matmul", "cuda")][:2] == ["naive", "tiled"]
+    assert problems() == ("transpose", "matmul")
+    assert steps("transpose", "tpu") == ()
+
+
+def test_the_last_transposes_move_tiles_by_vectors() -> None:
+    assert TRANSPOSES[5:] == [
+        "transposeVectorized",
+        "transposeDown",
+        "transposeStreamed",
+        "transposeHalfWarp",
+        "transposePaired",
+        "transposePipelined",
+        "transposeAsync",
+        "transposePersistent",
+    ]
+
+
+@pytest.mark.parametrize("problem", problems())
+def test_the_limits_are_measured_of_every_step(problem: str) -> None:
+    config = from_toml(Path(__file__).parents[2] / "configs" / "limits.toml")
+    measured = {name for sweep in config.sweep if sweep.problem == problem for name in sweep.kernel}
+    assert {kernel.name for kernel in steps(problem, "cuda")} <= measured
+
+
+@pytest.mark.parametrize("problem", problems())
+def test_what_a_step_changes_is_a_few_words(problem: str) -> None:
+    for kind in ("cuda", "cpu"):
+        for kernel in steps(problem, kind):
+            assert kernel.ladder[-1] not in ". "
+            assert len(kernel.ladder) <= 64
+
+
+def test_the_limit_is_the_copy_or_the_peak() -> None:
+    assert (ceiling("transpose"), ceiling("matmul")) == ("percent_of_copy", "percent_of_peak")
+
+
+def test_a_rung_is_the_fastest_of_its_blocks(measured: Measured) -> None:
+    slow, fast = measured("naiveGmem", [4.0]), measured("naiveGmem", [3.0])
+    other = replace(slow, case=replace(slow.case, block=None))
+    found = climb([row_of("run", item, {}) for item in (other, fast, measured("transposeSmem", [2.0]))])
+    assert [(rung.row.elapsed_ms, rung.gain) for rung in found] == [(3.0, None), (2.0, 1.5)]
+
+
+@given(times=st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=len(TRANSPOSES)))
+def test_the_gains_multiply_to_the_whole_climb(rows: Rows, times: list[float]) -> None:
+    found = climb(rows({name: [time] for name, time in zip(TRANSPOSES, times, strict=False)}))
+    assert [rung.kernel.name for rung in found] == TRANSPOSES[: len(times)]
+    assert prod(rung.gain for rung in found if rung.gain is not None) == pytest.approx(times[0] / times[-1])
+
+
+def test_a_step_without_a_figure_is_left_out_and_said(rows: Rows) -> None:
+    found = rows({"naiveGmem": [4.0], "transposeSmem": [], "transposeSmemPad": [1.0], "memcpy": [0.5]})
+    assert [rung.gain for rung in climb(found)] == [None, 4.0]
+    (section,) = ladder(found, RUN)
+    assert len(section.cells) == 3
+    assert section.notes[0] == "transposeSmem 32x32: failed: LaunchError: out of luck"
+    assert climb([]) == []
+
+
+def test_the_climb_as_a_table(measured: Measured) -> None:
+    times = {"memcpy": 0.5, "copyGmem": 0.8, "naiveGmem": 4.0, "transposeSmem": 2.0, "transposeSmemPad": 1.0}
+    done = [measured(name, [time] * 3, block=None) for name, time in times.items()]
+    found = [row_of("run", item, relate(done)) for item in done]
+    assert climbed(found) == {
+        "naiveGmem": ["4.0000", "33.6", "12.5", "", "from global memory to global memory: writes strided"],
+        "transposeSmem": ["2.0000", "67.1", "25.0", "2.00×", "through a shared tile: both global sides coalesced"],
+        "transposeSmemPad": ["1.0000", "134.2", "50.0", "2.00×", "padded rows: no bank conflicts in the tile"],
+        "memcpy": ["0.5000", "268.4", "100.0", "", "the ceiling"],
+    }
+    (section,) = ladder(found, RUN)
+    assert section.heading.startswith("H200 · matrix transpose 4096×4096 float32")
+    assert [bar.label for bar in section.bars] == list(climbed(found))
+    assert section.sentence == (
+        "The fastest is transposeSmemPad, 4.00 times as fast as naiveGmem, at 50.0 % of memcpy. "
+        "Each step is shown in the fastest of its blocks."
+    )
+
+
+def test_a_gain_within_the_spread_is_in_brackets(rows: Rows) -> None:
+    found = rows({"naive": [2.0, 3.0, 4.0], "tiled": [2.0, 2.9, 4.0]}, problem="matmul")
+    assert climbed(found)["tiled 32x32"][2] == "(1.03×)"
+    (section,) = ladder(found, RUN)
+    assert section.sentence.startswith("The fastest is tiled 32x32, no different from naive 32x32 within the spread. ")
+    assert section.sentence.endswith("gains in brackets are within the spread.")
+    assert [column.heading for column in section.columns] == ["step", "elapsed ms", "GFLOP/s", "gain", "what changes"]
+
+
+def test_tables_are_of_one_size_and_device_and_hold_only_steps(rows: Rows) -> None:
+    both = [*rows({"naiveGmem": [4.0], "copyGmem": []}), *rows({"naiveGmem": [8.0]}, device="cpu")]
+    both += rows({"cpu": [5.0]}, problem="matmul", device="cpu")
+    found = ladder([*both, *rows({"naiveGmem": [1.0]}, n=512)], RUN)
+    assert [section.cells[0][1] for section in found] == ["4.0000", "8.0000", "1.0000"]
+    assert not any(section.notes for section in found)
+
+
+def test_other_libraries_stand_below_the_ladder(rows: Rows) -> None:
+    found = rows({"naiveGmem": [4.0], "transposeSmem": [2.0]})
+    torch = replace(rows({"copyGmem": [3.0]})[0], kernel="torch", compiler="torch", block_x=None, block_y=None)
+    twin = replace(found[0], compiler="nvrtc")
+    lines = climbed([torch, twin, *found])
+    assert list(lines) == ["naiveGmem 32x32", "transposeSmem 32x32", "torch"]
+    assert lines["torch"][-2:] == ["", "PyTorch's copy of a transposed view"]

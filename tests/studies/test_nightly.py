@@ -1,0 +1,363 @@
+"""Night after night: what a run is compared with, which runs go, and what is told of it."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import Metric
+from prometheus_client.openmetrics import parser as openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_prometheus
+from rich.console import Console
+
+from smembench.cli.nightly import Nightly, after
+from smembench.model.errors import UsageError
+from smembench.model.measurement import Measurement, Sample
+from smembench.store.run_folder import CASES, JOURNAL, RUN, RunFolder
+from smembench.studies.baseline import BASELINE, baselines, pin, unpin
+from smembench.studies.load import load
+from smembench.studies.nightly.monitoring import json_line, open_metrics
+from smembench.studies.nightly.runs import SUMMARY, prune, runs_before, runs_like
+
+Measured = Callable[..., Measurement]
+Night = Callable[..., Path]
+
+H200 = {"name": "cuda:0", "kind": "cuda", "model": "NVIDIA H200", "uuid": "GPU-1"}
+TIMES = {"copyGmem": 1.0, "transposeSmem": 2.0}
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def night(results: Path, measured: Measured) -> Night:
+    """Store a run of a day in January: medians by kernel in ms, None for a kernel that failed."""
+
+    def make(
+        day: int,
+        times: dict[str, float | None] | None = None,
+        *,
+        complete: bool = True,
+        config: str = "nightly",
+        **run: Any,
+    ) -> Path:
+        measurements = []
+        for kernel, elapsed in (times or TIMES).items():
+            taken = (
+                []
+                if elapsed is None
+                else [Sample(r, i, elapsed * (1 + 1e-3 * (r + i))) for r in range(3) for i in range(5)]
+            )
+            measurement = measured(kernel, [sample.elapsed_ms for sample in taken])
+            measurements.append(replace(measurement, samples=tuple(taken), rounds=3))
+        run_id = f"202601{day:02}T020000Z-{config}"
+        described = {
+            "schema_version": 1,
+            "run_id": run_id,
+            "started_at_utc": f"2026-01-{day:02}T02:00:00+00:00",
+            "seed": day,
+            "config": {"name": config},
+            "versions": {"numba": "0.61"},
+            "git": None,
+            "devices": [H200],
+            **run,
+        }
+        folder = RunFolder.create(results, described)
+        folder.finish(measurements, complete=complete)
+        return folder.path
+
+    return make
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [path.name[6:8] for path in paths]
+
+
+def run_of(folder: Path) -> dict[str, Any]:
+    return dict(load(folder).run)
+
+
+def finished(options: Nightly, results: Path, folder: Path) -> tuple[int, str]:
+    """The exit code after a run, and what was printed."""
+    finish = after(options, results, "nightly")
+    assert finish is not None
+    stream = io.StringIO()
+    code = finish(folder, Console(file=stream, width=100))
+    return code, stream.getvalue()
+
+
+def test_only_complete_runs_of_the_config_on_the_devices_count(results: Path, night: Night) -> None:
+    first, second = night(1), night(2)
+    night(3, complete=False)
+    night(4, config="quick")
+    night(5, devices=[{**H200, "uuid": "GPU-2"}])
+    night(6).rename(results / "a good one")
+    (results / "link").symlink_to(first)
+    damaged = night(7)
+    (damaged / RUN).write_text("{")
+    (results / "notes.txt").write_text("mine")
+    newest = night(8)
+    assert runs_like(results, run_of(newest)) == [first, second, newest]
+    assert runs_before(results, run_of(newest), 1) == [second]
+    assert runs_before(results, run_of(newest), 7) == [first, second]
+    assert runs_before(results, run_of(first), 1) == []
+
+
+def test_the_newest_runs_are_kept_and_nothing_else_is_touched(results: Path, night: Night) -> None:
+    runs = [night(day) for day in range(1, 8)]
+    kept = [night(20, complete=False), night(21, config="quick")]
+    (runs[1] / "notes.txt").write_text("mine")
+    (runs[2] / SUMMARY).write_text("old")
+    outside = results.parent / "precious"
+    outside.write_text("precious")
+    (runs[3] / CASES).unlink()
+    (runs[3] / CASES).symlink_to(outside)
+    pin(runs[0])
+    said, failed = prune(results, run_of(runs[-1]), 2, baselines(results).values())
+    assert not failed
+    assert said == [
+        f"kept {runs[1]}: it also holds notes.txt",
+        f"removed {runs[2]}",
+        f"removed {runs[3]}",
+        f"removed {runs[4]}",
+    ]
+    left = sorted(path.name for path in results.iterdir())
+    assert left == sorted([BASELINE, *(path.name for path in [*runs[:2], *runs[5:], *kept])])
+    assert outside.read_text() == "precious"
+    assert sorted(path.name for path in runs[1].iterdir()) == ["cases.csv", "notes.txt", "run.json", "samples.csv"]
+
+
+def test_a_removal_that_was_cut_off_is_finished(results: Path, night: Night) -> None:
+    runs = [night(day) for day in (1, 2)]
+    (runs[0] / CASES).unlink()
+    assert runs_before(results, run_of(runs[1]), 1) == []
+    assert prune(results, run_of(runs[1]), 1, []) == ([f"removed {runs[0]}"], [])
+    assert list(results.iterdir()) == [runs[1]]
+
+
+def test_a_run_that_cannot_be_removed_is_named(results: Path, night: Night, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = night(1), night(2)
+
+    def refuse(path: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    said, failed = prune(results, run_of(new), 1, [])
+    assert (said, failed) == ([], [f"{old}: cannot be removed (Permission denied)"])
+    assert load(old).rows
+
+
+def test_a_slower_case_exits_with_3_and_is_on_the_page(results: Path, night: Night) -> None:
+    night(1)
+    newest = night(2, {**TIMES, "transposeSmem": 2.4}, versions={"numba": "0.62"})
+    code, printed = finished(Nightly(compare_to="last"), results, newest)
+    page = (newest / SUMMARY).read_text()
+    assert code == 3
+    assert page.startswith("# nightly: nothing failed, 1 slower than last\n")
+    for text in (page, printed):
+        assert "numba was 0.61, is 0.62" in text
+        assert "transposeSmem" in text
+        assert "+20.0 %" in text
+
+
+def test_the_same_times_exit_with_0(results: Path, night: Night) -> None:
+    night(1)
+    assert finished(Nightly(compare_to="last"), results, night(2))[0] == 0
+
+
+def test_without_a_run_before_there_is_nothing_to_compare(results: Path, night: Night) -> None:
+    code, printed = finished(Nightly(compare_to="last"), results, night(1))
+    assert (code, "there is no run before it" in printed) == (0, True)
+
+
+def test_a_failed_case_exits_with_1_even_beside_a_slower_one(results: Path, night: Night) -> None:
+    night(1)
+    newest = night(2, {"copyGmem": None, "transposeSmem": 2.4})
+    code, printed = finished(Nightly(compare_to="last"), results, newest)
+    assert code == 1
+    assert "1 failed, 1 slower than last" in printed
+    assert "LaunchError: out of luck" in printed
+
+
+def test_last_compares_with_the_baseline_too(results: Path, night: Night) -> None:
+    pin(night(1))
+    for day in range(2, 6):
+        night(day, {"copyGmem": 1.01**day, "transposeSmem": 2.0})
+    newest = night(6, {"copyGmem": 1.01**6, "transposeSmem": 2.0})
+    code, printed = finished(Nightly(compare_to="last"), results, newest)
+    assert code == 3
+    assert "nothing slower than last, 1 slower than baseline" in printed
+    assert finished(Nightly(compare_to="baseline"), results, newest)[0] == 3
+    assert finished(Nightly(compare_to=str(results / "20260105T020000Z-nightly")), results, newest)[0] == 0
+
+
+def test_several_runs_before_it_tell_how_much_runs_differ(results: Path, night: Night) -> None:
+    """Each night as a whole is up to 2 % off, its rounds hardly: two nights alone would be called different."""
+    for day, level in enumerate((1.0, 1.02, 0.99, 1.01, 0.98, 1.0), 1):
+        night(day, {"copyGmem": level, "transposeSmem": 2 * level})
+    newest = night(7, {"copyGmem": 1.025, "transposeSmem": 2.05})
+    assert finished(Nightly(compare_to="last"), results, newest)[0] == 3
+    code, printed = finished(Nightly(compare_to="last:6"), results, newest)
+    assert code == 0, printed
+    assert "nothing slower than last:6" in printed
+    worse = night(8, {"copyGmem": 1.0, "transposeSmem": 2.6})
+    code, printed = finished(Nightly(compare_to="last:6"), results, worse)
+    assert code == 3
+    assert "1 slower than last:6" in printed
+
+
+def test_the_newest_runs_together_are_held_against_the_baseline(results: Path, night: Night) -> None:
+    pin(night(1))
+    for day in range(2, 7):
+        night(day, {"copyGmem": 1.05 + day / 1e3, "transposeSmem": 2.0})
+    newest = night(7, {"copyGmem": 1.057, "transposeSmem": 2.0})
+    code, printed = finished(Nightly(compare_to="last:5"), results, newest)
+    assert code == 3
+    assert "nothing slower than last:5, 1 slower than baseline" in printed
+
+
+def test_of_several_runs_those_under_other_conditions_and_damaged_ones_are_left_out(
+    results: Path, night: Night
+) -> None:
+    (night(1) / "samples.csv").write_text("case_id\nx\n")
+    night(2, devices=[{**H200, "driver": "580"}])
+    for day in (3, 4, 5):
+        night(day, devices=[{**H200, "driver": "590"}])
+    code, printed = finished(Nightly(compare_to="last:5"), results, night(6, devices=[{**H200, "driver": "590"}]))
+    assert code == 0, printed
+    assert "not compared: last:5: " in printed
+    assert "last:5: left out 1 of 4 runs, of another driver or clocks" in printed
+    assert "(20260103T020000Z-nightly, 20260104T020000Z-nightly, 20260105T020000Z-nightly): 2 same" in printed
+
+
+def test_a_run_compared_with_that_turns_out_damaged_exits_with_1(results: Path, night: Night) -> None:
+    old = night(1)
+    (old / "samples.csv").write_text("case_id\nx\n")
+    code, printed = finished(Nightly(compare_to="last"), results, night(2))
+    assert code == 1
+    assert "not compared: last: " in printed
+
+
+def test_everything_is_removed_told_and_stored_in_one_night(results: Path, night: Night) -> None:
+    old, lines, metrics = night(1), results.parent / "night.jsonl", results.parent / "night.prom"
+    lines.write_text("{}\n")
+    options = Nightly(compare_to="last", keep=1, json_lines=lines, openmetrics=metrics)
+    newest = night(2, {**TIMES, "copyGmem": 1.5})
+    assert finished(options, results, newest)[0] == 3
+    assert not old.exists()
+    assert f"removed {old}" in (newest / SUMMARY).read_text()
+    told = json.loads(lines.read_text().splitlines()[1])
+    assert (told["exit_code"], told["run_id"], told["devices"]) == (3, newest.name, ["NVIDIA H200"])
+    ((case, ratio),) = told["compared"][0]["slower"].items()
+    assert "copyGmem" in case
+    assert ratio == pytest.approx(1.5)
+    assert len(told["elapsed_ms"]) == 2
+    assert 'smembench_slower_cases{config="nightly",compared_with="last"} 1.0' in metrics.read_text()
+
+
+def test_what_cannot_be_written_at_the_end_exits_with_1(
+    results: Path, night: Night, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = results.parent / "gone"
+    folder.mkdir()
+    finish = after(Nightly(openmetrics=folder / "x.prom", json_lines=folder / "x.jsonl"), results, "nightly")
+    assert finish is not None
+    folder.rmdir()
+    assert finish(night(1), Console(file=io.StringIO())) == 1
+    assert f"{folder / 'x.prom'}: cannot be written (No such file or directory)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"keep": 0}, "--keep 0: keep at least 1 run"),
+        ({"compare_to": "baseline"}, "--compare-to baseline: none is pinned for nightly"),
+        ({"compare_to": "nowhere"}, "nowhere: there is no such file or folder"),
+        ({"compare_to": "last:0"}, "--compare-to last:0: give a number of runs, such as last:7"),
+        ({"compare_to": "last:week"}, "--compare-to last:week: give a number of runs"),
+        ({"openmetrics": Path("metrics.txt")}, "--openmetrics metrics.txt: the textfile collector only reads"),
+        ({"openmetrics": Path("nowhere/metrics.prom")}, "there is no folder nowhere"),
+        ({"json_lines": Path("nowhere/lines")}, "there is no folder nowhere"),
+        ({"json_lines": Path("/")}, "--json-lines /: is a folder"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_what_cannot_be_done_is_refused_before_measuring(tmp_path: Path, options: dict[str, Any], fault: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(fault)):
+        after(Nightly(**options), tmp_path, "nightly")
+
+
+def test_nothing_asked_for_is_nothing_to_do(tmp_path: Path) -> None:
+    assert after(Nightly(), tmp_path, "nightly") is None
+
+
+def read_openmetrics(text: str) -> Iterable[Metric]:
+    found: Iterable[Metric] = openmetrics.text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
+    return found
+
+
+def test_metrics_are_valid_for_openmetrics_and_for_the_textfile_collector(results: Path, night: Night) -> None:
+    device = {**H200, "model": 'A "quoted" \\ name\nin two lines'}
+    stored = load(night(1, {**TIMES, "naiveGmem": None}, devices=[device]))
+    text = open_metrics(stored.rows, stored.run, [], 1)
+    assert text.endswith("# EOF\n")
+    families = {family.name: family for family in read_openmetrics(text)}
+    assert {family.name: family.samples for family in parse_prometheus(text)} == {
+        name: family.samples for name, family in families.items()
+    }
+    elapsed = {sample.labels["kernel"]: sample for sample in families["smembench_elapsed_seconds"].samples}
+    assert set(elapsed) == {"copyGmem", "transposeSmem"}
+    assert elapsed["copyGmem"].value == pytest.approx(1.003e-3)
+    assert elapsed["copyGmem"].labels["model"] == device["model"]
+    assert elapsed["copyGmem"].timestamp is None
+    ok = {sample.labels["kernel"]: sample.value for sample in families["smembench_case_ok"].samples}
+    assert ok == {"copyGmem": 1, "transposeSmem": 1, "naiveGmem": 0}
+    bandwidth = families["smembench_effective_bandwidth_bytes_per_second"].samples[0]
+    assert bandwidth.value == pytest.approx(2 * 4096**2 * 4 / 1.003e-3)
+    assert families["smembench_run_exit_code"].samples[0].value == 1
+    assert families["smembench_run_started_timestamp_seconds"].samples[0].value == 1767232800
+
+
+def test_a_json_line_is_one_line(results: Path, night: Night) -> None:
+    stored = load(night(1, {"copyGmem": None}))
+    line = json_line(stored.rows, stored.run, [], 1)
+    assert line.count("\n") == 1
+    assert list(json.loads(line)["failed"].values()) == ["failed"]
+
+
+def test_a_baseline_survives_a_move_of_the_results(results: Path, night: Night) -> None:
+    assert pin(night(1)) == "nightly"
+    assert pin(night(2)) == "nightly"
+    pin(night(3, config="quick"))
+    moved = results.rename(results.parent / "moved")
+    pinned = {name: folder.relative_to(moved).name for name, folder in baselines(moved).items()}
+    assert pinned == {"nightly": "20260102T020000Z-nightly", "quick": "20260103T020000Z-quick"}
+    assert unpin(moved, "quick") == ["quick"]
+    assert unpin(moved) == ["nightly"]
+    assert unpin(moved) == []
+    assert baselines(moved) == {}
+
+
+def test_only_a_complete_run_can_be_the_baseline(results: Path, night: Night) -> None:
+    partial = night(1, complete=False)
+    assert (partial / JOURNAL).exists()
+    with pytest.raises(UsageError, match="is not complete"):
+        pin(partial)
+    with pytest.raises(UsageError, match="is no run of smembench"):
+        pin(results)
+    assert not (results / BASELINE).exists()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"pinned": 3}', '{"pinned": {"nightly": "../../etc"}}', "\x00"])
+def test_a_damaged_baseline_file_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / BASELINE).write_text(text)
+    with pytest.raises(UsageError, match=BASELINE):
+        baselines(tmp_path)

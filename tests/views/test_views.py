@@ -1,0 +1,282 @@
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+
+from smembench.model.case import Block
+from smembench.store.schema import Row
+from smembench.views.columns import Column, milliseconds, number, times
+from smembench.views.console import plain
+from smembench.views.markdown import markdown
+from smembench.views.reproduce import reproduction
+from smembench.views.sections import Section, sections
+from smembench.views.sentences import sentence
+from smembench.views.table import bar_text, draw
+
+Rows = Callable[..., list[Row]]
+
+RUN = {
+    "devices": [{"name": "cpu", "kind": "cpu", "model": "EPYC"}, {"name": "cuda:0", "kind": "cuda", "model": "H200"}],
+    "versions": {"numba": "0.68", "numba-cuda": "0.30", "numpy": "2.4"},
+}
+TRANSPOSES = {"copyGmem": [1.0], "naiveGmem": [4.0], "transposeSmem": [2.5], "transposeSmemPad": [1.25]}
+PRODUCTS = {"cpu": [5e5], "naive": [2.0], "tiled": [1.0]}
+
+
+def drawn(found: list[Section], *, encoding: str = "utf-8", terminal: bool = False) -> str:
+    """What a console 80 columns wide shows."""
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding=encoding, newline="")
+    draw(Console(file=stream, width=80, force_terminal=terminal, highlight=False), found)
+    stream.flush()
+    return raw.getvalue().decode(encoding)
+
+
+def tabulated(section: Section) -> list[dict[str, str]]:
+    """The cells of each row by heading."""
+    headings = [" ".join(column.heading.split()) for column in section.columns]
+    return [dict(zip(headings, line, strict=True)) for line in section.cells]
+
+
+def some_section(cell: str) -> Section:
+    return Section("heading", [Column("kernel", numeric=False), Column("ms")], [[cell, "1"]])
+
+
+@pytest.fixture
+def everything(rows: Rows) -> list[Section]:
+    """Sections of both problems with a failed case, over two devices and in blocks with long names."""
+    wide = rows({**TRANSPOSES, "naiveGmem": []}, n=10**6, block=Block(1024, 1), pad=1)
+    slow = rows({name: [1e5, 1e6] for name in PRODUCTS}, problem="matmul", device="cpu", block=Block(64, 16))
+    return sections([*wide, *slow, *rows(PRODUCTS, problem="matmul", pad=10)], RUN)
+
+
+def test_rows_of_one_size_dtype_and_cache_make_a_section(rows: Rows) -> None:
+    cold, small = rows(TRANSPOSES, cache="cold"), rows(TRANSPOSES, n=512)
+    found = sections([*rows(TRANSPOSES), *cold, *small, *rows(PRODUCTS, problem="matmul")], RUN)
+    assert [section.heading.split(" · ")[1:3] for section in found] == [
+        ["matrix transpose 4096×4096 float32", "warm cache"],
+        ["matrix transpose 4096×4096 float32", "cold cache"],
+        ["matrix transpose 512×512 float32", "warm cache"],
+        ["matrix multiplication 4096×4096×4096 float32", "warm cache"],
+    ]
+    assert found[0].heading.startswith("H200 · ")
+    both = [*rows({"cpu": [5.0]}, problem="matmul", device="cpu"), *rows({"naive": [1.0]}, problem="matmul")]
+    assert sections(both, RUN)[0].heading.startswith("H200 and EPYC · ")
+    assert found[0].heading.endswith(" · numba 0.68, numba-cuda 0.30, numpy 2.4")
+
+
+def test_a_transpose_shows_times_bandwidth_and_share_of_the_copy(rows: Rows) -> None:
+    times_ms = {"memcpy": [0.5], "copyGmem": [1.0], "transposeSmem": [1.9, 2.0, 2.1]}
+    _, copy, shared = tabulated(sections(rows(times_ms), {})[0])
+    assert shared == {
+        "kernel": "transposeSmem",
+        "block": "32x32",
+        "elapsed ms": "2.0000",
+        "±": "2.5 %",
+        "GB/s": "67.1",
+        "% of copyGmem": "50.0",
+        "✓": "✓",
+    }
+    assert copy["% of copyGmem"] == "100.0"
+
+
+def test_pads_are_shown_where_there_are_any(rows: Rows) -> None:
+    (section,) = sections([*rows({"transposeSmem": [2.0]}, pad=0), *rows({"transposeSmemPad": [2.0]}, pad=1)], {})
+    assert [line["block"] for line in tabulated(section)] == ["32x32", "32x32 +1"]
+    assert [bar.label for bar in section.bars] == ["transposeSmem 32x32", "transposeSmemPad 32x32 +1"]
+
+
+def test_a_product_shows_speed_ups_and_where_each_ran(rows: Rows) -> None:
+    cpu = rows({"cpu": [1000.0]}, problem="matmul", device="cpu", block=None)
+    (section,) = sections([*cpu, *rows({"naive": [2.0], "tiled": [1.0]}, problem="matmul")], {})
+    lines = tabulated(section)
+    assert [line["on"] for line in lines] == ["cpu", "cuda:0", "cuda:0"]
+    assert [line["vs naive"] for line in lines] == ["", "1.00×", "2.00×"]
+    assert [line["GFLOP/s"] for line in lines] == ["137.4", "68719", "137439"]
+
+
+def test_a_failed_case_is_a_row_without_figures_and_a_note(rows: Rows) -> None:
+    (section,) = sections(rows({"copyGmem": [1.0] * 30, "naiveGmem": []}), {})
+    assert [cell for cell in section.cells[1] if cell] == ["naiveGmem", "32x32", "failed"]
+    assert [note for note in section.notes if "naiveGmem" in note] == [
+        "naiveGmem 32x32: failed: LaunchError: out of luck"
+    ]
+    assert [bar.label for bar in section.bars] == ["copyGmem 32x32"]
+
+
+@pytest.mark.parametrize(
+    ("show", "value", "text"),
+    [
+        (milliseconds, 1234.56, "1234.6"),
+        (milliseconds, 0.1234, "0.1234"),
+        (milliseconds, 0.01234, "0.01234"),
+        (number, 1234.5, "1234"),
+        (number, 99.96, "100.0"),
+        (number, 1.005, "1.00"),
+        (number, None, ""),
+        (times, 12.34, "12.3×"),
+        (times, None, ""),
+    ],
+)
+def test_numbers(show: Callable[[float | None], str], value: float | None, text: str) -> None:
+    assert show(value) == text
+
+
+@pytest.mark.parametrize(
+    ("naive", "shared", "claim"),
+    [
+        ([4.0] * 3, [2.0] * 3, "Through shared memory the transpose is 2.00× as fast as naiveGmem."),
+        ([2.0] * 3, [4.0] * 3, "is slower than naiveGmem: it takes 2.00 times as long."),
+        ([1.0, 2.0, 3.0], [1.0, 1.9, 3.0], "is no different from naiveGmem within the spread."),
+        ([400.0], [1.0], "is 400× as fast as naiveGmem."),
+        ([4.0], [], ""),
+    ],
+)
+def test_a_difference_is_claimed_only_where_quartiles_are_apart(
+    rows: Rows, naive: list[float], shared: list[float], claim: str
+) -> None:
+    said = sentence(rows({"naiveGmem": naive, "transposeSmem": shared}))
+    assert said.endswith(claim)
+    assert bool(said) == bool(claim)
+
+
+def test_the_whole_ladder_in_words(rows: Rows) -> None:
+    assert sentence(rows(TRANSPOSES)) == (
+        "Through shared memory the transpose is 1.60× as fast as naiveGmem; in 32x32 blocks padding makes it "
+        "2.00× as fast as transposeSmem; transposeSmemPad 32x32 reaches 80 % of the fastest copyGmem."
+    )
+    assert sentence(rows(PRODUCTS, problem="matmul")) == (
+        "Tiled 32x32 is 2.00× as fast as naive (fastest of each); "
+        "tiled is 500000× as fast as the triple loop on one CPU thread."
+    )
+    assert sentence(rows({"copyGmem": []})) == ""
+
+
+def test_markdown_keeps_every_cell_in_its_place() -> None:
+    assert markdown([some_section("a|b\nc")]) == "heading\n\n| kernel | ms |\n| :--- | ---: |\n| a\\|b<br>c | 1 |\n"
+
+
+def test_markdown_tables_are_rectangular(everything: list[Section]) -> None:
+    for table in markdown(everything).split("\n\n"):
+        assert len({line.count(" | ") for line in table.splitlines() if line.startswith("| ")}) <= 1
+
+
+@given(st.floats(0, 1), st.integers(8, 80))
+def test_bars_are_as_long_as_their_fraction(fraction: float, width: int) -> None:
+    fine, coarse = bar_text(fraction, width, fine=True), bar_text(fraction, width, fine=False)
+    part = {"": 0, "█": 8}.get(fine[-1:]) or " ▏▎▍▌▋▊▉█".index(fine[-1:] or " ")
+    assert 8 * max(len(fine) - 1, 0) + part == pytest.approx(8 * fraction * width, abs=0.5)
+    assert set(fine[:-1]) <= {"█"}
+    assert coarse == "#" * len(coarse)
+    assert len(coarse) == pytest.approx(fraction * width, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"), [("utf-8", "3×3 · 4² ± 1 … ☃"), ("ascii", "3x3 | 4^2 +- 1 ... ?"), ("latin-1", "3×3")]
+)
+def test_signs_that_an_encoding_lacks_become_ascii(encoding: str, shown: str) -> None:
+    console = Console(file=io.TextIOWrapper(io.BytesIO(), encoding=encoding))
+    text = "3×3" if encoding == "latin-1" else "3×3 · 4² ± 1 … ☃"
+    assert plain(console, text) == shown
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_nothing_is_wider_than_the_screen(everything: list[Section], encoding: str) -> None:
+    lines = drawn(everything, encoding=encoding).splitlines()
+    assert [line for line in lines if cell_len(line) > 80] == []
+    assert any("transposeSmemPad" in line for line in lines)
+
+
+def test_a_pipe_gets_no_escape_codes_and_a_terminal_does(everything: list[Section]) -> None:
+    assert "\x1b" not in drawn(everything)
+    assert "\x1b[1m" in drawn(everything, terminal=True)
+
+
+def test_text_of_cells_is_not_taken_for_markup() -> None:
+    assert "[red]x[/]" in drawn([some_section("[red]x[/]")])
+
+
+def test_the_documents_stand_beside_what_was_measured(rows: Rows) -> None:
+    found = rows({**TRANSPOSES, "naiveGmem": []}, block=Block(16, 16))
+    samples = {row.case: TRANSPOSES[row.kernel] * 6 for row in found if row.ok}
+    (section,) = reproduction([*found, *rows(TRANSPOSES)], samples, RUN)
+    copy, naive, shared, padded = section.cells
+    assert [column.heading for column in section.columns] == [
+        *("kernel", "Tesla M2090", "Tesla K40", "here", "holds here?")
+    ]
+    assert copy[2] == "0.758 ms\n177.15 GB/s\n100 % of copy"
+    assert copy[3].startswith("1.0000 ms\n134.2 GB/s\n")
+    assert copy[4] == "no samples of naiveGmem and copyGmem"
+    assert naive[3:] == ["failed", ""]
+    assert shared[4] == "no samples of naiveGmem and transposeSmem"
+    assert padded[4].startswith("yes: 2.00× over transposeSmem\n")
+    assert section.notes == ["naiveGmem: failed: LaunchError: out of luck"]
+
+
+def test_only_what_the_documents_measured_stands_beside_them(rows: Rows) -> None:
+    here, other, larger = (
+        {kernel: [factor * elapsed_ms] * 6 for kernel, (elapsed_ms,) in TRANSPOSES.items()} for factor in (1, 3, 4)
+    )
+    found = [
+        *rows(larger, block=Block(16, 16), n=8192),
+        *rows(here, block=Block(16, 16)),
+        *(replace(row, compiler="nvrtc") for row in rows(other, block=Block(16, 16))),
+        *rows(other, block=Block(16, 16), device="cpu"),
+    ]
+    samples = {row.case: [row.elapsed_ms or 0.0] * 6 for row in found}
+    beside = reproduction(found, samples, RUN)
+    assert [section.heading.split(" · ")[0] for section in beside] == ["H200", "EPYC"]
+    for section, factor in zip(beside, (1, 3), strict=True):
+        assert [line[0] for line in section.cells] == list(TRANSPOSES)
+        assert section.cells[0][3].startswith(f"{factor * TRANSPOSES['copyGmem'][0]:.4f} ms\n")
+        assert "yes: 4.00× over naiveGmem" in section.cells[0][4]
+
+
+def test_rows_of_two_devices_have_names_of_their_own(rows: Rows) -> None:
+    here = rows({"memcpy": [1.0] * 3, "copyGmem": [1.0] * 3})
+    (section,) = sections([*here, *rows({"memcpy": [], "copyGmem": [2.0] * 3}, device="cpu")], RUN)
+    assert [bar.label for bar in section.bars] == [
+        "memcpy 32x32 on cuda:0",
+        "copyGmem 32x32 on cuda:0",
+        "copyGmem 32x32 on cpu",
+    ]
+    assert section.notes == ["memcpy 32x32 on cpu: failed: LaunchError: out of luck"]
+
+
+def test_a_table_without_lines_is_left_out() -> None:
+    empty = replace(some_section("x"), cells=[], sentence="Nothing to see.")
+    heading = empty.columns[0].heading
+    assert heading not in drawn([empty])
+    assert markdown([empty]) == f"{empty.heading}\n\nNothing to see.\n"
+
+
+def test_one_sample_has_no_spread(rows: Rows) -> None:
+    (section,) = sections(rows({"copyGmem": [1.0], "naiveGmem": [1.0, 1.0, 1.0]}), {})
+    spread = [column.heading for column in section.columns].index("±")
+    assert [line[spread] for line in section.cells] == ["", "0.0 %"]
+
+
+def test_a_column_that_says_nothing_is_left_out(rows: Rows) -> None:
+    without, with_block = (
+        sections(rows({"copyGmem": [1.0, 1.1, 1.2]}, block=block), {})[0] for block in (None, Block(8, 8))
+    )
+    headings = [[column.heading for column in section.columns] for section in (without, with_block)]
+    assert ["block" in names for names in headings] == [False, True]
+    assert {"kernel", "elapsed ms", "±", "✓"} <= set(headings[0])
+    assert all(len(line) == len(headings[0]) for line in without.cells)
+
+
+def test_a_row_of_a_table_stays_on_one_line_in_a_pipe_and_is_folded_on_a_terminal() -> None:
+    cells = [["transposeSmemPad" * 3, "x" * 60, "1.5"], ["copyGmem", "y", "2.25"]]
+    columns = [Column("kernel", numeric=False), Column("what", numeric=False), Column("ms")]
+    section = Section(heading="wide", columns=columns, cells=cells)
+    assert any(all(cell in line for cell in cells[0]) for line in drawn([section]).splitlines())
+    shown = drawn([section], terminal=True).splitlines()
+    assert not any(all(cell in line for cell in cells[0]) for line in shown)
