@@ -57,7 +57,7 @@ def test_every_faulty_kernel_is_a_row_and_the_others_are_measured(
 def test_an_error_of_any_call_is_the_reason_of_its_row_and_fresh_workers_go_on(
     fake_driver: FakeDriver, kernels: Path, tmp_path: Path
 ) -> None:
-    """Every worker meets the first of these that has not happened yet, at a stage of a visit that it names."""
+    """Every worker meets the first of these that has not happened yet, at a stage of a trial that it names."""
     expected = {
         "cuMemsetD8Async 1 1": "CUDA_ERROR_INVALID_VALUE: invalid argument",
         "copy_gmem 2 719": "CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure",
