@@ -179,7 +179,7 @@ def _measure(config: Path, runs: int, output: Path, anonymous: bool) -> list[Pat
         # Numbered, so that two runs that begin in the same second have folders of their own.
         numbered = chosen.model_copy(update={"name": f"{chosen.name}-{number}"})
         waiting = Running(wait=True)
-        measure(numbered, waiting, output=folder, anonymous=anonymous, draw=lambda rows, done, run: [])
+        measure(numbered, waiting, output=folder, anonymous=anonymous, draw=lambda run: [])
     return sorted(folder.iterdir())
 
 

@@ -105,9 +105,9 @@ def _check_file(path: Path | None, flag: str) -> None:
 def _finish(options: Nightly, root: Path, folder: Path, console: Console) -> int:
     from smembench.store.csv_files import write_whole
     from smembench.studies.baseline import baselines
-    from smembench.studies.load import load
+    from smembench.studies.load import failed_rows, load
     from smembench.studies.nightly.against import compare
-    from smembench.studies.nightly.monitoring import failed_rows, json_line, open_metrics
+    from smembench.studies.nightly.monitoring import json_line, open_metrics
     from smembench.studies.nightly.runs import SUMMARY, prune
     from smembench.views.console import stderr
     from smembench.views.nightly import print_summary, summarise

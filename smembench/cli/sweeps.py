@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,8 +13,7 @@ from smembench.cli.options import Running, Sampling, takes
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from smembench.model.measurement import Measurement
-    from smembench.store.schema import Row
+    from smembench.studies.load import StoredRun
     from smembench.views.sections import Section
 
 
@@ -102,8 +100,8 @@ def reproduce(*, device: options.Devices = None, sampling: Sampling, running: Ru
     measure(config, running, draw=_reproduction)
 
 
-def _reproduction(rows: Sequence[Row], done: Sequence[Measurement], run: dict[str, Any]) -> list[Section]:
+def _reproduction(run: StoredRun) -> list[Section]:
     from smembench.views.reproduce import reproduction
 
-    samples = {measurement.case: [s.elapsed_ms for s in measurement.samples] for measurement in done}
-    return reproduction(rows, samples, run)
+    samples = {row.case: run.values(row.case_id) for row in run.rows}
+    return reproduction(run.rows, samples, run.run)

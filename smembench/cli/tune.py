@@ -52,7 +52,6 @@ def tune(
 
       smembench tune transpose --kernel transposeSmemPad --dry-run
     """
-    from smembench.cli.progress import progress
     from smembench.devices.select import resolve
     from smembench.kernels import registry
     from smembench.kernels.problems import PROBLEMS
@@ -63,6 +62,7 @@ def tune(
     from smembench.studies.ladder import problems
     from smembench.studies.tune import finalists, predicted_traffic, search, to_toml
     from smembench.views.console import stderr, stdout
+    from smembench.views.progress import progress
     from smembench.views.table import draw
     from smembench.views.tune import finals
 
@@ -114,10 +114,10 @@ def _print(found: Search) -> None:
 
 def _measured(cases: Sequence[Case], sampling: dict[str, Any]) -> list[Measurement]:
     """Measure these cases in one interleaved run."""
-    from smembench.cli.progress import progress
     from smembench.run.config import from_stored
     from smembench.run.session import open_session
     from smembench.studies.tune import as_sweep
+    from smembench.views.progress import progress
 
     config = from_stored({"name": "tune", **sampling, "sweep": [as_sweep(case) for case in cases]})
     with open_session(config) as session, progress() as begin:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from smembench.model.errors import UsageError
+from smembench.model.measurement import Measurement, Status
 from smembench.store.csv_files import Samples, read_rows, read_samples
 from smembench.store.run_folder import CASES, JOURNAL, SAMPLES, read_run, rows_of
 from smembench.store.schema import Row
@@ -37,6 +38,11 @@ class StoredRun:
         return [value for values in self.samples.get(case_id, {}).values() for value in values]
 
 
+def failed_rows(rows: Sequence[Row]) -> list[Row]:
+    """The cases that should make the process exit with 1: neither ok nor skipped on purpose."""
+    return [row for row in rows if row.status not in (Status.OK, Status.SKIPPED)]
+
+
 def load(path: Path) -> StoredRun:
     """Read a run's folder, or a cases.csv with what lies beside it.
 
@@ -63,8 +69,15 @@ def _cut_off(folder: Path) -> StoredRun:
     from smembench.studies.recover import recover  # imports Numba: only a run that was cut off needs it
 
     measurements, run = recover(folder / JOURNAL)
+    return of_measurements(folder, run, measurements, complete=False)
+
+
+def of_measurements(
+    path: Path, run: Mapping[str, Any], measurements: Sequence[Measurement], *, complete: bool
+) -> StoredRun:
+    """A run from its measurements, as it is read back once it is stored."""
     by_round: dict[str, dict[int, list[float]]] = {}
     for measurement in measurements:
         for sample in measurement.samples:
             by_round.setdefault(measurement.case.id, {}).setdefault(sample.round, []).append(sample.elapsed_ms)
-    return StoredRun(folder, rows_of(run["run_id"], measurements), run, by_round, complete=False)
+    return StoredRun(path, rows_of(run["run_id"], measurements), run, by_round, complete=complete)

@@ -13,6 +13,7 @@ from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
 from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.measurement import Measurement
+from smembench.run.runner import Begin, unseen
 from smembench.stats.summary import median_interval
 
 SIDES = (4, 8, 16, 32, 64, 128)
@@ -34,7 +35,6 @@ class Traffic:
 
 
 Predict = Callable[[Case], Traffic | None]
-Begin = Callable[[Case, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,7 @@ class Search:
     allowed: float = ALLOWED
 
 
-def _unseen(case: Case, number: int, of: int) -> None:
-    pass
-
-
-def search(base: Case, names: Sequence[str], predict: Predict, begin: Begin = _unseen) -> Search:
+def search(base: Case, names: Sequence[str], predict: Predict, begin: Begin = unseen) -> Search:
     """Every kernel, block and pad that is worth measuring at the size, dtype and device of ``base``.
 
     Args:

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from smembench.store.schema import Row
 from smembench.studies.compare import Comparison, Verdict
-from smembench.studies.nightly.monitoring import Compared, failed_rows
+from smembench.studies.load import failed_rows
+from smembench.studies.nightly.monitoring import Compared
 from smembench.views.columns import Column, milliseconds
 from smembench.views.compare import namer
 from smembench.views.console import plain

@@ -7,18 +7,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from smembench.model.measurement import Status
 from smembench.store.schema import Row, to_text
 from smembench.studies.compare import Comparison
 from smembench.studies.history.read import devices_of
+from smembench.studies.load import failed_rows
 
 Compared = Sequence[tuple[str, Comparison]]
 """Comparisons with what they were asked for as: ``last``, ``baseline`` or a path."""
-
-
-def failed_rows(rows: Sequence[Row]) -> list[Row]:
-    """The cases that should make the process exit with 1: neither ok nor skipped on purpose."""
-    return [row for row in rows if row.status not in (Status.OK, Status.SKIPPED)]
 
 
 def json_line(rows: Sequence[Row], run: Mapping[str, Any], compared: Compared, exit_code: int) -> str:
