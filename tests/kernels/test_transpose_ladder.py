@@ -18,12 +18,12 @@ from smembench.explain.occupancy import occupancy
 from smembench.explain.trace import _GLOBAL_GAP, Trace, trace
 from smembench.kernels import registry
 from smembench.kernels.common.grids import block_of
-from smembench.kernels.intrinsics.vector import lanes
+from smembench.kernels.intrinsics.vector import vector_width
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.transpose.cuda.transpose_paired import APART
 from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
-from smembench.kernels.transpose.pieces import in_pairs
-from smembench.kernels.transpose.tiles import resident
+from smembench.kernels.transpose.tile_copies import in_pairs
+from smembench.kernels.transpose.tile_geometry import resident
 from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE
 from smembench.toolchains.machine_code import machine_code
@@ -239,9 +239,9 @@ def test_blocks_that_fit_have_whole_passes() -> None:
         for block in (Block(x, y) for x in sides for y in sides):
             chosen = case("transposeVectorized", dtype, block=block)
             if kernel("transposeVectorized").refuse(chosen) is None:
-                side = lanes(dtype) * block.x
+                side = vector_width(dtype) * block.x
                 threads = block.x * block.y
-                assert (threads % 32, side % block.y, block.y % lanes(dtype)) == (0, 0, 0)
+                assert (threads % 32, side % block.y, block.y % vector_width(dtype)) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("n", [4096, 4095])
@@ -256,9 +256,11 @@ def test_shared_bytes_are_of_the_tiles_that_there_are(n: int) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_block_with_several_tiles_is_counted_once(dtype: str) -> None:
     block = Block(8, 16)
-    side = lanes(dtype) * block.x
+    side = vector_width(dtype) * block.x
     for name in ("transposePipelined", "transposeAsync"):
-        program = kernel(name).build(case(name, dtype, n=4 * side, m=2 * TILES * side + lanes(dtype), block=block))
+        program = kernel(name).build(
+            case(name, dtype, n=4 * side, m=2 * TILES * side + vector_width(dtype), block=block)
+        )
         assert program.grid == (3, 4)
 
 
@@ -300,7 +302,7 @@ def test_the_compiler_makes_accesses_of_128_bits(ptx: Ptx, name: str, dtype: str
 def test_loads_wait_in_registers_while_a_tile_is_written(ptx: Ptx, dtype: str, block: Block) -> None:
     text = ptx(case("transposePipelined", dtype, block=block))
     found = accesses(text)
-    passes = lanes(dtype) * block.x // block.y
+    passes = vector_width(dtype) * block.x // block.y
     # Those of a block's first tile and those of the next.
     assert (found["ld.global.v4"], found["st.shared.v4"], found["st.global.v4"]) == (2 * passes, passes, passes)
     assert text.count("bar.sync") == 1
@@ -313,7 +315,7 @@ def test_loads_wait_in_registers_while_a_tile_is_written(ptx: Ptx, dtype: str, b
 def test_asynchronous_copies_go_past_the_registers(ptx: Ptx, name: str, dtype: str) -> None:
     block = Block(8, 16)
     text = ptx(case(name, dtype, block=block))
-    passes = lanes(dtype) * block.x // block.y
+    passes = vector_width(dtype) * block.x // block.y
     assert set(accesses(text)) == {"ld.shared", "st.global.v4"}
     assert len(re.findall(r"cp\.async\.cg\.shared\.global \[%r\d+\], \[%rd\d+\], 16;", text)) == 2 * passes
     assert text.count("cp.async.commit_group;") == 2

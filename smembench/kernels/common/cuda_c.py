@@ -30,7 +30,7 @@ def _no_constants(case: Case) -> dict[str, int]:
     return {}
 
 
-def twin(
+def port(
     kernel: Kernel,
     source: str,
     constants: Callable[[Case], Mapping[str, int]] = _no_constants,
