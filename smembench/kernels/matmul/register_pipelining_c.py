@@ -117,8 +117,8 @@ def register_pipelining_constants(tiling: Tiling, order: ResultOrder) -> dict[st
     return {**constants_of(tiling), "BY_ROWS": int(order.by_rows), "B_EARLY": int(order.b_early)}
 
 
-def not_by_port(case: Case, tiling: Tiling) -> str | None:
-    """Why the twin does not compute a case that its Numba kernel computes, or None."""
+def not_ported(case: Case, tiling: Tiling) -> str | None:
+    """Why the port does not compute a case that its Numba kernel computes, or None."""
     assert case.k is not None
     if reason := no_whole_vectors(case, tiling):
         return reason

@@ -11,7 +11,7 @@ from smembench.kernels.matmul.cuda import serpentine
 from smembench.kernels.matmul.register_pipelining import ResultOrder
 from smembench.kernels.matmul.register_pipelining_c import (
     REGISTER_PIPELINING,
-    not_by_port,
+    not_ported,
     register_pipelining_constants,
 )
 from smembench.kernels.registry import Kernel
@@ -79,7 +79,7 @@ def _port(kernel: Kernel) -> Kernel:
         return register_pipelining_constants(variant.tiling(case), _BY_ROWS)
 
     def refuse(case: Case) -> str | None:
-        return kernel.refuse(case) or not_by_port(case, variant.tiling(case))
+        return kernel.refuse(case) or not_ported(case, variant.tiling(case))
 
     return port(kernel, REGISTER_PIPELINING + _SOURCE.replace("NAME", kernel.name), constants, refuse)
 

@@ -8,7 +8,7 @@ from smembench.kernels.matmul.cuda import stream_k
 from smembench.kernels.matmul.interleaved_copies import A_LANES
 from smembench.kernels.matmul.register_pipelining_c import (
     REGISTER_PIPELINING,
-    not_by_port,
+    not_ported,
     register_pipelining_constants,
 )
 from smembench.model.case import Case
@@ -174,7 +174,7 @@ def _constants(case: Case) -> dict[str, int]:
 
 
 def _refuse(case: Case) -> str | None:
-    return stream_k.KERNEL.refuse(case) or not_by_port(case, stream_k.VARIANT.tiling(case))
+    return stream_k.KERNEL.refuse(case) or not_ported(case, stream_k.VARIANT.tiling(case))
 
 
 KERNEL = port(stream_k.KERNEL, REGISTER_PIPELINING + _SOURCE, _constants, _refuse)
