@@ -61,7 +61,7 @@ def tune(
     from smembench.run.config import PRESETS
     from smembench.store.csv_files import check_writable, write_whole
     from smembench.studies.ladder import problems
-    from smembench.studies.tune import finalists, predicted_traffic, search, to_toml
+    from smembench.studies.tune import finalists, predicted_cost, search, to_toml
     from smembench.views.console import stderr, stdout
     from smembench.views.table import draw
     from smembench.views.tune import finals
@@ -79,7 +79,7 @@ def tune(
     side = n or contract.default_n
     base = Case(problem, "", where, dtype, side, side, side if "k" in contract.size_axes else None)
     with progress() as begin:
-        found = search(base, names, predicted_traffic, begin)
+        found = search(base, names, predicted_cost, begin)
     if not found.cases:
         raise UsageError(f"--kernel {kernel}: none of them is a candidate for the fastest {problem}")
     if dry_run:

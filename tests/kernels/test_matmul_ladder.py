@@ -70,7 +70,7 @@ def test_every_step_is_coalesced_and_free_of_conflicts(name: str, block: Block) 
     explained = explain(case(name, n=256, k=16, block=block))
     assert {access.efficiency for access in explained.memory} == {1.0}
     assert explained.degree("load") == 1.0
-    degrees = {(access.place.array, access.degree) for access in explained.shared if access.place.kind == "store"}
+    degrees = {(access.site.array, access.degree) for access in explained.shared if access.site.kind == "store"}
     # Four columns of A at once: a pitch of whole vectors leaves every second of them in the same banks.
     expected = {("shared0", 2.0 if name in DEEP else 1.0), ("shared1", 1.0)}
     # Copies of single elements have none.
@@ -92,14 +92,14 @@ def test_a_pattern_has_whole_tiles_and_the_remainder(results: tuple[int, int]) -
 def test_steps_in_float64_are_free_of_conflicts_too(name: str) -> None:
     explained = explain(case(name, "float64", 256, k=16))
     assert (explained.degree("store"), explained.degree("load")) == (1.0, 1.0)
-    assert {access.place.width for access in explained.memory} == {16}
+    assert {access.site.width for access in explained.memory} == {16}
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_sizes_without_aligned_rows_are_free_of_conflicts_too(dtype: str) -> None:
     explained = explain(case("unrolled", dtype, 257, k=9))
     assert (explained.degree("store"), explained.degree("load")) == (1.0, 1.0)
-    assert {access.place.width for access in explained.memory} == {ITEMSIZE[dtype]}
+    assert {access.site.width for access in explained.memory} == {ITEMSIZE[dtype]}
 
 
 @pytest.mark.parametrize("name", CLIMBED)

@@ -79,7 +79,7 @@ def test_every_step_is_coalesced_and_has_the_conflicts_that_it_says(case: Case) 
 def test_a_warp_lies_over_the_tile_as_it_lies_in_the_block(name: str, across: int, loads: float) -> None:
     """So many vectors of one row of the input, and of the output, are asked for at once."""
     chosen = case(name, block=Block(across, 16))
-    first = [request for request in trace(kernel(name), chosen).requests if request.place.array in ("in", "out")]
+    first = [request for request in trace(kernel(name), chosen).requests if request.site.array in ("in", "out")]
     for request in first:
         addresses = [address for address in request.addresses if address is not None]
         runs = sum(after - before != 16 for before, after in pairwise(addresses)) + 1
@@ -133,14 +133,14 @@ def test_columns_are_paired_where_rows_are_powers_of_two_from_128_kib_on(
 @pytest.mark.parametrize("name", [*VECTORIZED, *SEVERAL_TILES])
 def test_a_trace_sees_accesses_of_sixteen_bytes(name: str, dtype: str) -> None:
     traced = trace(kernel(name), case(name, dtype, 256, block=Block(8, 16)))
-    widths = {(place.space, place.kind, place.width) for place in {request.place for request in traced.requests}}
+    widths = {(place.space, place.kind, place.width) for place in {request.site for request in traced.requests}}
     assert widths == {
         ("global", "load", 16),
         ("global", "store", 16),
         ("shared", "store", 16),
         ("shared", "load", ITEMSIZE[dtype]),
     }
-    (place,) = {request.place for request in traced.requests if request.place.array == "out"}
+    (place,) = {request.site for request in traced.requests if request.site.array == "out"}
     assert "write_tile(out, " in traced.source(place.line)
 
 
@@ -162,9 +162,9 @@ def touched(traced: Trace, array: str, width: int, itemsize: int) -> Piece:
     """The piece of a matrix so wide that the traced block touches, all of whose elements it touches once."""
     found: list[int] = []
     for request in traced.requests:
-        if request.place.array == array:
+        if request.site.array == array:
             starts = [address % _GLOBAL_GAP // itemsize for address in request.addresses if address is not None]
-            found += [start + i for start in starts for i in range(request.place.width // itemsize)]
+            found += [start + i for start in starts for i in range(request.site.width // itemsize)]
     rows, columns = (sorted({divmod(element, width)[axis] for element in found}) for axis in (0, 1))
     assert sorted(found) == [row * width + column for row in rows for column in columns]
     return range(rows[0], rows[-1] + 1), range(columns[0], columns[-1] + 1)

@@ -58,7 +58,7 @@ def test_shifted_rows_have_the_conflicts_that_the_docstring_says(
     dtype: str, rows: int, columns: int, loads: dict[str, int]
 ) -> None:
     explained = explain(case("transposeVectorized", dtype, columns, rows, Block(8, 16)))
-    (stores,) = (access for access in explained.shared if access.place.width == 16)
+    (stores,) = (access for access in explained.shared if access.site.width == 16)
     (packed,) = (access for access in explained.shared if "packed[lane] = " in access.source)
     # Threads of a quarter-warp may have an unused vector between them.
     assert stores.degree < 1.2
@@ -101,7 +101,7 @@ def test_rows_that_begin_anywhere_are_read_within_the_input_and_written_once(
     ends = {"shared0": kernel(name).shared_bytes(chosen), "in": rows * columns * size, "out": rows * columns * size}
     written: list[int] = []
     for request in traced.requests:
-        place = request.place
+        place = request.site
         for address in (address for address in request.addresses if address is not None):
             first = address % _GLOBAL_GAP
             assert first % place.width == 0

@@ -9,19 +9,19 @@ from smembench.kernels.transpose.cuda import transpose_vectorized
 from smembench.kernels.transpose.tile_geometry import ACROSS, WARP_ROWS, vector_side, vectors_align, vectors_fit
 from smembench.model.case import Case
 
-_PLACES = """
-struct Place { unsigned x, y; };
+_TYPES = """
+struct Position { unsigned x, y; };
 
 union alignas(16) Vector { T lane[WIDE]; uint4 words; };
 """
 
 _IN_LINES = """
-__device__ Place tile_of_block()
+__device__ Position tile_of_block()
 {
     return {blockIdx.x, blockIdx.y};
 }
 
-__device__ Place vector_of_thread()
+__device__ Position vector_of_thread()
 {
     unsigned thread = threadIdx.y * BX + threadIdx.x, warp = thread / 32;
     return {thread % ACROSS + warp % (BX / ACROSS) * ACROSS,
@@ -79,7 +79,7 @@ def vectorized(kernel: Kernel, functions: str) -> Kernel:
         functions: CUDA C of ``tile_of_block()`` and ``vector_of_thread()``, across and down, and of ``load(from)`` and
             ``store(to, vector)`` for global memory.
     """
-    return port(kernel, _PLACES + functions + _TRANSPOSE.replace("NAME", kernel.name), _constants, _refuse)
+    return port(kernel, _TYPES + functions + _TRANSPOSE.replace("NAME", kernel.name), _constants, _refuse)
 
 
 def _constants(case: Case) -> dict[str, int]:
