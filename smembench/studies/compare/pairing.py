@@ -1,6 +1,6 @@
 """The cases of two sides side by side: their units' medians, and whether they may be compared at all.
 
-The unit is a round's median: samples of one round share everything that a visit sets up, and count once. Where a side
+The unit is a round's median: samples of one round share everything that a trial sets up, and count once. Where a side
 has three runs or more the unit is a run's median, for the same reason: rounds of one run share its process and its
 hour. Such a side tells how much runs differ, for the other as well.
 """
