@@ -44,7 +44,7 @@ class Program:
     ``launch_bounds`` promises the compiler at most so many threads a block and at least so many blocks on an SM, by
     which it limits a thread's registers. ``variant`` tells apart the functions of one block, pad and dtype between
     which sizes choose. ``constant`` names an input that the kernel reads from constant memory: the device copies it
-    into the module's variable of that name before the launches of a visit.
+    into the module's variable of that name before the launches of a trial.
     ``dealt`` tells predictions that what a block does depends on how many there are.
     With ``blocks`` the grid is persistent: ``grid`` has a block for each tile of the output, but any grid computes all
     of it, and ``blocks`` says how many of them a device of so many multiprocessors is to launch.

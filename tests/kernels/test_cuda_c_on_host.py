@@ -11,12 +11,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from fake_driver.host_code import COMPILER, compile_for_host, first_kernel, port
 from smembench.kernels import registry
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import Kernel, Program, kernel_of
 from smembench.model.case import Block, Case
-from stand_in.host_code import COMPILER, compile_for_host, first_kernel, twin
 
 Launch = Callable[..., Any]
 
@@ -36,7 +36,7 @@ def test_a_twin_is_right_on_ragged_sizes(kernel: Kernel, tmp_path: Path) -> None
     problem, pad = PROBLEMS[kernel.problem], 1 if kernel.pad else 0
     (*_, block) = kernel.default_blocks or (Block(4, 4) if kernel.name == "tiled" else Block(8, 2),)
     compiled_for = Case(kernel.problem, kernel.name, "cuda:0", "float32", 8, 8, 8, block, pad)
-    launch = first_kernel(compile_for_host([twin(compiled_for)], tmp_path))
+    launch = first_kernel(compile_for_host([port(compiled_for)], tmp_path))
     done = 0
     for m, n, k in SIZES:
         strides: tuple[int | None, ...] = (None, max(n, k) + 4) if kernel.strided else (None,)
@@ -61,7 +61,7 @@ def test_a_twin_is_right_on_ragged_sizes(kernel: Kernel, tmp_path: Path) -> None
 @pytest.fixture(scope="module")
 def stream_k(tmp_path_factory: pytest.TempPathFactory) -> Launch:
     compiled_for = Case("matmul", "streamK", "cuda:0", "float32", 128, 128, 16, Block(16, 16))
-    return first_kernel(compile_for_host([twin(compiled_for)], tmp_path_factory.mktemp("twin")))
+    return first_kernel(compile_for_host([port(compiled_for)], tmp_path_factory.mktemp("twin")))
 
 
 @pytest.mark.skipif(not COMPILER, reason="needs g++")
