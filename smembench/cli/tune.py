@@ -76,8 +76,9 @@ def tune(
         stderr.print(note, soft_wrap=True, markup=False)
     known = [name for name in registry.names(problem) if registry.find(problem, name, where.partition(":")[0])]
     names = parse_names(kernel, known, name="--kernel", what=f"{problem} kernel on {where}") if kernel else known
-    side = n or contract.default_n
-    base = Case(problem, "", where, dtype, side, side, side if "k" in contract.size_axes else None)
+    shape = contract.shapes({} if n is None else {"n": (n,)})[0]
+    (parameters, *_) = contract.combinations({})
+    base = Case(problem, "", where, dtype, shape.m, shape.n, shape.k, parameters=parameters)
     with progress() as begin:
         found = search(base, names, predicted_cost, begin)
     if not found.cases:

@@ -185,7 +185,8 @@ class CudaDevice:
 
     def _compile(self, case: Case, program: Program) -> Any:
         """Machine code or Numba's dispatcher, kept for the cases that share it; that compiles at its first launch."""
-        key = (case.problem, case.kernel, case.dtype, case.block, case.pad, case.stride, program.variant, case.compiler)
+        tile = (case.block, case.pad, case.stride, case.parameters, program.variant)
+        key = (case.problem, case.kernel, case.compiler, case.dtype, *tile)
         if key not in self._compiled:
             if isinstance(program.function, Source):
                 self._compiled[key] = nvrtc.compiled(program.function, self.info.compute_capability or "")

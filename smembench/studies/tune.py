@@ -136,13 +136,8 @@ def finalists(measurements: Iterable[Measurement], count: int = FINALISTS) -> li
 
 def as_sweep(case: Case) -> dict[str, object]:
     """The one-case sweep of a config that measures this case."""
-    problem = PROBLEMS[case.problem]
-    sizes: dict[str, object] = {"n": case.n}
-    if "k" in problem.size_axes:
-        sizes |= {"m": case.m, "k": case.k}
-    elif case.m != case.n:
-        sizes = {"nx": case.n, "ny": case.m}
-    sweep: dict[str, object] = {"problem": case.problem, "kernel": case.kernel, "dtype": case.dtype, **sizes}
+    sweep: dict[str, object] = {"problem": case.problem, "kernel": case.kernel, "dtype": case.dtype}
+    sweep |= PROBLEMS[case.problem].sizes_of(case) | dict(case.parameters)
     if case.block is not None:
         sweep["block"] = str(case.block)
     if case.pad:
