@@ -135,9 +135,7 @@ def compare(
     from smembench.studies.compare import compare_runs
     from smembench.studies.load import load
 
-    sides = [
-        [load(Path(path)) for path in (paths if isinstance(paths, list) else [paths])] for paths in (base, new)
-    ]
+    sides = [[load(Path(path)) for path in (paths if isinstance(paths, list) else [paths])] for paths in (base, new)]
     return compare_runs(*sides, threshold=threshold, fdr=fdr, confidence=confidence, across=across)
 
 

@@ -9,6 +9,8 @@ import typer
 
 from smembench.cli import options
 from smembench.cli.options import Sampling, takes
+
+
 @takes(sampling=Sampling)
 def tune(
     problem: Annotated[str, typer.Argument(metavar="transpose|matmul", help="What to tune.")],
