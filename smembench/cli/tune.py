@@ -61,7 +61,7 @@ def tune(
     from smembench.run.config import PRESETS
     from smembench.store.csv_files import check_writable, write_whole
     from smembench.studies.ladder import problems
-    from smembench.studies.tune import finalists, predicted_traffic, search, to_toml
+    from smembench.studies.tune import finalists, predicted_cost, search, to_toml
     from smembench.views.console import stderr, stdout
     from smembench.views.table import draw
     from smembench.views.tune import finals
@@ -80,7 +80,7 @@ def tune(
     (parameters, *_) = contract.combinations({})
     base = Case(problem, "", where, dtype, shape.m, shape.n, shape.k, parameters=parameters)
     with progress() as begin:
-        found = search(base, names, predicted_traffic, begin)
+        found = search(base, names, predicted_cost, begin)
     if not found.cases:
         raise UsageError(f"--kernel {kernel}: none of them is a candidate for the fastest {problem}")
     if dry_run:
