@@ -11,7 +11,7 @@ For notebooks and scripts; tables are pandas DataFrames with the columns of case
     smembench.explain_kernel("transposeSmem", n=1024).degree("load")
     smembench.tune("transpose", device="cuda").best
 
-Errors are those of ``smembench.model.errors``. Ctrl-C while something is measured is a KeyboardInterrupt; that of
+Errors are ``SmembenchError``s. Ctrl-C while something is measured is a KeyboardInterrupt; that of
 ``measure`` and ``resume`` has a ``run`` with what was finished, which ``frame`` makes a DataFrame of.
 """
 
@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
 from smembench.model.version import VERSION as __version__
 
 if TYPE_CHECKING:
@@ -34,7 +35,19 @@ if TYPE_CHECKING:
     from smembench.studies.run import Outcome, Watch
     from smembench.studies.tune import Tuned
 
-__all__ = ["__version__", "compare", "explain_kernel", "frame", "measure", "read", "resume", "tune"]
+__all__ = [
+    "DeviceUnavailable",
+    "SmembenchError",
+    "UsageError",
+    "__version__",
+    "compare",
+    "explain_kernel",
+    "frame",
+    "measure",
+    "read",
+    "resume",
+    "tune",
+]
 
 _Paths = str | Path | list[str | Path]
 
@@ -63,7 +76,6 @@ def measure(
         DeviceUnavailable: for a device that is not there.
         RunInterrupted: a KeyboardInterrupt whose ``run`` has what was finished.
     """
-    from smembench.model.errors import UsageError
     from smembench.run.config import Config, from_data, from_toml
     from smembench.studies.run import run
 
@@ -154,10 +166,10 @@ def explain_kernel(
     Raises:
         UsageError: for a name, block, dtype, pad or stride that cannot be.
     """
-    from smembench.studies.explain import cases, explained, subject
+    from smembench.studies.explain import cases, explained, target
 
-    device, capability = subject(None, capability)
-    (case,) = cases(kernel, block=block, dtype=dtype, pads=str(pad_width), n=n, stride=stride, device=device)
+    device, capability = target(capability=capability)
+    (case,) = cases(kernel, blocks=block, dtypes=dtype, pads=str(pad_width), n=n, stride=stride, device=device)
     return explained(case, capability)
 
 

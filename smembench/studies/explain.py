@@ -1,4 +1,4 @@
-"""What ``explain`` explains: cases from names, the GPU whose roofs are meant, and what its counters say beside a trace."""
+"""What is explained: cases from names, the GPU whose roofs are meant, and its counters beside a trace."""
 
 from __future__ import annotations
 
