@@ -119,18 +119,3 @@ def test_rows_left_out_are_caught() -> None:
     assert (verdict.passed, verdict.detail) == (False, "7 of 35 elements differ, the first at index 4")
 
 
-def test_threads_that_ask_at_once_have_one_shared_array(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As they may where Python switches threads between a look and what follows from it."""
-    shared = simulator.with_one_array_a_line(kernelapi.FakeCUDAShared)(0)
-    all_ask, empty = Barrier(4), np.empty
-
-    def slow(*arguments: Any) -> Any:
-        all_ask.wait()
-        return empty(*arguments)
-
-    monkeypatch.setattr(np, "empty", slow)
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: shared.array(8, "float32"), range(4)))
-    assert all(array is found[0] for array in found)
-    monkeypatch.undo()
-    assert shared.array(8, "float32") is not found[0]
