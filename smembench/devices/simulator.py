@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _MULTIPROCESSORS = 1
 """As few as can be, so that blocks of a persistent grid have more than one share of the output even in a small case."""
 
+
 def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> Array:
     """The output of one launch on a poisoned buffer.
 
@@ -43,7 +44,7 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
 
 @contextmanager
 def _numba_mended() -> Iterator[None]:
-    """Blocks whose threads take turns, and shared arrays found by their line alone."""
+    """Blocks whose threads take turns, and shared arrays of poison found by their line alone."""
     from numba.cuda.simulator import kernel, kernelapi
 
     manager, shared = kernel.BlockManager, kernelapi.FakeCUDAShared
@@ -119,6 +120,7 @@ def _with_one_array_per_line(shared: Any) -> Any:
             found = self._allocations.get((code, line))
             if found is None:
                 found = self._allocations[code, line] = np.empty(shape, str(dtype))
+                found.view("u1").fill(POISON)
             return found
 
     return Shared
