@@ -29,7 +29,7 @@ def ladder(run: Run) -> list[Section]:
 
 
 def _place(row: Row) -> tuple[object, ...]:
-    return (row.problem, row.device, row.m, row.n, row.k, row.stride, row.dtype, row.cache)
+    return (row.problem, row.device, row.m, row.n, row.k, row.stride, row.case.parameters, row.dtype, row.cache)
 
 
 def _beside(row: Row) -> str:

@@ -1,13 +1,12 @@
-"""naive in CUDA C: the documents' kernel, a thread an element of C.
+"""naive in CUDA C: the documents' kernel, one thread per element of C.
 
-Its indices are ``int``, as the documents have them: signed ones may not wrap, so the compiler makes pointers of them.
-On an H200 (2026-11-20) 32×32 at 4096 took 21.8 ms so, 23.9 with 64-bit unsigned offsets and 31.6 with 32-bit ones,
-which would be no yardstick.
+Indices are ``int``, as in the documents: signed ones may not wrap, so the compiler turns them into pointers. Unsigned
+ones are slower and would be no fair yardstick. Findings: results/reference/notes/naive.md.
 """
 
 from __future__ import annotations
 
-from smembench.kernels.common.cuda_c import twin
+from smembench.kernels.common.cuda_c import port
 from smembench.kernels.matmul.cuda import naive
 from smembench.model.case import Case
 
@@ -33,8 +32,8 @@ def _refuse(case: Case) -> str | None:
     assert case.k is not None
     largest = max(case.m, case.k) * (case.stride or max(case.n, case.k))
     if largest > _INT_MAX:
-        return f"the twin of {case.kernel} has int indices, which reach {_INT_MAX} elements, not {largest}"
+        return f"the CUDA C port of {case.kernel} has int indices, which reach {_INT_MAX} elements, not {largest}"
     return naive.KERNEL.refuse(case)
 
 
-KERNEL = twin(naive.KERNEL, _SOURCE, refuse=_refuse)
+KERNEL = port(naive.KERNEL, _SOURCE, refuse=_refuse)
