@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from smembench.explain.analysis import Explanation
+    from smembench.store.run import Run
     from smembench.studies.compare import Comparison
-    from smembench.studies.load import StoredRun
     from smembench.studies.run import Outcome, Watch
     from smembench.studies.tune import Tuned
 
@@ -108,7 +108,7 @@ def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -
     from smembench.studies.run import run
 
     begun = RunFolder.resume(Path(folder))
-    return _finished(run(from_stored(begun.run["config"]), resume=begun, force=force, watch=_watch(progress)))
+    return _finished(run(from_stored(begun.description.config.data), resume=begun, force=force, watch=_watch(progress)))
 
 
 def read(path: str | Path) -> pd.DataFrame:
@@ -204,7 +204,7 @@ def tune(
     return tuned(candidates(problem, n=n, dtype=dtype, kernel=kernel, device=device, watch=watch), sampling, watch)
 
 
-def frame(run: StoredRun) -> pd.DataFrame:
+def frame(run: Run) -> pd.DataFrame:
     """The cases of a run as a DataFrame with the columns of cases.csv."""
     import pandas as pd
 

@@ -91,6 +91,7 @@ def test_ctrl_c_is_a_keyboard_interrupt_with_what_was_finished(interrupted: pyte
     with pytest.raises(RunInterrupted) as stored:
         smembench.measure(CONFIG, output=tmp_path)
     folder = stored.value.run.path
+    assert folder is not None
     assert f"smembench run --resume {folder}" in str(stored.value)
     assert list(smembench.read(folder).case_id) == list(smembench.frame(stored.value.run).case_id)
     interrupted.undo()

@@ -11,7 +11,7 @@ from smembench.cli.options import Running, Sampling, takes
 from smembench.model.errors import DeviceUnavailable, UsageError
 
 if TYPE_CHECKING:
-    from smembench.studies.load import StoredRun
+    from smembench.store.run import Run
     from smembench.views.sections import Section
 
 
@@ -92,10 +92,10 @@ def compilers(
         raise DeviceUnavailable(f"{error}; --static says what both compilers make of them, without a GPU") from None
 
 
-def _draw(run: StoredRun) -> list[Section]:
+def _draw(run: Run) -> list[Section]:
     from smembench.views.compilers import of_run
 
-    return of_run(run.rows, run.run)
+    return of_run(run)
 
 
 def _static(config: Any, capability: str) -> None:

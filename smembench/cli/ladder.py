@@ -11,7 +11,7 @@ from smembench.cli.options import Running, Sampling, takes
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from smembench.studies.load import StoredRun
+    from smembench.store.run import Run
     from smembench.views.sections import Section
 
 
@@ -79,7 +79,7 @@ def _kind(device: str) -> str:
     return name.partition(":")[0]
 
 
-def _climb(run: StoredRun) -> list[Section]:
+def _climb(run: Run) -> list[Section]:
     from smembench.views.ladder import ladder as draw
 
-    return draw(run.rows, run.run)
+    return draw(run)

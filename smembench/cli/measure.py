@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from smembench.run.config import Config
+    from smembench.store.run import Run
     from smembench.store.run_folder import RunFolder
     from smembench.store.schema import Row
-    from smembench.studies.load import StoredRun
     from smembench.studies.run import Outcome, Watch
     from smembench.views.sections import Section
 
     After = Callable[[Path, Console], int]
-    Draw = Callable[[StoredRun], list[Section]]
+    Draw = Callable[[Run], list[Section]]
 
 
 class Interrupted(SmembenchError):
@@ -60,6 +60,7 @@ def measure(
     from smembench.store.csv_files import check_writable
     from smembench.studies.run import run
     from smembench.views.console import stderr, stdout
+    from smembench.views.sections import sections
     from smembench.views.table import draw as draw_tables
 
     to_stdout = str(running.csv) == "-"
@@ -88,9 +89,9 @@ def measure(
         except OSError as error:
             unwritten = SmembenchError(f"--csv {running.csv}: cannot be written ({error.strerror})")
     console = stderr if to_stdout else stdout
-    draw_tables(console, (draw or _tables)(outcome.run))
+    draw_tables(console, (draw or sections)(outcome.run))
     stopped = outcome.error or unwritten
-    code = after(outcome.folder, console) if after and outcome.folder and stopped is None else 0
+    code = after(outcome.run.path, console) if after and outcome.run.path and stopped is None else 0
     if unwritten is not None and not isinstance(outcome.error, SmembenchError):
         raise unwritten
     leave(outcome, code)
@@ -127,20 +128,14 @@ def leave(outcome: Outcome, code: int = 0) -> None:
     from smembench.views.console import stderr
 
     error = outcome.error
-    if outcome.folder is not None and not isinstance(error, SmembenchError):
-        stderr.print(f"wrote {outcome.folder}", soft_wrap=True, markup=False)
+    if outcome.run.path is not None and not isinstance(error, SmembenchError):
+        stderr.print(f"wrote {outcome.run.path}", soft_wrap=True, markup=False)
     if isinstance(error, KeyboardInterrupt):
         raise Interrupted(str(error))
     if error is not None:
         raise error
-    if outcome.failed or code:
-        raise typer.Exit(FAILED if outcome.failed else code)
-
-
-def _tables(run: StoredRun) -> list[Section]:
-    from smembench.views.sections import sections
-
-    return sections(run.rows, run.run)
+    if outcome.run.failed or code:
+        raise typer.Exit(FAILED if outcome.run.failed else code)
 
 
 def _write_csv(csv: Path, rows: Sequence[Row]) -> None:

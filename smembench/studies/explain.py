@@ -110,8 +110,7 @@ def _device(run: Path | None, capability: str | None) -> DeviceInfo | None:
         return None if capability else gpu_info(0)
     if capability:
         raise UsageError("--cc and --run: give one of them; the run's GPU has a compute capability")
-    devices = [DeviceInfo.from_dict(device) for device in load(run).run.get("devices", ())]
-    gpus = [device for device in devices if device.kind == "cuda"]
+    gpus = [device for device in load(run).description.devices if device.kind == "cuda"]
     if not gpus:
         raise UsageError(f"--run {run}: its run.json names no GPU; give a run that was measured on one")
     return gpus[0]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from smembench.explain.prediction import predict, trace_together
 from smembench.model.device import DeviceInfo
@@ -16,8 +15,9 @@ from smembench.run.config import Config
 from smembench.run.environment import describe_run, differences
 from smembench.run.runner import Begin, unseen
 from smembench.run.session import Session, open_session
+from smembench.store.run import Run
 from smembench.store.run_folder import RunFolder, new_run_id
-from smembench.studies.load import StoredRun, failed_rows, of_measurements
+from smembench.store.run_json import Description
 
 
 def _ignore(what: object) -> None:
@@ -49,23 +49,17 @@ SILENT = Watch()
 class RunInterrupted(KeyboardInterrupt):
     """Ctrl-C while a run was measured; ``run`` has what was finished, and so has its folder, if it has one."""
 
-    def __init__(self, message: str, run: StoredRun) -> None:
+    def __init__(self, message: str, run: Run) -> None:
         super().__init__(message)
         self.run = run
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was measured, the folder it is in, if any, and the error that ended the run before it was complete."""
+    """What was measured, and the error that ended the run before it was complete."""
 
-    run: StoredRun
-    folder: Path | None
+    run: Run
     error: SmembenchError | RunInterrupted | None
-
-    @property
-    def failed(self) -> bool:
-        """Whether a case is neither ok nor skipped on purpose."""
-        return bool(failed_rows(self.run.rows))
 
 
 def run(
@@ -103,19 +97,19 @@ def run(
     def waiting(holder: str) -> None:
         watch.note(f"waiting for {holder}, which uses the GPU")
 
-    seed = resume.run["seed"] if resume else None
+    seed = resume.description.seed if resume else None
     with open_session(config, lock=lock, wait=wait, waiting=waiting, seed=seed) as session:
         for note in session.notes:
             watch.note(note)
         infos = session.infos.values()
-        anonymous = "host" not in resume.run if resume else anonymous
+        anonymous = resume.description.host is None if resume else anonymous
         described = describe_run(
             new_run_id(config.name), config, session.seed, infos, anonymous=anonymous, argv=list(argv)
         )
         folder = resume
         if resume is not None:
             _check_same(resume, described, session, force=force)
-            described = resume.run
+            described = resume.description
         elif output is not None:
             folder = RunFolder.create(output, described)
         for info in infos:
@@ -126,9 +120,9 @@ def run(
 class _Measuring:
     """Trials as they come in, and what ended them."""
 
-    def __init__(self, session: Session, run: dict[str, Any], folder: RunFolder | None, watch: Watch) -> None:
+    def __init__(self, session: Session, described: Description, folder: RunFolder | None, watch: Watch) -> None:
         self._session = session
-        self._run = run
+        self._described = described
         self._folder = folder
         self._watch = watch
         self._trials: list[Trial] = list(folder.trials) if folder else []
@@ -140,18 +134,18 @@ class _Measuring:
         self._measure()
         measurements = self._predict()
         complete = not self._interrupted and self._error is None
+        path = self._folder.path if self._folder else None
+        run = Run.of(self._described, measurements, path, complete=complete)
         # What the journal could not take is not written beside it.
         if self._folder is not None and (self._error is None or isinstance(self._error, DeviceUnavailable)):
             try:
-                self._folder.finish(measurements, complete=complete)
+                run = self._folder.finish(measurements, complete=complete)
             except OSError as error:
                 self._error = self._cannot_write(error)
-        path = self._folder.path if self._folder else None
-        found = of_measurements(path or Path(self._run["run_id"]), self._run, measurements, complete=complete)
         interrupted = None
         if self._interrupted:
-            interrupted = RunInterrupted(f"interrupted: what was measured is kept{self._again}", found)
-        return Outcome(found, path, self._error or interrupted)
+            interrupted = RunInterrupted(f"interrupted: what was measured is kept{self._again}", run)
+        return Outcome(run, self._error or interrupted)
 
     def _measure(self) -> None:
         try:
@@ -188,11 +182,11 @@ class _Measuring:
         return SmembenchError(f"{where}: cannot be written ({error.strerror}); what is in its journal can be resumed")
 
 
-def _check_same(resume: RunFolder, now: dict[str, Any], session: Session, *, force: bool) -> None:
+def _check_same(resume: RunFolder, now: Description, session: Session, *, force: bool) -> None:
     planned = {item.case for item in session.planned}
     if stray := [trial.case.id for trial in resume.trials if trial.case not in planned]:
         raise UsageError(f"--resume {resume.path}: holds {stray[0]}, which this configuration does not plan")
-    found = differences(resume.run, now)
+    found = differences(resume.description, now)
     if not found:
         return
     if not force:
@@ -200,4 +194,5 @@ def _check_same(resume: RunFolder, now: dict[str, Any], session: Session, *, for
             f"--resume {resume.path}: {'; '.join(found)}; figures from both would not belong together: "
             "start a new run, or add --force to go on and have it recorded"
         )
-    resume.run.setdefault("resumed_with_differences", []).append(found)
+    known = [*resume.description.resumed_with_differences, found]
+    resume.description = resume.description.model_copy(update={"resumed_with_differences": known})

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.stats.summary import median_interval
-from smembench.store.run_folder import rows_of
+from smembench.store.run import Run
+from smembench.store.run_json import Description
 from smembench.store.schema import Row
 from smembench.studies.tune import Search, Tuned
 from smembench.views.columns import FIGURES, Column, milliseconds, value
@@ -19,7 +20,7 @@ def finals(tuned: Tuned) -> Section:
     """Finalists by their median, with its 95 % interval."""
     done = [measurement for measurement in tuned.measurements if measurement.ok]
     intervals = {m.case: median_interval([sample.elapsed_ms for sample in m.samples]) for m in done}
-    shown = [row for row in rows_of("tune", tuned.measurements) if row.ok and row.case in tuned.finalists]
+    shown = [row for row in Run.of(Description(), tuned.measurements).rows if row.ok and row.case in tuned.finalists]
     rows = sorted(shown, key=lambda row: row.elapsed_ms or 0.0)
     figures = PROBLEMS[rows[0].problem].columns
     columns = [Column("finalist", numeric=False), Column("elapsed ms"), Column("95 % interval")]
