@@ -102,7 +102,10 @@ def swizzled_place(block: Block, dtype: str) -> DeviceFunction:
 
 @cache
 def tile_load(block: Block, dtype: str, copy: DeviceFunction) -> DeviceFunction:
-    """``(tile, base, inp, x0, y0, nx, ny, vector, top)``: global to shared memory by ``copy(tile, place, inp, index)``."""
+    """``(tile, base, inp, x0, y0, nx, ny, vector, top)``: global to shared memory, by ``copy``.
+
+    ``copy(tile, place, inp, index)`` moves one vector.
+    """
     wide = vector_width(dtype)
     side, by, place_of = wide * block.x, block.y, swizzled_place(block, dtype)
 
