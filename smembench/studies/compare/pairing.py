@@ -17,16 +17,16 @@ from smembench.model.errors import UsageError
 from smembench.stats.differs import timer_step
 from smembench.stats.noise import Evidence, weigh
 from smembench.store.csv_files import Samples
+from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.compare.comparability import facet_reason, fault
 from smembench.studies.compare.verdicts import RUNS_AS_UNITS, Side
-from smembench.studies.load import StoredRun
 
 _EVENT_NOISE_MS = 1e-4
 """Standard deviation of what event pairs add to a round's median, since their readings switch between two levels for
 about a second at a time (results/reference/notes/timing.md)."""
 
-_Found = Sequence[tuple[StoredRun, Row]]
+_Found = Sequence[tuple[Run, Row]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +42,16 @@ class Pair:
     evidence: Evidence | None = None
 
 
-def by_case(runs: Sequence[StoredRun]) -> dict[str, list[tuple[StoredRun, Row]]]:
+def by_case(runs: Sequence[Run]) -> dict[str, list[tuple[Run, Row]]]:
     """All rows of the runs by case id, in the order of the files."""
-    found: dict[str, list[tuple[StoredRun, Row]]] = {}
+    found: dict[str, list[tuple[Run, Row]]] = {}
     for run in runs:
         for row in run.rows:
             found.setdefault(row.case_id, []).append((run, row))
     return found
 
 
-def pair_up(base: Sequence[StoredRun], new: Sequence[StoredRun], across: Collection[str] = ()) -> list[Pair]:
+def pair_up(base: Sequence[Run], new: Sequence[Run], across: Collection[str] = ()) -> list[Pair]:
     """The cases that both sides have; see ``comparability`` for ``across``.
 
     Raises:
