@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from smembench.run import environment
-from smembench.run.environment import versions
+from smembench.run.config import from_flags
+from smembench.run.environment import differences, versions
 
 
 def test_libraries_that_make_a_gpus_code_are_asked_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,3 +21,11 @@ def test_libraries_that_make_a_gpus_code_are_asked_themselves(monkeypatch: pytes
     monkeypatch.setattr(environment, "import_module", library)
     assert versions(cuda=True) == {**versions(), "nvrtc": "13.4"}
     assert {"smembench", "python", "numba", "numpy"} <= set(versions())
+
+
+def test_a_run_from_before_an_axis_existed_goes_on_with_the_same_config() -> None:
+    config = from_flags({"sweep": [{"problem": "transpose", "n": "8"}]}).model_dump(mode="json")
+    older = {**config, "sweep": [{key: value for key, value in config["sweep"][0].items() if key != "passes"}]}
+    assert differences({"config": older}, {"config": config}) == []
+    other = {**config, "sweep": [{**config["sweep"][0], "passes": [3]}]}
+    assert differences({"config": older}, {"config": other}) == ["the configuration differs"]
