@@ -10,6 +10,7 @@ import pytest
 from smembench.run import environment
 from smembench.run.config import from_flags
 from smembench.run.environment import differences, versions
+from smembench.store.run_json import Description
 
 
 def test_libraries_that_make_a_gpus_code_are_asked_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,8 +25,12 @@ def test_libraries_that_make_a_gpus_code_are_asked_themselves(monkeypatch: pytes
 
 
 def test_a_run_from_before_an_axis_existed_goes_on_with_the_same_config() -> None:
-    config = from_flags({"sweep": [{"problem": "transpose", "n": "8"}]}).model_dump(mode="json")
-    older = {**config, "sweep": [{key: value for key, value in config["sweep"][0].items() if key != "passes"}]}
-    assert differences({"config": older}, {"config": config}) == []
-    other = {**config, "sweep": [{**config["sweep"][0], "passes": [3]}]}
-    assert differences({"config": older}, {"config": other}) == ["the configuration differs"]
+    def described(*missing: str, **sweep: list[int]) -> Description:
+        config = from_flags({"sweep": [{"problem": "transpose", "n": "8"}]}).model_dump(mode="json")
+        (now,) = config["sweep"]
+        return Description.model_validate(
+            {"config": {**config, "sweep": [{key: now[key] for key in now if key not in missing} | sweep]}}
+        )
+
+    assert differences(described("passes"), described()) == []
+    assert differences(described("passes"), described(passes=[3])) == ["the configuration differs"]
