@@ -20,7 +20,7 @@ TIMES = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=6)
 def test_q_values_accept_what_benjamini_and_hochberg_accept(p_values: list[float], rate: float) -> None:
     count = len(p_values)
     passing = [
-        rank for rank, p in enumerate(sorted(p_values), start=1) if p * count / rank <= rate
+        rank for rank, p in enumerate(sorted(p_values), start=1) if p * (count / rank) <= rate
     ]  # the greatest such rank, and all before it
     limit = sorted(p_values)[max(passing) - 1] if passing else -1.0
     accepted = discovery_rates(np.array(p_values)) <= rate
