@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -260,10 +260,11 @@ def cuda_cases(kernels: str, blocks: str | None, dtypes: str | None, pads: str, 
         if kernel.pad is not None:
             padding = parse_ints(pads, name="--pad-width", least=0) if kernel.pad else [0]
         shape = problem.shapes({} if n is None else {"n": (n,)})[0]
-        sizes = (shape.m, shape.n, shape.k)
+        (parameters, *_) = problem.combinations({})
         usual = (kernel.default_blocks or problem.default_blocks)[:1]
         for dtype, block, pad in product(chosen, parse_blocks(blocks) if blocks else usual, padding):
-            case = Case(problem.name, name, "cuda:0", dtype, *sizes, block if kernel.blocks else None, pad)
+            case = Case(problem.name, name, "cuda:0", dtype, shape.m, shape.n, shape.k, parameters=parameters)
+            case = replace(case, block=block if kernel.blocks else None, pad=pad)
             if reason := kernel.refuse(case):
                 raise UsageError(reason)
             if block.x * block.y > MAX_THREADS:

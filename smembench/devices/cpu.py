@@ -91,7 +91,7 @@ class CpuDevice:
 
     def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> CpuPrepared:
         """Allocate the output; compiled kernels are kept from case to case."""
-        key = (case.problem, case.kernel, case.block, case.pad)
+        key = (case.problem, case.kernel, case.block, case.pad, case.parameters)
         if key not in self._compiled:
             self._compiled[key] = kernel.build(case).function
         flush = self._flush if case.cache == "cold" else None

@@ -12,7 +12,7 @@ from uuid import UUID
 import numpy as np
 from cuda.bindings import driver
 
-from smembench.devices.buffers import Enqueue, Output, Places, between_copies, place_input
+from smembench.devices.buffers import BufferPool, Enqueue, Output, between_copies, place_input
 from smembench.devices.cuda_description import attribute, describe
 from smembench.devices.cuda_graph import GraphTimer, calibrate, nothing
 from smembench.devices.cuda_helpers import busy, empty, read_all
@@ -94,7 +94,7 @@ class CudaDevice:
         self._compiled: dict[Any, Any] = {}
         self._given: tuple[Array, ...] = ()
         self._placed: dict[Place, list[Any]] = {}
-        self._places = Places()
+        self._pool = BufferPool()
         self._flush_buffer: Any = None
         self._residue_ms, empty_kernel_ms = self._calibrate()
         self.info = replace(
@@ -142,16 +142,16 @@ class CudaDevice:
         )
 
     def reserve(self, sizes: Sequence[int]) -> None:
-        """See ``Places``."""
+        """See ``BufferPool``."""
         self._select()
-        self._places.reserve(sizes, self.limits().free_bytes)
+        self._pool.reserve(sizes, self.limits().free_bytes)
 
     def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> CudaPrepared:
         """Compile, place the inputs unless they are there already, and allocate the output."""
         self._select()
         program = kernel.build(case).on(self.info.sm_count or _SM_GUESS)
         placed = self._place(inputs, program.inputs)
-        output = Output(problem.output_length(case), inputs[0].dtype, program.output, self._places)
+        output = Output(problem.output_length(case), inputs[0].dtype, program.output, self._pool)
         outputs = [output]
         compiled = None
         enqueue: Enqueue
@@ -180,12 +180,13 @@ class CudaDevice:
             self._placed = {}  # freed before the next are allocated
             self._given = inputs
         if place not in self._placed:
-            self._placed[place] = [place_input(array, place, self._places, i) for i, array in enumerate(inputs, 1)]
+            self._placed[place] = [place_input(array, place, self._pool, i) for i, array in enumerate(inputs, 1)]
         return self._placed[place]
 
     def _compile(self, case: Case, program: Program) -> Any:
         """Machine code or Numba's dispatcher, kept for the cases that share it; that compiles at its first launch."""
-        key = (case.problem, case.kernel, case.dtype, case.block, case.pad, case.stride, program.variant, case.compiler)
+        tile = (case.block, case.pad, case.stride, case.parameters, program.variant)
+        key = (case.problem, case.kernel, case.compiler, case.dtype, *tile)
         if key not in self._compiled:
             if isinstance(program.function, Source):
                 self._compiled[key] = nvrtc.compiled(program.function, self.info.compute_capability or "")
@@ -218,7 +219,7 @@ class CudaDevice:
     def close(self) -> None:
         """Free the arrays, the flush buffer and the compiled kernels."""
         self._given, self._placed = (), {}
-        self._places.clear()
+        self._pool.clear()
         self._flush_buffer = None
         self._compiled.clear()
 

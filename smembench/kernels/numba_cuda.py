@@ -14,6 +14,7 @@ from numba.cuda.extending import lower_builtin, register_jitable, type_callable
 
 __all__ = [
     "SIMULATED",
+    "DeviceFunction",
     "checked",
     "copy",
     "cuda",
@@ -24,6 +25,9 @@ __all__ = [
     "uint32",
     "uint64",
 ]
+
+DeviceFunction = Callable[..., Any]
+"""A function that kernels call, and that ``device`` or ``register`` made known to Numba."""
 
 # Numba warns of small grids; here they are asked for.
 config.CUDA_LOW_OCCUPANCY_WARNINGS = 0

@@ -33,7 +33,7 @@ def test_a_twin_that_does_not_take_the_size_has_no_figures(program: Program) -> 
         pytest.skip("needs NVIDIA's compiler libraries")
     assert done.returncode == 0, done.stderr
     assert all(line.endswith(" / -") for line in done.stdout.splitlines() if line.startswith("transposeHalfWarp  "))
-    told = "Not by CUDA C: transposeHalfWarp: the twin of transposeHalfWarp takes whole vectors only"
+    told = "Not by CUDA C: transposeHalfWarp: the CUDA C port of transposeHalfWarp takes whole vectors only"
     assert told in " ".join(done.stdout.split())
 
 

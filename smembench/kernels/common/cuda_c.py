@@ -1,6 +1,6 @@
-"""CUDA C twins: a kernel once more as CUDA C, compiled at run time by NVRTC, launched as the Numba kernel is.
+"""CUDA C ports: a kernel once more as CUDA C, compiled at run time by NVRTC, launched as the Numba kernel is.
 
-A twin has its Numba kernel's name, grid, block and shared memory; only the compiler differs, so a difference in time is
+A port has its Numba kernel's name, grid, block and shared memory; only the compiler differs, so a difference in time is
 the compiler's. Where the order of the arithmetic decides which registers ptxas chooses, each has the one that suits it.
 """
 
@@ -30,13 +30,13 @@ def _no_constants(case: Case) -> dict[str, int]:
     return {}
 
 
-def twin(
+def port(
     kernel: Kernel,
     source: str,
     constants: Callable[[Case], Mapping[str, int]] = _no_constants,
     refuse: Callable[[Case], str | None] | None = None,
 ) -> Kernel:
-    """The twin of a Numba kernel.
+    """The CUDA C port of a Numba kernel.
 
     Args:
         kernel: the Numba kernel.
@@ -44,7 +44,7 @@ def twin(
             ``PAD`` the extra columns of its tile; arguments are the output, the inputs and the problem's scalars as
             ``unsigned``. Where the program has a ``constant``, it declares a ``__constant__`` array of that name.
         constants: further constants of a case by name.
-        refuse: why the twin cannot run a case, the kernel's own reasons when None.
+        refuse: why the port cannot run a case, the kernel's own reasons when None.
     """
 
     def build(case: Case) -> Program:

@@ -61,7 +61,7 @@ class Tiling:
     @property
     def vector(self) -> int:
         """Elements of a 128-bit access."""
-        return vector.lanes(self.dtype)
+        return vector.vector_width(self.dtype)
 
     @property
     def threads(self) -> int:

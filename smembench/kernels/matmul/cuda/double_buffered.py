@@ -16,7 +16,7 @@ from typing import Any
 
 from smembench.kernels.intrinsics.vector import ALIGNMENT
 from smembench.kernels.matmul.cuda.vectorized import refuse, tiling_of
-from smembench.kernels.matmul.pieces import pieces
+from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.registry import Kernel, Program
@@ -25,7 +25,7 @@ from smembench.model.case import Block, Case
 
 def program(case: Case, tiling: Tiling, steps: int = 1) -> Program:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling, with ``steps`` along k written out."""
-    position, load_a, load_b, store_a, store_b, multiply, write = pieces(case, tiling, steps)
+    position, load_a, load_b, store_a, store_b, multiply, write = tile_steps(case, tiling, steps)
     dtype = number(case.dtype)
     zero = dtype(0)
     width, rows, columns, pitch, depth = tiling.block.x, tiling.rows, tiling.columns, tiling.pitch, tiling.depth

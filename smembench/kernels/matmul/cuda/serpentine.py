@@ -3,8 +3,8 @@
 What changes: a step loads the next one's fragments before it multiplies, into registers of their own; the last step of
 a tile comes after the barrier and the loads of the next tile's first fragments, and fills the time that they take. The
 results of a thread are visited along a column and up the next one, so that each multiplication has a factor of the one
-before. Tiles are loaded without a comparison, at the edges too (``smembench.kernels.matmul.loading``), and up to eight
-rows or columns beyond whole tiles are left to all blocks (``smembench.kernels.matmul.left_over``). serpentine16x8
+before. Tiles are loaded without a comparison, at the edges too (``smembench.kernels.matmul.predication``), and up to
+eight rows or columns beyond whole tiles are left to all blocks (``smembench.kernels.matmul.remainder``). serpentine16x8
 has 16 × 8 results a thread in blocks of 128 threads, and visits them along rows.
 
 Relieves the reads of registers, which cost unrolled and interleaved 14 % of their cycles on an H200 (2026-11-20) where
@@ -24,10 +24,16 @@ from typing import Any
 
 from smembench.kernels.common.grids import block_of
 from smembench.kernels.intrinsics.vector import ALIGNMENT
-from smembench.kernels.matmul.ahead import Order, advance, load_fragments, outer_product, stay
-from smembench.kernels.matmul.left_over import few_left_over, left_over
-from smembench.kernels.matmul.loading import loading
-from smembench.kernels.matmul.pieces import pieces
+from smembench.kernels.matmul.predication import predication
+from smembench.kernels.matmul.register_pipelining import (
+    ResultOrder,
+    load_fragments,
+    outer_product,
+    pipelined_steps,
+    scheduling_barrier,
+)
+from smembench.kernels.matmul.remainder import remainder, small_remainder
+from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.registry import Kernel, Program
@@ -42,16 +48,16 @@ class Variant:
 
     down: int
     across: int
-    order: Order
+    order: ResultOrder
 
     def tiling(self, case: Case) -> Tiling:
         """The division of a block's tile."""
         return Tiling(block_of(case), case.dtype, self.down, self.across, DEPTH, warps=True, interleaved=True)
 
 
-def program(case: Case, tiling: Tiling, order: Order) -> Program:
+def program(case: Case, tiling: Tiling, order: ResultOrder) -> Program:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling of an even depth, all steps written out."""
-    position, load_a, load_b, store_a, store_b, _, write = pieces(case, tiling)
+    position, load_a, load_b, store_a, store_b, _, write = tile_steps(case, tiling)
     dtype = number(case.dtype)
     zero = dtype(0)
     width, rows, columns, depth = tiling.block.x, tiling.rows, tiling.columns, tiling.depth
@@ -59,11 +65,11 @@ def program(case: Case, tiling: Tiling, order: Order) -> Program:
     a_elements, b_elements, a_share, b_share = tiling.a_elements, tiling.b_elements, tiling.a_share, tiling.b_share
     a_both, b_both = 2 * a_elements, 2 * b_elements
     load_first = load_fragments(tiling, order, 0)
-    all_but_last = advance(tiling, order, 0, depth - 1)
+    all_but_last = pipelined_steps(tiling, order, 0, depth - 1)
     multiply_last = outer_product(tiling, order, 1)
-    label, origin, short_of, first, begin, load = loading(tiling, case)
-    few = few_left_over(case, tiling)
-    pieces_left, corner, sum_up, write_sums = left_over(tiling)
+    label, origin, short_of, first, begin, load = predication(tiling, case)
+    few = small_remainder(case, tiling)
+    chunk_count, corner, sum_up, write_sums = remainder(tiling)
 
     def serpentine(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
         a_tile = cuda.shared.array(a_both, dtype, alignment=ALIGNMENT)
@@ -94,7 +100,7 @@ def program(case: Case, tiling: Tiling, order: Order) -> Program:
         while k0 < uint32(k + short):
             k0 = uint32(k0 + uint32(depth))
             load(a_held, b_held, a, b, from_a, from_b, thread, row0, col0, k0, short, m, n, k, lda, ldb)
-            stay()
+            scheduling_barrier()
             all_but_last(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)
             buffer = uint32(uint32(1) - buffer)
             store_a(a_tile, uint64(uint32(buffer * uint32(a_elements))), a_held, thread)
@@ -106,21 +112,21 @@ def program(case: Case, tiling: Tiling, order: Order) -> Program:
             multiply_last(total, a_parts, b_parts)
         write(c, total, uint32(row0 + row), uint32(col0 + col), m, n, ldc)
         if few:
-            piece = uint32(uint32(cuda.blockIdx.y) * uint32(cuda.gridDim.x) + uint32(cuda.blockIdx.x))
-            while piece < pieces_left(m, n):
-                first_row, first_col = corner(piece, m, n)
+            chunk = uint32(uint32(cuda.blockIdx.y) * uint32(cuda.gridDim.x) + uint32(cuda.blockIdx.x))
+            while chunk < chunk_count(m, n):
+                first_row, first_col = corner(chunk, m, n)
                 cuda.syncthreads()
                 sum_up(b_tile, total, a, b, thread, first_row, first_col, m, n, k, lda, ldb)
                 cuda.syncthreads()
                 write_sums(c, b_tile, thread, first_row, first_col, m, n, ldc)
-                piece = uint32(piece + uint32(cuda.gridDim.x) * uint32(cuda.gridDim.y))
+                chunk = uint32(chunk + uint32(cuda.gridDim.x) * uint32(cuda.gridDim.y))
 
     return tiling.program(serpentine, case, label, few=few)
 
 
 VARIANTS = {
-    "serpentine": Variant(8, 8, Order(by_rows=False, b_early=True)),
-    "serpentine16x8": Variant(16, 8, Order(by_rows=True, b_first=True)),
+    "serpentine": Variant(8, 8, ResultOrder(by_rows=False, b_early=True)),
+    "serpentine16x8": Variant(16, 8, ResultOrder(by_rows=True, b_first=True)),
 }
 """By the kernel's name."""
 

@@ -18,7 +18,7 @@ three warps for each scheduler. Elements are loaded one by one, which needs no a
 threads. Predicted for 1023 to 1056: 0.89 of 1024, the quotient of the tiles' areas, less what the loads cost. Found
 there: 35.6 and 35.7 TFLOP/s at 1023 and 1025, 0.91 and 0.92 of slicedK at 1024 and, at 1025, 1.135 of cuBLAS; slicedK
 itself falls to 26.8. At 1536, 16 tiles a side, it has 42.7, 1.10 of cuBLAS, and at 1537 35.1 (2026-11-22), where what
-is one row more is left to all blocks (``smembench.kernels.matmul.left_over``); with tiles for it 27.7. With pieces
+is one row more is left to all blocks (``smembench.kernels.matmul.remainder``); with tiles for it 27.7. With pieces
 that load less at once, which cost streamK more, it had 37.0.
 """
 
@@ -29,9 +29,9 @@ from typing import Any
 
 from smembench.kernels.common.grids import block_of
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector
-from smembench.kernels.matmul.left_over import few_left_over, left_over
-from smembench.kernels.matmul.loading import compared, loading
-from smembench.kernels.matmul.pieces import pieces
+from smembench.kernels.matmul.predication import predicated, predication
+from smembench.kernels.matmul.remainder import remainder, small_remainder
+from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.numba_cuda import cuda, device, number, uint32, uint64
 from smembench.kernels.registry import Kernel, Program
@@ -68,11 +68,11 @@ def program(case: Case, tiling: Tiling, at_once: int) -> Program:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` whose slices hand over ``at_once`` sums at a time."""
     slices = tiling.slices
     steps = tiling.depth // slices
-    position, load_a, load_b, store_a, store_b, multiply, write = pieces(case, tiling, steps)
+    position, load_a, load_b, store_a, store_b, multiply, write = tile_steps(case, tiling, steps)
     # Without comparisons slicedK has more on its way than the registers of two blocks on an SM hold, and spills.
-    label, origin, short_of, first, begin, load = (loading if tiling.by_elements else compared)(tiling, case)
-    few = tiling.by_elements and few_left_over(case, tiling)
-    pieces_left, corner, sum_up, write_sums = left_over(tiling)
+    label, origin, short_of, first, begin, load = (predication if tiling.by_elements else predicated)(tiling, case)
+    few = tiling.by_elements and small_remainder(case, tiling)
+    chunk_count, corner, sum_up, write_sums = remainder(tiling)
     dtype = number(case.dtype)
     zero = dtype(0)
     width, rows, columns, depth, vector = tiling.block.x, tiling.rows, tiling.columns, tiling.depth, tiling.vector
@@ -153,14 +153,14 @@ def program(case: Case, tiling: Tiling, at_once: int) -> Program:
         if part == uint32(0):
             write(c, total, uint32(row0 + row), uint32(col0 + col), m, n, ldc)
         if few:
-            piece = uint32(uint32(cuda.blockIdx.y) * uint32(cuda.gridDim.x) + uint32(cuda.blockIdx.x))
-            while piece < pieces_left(m, n):
-                first_row, first_col = corner(piece, m, n)
+            chunk = uint32(uint32(cuda.blockIdx.y) * uint32(cuda.gridDim.x) + uint32(cuda.blockIdx.x))
+            while chunk < chunk_count(m, n):
+                first_row, first_col = corner(chunk, m, n)
                 cuda.syncthreads()
                 sum_up(b_tile, total, a, b, thread, first_row, first_col, m, n, k, lda, ldb)
                 cuda.syncthreads()
                 write_sums(c, b_tile, thread, first_row, first_col, m, n, ldc)
-                piece = uint32(piece + uint32(cuda.gridDim.x) * uint32(cuda.gridDim.y))
+                chunk = uint32(chunk + uint32(cuda.gridDim.x) * uint32(cuda.gridDim.y))
 
     return tiling.program(sliced_k, case, label, few=few)
 

@@ -10,9 +10,9 @@ Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023, with serpentin
 for blocks that have a whole tile each and hand over nothing.
 
 The next tile is copied asynchronously and past the registers (compute capability 8.0 or newer), a few elements after
-each step (``smembench.kernels.matmul.between``). Where rows of B and C are not aligned, sums are put in order in shared
-memory, so that whole sectors are written, and those handed over are added in the L2. Up to eight rows or columns beyond
-whole tiles are dealt out (``smembench.kernels.matmul.left_over``), and count as steps.
+each step (``smembench.kernels.matmul.interleaved_copies``). Where rows of B and C are not aligned, sums are put in
+order in shared memory, so that whole sectors are written, and those handed over are added in the L2. Up to eight rows
+or columns beyond whole tiles are dealt out (``smembench.kernels.matmul.remainder``), and count as steps.
 
 Relieves the last round: 1152 is 81 tiles of 128 × 128 for the 132 SMs of an H200, and 2176 is 289 for the 264 blocks
 that it runs at once, which take as long as 528. Predicted: at every size what serpentine has with full rounds, 1.03
@@ -34,15 +34,21 @@ from math import prod
 from typing import Any
 
 from smembench.kernels.intrinsics.async_copy import commit_copies, wait_for_copies
-from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS, hand_over, wait_for
+from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS, raise_flag, wait_for_flag
 from smembench.kernels.intrinsics.vector import ALIGNMENT
-from smembench.kernels.matmul.ahead import Order, advance, load_fragments, outer_product, stay
-from smembench.kernels.matmul.between import advance_copying
 from smembench.kernels.matmul.cuda.serpentine import Variant
-from smembench.kernels.matmul.left_over import few_left_over, left_over
-from smembench.kernels.matmul.loading import loading
-from smembench.kernels.matmul.pieces import pieces
-from smembench.kernels.matmul.results import add_within, staging, write_within
+from smembench.kernels.matmul.epilogue import add_within, staging, write_within
+from smembench.kernels.matmul.interleaved_copies import steps_with_copies
+from smembench.kernels.matmul.predication import predication
+from smembench.kernels.matmul.register_pipelining import (
+    ResultOrder,
+    load_fragments,
+    outer_product,
+    pipelined_steps,
+    scheduling_barrier,
+)
+from smembench.kernels.matmul.remainder import remainder, small_remainder
+from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.numba_cuda import cuda, device, number, uint32, uint64
 from smembench.kernels.registry import Program
@@ -54,7 +60,7 @@ FEWEST = 16
 EVEN = 16
 """Of so many multiprocessors one may be idle, so that all tiles have as many blocks."""
 
-VARIANT = Variant(8, 8, Order(by_rows=False))
+VARIANT = Variant(8, 8, ResultOrder(by_rows=False))
 
 
 def blocks_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> int:
@@ -71,7 +77,7 @@ def blocks_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> in
     return blocks - idle if idle * EVEN <= blocks else blocks
 
 
-PIECES_OF_A_TILE = 32
+CHUNKS_PER_TILE = 32
 """Pieces of what is left over that take as long as a tile: some 26 to 36 on an H200, inferred from whole products."""
 
 COPYING = 8
@@ -79,23 +85,24 @@ COPYING = 8
 
 
 @device
-def first_step(block: Any, blocks: Any, steps: Any, pieces: Any, piece: Any) -> Any:
+def first_step(block: Any, blocks: Any, steps: Any, chunks: Any, steps_per_chunk: Any) -> Any:
     """A block's first of all steps, when all blocks share them evenly; that of the block after the last is the end.
 
-    Pieces, which blocks take in turn, count as so many steps each as ``piece`` says, or as fewer, so that every block
-    has a step where there are as many. ``blocks_on`` makes no more blocks: one without a step would hand over nothing.
+    Pieces, which blocks take in turn, count as so many steps each as ``steps_per_chunk`` says, or as fewer, so that
+    every block has a step where there are as many. ``blocks_on`` makes no more blocks: one without a step would hand
+    over nothing.
     """
-    cost = min(uint32(piece), uint32(max(uint32(steps // blocks), uint32(1)) - uint32(1)))
-    all_before = uint32(uint64(uint64(block) * uint64(steps + cost * pieces)) // uint64(blocks))
-    pieces_before = uint32(block * uint32(pieces // blocks) + min(block, uint32(pieces % blocks)))
-    return uint32(all_before - cost * pieces_before)
+    cost = min(uint32(steps_per_chunk), uint32(max(uint32(steps // blocks), uint32(1)) - uint32(1)))
+    all_before = uint32(uint64(uint64(block) * uint64(steps + cost * chunks)) // uint64(blocks))
+    chunks_before = uint32(block * uint32(chunks // blocks) + min(block, uint32(chunks % blocks)))
+    return uint32(all_before - cost * chunks_before)
 
 
 def program(case: Case, tiling: Tiling) -> Program:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling of an even depth, all steps written out."""
-    position, load_a, load_b, store_a, store_b, *_ = pieces(case, tiling)
+    position, load_a, load_b, store_a, store_b, *_ = tile_steps(case, tiling)
     _, b_width = tiling.widths(case)
-    few = few_left_over(case, tiling)
+    few = small_remainder(case, tiling)
     # Timed, not predicted: by the model of register reads B's fragment should come first where rows are aligned too.
     order = replace(VARIANT.order, b_early=few or b_width == 1)
     add, write = add_within(tiling, b_width), write_within(tiling, b_width)
@@ -106,13 +113,13 @@ def program(case: Case, tiling: Tiling) -> Program:
     a_elements, b_elements, a_share, b_share = tiling.a_elements, tiling.b_elements, tiling.a_share, tiling.b_share
     a_both, b_both = 2 * a_elements, 2 * b_elements
     load_first = load_fragments(tiling, order, 0)
-    all_but_last = advance(tiling, order, 0, depth - 1)
+    all_but_last = pipelined_steps(tiling, order, 0, depth - 1)
     multiply_last = outer_product(tiling, order, 1)
-    label, origin, short_of, first, *_ = loading(tiling, case)
+    label, origin, short_of, first, *_ = predication(tiling, case)
     parts, stage, write_staged = staging(tiling, b_both)
-    inside, copying = bool(label), advance_copying(tiling, b_width, order, COPYING)
+    inside, copying = bool(label), steps_with_copies(tiling, b_width, order, COPYING)
     over_rows, over_columns = (0, 0) if few else (rows - 1, columns - 1)
-    pieces_left, corner, sum_up, write_sums = left_over(tiling)
+    chunk_count, corner, sum_up, write_sums = remainder(tiling)
 
     def stream_k(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
         a_tile = cuda.shared.array(a_both, dtype, alignment=ALIGNMENT)
@@ -130,19 +137,19 @@ def program(case: Case, tiling: Tiling) -> Program:
         deep = uint32(uint32(k + uint32(depth - 1)) // uint32(depth))
         wide = uint32(uint32(n + uint32(over_columns)) // uint32(columns))
         tiles = uint32(wide * uint32(uint32(m + uint32(over_rows)) // uint32(rows)))
-        left_pieces = pieces_left(m, n) if few else uint32(0)
-        as_steps = uint32(deep // uint32(PIECES_OF_A_TILE))
-        begins = first_step(block, blocks, uint32(tiles * deep), left_pieces, as_steps)
-        end = first_step(uint32(block + uint32(1)), blocks, uint32(tiles * deep), left_pieces, as_steps)
+        chunks = chunk_count(m, n) if few else uint32(0)
+        steps_per_chunk = uint32(deep // uint32(CHUNKS_PER_TILE))
+        begins = first_step(block, blocks, uint32(tiles * deep), chunks, steps_per_chunk)
+        end = first_step(uint32(block + uint32(1)), blocks, uint32(tiles * deep), chunks, steps_per_chunk)
         if few:
-            piece = block
-            while piece < left_pieces:
-                first_row, first_col = corner(piece, m, n)
+            chunk = block
+            while chunk < chunks:
+                first_row, first_col = corner(chunk, m, n)
                 sum_up(b_tile, total, a, b, thread, first_row, first_col, m, n, k, lda, ldb)
                 cuda.syncthreads()
                 write_sums(c, b_tile, thread, first_row, first_col, m, n, ldc)
                 cuda.syncthreads()
-                piece = uint32(piece + blocks)
+                chunk = uint32(chunk + blocks)
         while end > begins:
             tile = uint32(uint32(end - uint32(1)) // deep)
             base = uint32(tile * deep)
@@ -182,7 +189,7 @@ def program(case: Case, tiling: Tiling) -> Program:
                 else:
                     load_a(a_held, a, thread, row0, k0, m, k, lda)
                     load_b(b_held, b, thread, col0, k0, n, k, ldb)
-                    stay()
+                    scheduling_barrier()
                     all_but_last(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)
                     buffer = uint32(uint32(1) - buffer)
                     store_a(a_tile, uint64(uint32(buffer * uint32(a_elements))), a_held, thread)
@@ -194,7 +201,7 @@ def program(case: Case, tiling: Tiling) -> Program:
                 multiply_last(total, a_parts, b_parts)
             if since > uint32(0):
                 if thread == uint32(0):
-                    wait_for(uint32(block - uint32(1)))
+                    wait_for_flag(uint32(block - uint32(1)))
                 cuda.syncthreads()
                 if b_width > 1:
                     add(total, c, uint32(row0 + row), uint32(col0 + col), top, left, m, n, ldc)
@@ -209,7 +216,7 @@ def program(case: Case, tiling: Tiling) -> Program:
             # For the writes handed over, and for the fragments that are still read when the next tile is stored.
             cuda.syncthreads()
             if until < deep and thread == uint32(0):
-                hand_over(block)
+                raise_flag(block)
             end = uint32(base + since)
 
     made = tiling.program(stream_k, case, label, few=few)

@@ -18,7 +18,7 @@ from typing import Any
 
 from smembench.kernels.common.grids import block_of
 from smembench.kernels.intrinsics.vector import ALIGNMENT
-from smembench.kernels.matmul.pieces import pieces
+from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.registry import Kernel, Program
@@ -33,7 +33,7 @@ def tiling_of(case: Case) -> Tiling:
 def build(case: Case) -> Program:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
     tiling = tiling_of(case)
-    position, load_a, load_b, store_a, store_b, multiply, write = pieces(case, tiling)
+    position, load_a, load_b, store_a, store_b, multiply, write = tile_steps(case, tiling)
     dtype = number(case.dtype)
     zero = dtype(0)
     width, rows, columns, pitch, depth = tiling.block.x, tiling.rows, tiling.columns, tiling.pitch, tiling.depth

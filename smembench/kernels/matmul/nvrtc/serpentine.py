@@ -6,10 +6,14 @@ loop of it that reaches 0.79 of the arithmetic peak instead of 0.74, where Numba
 
 from __future__ import annotations
 
-from smembench.kernels.common.cuda_c import twin
-from smembench.kernels.matmul.ahead import Order
-from smembench.kernels.matmul.ahead_c import AHEAD, ahead_constants, not_by_twin
+from smembench.kernels.common.cuda_c import port
 from smembench.kernels.matmul.cuda import serpentine
+from smembench.kernels.matmul.register_pipelining import ResultOrder
+from smembench.kernels.matmul.register_pipelining_c import (
+    REGISTER_PIPELINING,
+    not_ported,
+    register_pipelining_constants,
+)
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
@@ -65,19 +69,19 @@ NAME(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsigned 
 }
 """
 
-_BY_ROWS = Order(by_rows=True)
+_BY_ROWS = ResultOrder(by_rows=True)
 
 
-def _twin(kernel: Kernel) -> Kernel:
+def _port(kernel: Kernel) -> Kernel:
     variant = serpentine.VARIANTS[kernel.name]
 
     def constants(case: Case) -> dict[str, int]:
-        return ahead_constants(variant.tiling(case), _BY_ROWS)
+        return register_pipelining_constants(variant.tiling(case), _BY_ROWS)
 
     def refuse(case: Case) -> str | None:
-        return kernel.refuse(case) or not_by_twin(case, variant.tiling(case))
+        return kernel.refuse(case) or not_ported(case, variant.tiling(case))
 
-    return twin(kernel, AHEAD + _SOURCE.replace("NAME", kernel.name), constants, refuse)
+    return port(kernel, REGISTER_PIPELINING + _SOURCE.replace("NAME", kernel.name), constants, refuse)
 
 
-KERNELS = tuple(_twin(kernel) for kernel in serpentine.KERNELS)
+KERNELS = tuple(_port(kernel) for kernel in serpentine.KERNELS)

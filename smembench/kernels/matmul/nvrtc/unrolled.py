@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smembench.kernels.common.cuda_c import twin
+from smembench.kernels.common.cuda_c import port
 from smembench.kernels.matmul.cuda import unrolled
 from smembench.kernels.matmul.cuda.warp_tiled import refuse, tiling_of
 from smembench.kernels.matmul.tiling_c import TILING, constants_of, no_whole_vectors
@@ -85,4 +85,4 @@ def _refuse(case: Case) -> str | None:
     return no_whole_vectors(case, tiling_of(case)) or refuse(case)
 
 
-KERNEL = twin(unrolled.KERNEL, TILING + _SOURCE, _constants, _refuse)
+KERNEL = port(unrolled.KERNEL, TILING + _SOURCE, _constants, _refuse)

@@ -17,7 +17,7 @@ from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.registry import Kernel, Program
 from smembench.kernels.transpose.problem import TRANSPOSE
-from smembench.kernels.transpose.tiles import rows_fit
+from smembench.kernels.transpose.tile_geometry import rows_fit
 from smembench.model.case import Block, Case
 
 

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 from smembench.kernels.registry import Kernel, Program
 from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
-from smembench.kernels.transpose.pieces import IN_COLUMNS
 from smembench.kernels.transpose.problem import TRANSPOSE
-from smembench.kernels.transpose.tiles import one_tile, vectors_fit
+from smembench.kernels.transpose.tile_copies import IN_COLUMNS
+from smembench.kernels.transpose.tile_geometry import one_tile, vectors_fit
 from smembench.model.case import Block, Case
 
 

@@ -7,7 +7,7 @@ have the 2-way conflicts that transposeVectorized avoids. Blocks 8 wide are as b
 over 512 bytes of one row, and conflicts are 4-way.
 
 Where rows are no multiple of 16 bytes the writes are in half-warps as well; loads then have 2-way conflicts where
-unaligned.py says none, but no more than it says for odd squares, except 4-way ones of float16.
+unaligned_rows.py says none, but no more than it says for odd squares, except 4-way ones of float16.
 
 Predicted: a gain of unknown size wherever memory limits, and no loss by conflicts: 512 bytes take 20 wavefronts of
 shared memory and caches instead of 16, float16 28 instead of 20, and the memory 65 cycles of an SM.
@@ -28,9 +28,9 @@ from smembench.kernels.intrinsics.vector import store_vector_streaming
 from smembench.kernels.registry import Kernel, Program
 from smembench.kernels.transpose.cuda.transpose_streamed import copy_streaming
 from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
-from smembench.kernels.transpose.pieces import IN_COLUMNS, as_in_block
 from smembench.kernels.transpose.problem import TRANSPOSE
-from smembench.kernels.transpose.tiles import one_tile, vectors_fit
+from smembench.kernels.transpose.tile_copies import IN_COLUMNS, as_in_block
+from smembench.kernels.transpose.tile_geometry import one_tile, vectors_fit
 from smembench.model.case import Block, Case
 
 

@@ -27,9 +27,9 @@ from smembench.kernels.intrinsics.vector import BYTES, store_vector_streaming
 from smembench.kernels.registry import Kernel, Program
 from smembench.kernels.transpose.cuda.transpose_streamed import copy_streaming
 from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
-from smembench.kernels.transpose.pieces import IN_COLUMNS, as_in_block, in_pairs
 from smembench.kernels.transpose.problem import TRANSPOSE
-from smembench.kernels.transpose.tiles import one_tile, vectors_align, vectors_fit
+from smembench.kernels.transpose.tile_copies import IN_COLUMNS, as_in_block, in_pairs
+from smembench.kernels.transpose.tile_geometry import one_tile, vectors_align, vectors_fit
 from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE
 

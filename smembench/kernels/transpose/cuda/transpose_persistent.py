@@ -23,13 +23,13 @@ from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering, threads_of
 from smembench.kernels.intrinsics.async_copy import commit_copies, copy_vector_async, wait_for_copies
-from smembench.kernels.intrinsics.vector import ALIGNMENT, lanes
+from smembench.kernels.intrinsics.vector import ALIGNMENT, vector_width
 from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.registry import Kernel, Program
-from smembench.kernels.transpose.pieces import IN_COLUMNS, bring, in_lines, write
 from smembench.kernels.transpose.problem import TRANSPOSE
-from smembench.kernels.transpose.tiles import resident, two_tiles, two_tiles_fit, vector_side, vectors_align
-from smembench.kernels.transpose.unaligned import unaligned
+from smembench.kernels.transpose.tile_copies import IN_COLUMNS, in_lines, tile_load, tile_write
+from smembench.kernels.transpose.tile_geometry import resident, two_tiles, two_tiles_fit, vector_side, vectors_align
+from smembench.kernels.transpose.unaligned_rows import unaligned
 from smembench.model.case import Block, Case
 
 
@@ -38,10 +38,10 @@ def build(case: Case) -> Program:
     block, side = block_of(case), vector_side(case)
     if not vectors_align(case):
         return unaligned(case, order=IN_COLUMNS)
-    elements, wide, dtype = side * side, lanes(case.dtype), number(case.dtype)
+    elements, wide, dtype = side * side, vector_width(case.dtype), number(case.dtype)
     both = 2 * elements
     position_of = in_lines(block)
-    bring_tile, write_tile = bring(block, case.dtype, copy_vector_async), write(block, case.dtype)
+    load_tile, write_tile = tile_load(block, case.dtype, copy_vector_async), tile_write(block, case.dtype)
 
     def transpose_persistent(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         tile = cuda.shared.array(both, dtype, alignment=ALIGNMENT)
@@ -55,7 +55,7 @@ def build(case: Case) -> Program:
         x0 = uint32(uint32(current // rows) * uint32(side))
         y0 = uint32(uint32(current % rows) * uint32(side))
         base = uint32(0)
-        bring_tile(tile, base, inp, x0, y0, nx, ny, vector, top)
+        load_tile(tile, base, inp, x0, y0, nx, ny, vector, top)
         commit_copies()
         while current < count:
             wait_for_copies(0)
@@ -65,7 +65,7 @@ def build(case: Case) -> Program:
             next_x0 = uint32(uint32(current // rows) * uint32(side))
             next_y0 = uint32(uint32(current % rows) * uint32(side))
             if current < count:
-                bring_tile(tile, other, inp, next_x0, next_y0, nx, ny, vector, top)
+                load_tile(tile, other, inp, next_x0, next_y0, nx, ny, vector, top)
             commit_copies()
             write_tile(out, tile, base, packed, x0, y0, nx, ny, vector, top)
             x0, y0 = next_x0, next_y0

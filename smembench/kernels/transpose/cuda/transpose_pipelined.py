@@ -18,13 +18,13 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering, threads_of
-from smembench.kernels.intrinsics.vector import ALIGNMENT, lanes
+from smembench.kernels.intrinsics.vector import ALIGNMENT, vector_width
 from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.registry import Kernel, Program
-from smembench.kernels.transpose.pieces import IN_COLUMNS, hold, in_lines, put, write
 from smembench.kernels.transpose.problem import TRANSPOSE
-from smembench.kernels.transpose.tiles import resident, two_tiles, two_tiles_fit, vector_side, vectors_align
-from smembench.kernels.transpose.unaligned import unaligned
+from smembench.kernels.transpose.tile_copies import IN_COLUMNS, in_lines, tile_prefetch, tile_store, tile_write
+from smembench.kernels.transpose.tile_geometry import resident, two_tiles, two_tiles_fit, vector_side, vectors_align
+from smembench.kernels.transpose.unaligned_rows import unaligned
 from smembench.model.case import Block, Case
 
 TILES = 4
@@ -36,10 +36,14 @@ def build(case: Case) -> Program:
     block, side = block_of(case), vector_side(case)
     if not vectors_align(case):
         return unaligned(case, order=IN_COLUMNS)
-    elements, wide, dtype = side * side, lanes(case.dtype), number(case.dtype)
+    elements, wide, dtype = side * side, vector_width(case.dtype), number(case.dtype)
     both, share = 2 * elements, elements // threads_of(case)
     position_of = in_lines(block)
-    hold_tile, put_tile, write_tile = hold(block, case.dtype), put(block, case.dtype), write(block, case.dtype)
+    prefetch_tile, store_tile, write_tile = (
+        tile_prefetch(block, case.dtype),
+        tile_store(block, case.dtype),
+        tile_write(block, case.dtype),
+    )
 
     def transpose_pipelined(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         tile = cuda.shared.array(both, dtype, alignment=ALIGNMENT)
@@ -50,13 +54,13 @@ def build(case: Case) -> Program:
         y0 = uint32(uint32(cuda.blockIdx.x) * uint32(TILES * side))
         end = min(ny, uint32(y0 + uint32(TILES * side)))
         base = uint32(0)
-        hold_tile(held, inp, x0, y0, nx, ny, vector, top)
+        prefetch_tile(held, inp, x0, y0, nx, ny, vector, top)
         while y0 < end:
-            put_tile(tile, base, held, vector, top)
+            store_tile(tile, base, held, vector, top)
             cuda.syncthreads()
             below = uint32(y0 + uint32(side))
             if below < end:
-                hold_tile(held, inp, x0, below, nx, ny, vector, top)
+                prefetch_tile(held, inp, x0, below, nx, ny, vector, top)
             write_tile(out, tile, base, packed, x0, y0, nx, ny, vector, top)
             y0 = below
             base = uint32(uint32(elements) - base)

@@ -22,9 +22,9 @@ from smembench.kernels.intrinsics.vector import load_vector_streaming, store_vec
 from smembench.kernels.numba_cuda import device
 from smembench.kernels.registry import Kernel, Program
 from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
-from smembench.kernels.transpose.pieces import IN_COLUMNS
 from smembench.kernels.transpose.problem import TRANSPOSE
-from smembench.kernels.transpose.tiles import one_tile, vectors_fit
+from smembench.kernels.transpose.tile_copies import IN_COLUMNS
+from smembench.kernels.transpose.tile_geometry import one_tile, vectors_fit
 from smembench.model.case import Block, Case
 
 
