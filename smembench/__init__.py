@@ -36,12 +36,15 @@ def measure(config: str | Path | dict[str, Any], overrides: Sequence[str] = ()) 
     from smembench.explain.prediction import predict
     from smembench.run.config import from_stored, from_toml
     from smembench.run.session import open_session
-    from smembench.store.run_folder import new_run_id, rows_of
+    from smembench.store.run import Run
+    from smembench.store.run_folder import new_run_id
+    from smembench.store.run_json import Description
 
     chosen = from_stored(config) if isinstance(config, dict) else from_toml(Path(config), overrides)
     with open_session(chosen) as session:
         trials = list(session.run())
-        return _frame(rows_of(new_run_id(chosen.name), session.measurements(trials, predict)))
+        described = Description(run_id=new_run_id(chosen.name))
+        return _frame(Run.of(described, session.measurements(trials, predict)).rows)
 
 
 def read(path: str | Path) -> pd.DataFrame:

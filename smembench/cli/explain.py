@@ -161,7 +161,6 @@ def _device(run: Path | None, capability: str | None) -> DeviceInfo | None:
     Raises:
         UsageError: for a run that cannot be read or has no GPU.
     """
-    from smembench.model.device import DeviceInfo
 
     if run is None:
         from smembench.devices.cuda import gpu_info
@@ -171,7 +170,7 @@ def _device(run: Path | None, capability: str | None) -> DeviceInfo | None:
         raise UsageError("--cc and --run: give one of them; the run's GPU has a compute capability")
     from smembench.studies.load import load
 
-    devices = [DeviceInfo.from_dict(device) for device in load(run).run.get("devices", ())]
+    devices = load(run).description.devices
     gpus = [device for device in devices if device.kind == "cuda"]
     if not gpus:
         raise UsageError(f"--run {run}: its run.json names no GPU; give a run that was measured on one")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from smembench.model.measurement import Measurement, Trial
     from smembench.run.config import Config
     from smembench.run.session import Session
+    from smembench.store.run import Run
     from smembench.store.run_folder import RunFolder
+    from smembench.store.run_json import Description
     from smembench.store.schema import Row
     from smembench.views.sections import Section
 
     After = Callable[[Path, Console], int]
-    Draw = Callable[[Sequence[Row], Sequence[Measurement], dict[str, Any]], list[Section]]
+    Draw = Callable[[Run], list[Section]]
 
 
 def measure(
@@ -68,7 +70,7 @@ def measure(
         lock=not (running.no_lock or running.dry_run),
         wait=running.wait,
         waiting=lambda holder: say(f"waiting for {holder}, which uses the GPU"),
-        seed=resume.run["seed"] if resume else None,
+        seed=resume.description.seed if resume else None,
     )
     with session:
         for note in session.notes:
@@ -78,21 +80,21 @@ def measure(
             return
         infos = session.infos.values()
         run_id = new_run_id(config.name)
-        run = describe_run(run_id, config, session.seed, infos, anonymous=anonymous, argv=sys.argv[1:])
+        description = describe_run(run_id, config, session.seed, infos, anonymous=anonymous, argv=sys.argv[1:])
         folder = resume
         if resume is not None:
-            _check_same(resume, run, session, force=running.force)
-            run = resume.run
+            _check_same(resume, description, session, force=running.force)
+            description = resume.description
         elif output is not None:
-            folder = RunFolder.create(output, run)
+            folder = RunFolder.create(output, description)
         if running.verbose:
             for info in (info for info in infos if info.event_pair_us is not None):
                 say(f"{info.name}: an empty event pair reads {info.event_pair_us:.3f} µs, taken off every sample")
         outcome = _Outcome(session, folder, say if running.verbose else None)
         outcome.run()
-        rows = outcome.store(run["run_id"], running.csv)
+        run = outcome.store(description, running.csv)
         console = stderr if to_stdout else stdout
-        _show(console, rows, outcome.measurements, run, draw)
+        _show(console, run, draw)
         code = after(folder.path, console) if after and folder and outcome.complete else 0
         outcome.leave(say, code)
 
@@ -158,28 +160,28 @@ class _Outcome:
         where = self._folder.path if self._folder else "the results"
         return f"{where}: cannot be written ({error.strerror}); what is in its journal can be resumed"
 
-    def store(self, run_id: str, csv: Path | None) -> list[Row]:
+    def store(self, description: Description, csv: Path | None) -> Run:
         """Predict what the columns want, write the run's files and the CSV."""
         from smembench.cli.progress import progress
         from smembench.explain.prediction import trace_together
-        from smembench.store.run_folder import rows_of
+        from smembench.store.run import Run
 
         with progress() as done:
             trace_together((trial.case for trial in self._trials), done)
-        rows = rows_of(run_id, self.measurements)
+        run = Run.of(description, self.measurements, complete=self.complete)
         if (self._folder is not None and self._error is None) or isinstance(self._error, DeviceUnavailable):
             try:
-                rows = self._folder.finish(self.measurements, complete=self.complete) if self._folder else rows
+                run = self._folder.finish(self.measurements, complete=self.complete) if self._folder else run
             except OSError as error:
                 self._error = SmembenchError(self._cannot_write(error))
         if csv is not None:
             try:
-                _write_csv(csv, rows)
+                _write_csv(csv, run.rows)
             except BrokenPipeError:
                 raise
             except OSError as error:
                 self._error = self._error or SmembenchError(f"--csv {csv}: cannot be written ({error.strerror})")
-        return rows
+        return run
 
     def leave(self, say: Callable[[str], None], code: int) -> None:
         """Say where the results are, and leave with the right exit code, ``code`` where nothing else is wrong."""
@@ -195,13 +197,13 @@ class _Outcome:
             raise typer.Exit(code)
 
 
-def _check_same(resume: RunFolder, run: dict[str, Any], session: Session, *, force: bool) -> None:
+def _check_same(resume: RunFolder, description: Description, session: Session, *, force: bool) -> None:
     from smembench.run.environment import differences
 
     planned = {item.case for item in session.planned}
     if stray := [trial.case.id for trial in resume.trials if trial.case not in planned]:
         raise UsageError(f"--resume {resume.path}: holds {stray[0]}, which this configuration does not plan")
-    found = differences(resume.run, run)
+    found = differences(resume.description, description)
     if not found:
         return
     if not force:
@@ -209,7 +211,8 @@ def _check_same(resume: RunFolder, run: dict[str, Any], session: Session, *, for
             f"--resume {resume.path}: {'; '.join(found)}; figures from both would not belong together: "
             "start a new run, or add --force to go on and have it recorded"
         )
-    resume.run.setdefault("resumed_with_differences", []).append(found)
+    known = [*resume.description.resumed_with_differences, found]
+    resume.description = resume.description.model_copy(update={"resumed_with_differences": known})
 
 
 def _write_csv(csv: Path, rows: Sequence[Row]) -> None:
@@ -224,13 +227,11 @@ def _write_csv(csv: Path, rows: Sequence[Row]) -> None:
         write_whole(csv, text)
 
 
-def _show(
-    console: Any, rows: Sequence[Row], done: Sequence[Measurement], run: dict[str, Any], draw: Draw | None
-) -> None:
+def _show(console: Console, run: Run, draw: Draw | None) -> None:
     from smembench.views.sections import sections
     from smembench.views.table import draw as draw_tables
 
-    draw_tables(console, draw(rows, done, run) if draw else sections(rows, run))
+    draw_tables(console, draw(run) if draw else sections(run))
 
 
 def _show_plan(session: Session) -> None:

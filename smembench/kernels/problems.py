@@ -18,4 +18,9 @@ def _declared() -> list[Problem]:
 
 PROBLEMS: dict[str, Problem] = {problem.name: problem for problem in _declared()}
 
-__all__ = ["PROBLEMS", "Problem", "Verification"]
+COMMANDS: dict[str, list[Problem]] = {}
+"""The problems that a command measures, by its name."""
+for _problem in PROBLEMS.values():
+    COMMANDS.setdefault(_problem.command or _problem.name, []).append(_problem)
+
+__all__ = ["COMMANDS", "PROBLEMS", "Problem", "Verification"]

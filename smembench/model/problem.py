@@ -61,14 +61,18 @@ class Shape:
 class Axis:
     """What a user may vary: a key of a sweep and an option of the problem's command, both of this name.
 
-    ``default`` is what ``--help`` says of it, ``values`` what a parameter has where none are given. An axis of kernels
-    without ``help`` has the words that all problems share.
+    ``default`` is what ``--help`` says of it, ``values`` what a parameter has where none are given.
     """
 
     name: str
-    help: str = ""
+    help: str
     default: str = ""
     values: tuple[int, ...] = ()
+
+
+BLOCK = Axis("block", "Block dimensions in threads.", "32x32,16x16 or the kernel's")
+PAD = Axis("pad", "Of the kernels with a tile only the padded, or only the unpadded.")
+PAD_WIDTH = Axis("pad_width", "Extra columns of a padded tile.", "1")
 
 
 def bit_for_bit(expected: Array, output: Array) -> Verification:
@@ -94,10 +98,10 @@ class Problem(ABC):
     order: ClassVar[int]
     """Place in lists of problems and of commands."""
     title: ClassVar[str]
-    help: ClassVar[str]
+    help: ClassVar[str] = ""
     """What ``--help`` of its command says: a first line, what is measured and how it is checked, examples."""
     command: ClassVar[str] = ""
-    """The command that measures it, together with the problem of that name; its own when empty."""
+    """The problem whose command measures this one as well; it has its own when empty."""
     dtypes: ClassVar[tuple[str, ...]]
     default_n: ClassVar[int]
     default_blocks: ClassVar[tuple[Block, ...]] = (Block(32, 32), Block(16, 16))
@@ -105,8 +109,10 @@ class Problem(ABC):
     """The sizes a user may give; ``shapes`` says what they make."""
     parameters: ClassVar[tuple[Axis, ...]] = ()
     """Whole numbers of its own that every case has one of each, in ``Case.parameters``."""
-    kernel_axes: ClassVar[tuple[Axis, ...]] = (Axis("block"),)
-    """What its kernels take beside the size: block, stride, pad, pad_width, compiler, peers."""
+    kernel_axes: ClassVar[tuple[Axis, ...]] = (BLOCK,)
+    """What its kernels take beside the size: block, stride, pad, pad_width."""
+    options: ClassVar[tuple[str, ...]] = ("kernel", "dtype", "device", "cache")
+    """The options of its command that other commands have as well: those, compiler and peers."""
     ceiling_kernel: ClassVar[str | None] = None
     """The kernel that ``percent_of_copy`` compares with, if any; it is part of every run."""
     copy_kernel: ClassVar[str | None] = None

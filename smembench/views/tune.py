@@ -8,7 +8,8 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.measurement import Measurement
 from smembench.stats.summary import median_interval
-from smembench.store.run_folder import rows_of
+from smembench.store.run import Run
+from smembench.store.run_json import Description
 from smembench.store.schema import Row
 from smembench.views.columns import FIGURES, Column, milliseconds, value
 from smembench.views.sections import Bar, Section, label
@@ -25,7 +26,7 @@ def finals(run: Sequence[Measurement], finalists: Sequence[Case], heading: str) 
         heading: the line above the table.
     """
     intervals = {m.case: median_interval([sample.elapsed_ms for sample in m.samples]) for m in run if m.ok}
-    shown = [row for row in rows_of("tune", run) if row.ok and row.case in finalists]
+    shown = [row for row in Run.of(Description(), run).rows if row.ok and row.case in finalists]
     rows = sorted(shown, key=lambda row: row.elapsed_ms or 0.0)
     figures = PROBLEMS[rows[0].problem].columns
     columns = [Column("finalist", numeric=False), Column("elapsed ms"), Column("95 % interval")]

@@ -36,16 +36,14 @@ from smembench.views.explain_roof import roof
 from smembench.views.table import draw
 
 H200 = DeviceInfo(
-    "cuda:0",
-    "cuda",
-    "NVIDIA H200",
-    10**9,
+    name="cuda:0",
+    model="NVIDIA H200",
     compute_capability="9.0",
     sm_count=132,
     sm_clock_max_mhz=1980,
     peak_gb_s=4814.3,
 )
-BARE = DeviceInfo("cuda:0", "cuda", "unknown", 10**9, compute_capability="9.0", peak_gb_s=4814.3)
+BARE = DeviceInfo(name="cuda:0", model="unknown", compute_capability="9.0", peak_gb_s=4814.3)
 REFERENCE = Path(__file__).parents[2] / "results/reference/20261120T181658Z-documents"
 LOG = """ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'tiled' for 'sm_90'

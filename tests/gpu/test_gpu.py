@@ -101,6 +101,6 @@ def test_the_residue_and_the_description_are_plausible(gpu: CudaDevice) -> None:
     assert info.uuid is not None
     assert info.uuid.startswith("GPU-")
     assert info.uuid == gpu_uuid(0)
-    assert gpu_info(0) == replace(info, event_pair_us=None, empty_kernel_us=None)
+    assert gpu_info(0) == info.model_copy(update={"event_pair_us": None, "empty_kernel_us": None})
     assert gpu_info(99) is None
     assert gpu_uuid(99) is None

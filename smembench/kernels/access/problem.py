@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from smembench.model.case import Block, Case
 from smembench.model.clauses import Compared, Result, conflict_change, conflicts, time
 from smembench.model.hardware import WARP, WAVEFRONT_BYTES
-from smembench.model.problem import ITEMSIZE, Axis, Problem, Shape, Verification, bit_for_bit, shrunk
+from smembench.model.problem import ITEMSIZE, PAD, PAD_WIDTH, Axis, Problem, Shape, Verification, bit_for_bit, shrunk
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -85,9 +85,10 @@ class Access(Problem):
     kernel_axes = (
         Axis("block", "Block dimensions in threads, the tile's as well.", "32x32,32x16"),
         Axis("stride", "Elements from lane to lane, of the kernel strided.", f"1:{MAX_STRIDE}"),
-        Axis("pad"),
-        Axis("pad_width"),
+        PAD,
+        PAD_WIDTH,
     )
+    options = ("kernel", "dtype", "device")
     memory = "shared"
     columns = ("bytes_per_clock", "percent_of_peak")
     arrays = ("out", "in")

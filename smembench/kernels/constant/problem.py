@@ -58,7 +58,8 @@ class Constant(Problem):
     default_n = 2**22
     default_blocks = (Block(256, 1),)
     sizes = (Axis("n", "Elements of the output.", str(default_n)),)
-    kernel_axes = (Axis("block", "Block dimensions in threads, counted in a row.", "256x1"), Axis("compiler"))
+    kernel_axes = (Axis("block", "Block dimensions in threads, counted in a row.", "256x1"),)
+    options = ("kernel", "dtype", "device", "cache", "compiler")
     bound = "arithmetic"
     columns = ("gflop_s", "effective_gb_s", "predicted_constant_addresses")
     arrays = ("out", "in", "coefficients")

@@ -1,8 +1,7 @@
-"""Steps along k with the asynchronous copies of the next tile between them, a few after each.
+"""Asynchronous copies of the next tile interleaved with the main loop: a few after each step along k.
 
-All of them at the head of the loop stand before the loads of fragments in the queue of the multiprocessor's memory
-pipe, and hold the registers with their addresses until it has read them: 8 % of streamK's time at 1023 on an H200
-(2026-11-22, Nsight Compute), where a multiprocessor has one block.
+Issued together at the head of the loop, the copies would stand before the loads of fragments in the queue of the memory
+pipe and hold their address registers until it has read them. Findings: results/reference/notes/stream_k.md.
 """
 
 from __future__ import annotations

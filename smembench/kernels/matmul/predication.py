@@ -1,9 +1,9 @@
-"""How a block's tiles come from global memory, by what is known of the sides when the program is made.
+"""Boundary handling: how a block loads its tiles, by what the case's sizes allow.
 
-``whole tiles``: the sides are multiples of the tile's, and nothing is compared with an edge. ``tiles moved inwards``: a
-tile over an edge is moved up or left until it lies inside, so that some results are computed, and written, by two
-blocks, in the same order and so to the same bits. Along k the first tile is the short one, filled with zeros, so that
-only it is compared with an edge, before the loop. Else, where a side is shorter than the tile, every load is compared.
+``whole tiles``: the sizes are multiples of the tile's, so no load is predicated. ``tiles moved inwards``: a tile over
+an edge is moved up or left until it lies inside; two blocks then compute and write some results, in the same order and
+to the same bits. Along k the first tile is the short one, filled with zeros before the loop, so the loop has no bounds
+checks. Otherwise, where a size is smaller than the tile, every load is predicated.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from smembench.model.case import Case
 from smembench.model.clauses import Compared, Result, fastest, time
-from smembench.model.problem import ITEMSIZE, Axis, Problem, Shape, Verification, pattern_period
+from smembench.model.problem import BLOCK, ITEMSIZE, Axis, Problem, Shape, Verification, pattern_period
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -65,10 +65,9 @@ class Matmul(Problem):
     )
     kernel_axes = (
         Axis("stride", "Row stride of A, B and C in elements, as in a wider matrix.", "dense"),
-        Axis("block"),
-        Axis("compiler"),
-        Axis("peers"),
+        BLOCK,
     )
+    options = ("kernel", "dtype", "device", "cache", "compiler", "peers")
     bound = "arithmetic"
     columns = ("gflop_s", "effective_gb_s", "speedup_vs_cpu", "speedup_vs_naive")
     arrays = ("C", "A", "B")

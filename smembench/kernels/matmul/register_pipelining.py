@@ -1,12 +1,10 @@
-"""Steps along k whose fragments are loaded a step ahead, and whose multiplications come in serpentine order.
+"""Register pipelining: fragments are loaded one step ahead, and results are visited in serpentine order.
 
-The register file has two banks, of the even and of the odd registers, each of which delivers an operand a cycle, while
-a multiply-add has three. What keeps the pipes busy is the operand that is still there from the instruction before
-(``.reuse`` in SASS). By that model unrolled's loop loses 14 % of its cycles; on
-an H200 (2026-11-20) Nsight Compute found 14 % lost to dispatch stalls.
-
-So the results go along a row and back along the next, or down a column and up the next one: each multiply-add has a
-factor of the one before, at the turns too. ptxas, which orders anew what it is given, keeps most of that.
+The order of results relieves register bank conflicts. The register file has two banks, of the even and of the odd
+registers, each of which delivers one operand per cycle, while a multiply-add has three. What keeps the pipes busy is an
+operand kept from the instruction before (``.reuse`` in SASS). Results are therefore visited along a row and back along
+the next, or down a column and up the next, so that each multiply-add shares a factor with the one before, also where
+the direction turns. ptxas reorders its input but keeps most of that. Findings: results/reference/notes/serpentine.md.
 """
 
 from __future__ import annotations

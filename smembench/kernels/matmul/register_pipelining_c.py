@@ -1,7 +1,7 @@
-"""CUDA C of products whose fragments are loaded a step ahead, for aligned rows and whole tiles: what twins share.
+"""Register pipelining in CUDA C, for aligned rows and whole tiles: what its ports share.
 
-Tiles over an edge are moved inwards, those along k begin with the short one. ``fma`` stays in its place without
-assembly, and which of its factors comes first makes no difference here.
+Tiles over an edge are moved inwards; along k the first tile is the short one. ``fma`` keeps its place without inline
+assembly, and the order of its factors makes no difference here.
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
-"""What whole tiles leave of C where that is a row or a few, dealt out to all blocks.
+"""Remainder: up to 8 rows or columns beyond the last full tile, computed as 8×8 chunks shared by all blocks.
 
-A side of 2049 is 16 tiles of 128 and one row more. Tiles for that, moved inwards or not, make 289 blocks of 256, and
-for some multiprocessors three to compute instead of two. Instead, what is left is cut into strips of SIDE rows or
-columns, those into chunks of SIDE × SIDE, and blocks take them in turn. SIDE lanes beside each other have a column
-each, and so read along a row of B; a thread computes all rows of its column, from its part of k, and those parts are
-summed up in shared memory, in place of B's tiles.
+1. The remainder is cut into strips of SIDE rows or columns, and those into chunks of SIDE × SIDE.
+2. Blocks take chunks in turn.
+3. Per chunk SIDE neighbouring lanes have a column each, and so read along a row of B. A thread computes all rows of
+   its column, from its part of k.
+4. The parts are summed in shared memory, in place of B's tiles.
 
-Predicted: 8 µs for a strip of columns and as many for one of rows at 2049, whether it is one wide or eight, and that a
-tile more, which costs 40 µs there, is better from nine on. Found on an H200 (2026-11-22): with 16 left over 1549 gained
-2 % and 1033 lost 10 %; from that a chunk takes some 1/26 to 1/36 of a tile's time, for 1/256 of its work. streamK over
-itself at 2048: 0.92 at 2049 and 2053, 0.87 at 2057. Predictions of accesses count as many chunks for every block as one
-in the middle has.
+A side of 2049 is 16 tiles of 128 and one row: another row of tiles would make 289 blocks of 256, and leave some SMs
+three to compute instead of two. From nine rows or columns on a tile costs less. Predicted accesses count as many chunks
+for every block as one in the middle has. Findings: results/reference/notes/remainder.md.
 """
 
 from __future__ import annotations

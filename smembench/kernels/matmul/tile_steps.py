@@ -1,16 +1,16 @@
-"""What kernels with several results a thread are made of: device functions for a Tiling.
+"""Tile loads, tile stores, the MMA step and the write-back of a Tiling, as device functions.
 
-An element's way is from global memory into registers (``load_a``, ``load_b``), from there into shared memory
-(``store_a``, ``store_b``), back into registers as part of a fragment (``multiply``), and a result's out (``write``).
-``width`` is the elements of a global access: a vector, or one where rows do not begin and end at a multiple of 16
-bytes. Consecutive threads take consecutive pieces of a row either way.
+An element goes from global memory to registers (``load_a``, ``load_b``), to shared memory (``store_a``, ``store_b``),
+and back to registers as part of a fragment (``mma_step``); a result goes to C (``write``). ``width`` is the elements
+per global access: a vector, or one where rows do not begin and end at multiples of 16 bytes. Consecutive threads take
+consecutive parts of a row either way.
 
-Rows and columns beyond the edge of C are read as the last one, and their results not written, so that inside the
-loop nothing is tested but k: what lies beyond that is zero.
+Rows and columns beyond the edge of C are read as the last one and their results are not written, so the loop tests k
+only: beyond k the tiles are zero.
 
-Offsets into shared memory are 64 bits wide: a sum of 32-bit ones may wrap, so the compiler cannot take the constant
-in it for part of the instruction, and computes an address for every load. Each function is made once for its
-arguments, since Numba keeps every one that it meets.
+Offsets into shared memory have 64 bits: a 32-bit sum may wrap, so the compiler cannot fold its constant into the
+instruction, and computes an address per load. Each function is cached by its arguments, since Numba keeps every
+function it meets.
 """
 
 from __future__ import annotations

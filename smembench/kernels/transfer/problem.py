@@ -26,6 +26,7 @@ class HostArrays(Problem):
 
     dtypes = ("int32",)
     memory = "link"
+    options = ("kernel", "device")
     arrays = ("out", "in")
 
     def refuse(self, case: Case) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from smembench.model.case import Case
 from smembench.model.clauses import Compared, Result, conflict_change, fastest, time
 from smembench.model.errors import UsageError
-from smembench.model.problem import ITEMSIZE, Axis, Problem, Shape, Verification, bit_for_bit
+from smembench.model.problem import BLOCK, ITEMSIZE, PAD, PAD_WIDTH, Axis, Problem, Shape, Verification, bit_for_bit
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -49,7 +49,8 @@ class Transpose(Problem):
         Axis("nx", "Columns."),
         Axis("ny", "Rows."),
     )
-    kernel_axes = (Axis("block"), Axis("pad"), Axis("pad_width"), Axis("compiler"), Axis("peers"))
+    kernel_axes = (BLOCK, PAD, PAD_WIDTH)
+    options = ("kernel", "dtype", "device", "cache", "compiler", "peers")
     columns = ("effective_gb_s", "percent_of_copygmem", "percent_of_copy")
     arrays = ("out", "in")
     ceiling_kernel = "memcpy"

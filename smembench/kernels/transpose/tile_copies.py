@@ -1,11 +1,9 @@
-"""What transposes by 128-bit accesses are made of: device functions that move a thread's share of a square tile.
+"""Copies of a square tile by 128-bit accesses, as device functions: each moves a thread's share of it.
 
 A thread has column ``vector`` of the tile's vectors, of which there are as many side by side as threads, and row
-``top`` and every row a block's height below it. In shared memory vector v of row r lies at v XOR (r / lanes modulo 8),
-counted from ``base`` on; transposeVectorized says why. ``x0`` and ``y0`` are the tile's column and row in the input.
-What lies over the edge is neither read nor written.
-
-Each function is made once for its arguments, since Numba keeps every one that it meets.
+``top`` and every row a block's height below it. In shared memory vector v of row r lies at v XOR (r / vector width
+modulo 8), counted from ``base``. ``x0`` and ``y0`` are the tile's column and row in the input. What lies over the edge
+is neither read nor written. Each function is cached by its arguments, since Numba keeps every function it meets.
 """
 
 from __future__ import annotations

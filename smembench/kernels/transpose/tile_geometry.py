@@ -1,4 +1,4 @@
-"""Which blocks can go over a square tile in whole passes, and how a warp lies over it in 128-bit accesses."""
+"""Geometry of square tiles: which blocks cover one in whole passes, and how a warp covers it in 128-bit accesses."""
 
 from __future__ import annotations
 

@@ -1,27 +1,18 @@
-"""Transposes by 128-bit accesses where rows begin anywhere: what transposeVectorized does with such sizes.
+"""Transposes by 128-bit accesses where rows begin at any element, for sizes that are no multiples of 16 bytes.
 
-What changes: a tile's row is read from the vector in which it begins, a vector more than the tile is wide, and comes
-into shared memory as it lies in the input. Each row of the output is cut where its own vectors begin, up to
-``vector_width`` - 1 elements before the tile, so as many rows above the tile are read as well. Between the two, each
-element is fetched from where the shift of its row has put it. Shifts repeat after ``vector_width`` rows, so a thread
-finds them once for all passes. Only the ends of rows of the output, and what follows the last whole vector of the
-input, go element by element.
+1. A row of the tile is read from the vector in which it begins, one vector more than the tile is wide, and stored as
+   it lies in the input.
+2. Each output row is cut at its own vectors, which begin up to ``vector_width`` - 1 elements before the tile, so as
+   many rows above the tile are read as well.
+3. Each element is fetched from where its row's shift has put it. Shifts repeat every ``vector_width`` rows, so a
+   thread computes them once.
 
-What it relieves, against moving every element by itself: instructions, and latency, as in transposeVectorized. The
-price: what two tiles read, 1.1 times the bytes, comes from the L2 twice, and vectors begin within 32-byte sectors. By
-the model 1.2 times the sectors are read and 1.13 times are written.
+Ends of output rows, and what follows the last whole vector of the input, go element by element. What two tiles read,
+1.1 times the bytes, comes from the L2 twice, and vectors begin within sectors.
 
-Bank conflicts: row r lies behind r // ``vector_width`` unused vectors, so that vectors side by side in the output come
-from different groups of four banks. The 4 rows of the output that a warp writes use different banks of a group only if
-their shifts tell them apart. They do not where nx · ny leaves 1 divided by ``vector_width``, as the square of an odd
-side does: then loads have 4-way conflicts, in float64 2-way, whatever the layout, as long as vectors are stored as they
-lie.
-
-Predicted: at 4095² and 4097² 0.8 to 0.9 of the bandwidth of 4096², if sectors are what counts. float16 comes nearest to
-the limit of shared memory: with 8 loads a vector its conflicts take 9 µs there, where memory takes 17.
-Found on an H200 (2026-11-20) with transposeStreamed: 0.92 in float32, 0.93 in float64, 0.80 and 0.82 in float16, where
-moving elements had reached 0.75, 0.82 and 0.54, and with transposeHalfWarp 0.4 to 1.7 % more; that is 1.18 to 1.40
-times cudaMemcpy, which is slow with such sizes itself.
+Row r lies behind r // ``vector_width`` unused vectors, so that neighbouring vectors of the output come from different
+groups of four banks. Where nx · ny leaves 1 divided by ``vector_width``, as an odd square does, loads have 4-way
+conflicts, in float64 2-way. Findings: results/reference/notes/unaligned_rows.md.
 """
 
 from __future__ import annotations

@@ -17,17 +17,17 @@ from smembench.model.errors import UsageError
 from smembench.stats.differs import timer_step
 from smembench.stats.noise import Evidence, weigh
 from smembench.store.csv_files import Samples
+from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.compare.comparability import facet_reason, fault
 from smembench.studies.compare.verdicts import RUNS_AS_UNITS, Side
-from smembench.studies.load import StoredRun
 
 _EVENT_NOISE_MS = 1e-4
 """Standard deviation of what event pairs add to a round's median: on an H200 (2026-11-20) their readings of any short
 kernel went up and down between two levels 0.13 µs apart, staying at one for about a second, so that all samples of a
 round agree and the next round's with them or not; now and then one is 0.2 µs off."""
 
-_Found = Sequence[tuple[StoredRun, Row]]
+_Found = Sequence[tuple[Run, Row]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +43,16 @@ class Pair:
     evidence: Evidence | None = None
 
 
-def by_case(runs: Sequence[StoredRun]) -> dict[str, list[tuple[StoredRun, Row]]]:
+def by_case(runs: Sequence[Run]) -> dict[str, list[tuple[Run, Row]]]:
     """Every row of these runs by case id, in the order of the files."""
-    found: dict[str, list[tuple[StoredRun, Row]]] = {}
+    found: dict[str, list[tuple[Run, Row]]] = {}
     for run in runs:
         for row in run.rows:
             found.setdefault(row.case_id, []).append((run, row))
     return found
 
 
-def pair_up(base: Sequence[StoredRun], new: Sequence[StoredRun], across: Collection[str] = ()) -> list[Pair]:
+def pair_up(base: Sequence[Run], new: Sequence[Run], across: Collection[str] = ()) -> list[Pair]:
     """Every case that both sides have; see ``comparability`` for ``across``.
 
     Raises:

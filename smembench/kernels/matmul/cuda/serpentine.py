@@ -1,20 +1,16 @@
-"""serpentine: interleaved with fragments loaded a step ahead, multiplied in serpentine order, from tiles 16 deep.
+"""serpentine: interleaved with register pipelining, results visited in serpentine order, and tiles 16 deep.
 
-What changes: a step loads the next one's fragments before it multiplies, into registers of their own; the last step of
-a tile comes after the barrier and the loads of the next tile's first fragments, and fills the time that they take. The
-results of a thread are visited along a column and up the next one, so that each multiplication has a factor of the one
-before. Tiles are loaded without a comparison, at the edges too (``smembench.kernels.matmul.predication``), and up to
-eight rows or columns beyond whole tiles are left to all blocks (``smembench.kernels.matmul.remainder``). serpentine16x8
-has 16 × 8 results a thread in blocks of 128 threads, and visits them along rows.
+Per tile along k:
 
-Relieves the reads of registers, which cost unrolled and interleaved 14 % of their cycles on an H200 (2026-11-20) where
-cuBLAS loses 5 %, and waiting for fragments after the barrier. Predicted from the machine code and a model of the banks
-of registers: multiplications in 0.86 of the cycles, 0.88 with 16 × 8 results,
-where unrolled has 0.75.
+1. Load the thread's share of the next tiles from global memory into registers.
+2. For each step but the last: load the fragments of the next step, multiply those of this one.
+3. Store the next tiles into the other buffer; barrier; load their first fragments.
+4. Multiply the last step's fragments, which fills the time that those loads take.
 
-Found there, of cuBLAS: 0.982 at 2048 and 0.984 at 4096, with 16 × 8 results 0.988, 0.991 and at 8192 1.007; at 1024,
-with half as many tiles as multiprocessors, 0.60, where slicedK has 1.023. Which registers ptxas chooses moves all this
-by some per cent: of 280 such kernels that were compiled, these have nearly the fewest reads that collide.
+Results are visited along a column and up the next, so each multiplication shares a factor with the one before, which
+relieves register bank conflicts. Tiles are loaded without bounds checks (predication.py); up to eight rows or columns
+beyond whole tiles are left to all blocks (remainder.py). serpentine16x8 has 16 × 8 results per thread in blocks of 128
+threads, and visits them along rows. Findings: results/reference/notes/serpentine.md.
 """
 
 from __future__ import annotations

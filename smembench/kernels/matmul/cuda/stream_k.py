@@ -1,29 +1,16 @@
-"""streamK: serpentine with a persistent grid, whose blocks share all steps along k of all tiles evenly.
+"""streamK: serpentine with a persistent grid whose blocks share all steps along k of all tiles evenly.
 
-What changes: the steps of a product, those along k of one tile after the other, are counted through, and each of as
-many blocks as run at once has an even share of them, wherever in a tile that begins and ends. A block goes over its
-share from the last tile to the first. Of the tile that its share begins in the middle of, the block before it has the
-first steps, and computes them first of all, leaves its sums in C and says so; this
-block comes to the tile last of all, adds those sums to its own and writes the results. Nothing but C holds what is
-handed over. A tile that is moved inwards writes the results only that no other tile has. The decomposition is that of
-Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023, with serpentine's loop. Predictions of accesses are
-for blocks that have a whole tile each and hand over nothing.
+1. The steps along k of one tile after the other are numbered, and each block gets an equal range of them.
+2. A block computes its range from the last tile to the first. Where it has only the first steps of a tile, it writes
+   its partial sums to C and raises its flag; that tile is the one it computes first.
+3. The block that has the last steps of the tile waits for the flag, adds the partial sums and writes the results.
 
-The next tile is copied asynchronously and past the registers (compute capability 8.0 or newer), a few elements after
-each step (``smembench.kernels.matmul.interleaved_copies``). Where rows of B and C are not aligned, sums are put in
-order in shared memory, so that whole sectors are written, and those handed over are added in the L2. Up to eight rows
-or columns beyond whole tiles are dealt out (``smembench.kernels.matmul.remainder``), and count as steps.
-
-Relieves the last round: 1152 is 81 tiles of 128 × 128 for the 132 SMs of an H200, and 2176 is 289 for the 264 blocks
-that it runs at once, which take as long as 528. Predicted: at every size what serpentine has with full rounds, 1.03
-times it at 2048, 4096 and 8192, where they are full to 0.97, less some µs for handing over.
-
-Found there (2026-11-22): 1.027, 1.040 and 1.032 times serpentine at 2048, 4096 and 8192, which is 1.008, 1.025 and
-1.031 of cuBLAS; 1.128 of cuBLAS at 1024, 1.172 at 1152, 1.253 at 1536, 1.169 at 2176. With one block on an SM instead
-of two, where tiles are few: 1.10 times as fast at 1024, 1.06 at 1152, but 0.97 at 1536. Where rows are not aligned:
-1.027, 1.113, 1.230, 1.219, 1.050 and 1.092 of cuBLAS at 1023, 1153, 1537, 2049, 4095 and 4097. Copies at the head of
-the loop, and results written with dozens of instructions of index arithmetic each, had left 0.83 and 0.94 at the first
-two. Its twin in CUDA C, for aligned rows: 0.96 to 0.97 of it at 1024 to 8192.
+C alone holds partial sums. A tile moved inwards writes only results that no other tile has. The decomposition is that
+of Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023. Copies of the next tile are asynchronous (compute
+capability 8.0 or newer) and interleaved with the main loop. Where rows of B and C are not aligned, results go through
+shared memory so that whole sectors are written, and partial sums are added in the L2. A small remainder is shared in
+chunks that count as steps. Predicted accesses are for blocks of whole tiles without partial sums. Findings:
+results/reference/notes/stream_k.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""serpentine in CUDA C, and with 16 × 8 results a thread: for aligned rows and whole tiles.
+"""serpentine and serpentine16x8 in CUDA C, for aligned rows and whole tiles.
 
-serpentine's twin visits its results along rows, not along columns: by the model of register reads ptxas 13.0 makes a
-loop of it that reaches 0.79 of the arithmetic peak instead of 0.74, where Numba's reaches 0.86 along columns.
+Results are visited along rows for both, since by the model of register bank conflicts ptxas makes the better loop of
+that here. Findings: results/reference/notes/serpentine.md.
 """
 
 from __future__ import annotations

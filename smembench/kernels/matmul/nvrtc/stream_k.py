@@ -1,4 +1,4 @@
-"""streamK in CUDA C: for aligned rows and whole tiles, so what those leave over has no twin."""
+"""streamK in CUDA C, for aligned rows and whole tiles: a remainder has no port."""
 
 from __future__ import annotations
 

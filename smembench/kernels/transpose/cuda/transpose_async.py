@@ -1,15 +1,11 @@
-"""transposeAsync: transposePipelined whose loads are asynchronous copies, from global to shared memory.
+"""transposeAsync: transposePipelined whose loads are asynchronous copies from global to shared memory.
 
-What changes: a thread starts to copy 16 bytes (``cp.async``) and goes on; they go past its registers and it never
-stores them. Before a tile is written each thread waits for its own copies, and the barrier that was there makes all of
-them seen. What it relieves: registers, of a thread's share of a tile; and the warps, each of which waited for its loads
-before it could store them. Instructions it does not save: the stores are gone, but a copy needs both addresses when it
-is started. Where rows are no multiples of 16 bytes there is no difference to transposeDown. Compute capability 8.0
-or newer.
+A thread starts copies of 16 bytes (``cp.async``), which go past its registers. Before a tile is written each thread
+waits for its own copies, and a barrier makes all of them visible.
 
-Predicted: no more than transposePipelined, which has as many bytes on their way, while the memory is what both wait
-for; a gain, if any, in 16x16 blocks, whose threads otherwise hold four vectors each. Found on an H200
-(2026-11-20), 4096² float32: 0.927 of cudaMemcpy, no difference to transposePipelined.
+It relieves registers, of a thread's share of a tile, and latency: warps no longer wait for loads before they store. It
+saves no instructions: the stores are gone, but a copy needs both addresses at its start. Where rows are no multiples of
+16 bytes it is transposeDown. Compute capability 8.0 or newer. Findings: results/reference/notes/transpose_async.md.
 """
 
 from __future__ import annotations

@@ -1,20 +1,12 @@
 """transposePersistent: transposeAsync with a persistent grid: no more blocks than run at once, for all tiles.
 
-What changes: a block goes over the tiles in strides of the grid, in the order of transposeDown, for as long as there
-are any; the copies of its next tile are on their way from its first tile to its last. What the blocks of a round write
-lies side by side, and so does what those of the next do. What it relieves: latency, of every tile but a block's first,
-and of starting blocks in rounds. Tiles are dealt out once and for all: an SM that is slower than the others is waited
-for at the end, which a grid of many blocks avoids. Where rows are no multiples of 16 bytes there is no difference to
-transposeDown. Compute capability 8.0 or newer.
+A block goes over the tiles in strides of the grid, in the order of transposeDown. The copies of its next tile are under
+way from its first tile to its last, and the blocks of a round write contiguous rows.
 
-An SM is given blocks with 64 KiB of tiles on their way, as far as its threads allow: 528 blocks of 64 × 64 float32 on
-an H200, where 4096² has 7.8 tiles for each of them and 16384² has 124. At 2.1 TB/s of reads, half of what cudaMemcpy
-reached there (2026-11-20), that much takes 4 µs to come, longer than a load. On SMs with room for fewer blocks the
-others follow later, and the grid is not persistent.
-
-Predicted: no difference to transposeAsync at 4096², with 8 rounds there instead of two of four tiles; at 16384² at most
-what transposeVectorized's prototype lacked of cudaMemcpy, 1.08 times, shared with the steps between. Found
-there (2026-11-20), 4096² float32 in 16x16 blocks: 0.899 of cudaMemcpy, where transposeAsync has 0.927 in 16x32.
+It relieves latency: of every tile but a block's first, and of starting blocks in rounds. The assignment of tiles is
+fixed, so a slow SM delays the end. An SM gets blocks with 64 KiB of tiles in flight, as far as its threads allow; where
+fewer fit, the others follow later and the grid is not persistent. Where rows are no multiples of 16 bytes it is
+transposeDown. Compute capability 8.0 or newer. Findings: results/reference/notes/transpose_persistent.md.
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
-"""transposePipelined: transposeDown with several tiles a block, the next of which is loaded while one is written.
+"""transposePipelined: transposeDown with several tiles per block; the next is loaded while one is written.
 
-A block has four tiles below each other and room for two. What changes: the loads of the next tile are issued before
-this one is written, wait in registers, and go into the half of the shared memory that is not being read. One barrier a
-tile keeps the halves apart: a thread that is a tile ahead of another writes where that one has finished reading. What
-it relieves: latency, of the loads of three tiles in four, and of starting a block for each of them. The next block goes
-on below them, so that writes run on as in transposeDown. Where rows are no multiples of 16 bytes there is no difference
-to transposeDown.
+A block has four tiles below each other and shared memory for two. Per tile:
 
-Predicted: little. Four blocks an SM, with a tile of 16 KiB each, have 8.6 MB on their way to the 132 SMs of an H200, as
-much as the reads of a copy at 4267 GB/s deliver in 4 µs, more than loads take: they hide each other's latency already.
-At most what transposeVectorized's prototype lacked of cudaMemcpy there (2026-11-20), 1.01 times at 4096² and 1.08 at
-16384², of which transposeDown has some. Found there, 4096² float32: 0.925 of cudaMemcpy, where transposeDown has 0.969.
+1. Issue the loads of the next tile, into registers.
+2. Write the current tile.
+3. Store the registers into the other half of shared memory; one barrier keeps the halves apart.
+
+It relieves latency: of the loads of three tiles in four, and of starting a block for each. The next block goes on
+below, so writes are as contiguous as transposeDown's. Where rows are no multiples of 16 bytes it is transposeDown.
+Findings: results/reference/notes/transpose_pipelined.md.
 """
 
 from __future__ import annotations

@@ -1,22 +1,15 @@
 """transposeVectorized: transposeSwizzled with 128-bit accesses of global memory on both sides.
 
-A thread moves 16 bytes an instruction: four float32 instead of one, two float64, eight float16. A block of bx × by
-threads has a tile bx vectors wide and as high as that is in elements, 64 × 64 float32 for 16x32. What it relieves:
-instructions, and latency, since each load in flight is 16 bytes. A vector goes into the tile whole, in one 128-bit
-store, and comes out of it in elements, one a row, which a thread packs into the vector that it writes.
+A thread moves 16 bytes per instruction: four float32, two float64 or eight float16. The tile of a block of bx × by
+threads is bx vectors wide and, in elements, as high: 64 × 64 float32 for 16x32.
 
-The swizzle permutes whole vectors: vector v of row r lies at v XOR (r / lanes modulo 8). A warp lies over the tile as 8
-vectors by 4 rows, a cache line each. Its stores fill 8 different groups of four banks a quarter-warp; its loads, at 4
-neighbouring columns of rows ``vector_width`` apart, fall into different banks or share words: no conflicts for any
-element type.
+1. A vector goes into the tile whole, in one 128-bit store; barrier.
+2. A thread loads elements, one per row, packs them into a vector and writes it.
 
-Where rows are no multiples of 16 bytes, in the input or in the output, no row but the first is sure to be aligned: then
-vectors are read and written as they lie in memory, and shifted against each other in the tile (unaligned_rows.py).
-
-Predicted: at most what a copy by 128-bit accesses reached on an H200 (2026-11-20), 4021 GB/s at 4096² and 4290 at
-16384², which is 1.47 and 1.49 times transposeCoarsened's prototype. Found there with a prototype of it, 64 × 64 float32
-by 512 threads in a tile padded by 1: 3834 GB/s at 4096², 1.41 times transposeCoarsened's and 0.99 of cudaMemcpy, and
-3951 GB/s at 16384², 1.37 times and 0.93. Found there with this one: 0.954 and 0.939 of cudaMemcpy in the same run.
+The swizzle permutes whole vectors: vector v of row r lies at v XOR (r / vector width modulo 8). A warp covers 8 vectors
+by 4 rows, a cache line per row. Neither stores nor loads have conflicts, for any element type. It relieves instruction
+issue and latency, since each load in flight is 16 bytes. Rows that are no multiples of 16 bytes take unaligned_rows.py.
+Findings: results/reference/notes/transpose_vectorized.md.
 """
 
 from __future__ import annotations
