@@ -86,13 +86,19 @@ def git_revision() -> Git | None:
 
 def differences(before: Description, now: Description) -> list[str]:
     """What would make two parts of one run incomparable: config, devices, driver, versions."""
-    found = [] if before.config == now.config else ["the configuration differs"]
+    found = [] if _given(before.config) == _given(now.config) else ["the configuration differs"]
     old, new = _facts(before), _facts(now)
     return found + [
         f"{name} was {old.get(name)}, is {new.get(name)}"
         for name in dict.fromkeys([*old, *new])
         if old.get(name) != new.get(name)
     ]
+
+
+def _given(config: StoredConfig) -> StoredConfig:
+    """The config without the sweeps' empty lists: an axis that a later problem brought is no difference."""
+    sweeps = [{key: value for key, value in sweep.items() if value != []} for sweep in config.sweep]
+    return config.model_copy(update={"sweep": sweeps})
 
 
 def _facts(run: Description) -> dict[str, JsonValue]:

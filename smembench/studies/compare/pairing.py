@@ -1,8 +1,8 @@
-"""The cases of two sides side by side: their units' medians, and whether they may be compared at all.
+"""Cases of two sides matched: their units' medians, and whether they are comparable.
 
-The unit is a round's median: samples of one round share everything that a trial sets up, and count once. Where a side
-has three runs or more the unit is a run's median, for the same reason: rounds of one run share its process and its
-hour. Such a side tells how much runs differ, for the other as well.
+A unit is a round's median: samples of one round share the setup of a trial, and count once. Where a side has three runs
+or more the unit is a run's median, for the same reason: rounds of one run share its process and its hour. Such a side
+also tells, for the other, how much runs differ.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _Found = Sequence[tuple[Run, Row]]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One case on both sides. ``reason`` says why it is not comparable; ``evidence`` is None where it is not, or
-    where nothing tells its noise.
+    """One case on both sides. ``reason`` says why it is not comparable; ``evidence`` is None then, and where its noise
+    is unknown.
     """
 
     case: Case
@@ -40,7 +40,7 @@ class Pair:
 
 
 def by_case(runs: Sequence[Run]) -> dict[str, list[tuple[Run, Row]]]:
-    """Every row of these runs by case id, in the order of the files."""
+    """All rows of the runs by case id, in the order of the files."""
     found: dict[str, list[tuple[Run, Row]]] = {}
     for run in runs:
         for row in run.rows:
@@ -49,7 +49,7 @@ def by_case(runs: Sequence[Run]) -> dict[str, list[tuple[Run, Row]]]:
 
 
 def pair_up(base: Sequence[Run], new: Sequence[Run], across: Collection[str] = ()) -> list[Pair]:
-    """Every case that both sides have; see ``comparability`` for ``across``.
+    """The cases that both sides have; see ``comparability`` for ``across``.
 
     Raises:
         UsageError: for a sample that is not a positive number.
