@@ -18,11 +18,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=s
 COPY = Case("transpose", "copyGmem", "cuda:0", "float32", 4096, 4096, None, Block(32, 32))
 
 
-@pytest.fixture(scope="module")
-def gpu() -> CudaDevice:
-    return CudaDevice()
-
-
+@pytest.mark.untimed
 @pytest.mark.parametrize("compiler", registry.COMPILERS)
 def test_registers_are_those_of_the_code_that_runs(gpu: CudaDevice, compiler: str) -> None:
     # In 16×16 blocks tiled takes other registers with link-time optimisation than without.
@@ -38,6 +34,7 @@ def test_registers_are_those_of_the_code_that_runs(gpu: CudaDevice, compiler: st
     prepared.close()
 
 
+@pytest.mark.untimed
 @pytest.mark.parametrize("compiler", registry.COMPILERS)
 def test_the_driver_says_what_a_kernel_of_either_compiler_takes(gpu: CudaDevice, compiler: str) -> None:
     case = Case("transpose", "copyGmem", "cuda:0", "float32", 64, 64, None, Block(32, 32), compiler=compiler)
@@ -76,6 +73,7 @@ def test_cold_takes_longer_than_warm_where_the_cache_helps(gpu: CudaDevice) -> N
     assert medians["cold"] > 1.2 * medians["warm"]
 
 
+@pytest.mark.untimed
 def test_timed_launches_leave_the_result_right(gpu: CudaDevice) -> None:
     case = Case("transpose", "transposeSmemPad", "cuda:0", "float32", 1000, 3000, None, Block(32, 32), 1)
     problem, kernel = PROBLEMS["transpose"], registry.kernel_of(case)
