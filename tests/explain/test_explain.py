@@ -17,7 +17,6 @@ import numba.cuda
 import pytest
 from rich.console import Console
 
-from smembench.cli.options import cuda_cases
 from smembench.explain import analysis, counters, prediction
 from smembench.explain.analysis import Explanation, best_pad, explain
 from smembench.explain.counters import ALLOWED_WAVEFRONTS, Comparison
@@ -36,6 +35,7 @@ from smembench.store.assemble import assemble
 from smembench.store.relations import relate
 from smembench.store.run import Run
 from smembench.store.schema import row_of
+from smembench.studies.explain import cases as cases_of
 from smembench.toolchains.machine_code import MachineCode
 from smembench.views.explain import COMPARISON_COLUMNS, comparison, comparison_records, explanation, pads, picture
 from smembench.views.sections import Section, sections
@@ -57,7 +57,7 @@ LADDER = {"memcpy": 0.9, "copyGmem": 1.0, "naiveGmem": 4.0, "transposeSmem": 2.5
 
 
 def case(kernel: str, block: str = "32x32", dtype: str = "float32", pad: int = 1, n: int = 4096) -> Case:
-    (found,) = cuda_cases(kernel, block, dtype, str(pad), n)
+    (found,) = cases_of(kernel, blocks=block, dtypes=dtype, pads=str(pad), n=n)
     return found
 
 
@@ -429,7 +429,7 @@ def test_a_picture_of_one_dimension_has_the_banks_for_columns() -> None:
 
 
 def test_a_picture_has_every_word_of_a_wide_access() -> None:
-    _, row = (line.plain for line in picture(explain(cuda_cases("vectorized", None, None, "1", None)[0])))
+    _, row = (line.plain for line in picture(explain(cases_of("vectorized")[0])))
     assert row.split() == [*map(str, range(8)), *["."] * 24]
 
 
@@ -586,7 +586,7 @@ def ladder(measured: Measured, block: str = "32x32") -> list[Measurement]:
     """The transposes, with what was predicted of them."""
     planned = [(case(kernel, block), ms) for kernel, ms in LADDER.items()]
     return [
-        replace(measured(found.kernel, [ms], block=found.block, pad=found.pad), prediction=predict(found, "9.0"))
+        replace(measured(found.kernel, [ms] * 3, block=found.block, pad=found.pad), prediction=predict(found, "9.0"))
         for found, ms in planned
     ]
 
@@ -628,7 +628,7 @@ def test_the_predicted_columns(measured: Measured) -> None:
     ],
 )
 def test_the_sentence_says_why_padding_helps(measured: Measured, block: str, because: str) -> None:
-    said = sentence([row_of("run", item, {}) for item in ladder(measured, block)])
+    said = sentence(Run([row_of("run", item, {}) for item in ladder(measured, block)]))
     assert f"in {block} blocks padding makes it 2.00× as fast as transposeSmem ({because}); " in said
 
 
