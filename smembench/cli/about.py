@@ -22,8 +22,8 @@ def list_() -> None:
     for problem in PROBLEMS.values():
         say(f"{problem.name}: {problem.title}, {', '.join(problem.dtypes)}")
         for kernel in (k for k in registry.kernels() if k.problem == problem.name and k.compiler != "nvrtc"):
-            twin = registry.find(problem.name, kernel.name, kernel.kind, "nvrtc")
-            say(f"  {kernel.kind:<5} {kernel.name:<23} {kernel.summary}{'; also by nvrtc' if twin else ''}")
+            port = registry.find(problem.name, kernel.name, kernel.kind, "nvrtc")
+            say(f"  {kernel.kind:<5} {kernel.name:<23} {kernel.summary}{'; also by nvrtc' if port else ''}")
     from smembench.devices.cuda import gpu_count, why_unusable
 
     say("lessons:")

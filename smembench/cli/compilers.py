@@ -33,7 +33,7 @@ def compilers(
     ] = None,
     block: options.Blocks = None,
     kernel: Annotated[
-        str | None, typer.Option("--kernel", metavar="NAME,…", help="Kernels with a twin. (default: all of them)")
+        str | None, typer.Option("--kernel", metavar="NAME,…", help="Kernels with a port. (default: all of them)")
     ] = None,
     dtype: options.Dtypes = None,
     device: options.Devices = None,
@@ -68,9 +68,9 @@ def compilers(
     from smembench.run.config import from_flags
     from smembench.studies.compilers import names
 
-    chosen = parse_names(problem, [name for name in PROBLEMS if names(name)], name="PROBLEM", what="problem with twins")
+    chosen = parse_names(problem, [name for name in PROBLEMS if names(name)], name="PROBLEM", what="problem with ports")
     known = [name for each in chosen for name in names(each)]
-    wanted = parse_names(kernel, known, name="--kernel", what="kernel with a twin") if kernel else known
+    wanted = parse_names(kernel, known, name="--kernel", what="kernel with a port") if kernel else known
     sweeps = [
         options.given(
             problem=each,

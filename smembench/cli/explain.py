@@ -150,7 +150,7 @@ def _strided(case: Case, stride: int) -> Case:
     if not kernel_of(case).strided:
         raise UsageError(f"--stride {stride}: {case.kernel} has no stride; leave it out")
     strided = replace(case, stride=stride)
-    if reason := PROBLEMS[case.problem].refuse(strided):
+    if reason := PROBLEMS[case.problem].unsupported(strided):
         raise UsageError(f"--stride {stride}: {reason}")
     return strided
 

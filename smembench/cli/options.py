@@ -48,7 +48,7 @@ Compilers = Annotated[
     typer.Option(
         "--compiler",
         metavar="NAME,…",
-        help="numba, and nvrtc: the same kernels in CUDA C, where they have a twin. (default: numba)",
+        help="numba, and nvrtc: the same kernels in CUDA C, where they have a port. (default: numba)",
     ),
 ]
 Peers = Annotated[
@@ -264,7 +264,7 @@ def cuda_cases(kernels: str, blocks: str | None, dtypes: str | None, pads: str, 
         usual = (kernel.default_blocks or problem.default_blocks)[:1]
         for dtype, block, pad in product(chosen, parse_blocks(blocks) if blocks else usual, padding):
             case = Case(problem.name, name, "cuda:0", dtype, *sizes, block if kernel.blocks else None, pad)
-            if reason := kernel.refuse(case):
+            if reason := kernel.unsupported(case):
                 raise UsageError(reason)
             if block.x * block.y > MAX_THREADS:
                 raise UsageError(f"--block {block}: a block has at most {MAX_THREADS} threads")

@@ -11,7 +11,7 @@ from cuda.bindings import driver
 
 from smembench.devices.base import GUARD_BYTES, POISON, check_guards
 from smembench.kernels.numba_cuda import checked, copy, cuda
-from smembench.kernels.registry import Place
+from smembench.kernels.program import MemoryKind
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Enqueue = Callable[[], Any]
 
 
-def allocate(count: int, dtype: Any, place: Place) -> Any:
+def allocate(count: int, dtype: Any, place: MemoryKind) -> Any:
     """A one-dimensional array without content: a NumPy array unless it is on the device."""
     match place:
         case "device":
@@ -71,7 +71,7 @@ class Places:
         return self._buffers[slot]
 
 
-def place_input(array: Array, place: Place, places: Places, slot: int) -> Any:
+def place_input(array: Array, place: MemoryKind, places: Places, slot: int) -> Any:
     """An input where a program wants it. NumPy's own memory is pageable: such an input stays where it is."""
     match place:
         case "device":
@@ -89,7 +89,7 @@ def place_input(array: Array, place: Place, places: Places, slot: int) -> Any:
 class Output:
     """An output between two guards, on the device in the place for outputs where ``places`` are given."""
 
-    def __init__(self, count: int, dtype: Any, place: Place, places: Places | None = None) -> None:
+    def __init__(self, count: int, dtype: Any, place: MemoryKind, places: Places | None = None) -> None:
         self._guard = GUARD_BYTES // np.dtype(dtype).itemsize
         count += 2 * self._guard
         in_place = places is not None and place == "device"

@@ -40,7 +40,7 @@ def launch(kernel: Kernel, case: Case) -> tuple[Trace, list[Request]]:
     ragged = bool(case.m % period or case.n % period)
 
     def traced(smaller: Case) -> Trace:
-        if program.dealt:
+        if program.grid_dependent:
             smaller = replace(smaller, m=case.m, n=case.n)
         return trace(kernel, smaller, program.grid, ragged=ragged)
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from smembench.explain.lockstep import Group, run
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.program import LibraryCall, NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
@@ -229,10 +230,10 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
         UsageError: for a kernel that cannot be traced: a library's, or one that uses what the recorder does not have.
     """
     program = kernel.build(case)
-    if program.on_host:
+    if isinstance(program, LibraryCall):
         raise UsageError(f"{kernel.name}: is a library's copy, not a kernel with source to explain")
-    if not callable(program.function):
-        raise UsageError(f"{kernel.name}: CUDA C is not traced, only its Numba twin")
+    if not isinstance(program, NumbaKernel):
+        raise UsageError(f"{kernel.name}: only Numba kernels are traced, not a {type(program).__name__}")
     width, height = program.block
     recorder = _Recorder(program.dynamic_bytes, program.function.__code__.co_filename, width * height)
     problem, size = PROBLEMS[case.problem], ITEMSIZE[case.dtype]

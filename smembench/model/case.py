@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+DEFAULT_COMPILER = "numba"
+"""The compiler of cases for which no other is asked. Copies and functions on the CPU, which have none, bear its name."""
+
 
 class Block(NamedTuple):
     """Block dimensions in threads, ``x`` first as in CUDA's ``dim3``."""
@@ -36,7 +39,7 @@ class Case:
     block: Block | None = None
     pad: int | None = None
     cache: str = "warm"
-    compiler: str = "numba"
+    compiler: str = DEFAULT_COMPILER
     stride: int | None = None
 
     @property

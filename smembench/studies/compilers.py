@@ -32,7 +32,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One case by Numba and by NVRTC; ``case`` is Numba's, and ``missing`` why there is nothing of the twin."""
+    """One case by Numba and by NVRTC; ``case`` is Numba's, and ``missing`` why there is nothing of the port."""
 
     case: Case
     numba: Side
@@ -41,14 +41,14 @@ class Pair:
 
     @property
     def ratio(self) -> float | None:
-        """The speed of Numba's kernel over that of the twin: 1 where it is as fast."""
+        """The speed of Numba's kernel over that of the port: 1 where it is as fast."""
         if self.numba.elapsed_ms is None or self.nvrtc.elapsed_ms is None:
             return None
         return self.nvrtc.elapsed_ms / self.numba.elapsed_ms
 
 
 def measured(rows: Iterable[Row], code: Code) -> list[Pair]:
-    """Pairs among the rows of a run, in their order; a case without a row of its twin is left out.
+    """Pairs among the rows of a run, in their order; a case without a row of its port is left out.
 
     Args:
         rows: of one run.
@@ -63,17 +63,17 @@ def measured(rows: Iterable[Row], code: Code) -> list[Pair]:
         return replace(found, elapsed_ms=row.elapsed_ms, registers=row.registers, local_bytes=row.local_bytes)
 
     by_numba = (row for row in found.values() if row.ok and row.compiler != NVRTC)
-    twins = ((row, found[twin_of(row.case)]) for row in by_numba if twin_of(row.case) in found)
-    return [Pair(row.case, side(row), side(twin), "" if twin.ok else twin.reason or twin.status) for row, twin in twins]
+    ports = ((row, found[port_of(row.case)]) for row in by_numba if port_of(row.case) in found)
+    return [Pair(row.case, side(row), side(port), "" if port.ok else port.reason or port.status) for row, port in ports]
 
 
 def compiled(cases: Sequence[Case], code: Code, refused: Mapping[Case, str] = MappingProxyType({})) -> list[Pair]:
-    """Pairs of cases that were not measured, by what both compilers make of them, but for twins that are refused."""
+    """Pairs of cases that were not measured, by what both compilers make of them, but for ports that are refused."""
 
     def pair(case: Case) -> Pair:
-        twin = twin_of(case)
-        reason = refused.get(twin, "")
-        return Pair(case, _side(code(case)), Side() if reason else _side(code(twin)), reason)
+        port = port_of(case)
+        reason = refused.get(port, "")
+        return Pair(case, _side(code(case)), Side() if reason else _side(code(port)), reason)
 
     return [pair(case) for case in cases]
 
@@ -86,11 +86,11 @@ def _side(found: MachineCode | None) -> Side:
     return Side(None, found.registers, found.spilled_bytes, found.instructions, loop)
 
 
-def twin_of(case: Case) -> Case:
+def port_of(case: Case) -> Case:
     """The same case as CUDA C."""
     return replace(case, compiler=NVRTC)
 
 
 def names(problem: str) -> tuple[str, ...]:
-    """The kernels of a problem that have a twin, in teaching order."""
+    """The kernels of a problem that have a port, in teaching order."""
     return tuple(name for name in registry.names(problem) if registry.find(problem, name, "cuda", NVRTC))

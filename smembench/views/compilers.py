@@ -114,7 +114,7 @@ def _sentence(pairs: Sequence[Pair]) -> str:
 
 
 def _missing(pairs: Sequence[Pair]) -> str:
-    """Which twins there are no figures of, and why."""
+    """Which ports there are no figures of, and why."""
     reasons = dict.fromkeys((pair.case.kernel, pair.missing) for pair in pairs if pair.missing)
     return f"Not by CUDA C: {'; '.join(f'{kernel}: {reason}' for kernel, reason in reasons)}." if reasons else ""
 

@@ -16,7 +16,7 @@ from smembench.views.sections import Section, device_names, groups, label
 def limits(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Section]:
     """One section for each problem that was measured beside a yardstick: memcpy, CuPy, PyTorch or cuBLAS.
 
-    The best of a size and dtype is the fastest of Numba's kernels, or of CUDA C twins where only they were measured; a
+    The best of a size and dtype is the fastest of Numba's kernels, or of CUDA C ports where only they were measured; a
     yardstick's column is the best's speed over its.
     """
     found = []

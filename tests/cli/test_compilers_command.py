@@ -27,13 +27,13 @@ def test_both_codes_without_a_gpu(program: Program, problem: str, kernel: str) -
     assert line.split()[-1].isdecimal()
 
 
-def test_a_twin_that_does_not_take_the_size_has_no_figures(program: Program) -> None:
+def test_a_port_that_does_not_take_the_size_has_no_figures(program: Program) -> None:
     done = program("compilers", "transpose", "--static", "--kernel", "transposeHalfWarp", "--n", "65")
     if done.returncode == 2:
         pytest.skip("needs NVIDIA's compiler libraries")
     assert done.returncode == 0, done.stderr
     assert all(line.endswith(" / -") for line in done.stdout.splitlines() if line.startswith("transposeHalfWarp  "))
-    told = "Not by CUDA C: transposeHalfWarp: the twin of transposeHalfWarp takes whole vectors only"
+    told = "Not by CUDA C: transposeHalfWarp: the CUDA C port of transposeHalfWarp takes whole vectors only"
     assert told in " ".join(done.stdout.split())
 
 
@@ -41,8 +41,8 @@ def test_a_twin_that_does_not_take_the_size_has_no_figures(program: Program) -> 
     ("arguments", "words"),
     [
         (("compilers", "transpose", "--static", "--kernel", "transposeHalfWarp", "--block", "8x7"), "not 8x7"),
-        (("compilers", "sort"), "PROBLEM 'sort': no such problem with twins"),
-        (("compilers", "--kernel", "transposeSmemDyn"), "no such kernel with a twin"),
+        (("compilers", "sort"), "PROBLEM 'sort': no such problem with ports"),
+        (("compilers", "--kernel", "transposeSmemDyn"), "no such kernel with a port"),
         (("compilers", "--block", "2048x1", "--static"), "block 2048x1"),
         (("show", NIGHTLY, "--compilers"), "holds nothing that --compilers shows"),
         (("show", NIGHTLY, "--limits", "--ladder"), "--ladder --limits: a run is shown in one way"),

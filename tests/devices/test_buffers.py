@@ -22,7 +22,8 @@ from smembench.devices.host_clock import HostClock
 from smembench.kernels import registry
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 from smembench.model.device import DeviceInfo
 
@@ -136,7 +137,7 @@ def add_one(out: DeviceArray, inp: DeviceArray, n: np.uint32) -> None:
 def with_function(kernel: Kernel, function: Callable[..., None]) -> Kernel:
     """The kernel with another function, its arrays where they were."""
 
-    def build(case: Case) -> Program:
+    def build(case: Case) -> NumbaKernel:
         return replace(kernel.build(case), function=function)
 
     return replace(kernel, build=build)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from smembench.model.case import Block, Case
-from stand_in.host_code import HostKernel, compile_for_host, twin
+from stand_in.host_code import HostKernel, compile_for_host, port
 from stand_in.process import FEW, StandIn, ended, rows
 
 TRANSPOSE = ["smembench", "transpose", "--device", "cuda", "--n", "40", "--block", "16x16", *FEW]
@@ -29,7 +29,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Host forms of copyGmem and of the faulty kernel that needs one."""
     copy = Case("transpose", "copyGmem", "cuda:0", "float32", 40, 40, None, Block(16, 16))
     outside = HostKernel("outside", "cuda_outside", OUTSIDE, (1, 1), 2, 2)
-    return compile_for_host([twin(copy), outside], tmp_path_factory.mktemp("kernels"))
+    return compile_for_host([port(copy), outside], tmp_path_factory.mktemp("kernels"))
 
 
 def test_every_faulty_kernel_is_a_row_and_the_others_are_measured(

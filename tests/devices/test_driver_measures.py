@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from smembench.model.case import Block, Case
-from stand_in.host_code import HostKernel, compile_for_host, twin
+from stand_in.host_code import HostKernel, compile_for_host, port
 from stand_in.process import FEW, StandIn, ended, rows
 
 MEMCPY = ("smembench", "transpose", "--device", "cuda", *FEW, "--kernel", "memcpy", "--csv", "-")
@@ -34,7 +34,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cases += [replace(copy, kernel="transposeSmem", pad=0), replace(copy, kernel="transposeSmemPad", pad=1)]
     cases += [Case("constant", "constantUniform", "cuda:0", "float32", 1, 1000, None, Block(256, 1))]
     add_one = HostKernel("addOne", "7add_one", ADD_ONE, (128, 1), 2, 1)
-    return compile_for_host([*map(twin, cases), add_one], tmp_path_factory.mktemp("kernels"))
+    return compile_for_host([*map(port, cases), add_one], tmp_path_factory.mktemp("kernels"))
 
 
 def test_transposes_of_both_compilers_are_right_and_timed_warm_and_cold(stand_in: StandIn, kernels: Path) -> None:

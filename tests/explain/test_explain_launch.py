@@ -128,7 +128,7 @@ def test_a_shorter_loop_stands_for_the_whole(
     """By counting all steps, the first and the last ones, which differ, among them."""
     small = [Block(8, 8), *kernel.default_blocks]
     products = [Case("matmul", kernel.name, "cuda:0", "float32", m, n, k, block, stride=stride) for block in small]
-    large = next(product for product in products if kernel.refuse(product) is None)
+    large = next(product for product in products if kernel.unsupported(product) is None)
     shorter = explain(large)
     pattern = Matmul.pattern
     monkeypatch.setattr(Matmul, "pattern", lambda self, case, results: replace(pattern(self, case, results), k=case.k))

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 from cuda.bindings import driver
 from numba import types
+from smembench.devices.cuda_symbols import copy_to_symbol, loaded
 
 from smembench.devices import cuda_symbols
-from smembench.devices.cuda_symbols import copy_to_symbol, loaded
 from smembench.explain.trace import trace
 from smembench.kernels import numba_cuda as cuda_api
 from smembench.kernels import registry
 from smembench.kernels.constant.problem import TAPS
 from smembench.kernels.numba_cuda import cuda
-from smembench.kernels.registry import Program
+from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
 
 CONSTANT = ["constantUniform", "constantDiverging"]
@@ -83,7 +83,7 @@ def test_the_array_is_in_the_machine_code_of_numba(ptx: Any, kernel: str) -> Non
 
 @pytest.mark.parametrize("kernel", CONSTANT)
 @pytest.mark.parametrize(("dtype", "size"), [("float32", 4), ("float64", 8)])
-def test_the_array_is_in_the_machine_code_of_a_twin(kernel: str, dtype: str, size: int) -> None:
+def test_the_array_is_in_the_machine_code_of_a_port(kernel: str, dtype: str, size: int) -> None:
     from cuda.pathfinder import load_nvidia_dynamic_lib
 
     from smembench.toolchains.nvrtc import compiled
@@ -149,7 +149,7 @@ def test_numba_compiles_before_its_first_launch_for_the_types_of_that_launch() -
     assert compiled == [(types.float32[::1], types.uint32)]
 
 
-def test_the_library_of_a_twin_is_that_of_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_library_of_a_port_is_that_of_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_symbols, "ObjectCode", SimpleNamespace)
     assert loaded(SimpleNamespace(handle="library"), ()) == "library"
 
@@ -169,6 +169,6 @@ def baked_in(out: Any, inp: Any, coefficients: Any, n: Any) -> None:
 
 def test_numbas_own_constant_arrays_are_traced_by_number() -> None:
     case = case_of("constantUniform")
-    kernel = replace(registry.kernel_of(case), build=lambda case: Program(baked_in, (1, 1), (32, 1)))
+    kernel = replace(registry.kernel_of(case), build=lambda case: NumbaKernel(baked_in, grid=(1, 1), block=(32, 1)))
     places = {request.place for request in trace(kernel, case).requests if request.place.space == "constant"}
     assert {(place.array, place.width) for place in places} == {("constant0", 4)}

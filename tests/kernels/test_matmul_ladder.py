@@ -117,13 +117,13 @@ def test_a_grid_covers_the_product_by_what_a_block_computes(name: str, block: Bl
     for n, expected in sizes.items():
         program = kernel(name).build(case(name, n=n, block=block))
         assert program.grid == expected
-        assert program.dealt is (few and n == x * y + 1)
+        assert program.grid_dependent is (few and n == x * y + 1)
 
 
-@pytest.mark.parametrize(("block", "dealt"), [(Block(8, 16), True), (Block(8, 32), False)])
-def test_nothing_is_left_over_where_a_tile_does_not_hold_the_sums_of_pieces(block: Block, dealt: bool) -> None:
+@pytest.mark.parametrize(("block", "grid_dependent"), [(Block(8, 16), True), (Block(8, 32), False)])
+def test_nothing_is_left_over_where_a_tile_does_not_hold_the_sums_of_pieces(block: Block, grid_dependent: bool) -> None:
     ragged = replace(case("streamK", block=block), m=8 * block.y + 1, n=8 * block.x + 1)
-    assert kernel("streamK").build(ragged).dealt is dealt
+    assert kernel("streamK").build(ragged).grid_dependent is dealt
 
 
 @given(
@@ -192,7 +192,7 @@ TILINGS = [
     for tiling in [
         Tiling(Block(x, y), dtype, down=down, depth=8 * slices, warps=warps, interleaved=interleaved, slices=slices)
     ]
-    if tiling.refuse("any") is None and (warps or slices == 1)
+    if tiling.unsupported("any") is None and (warps or slices == 1)
 ]
 
 
@@ -233,7 +233,7 @@ def test_vectors_only_where_rows_begin_and_end_at_one(n: int, k: int, more: int 
     ],
 )
 def test_blocks_that_do_not_fit_are_refused(name: str, dtype: str, block: Block, reason: str) -> None:
-    refused = kernel(name).refuse(case(name, dtype, block=block))
+    refused = kernel(name).unsupported(case(name, dtype, block=block))
     assert refused is not None
     assert refused.startswith(f"{name} {reason}")
 

@@ -37,7 +37,7 @@ def test_peers_run_beside_the_others_when_asked_for(problem: str, names: tuple[s
 def test_a_peer_is_planned_by_name_whatever_the_compiler() -> None:
     (peer,) = [item for item in planned("matmul", kernel="naive,cublas", compiler="nvrtc") if item.case.block is None]
     assert peer.case.kernel == "cublas"
-    assert bool(peer.skip) == (cublas.refuse(peer.case) is not None)
+    assert bool(peer.skip) == (cublas.unsupported(peer.case) is not None)
 
 
 def test_cublas_is_skipped_where_its_library_is_not(monkeypatch: pytest.MonkeyPatch) -> None:

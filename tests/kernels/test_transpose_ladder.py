@@ -56,7 +56,7 @@ def of_every_step() -> Iterator[Case]:
     """Every step in every block of its own and in every dtype, as far as it takes them."""
     for name, dtype in product(CLIMBED, DTYPES):
         for block in kernel(name).default_blocks:
-            if kernel(name).refuse(case(name, dtype, block=block)) is None:
+            if kernel(name).unsupported(case(name, dtype, block=block)) is None:
                 yield case(name, dtype, block=block)
 
 
@@ -226,7 +226,7 @@ def test_sizes_choose_between_aligned_rows_and_any(columns: int, rows: int, chos
     ],
 )
 def test_blocks_that_do_not_fit_are_refused(name: str, dtype: str, block: Block, reason: str) -> None:
-    refused = kernel(name).refuse(case(name, dtype, block=block))
+    refused = kernel(name).unsupported(case(name, dtype, block=block))
     assert refused is not None
     assert refused.startswith(f"{name} needs ")
     assert reason in refused
@@ -238,7 +238,7 @@ def test_blocks_that_fit_have_whole_passes() -> None:
     for dtype in DTYPES:
         for block in (Block(x, y) for x in sides for y in sides):
             chosen = case("transposeVectorized", dtype, block=block)
-            if kernel("transposeVectorized").refuse(chosen) is None:
+            if kernel("transposeVectorized").unsupported(chosen) is None:
                 side = lanes(dtype) * block.x
                 threads = block.x * block.y
                 assert (threads % 32, side % block.y, block.y % lanes(dtype)) == (0, 0, 0)

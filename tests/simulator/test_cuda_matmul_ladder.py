@@ -29,7 +29,7 @@ def verify(name: str, dtype: str, size: tuple[int, int, int], block: Block, stri
     kernel = registry.find("matmul", name, "cuda")
     assert kernel is not None
     case = Case("matmul", name, "cuda:0", dtype, *size, block, stride=stride)
-    assert kernel.refuse(case) is None
+    assert kernel.unsupported(case) is None
     problem = PROBLEMS["matmul"]
     inputs = problem.inputs(case, seed=1)
     output = simulator.run(case, kernel, problem, inputs)

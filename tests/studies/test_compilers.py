@@ -13,7 +13,7 @@ from smembench.model.case import Block, Case
 from smembench.model.measurement import Measurement, Resources, Sample, Status
 from smembench.store.relations import relate
 from smembench.store.schema import Row, row_of
-from smembench.studies.compilers import Side, compiled, measured, names, twin_of
+from smembench.studies.compilers import Side, compiled, measured, names, port_of
 from smembench.toolchains.machine_code import MachineCode
 from smembench.toolchains.register_bank_conflicts import MainLoop
 from smembench.views import compilers as view
@@ -76,7 +76,7 @@ def test_what_was_not_measured_is_compared_by_its_code() -> None:
     assert unknown.numba == unknown.nvrtc == Side()
 
 
-def test_a_twin_that_was_not_measured_is_named_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_that_was_not_measured_is_named_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view, "machine_code", lambda of, capability: code(of))
     refused = replace(row(case("copyGmem", "nvrtc"), 1.0), status="skipped", reason="too odd", elapsed_ms=None)
     (section,) = view.of_run([row(case("copyGmem"), 1.0, 32), refused], RUN)
@@ -84,13 +84,13 @@ def test_a_twin_that_was_not_measured_is_named_with_its_reason(monkeypatch: pyte
     assert section.sentence == "Not by CUDA C: copyGmem: too odd."
 
     of = case("copyGmem")
-    (pair,) = compiled([of], code, {twin_of(of): "too odd"})
+    (pair,) = compiled([of], code, {port_of(of): "too odd"})
     assert (pair.numba, pair.nvrtc, pair.missing) == (Side(None, 40, 8, 200), Side(), "too odd")
 
 
-def test_the_twin_of_a_case_differs_in_its_compiler() -> None:
+def test_the_port_of_a_case_differs_in_its_compiler() -> None:
     of = case("copyGmem")
-    assert replace(twin_of(of), compiler="numba") == of
+    assert replace(port_of(of), compiler="numba") == of
     assert names("transpose") == (*DOCUMENTED, "transposeVectorized", "transposeHalfWarp")
 
 
@@ -142,7 +142,7 @@ def test_the_sentence_is_about_the_ratio_farthest_from_one(
 
     monkeypatch.setattr(view, "machine_code", with_loop)
     of = case("tiled", problem="matmul")
-    (section,) = view.of_run([row(of, elapsed[0], 40), row(twin_of(of), elapsed[1], 32)], RUN)
+    (section,) = view.of_run([row(of, elapsed[0], 40), row(port_of(of), elapsed[1], 32)], RUN)
     assert section.sentence.endswith(end)
 
 
@@ -182,13 +182,13 @@ def test_the_best_of_a_size_stands_beside_its_yardsticks() -> None:
     assert line[3] == "transposeSmemPad 16x16"
     assert line[-2:] == ["0.900", "3.000"]
     assert limits(rows[2:], RUN) == []
-    twin = row(case("transposeSmemPad", "nvrtc"), 0.9)
-    assert limits([*rows, twin], RUN)[0].cells == [line]
-    assert limits([*rows[:2], twin], RUN)[0].cells[0][3] == "transposeSmemPad nvrtc 16x16"
+    port = row(case("transposeSmemPad", "nvrtc"), 0.9)
+    assert limits([*rows, port], RUN)[0].cells == [line]
+    assert limits([*rows[:2], port], RUN)[0].cells[0][3] == "transposeSmemPad nvrtc 16x16"
     assert limits([*rows, replace(rows[3], kernel="somebodysOwn", elapsed_ms=0.1)], RUN)[0].cells == section.cells
 
 
-def test_a_sentence_says_nothing_of_disturbed_times_and_of_twins() -> None:
+def test_a_sentence_says_nothing_of_disturbed_times_and_of_ports() -> None:
     naive, shared = row(case("naiveGmem"), 4.0), row(case("transposeSmem"), 1.0)
     assert sentence([naive, shared]).startswith("Through shared memory the transpose is 4.00× as fast as naiveGmem")
     for changed in ({"cpu_waiting": 0.5}, {"throttle_reasons": "sw_thermal"}, {"compiler": "nvrtc"}):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smembench.kernels.common.cuda_c import twin
+from smembench.kernels.common.cuda_c import port
 from smembench.kernels.common.grids import threads_of
 from smembench.kernels.constant.problem import RADIUS, TAPS
 from smembench.kernels.registry import Kernel
@@ -36,8 +36,8 @@ extern "C" __global__ void NAME(T *out, const T *in, const T *given, unsigned n)
 """
 
 
-def stencil_twin(kernel: Kernel, lanes: int, *, table: str = "", declared: str = "") -> Kernel:
-    """The twin of a stencil kernel.
+def stencil_port(kernel: Kernel, lanes: int, *, table: str = "", declared: str = "") -> Kernel:
+    """The port of a stencil kernel.
 
     Args:
         kernel: the Numba kernel.
@@ -49,4 +49,4 @@ def stencil_twin(kernel: Kernel, lanes: int, *, table: str = "", declared: str =
     def constants(case: Case) -> dict[str, int]:
         return {"THREADS": threads_of(case), "RADIUS": RADIUS, "TAPS": TAPS, "LANES": lanes}
 
-    return twin(kernel, declared + _SOURCE.replace("NAME", kernel.name).replace("TABLE", table), constants)
+    return port(kernel, declared + _SOURCE.replace("NAME", kernel.name).replace("TABLE", table), constants)

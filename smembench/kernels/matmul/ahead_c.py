@@ -1,4 +1,4 @@
-"""CUDA C of products whose fragments are loaded a step ahead, for aligned rows and whole tiles: what twins share.
+"""CUDA C of products whose fragments are loaded a step ahead, for aligned rows and whole tiles: what ports share.
 
 Tiles over an edge are moved inwards, those along k begin with the short one. ``fma`` stays in its place without
 assembly, and which of its factors comes first makes no difference here.
@@ -117,16 +117,16 @@ def ahead_constants(tiling: Tiling, order: Order) -> dict[str, int]:
     return {**constants_of(tiling), "BY_ROWS": int(order.by_rows), "B_EARLY": int(order.b_early)}
 
 
-def not_by_twin(case: Case, tiling: Tiling) -> str | None:
-    """Why the twin does not compute a case that its Numba kernel computes, or None."""
+def not_ported(case: Case, tiling: Tiling) -> str | None:
+    """Why the port does not compute a case that its Numba kernel computes, or None."""
     assert case.k is not None
     if reason := no_whole_vectors(case, tiling):
         return reason
-    twin = f"the twin of {case.kernel}"
+    port = f"the CUDA C port of {case.kernel}"
     if case.m < tiling.rows or case.n < tiling.columns or case.k < tiling.depth:
-        return f"{twin} takes whole tiles only: m, n and k of at least {tiling.rows}, {tiling.columns}, {tiling.depth}"
+        return f"{port} takes whole tiles only: m, n and k of at least {tiling.rows}, {tiling.columns}, {tiling.depth}"
     if few_left_over(case, tiling):
         return (
-            f"{twin} leaves nothing over: m and n not up to {FEW} beyond multiples of {tiling.rows}, {tiling.columns}"
+            f"{port} leaves nothing over: m and n not up to {FEW} beyond multiples of {tiling.rows}, {tiling.columns}"
         )
     return None

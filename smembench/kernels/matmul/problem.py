@@ -53,7 +53,7 @@ class Matmul(Problem):
             Shape(m=m, n=n, k=k) for n in n_values for m, k in product(sizes.get("m") or (n,), sizes.get("k") or (n,))
         ]
 
-    def refuse(self, case: Case) -> str | None:
+    def unsupported(self, case: Case) -> str | None:
         """A stride that is shorter than the longest row."""
         assert case.k is not None
         least = max(case.k, case.n)

@@ -1,4 +1,4 @@
-"""A tiling in CUDA C: its constants, and the vectors that aligned rows are made of, for twins."""
+"""A tiling in CUDA C: its constants, and the vectors that aligned rows are made of, for ports."""
 
 from __future__ import annotations
 
@@ -39,4 +39,4 @@ def no_whole_vectors(case: Case, tiling: Tiling) -> str | None:
     if tiling.widths(case) == (tiling.vector, tiling.vector):
         return None
     of_vectors = f"n, k and stride that are multiples of {tiling.vector}"
-    return f"the twin of {case.kernel} takes whole vectors only: {of_vectors}"
+    return f"the CUDA C port of {case.kernel} takes whole vectors only: {of_vectors}"

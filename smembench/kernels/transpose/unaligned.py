@@ -33,7 +33,7 @@ from typing import Any
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, lanes, load_vector, store_vector
 from smembench.kernels.numba_cuda import cuda, device, number, uint32, uint64
-from smembench.kernels.registry import Program
+from smembench.kernels.program import NumbaKernel
 from smembench.kernels.transpose.pieces import IN_ROWS, Order, Piece, in_lines
 from smembench.kernels.transpose.tiles import unaligned_elements, vector_side
 from smembench.model.case import Block, Case
@@ -46,7 +46,7 @@ def unaligned(
     position: Callable[[Block], Piece] = in_lines,
     copy: Callable[[Any, Any, Any, Any], None] = copy_vector,
     store: Callable[[Any, Any, Any], None] = store_vector,
-) -> Program:
+) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``, with arguments as transposeVectorized's."""
     block = block_of(case)
     bx, side, wide = block.x, vector_side(case), lanes(case.dtype)
@@ -71,7 +71,7 @@ def unaligned(
         vector, top = position_of(uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y))
         write_tile(out, tile, packed, places, x0, y0, upper, nx, ny, vector, top)
 
-    return Program(transpose_unaligned, grid, block, variant="unaligned")
+    return NumbaKernel(transpose_unaligned, grid=grid, block=block, variant="unaligned")
 
 
 @cache

@@ -1,1 +1,1 @@
-"""CUDA C twins of the constant kernels."""
+"""CUDA C ports of the constant kernels."""

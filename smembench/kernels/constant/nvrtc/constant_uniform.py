@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from smembench.kernels.constant.cuda import constant_uniform
 from smembench.kernels.constant.stencil import UNIFORM
-from smembench.kernels.constant.stencil_c import stencil_twin
+from smembench.kernels.constant.stencil_c import stencil_port
 
 DECLARED = "__constant__ T coefficients[TAPS];\n"
 """The array in constant memory."""
 
-KERNEL = stencil_twin(constant_uniform.KERNEL, UNIFORM, declared=DECLARED)
+KERNEL = stencil_port(constant_uniform.KERNEL, UNIFORM, declared=DECLARED)

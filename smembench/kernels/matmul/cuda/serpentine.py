@@ -30,7 +30,8 @@ from smembench.kernels.matmul.loading import loading
 from smembench.kernels.matmul.pieces import pieces
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 
 DEPTH = 16
@@ -49,7 +50,7 @@ class Variant:
         return Tiling(block_of(case), case.dtype, self.down, self.across, DEPTH, warps=True, interleaved=True)
 
 
-def program(case: Case, tiling: Tiling, order: Order) -> Program:
+def program(case: Case, tiling: Tiling, order: Order) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling of an even depth, all steps written out."""
     position, load_a, load_b, store_a, store_b, _, write = pieces(case, tiling)
     dtype = number(case.dtype)
@@ -128,7 +129,7 @@ VARIANTS = {
 def _kernel(name: str, block: Block, *, step: int, summary: str, ladder: str) -> Kernel:
     variant = VARIANTS[name]
 
-    def program_of(case: Case, tiling: Tiling) -> Program:
+    def program_of(case: Case, tiling: Tiling) -> NumbaKernel:
         return program(case, tiling, variant.order)
 
     shape = (variant.across, variant.down)

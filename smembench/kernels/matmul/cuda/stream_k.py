@@ -23,7 +23,7 @@ Found there (2026-11-22): 1.027, 1.040 and 1.032 times serpentine at 2048, 4096 
 of two, where tiles are few: 1.10 times as fast at 1024, 1.06 at 1152, but 0.97 at 1536. Where rows are not aligned:
 1.027, 1.113, 1.230, 1.219, 1.050 and 1.092 of cuBLAS at 1023, 1153, 1537, 2049, 4095 and 4097. Copies at the head of
 the loop, and results written with dozens of instructions of index arithmetic each, had left 0.83 and 0.94 at the first
-two. Its twin in CUDA C, for aligned rows: 0.96 to 0.97 of it at 1024 to 8192.
+two. Its port in CUDA C, for aligned rows: 0.96 to 0.97 of it at 1024 to 8192.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from smembench.kernels.matmul.pieces import pieces
 from smembench.kernels.matmul.results import add_within, staging, write_within
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.numba_cuda import cuda, device, number, uint32, uint64
-from smembench.kernels.registry import Program
+from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
 
 FEWEST = 16
@@ -91,7 +91,7 @@ def first_step(block: Any, blocks: Any, steps: Any, pieces: Any, piece: Any) -> 
     return uint32(all_before - cost * pieces_before)
 
 
-def program(case: Case, tiling: Tiling) -> Program:
+def program(case: Case, tiling: Tiling) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling of an even depth, all steps written out."""
     position, load_a, load_b, store_a, store_b, *_ = pieces(case, tiling)
     _, b_width = tiling.widths(case)

@@ -1,1 +1,1 @@
-"""CUDA C twins of the matrix multiplication kernels."""
+"""CUDA C ports of the matrix multiplication kernels."""

@@ -1,14 +1,14 @@
 """serpentine in CUDA C, and with 16 × 8 results a thread: for aligned rows and whole tiles.
 
-serpentine's twin visits its results along rows, not along columns: by the model of register reads ptxas 13.0 makes a
+serpentine's port visits its results along rows, not along columns: by the model of register reads ptxas 13.0 makes a
 loop of it that reaches 0.79 of the arithmetic peak instead of 0.74, where Numba's reaches 0.86 along columns.
 """
 
 from __future__ import annotations
 
-from smembench.kernels.common.cuda_c import twin
+from smembench.kernels.common.cuda_c import port
 from smembench.kernels.matmul.ahead import Order
-from smembench.kernels.matmul.ahead_c import AHEAD, ahead_constants, not_by_twin
+from smembench.kernels.matmul.ahead_c import AHEAD, ahead_constants, not_ported
 from smembench.kernels.matmul.cuda import serpentine
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
@@ -68,16 +68,16 @@ NAME(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsigned 
 _BY_ROWS = Order(by_rows=True)
 
 
-def _twin(kernel: Kernel) -> Kernel:
+def _port(kernel: Kernel) -> Kernel:
     variant = serpentine.VARIANTS[kernel.name]
 
     def constants(case: Case) -> dict[str, int]:
         return ahead_constants(variant.tiling(case), _BY_ROWS)
 
-    def refuse(case: Case) -> str | None:
-        return kernel.refuse(case) or not_by_twin(case, variant.tiling(case))
+    def unsupported(case: Case) -> str | None:
+        return kernel.unsupported(case) or not_ported(case, variant.tiling(case))
 
-    return twin(kernel, AHEAD + _SOURCE.replace("NAME", kernel.name), constants, refuse)
+    return port(kernel, AHEAD + _SOURCE.replace("NAME", kernel.name), constants, unsupported)
 
 
-KERNELS = tuple(_twin(kernel) for kernel in serpentine.KERNELS)
+KERNELS = tuple(_port(kernel) for kernel in serpentine.KERNELS)

@@ -1,10 +1,10 @@
-"""streamK in CUDA C: for aligned rows and whole tiles, so what those leave over has no twin."""
+"""streamK in CUDA C: for aligned rows and whole tiles, so what those leave over has no port."""
 
 from __future__ import annotations
 
-from smembench.kernels.common.cuda_c import twin
+from smembench.kernels.common.cuda_c import port
 from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS
-from smembench.kernels.matmul.ahead_c import AHEAD, ahead_constants, not_by_twin
+from smembench.kernels.matmul.ahead_c import AHEAD, ahead_constants, not_ported
 from smembench.kernels.matmul.between import A_LANES
 from smembench.kernels.matmul.cuda import stream_k
 from smembench.model.case import Case
@@ -169,8 +169,8 @@ def _constants(case: Case) -> dict[str, int]:
     return {**ahead_constants(stream_k.VARIANT.tiling(case), stream_k.VARIANT.order), **own}
 
 
-def _refuse(case: Case) -> str | None:
-    return stream_k.KERNEL.refuse(case) or not_by_twin(case, stream_k.VARIANT.tiling(case))
+def _unsupported(case: Case) -> str | None:
+    return stream_k.KERNEL.unsupported(case) or not_ported(case, stream_k.VARIANT.tiling(case))
 
 
-KERNEL = twin(stream_k.KERNEL, AHEAD + _SOURCE, _constants, _refuse)
+KERNEL = port(stream_k.KERNEL, AHEAD + _SOURCE, _constants, _unsupported)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smembench.kernels.common.cuda_c import twin
+from smembench.kernels.common.cuda_c import port
 from smembench.kernels.matmul.cuda import tiled
 
 _SOURCE = """
@@ -29,4 +29,4 @@ extern "C" __global__ void tiled(T *c, const T *a, const T *b, unsigned m, unsig
 }
 """
 
-KERNEL = twin(tiled.KERNEL, _SOURCE)
+KERNEL = port(tiled.KERNEL, _SOURCE)

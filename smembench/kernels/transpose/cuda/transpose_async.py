@@ -20,7 +20,8 @@ from smembench.kernels.common.grids import block_of, covering, threads_of
 from smembench.kernels.intrinsics.async_copy import commit_copies, copy_vector_async, wait_for_copies
 from smembench.kernels.intrinsics.vector import ALIGNMENT, lanes
 from smembench.kernels.numba_cuda import cuda, number, uint32
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
 from smembench.kernels.transpose.pieces import IN_COLUMNS, bring, in_lines, write
 from smembench.kernels.transpose.problem import TRANSPOSE
@@ -29,7 +30,7 @@ from smembench.kernels.transpose.unaligned import unaligned
 from smembench.model.case import Block, Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``; the tiles are as in transposeVectorized."""
     block, side = block_of(case), vector_side(case)
     if not vectors_align(case):
@@ -63,7 +64,7 @@ def build(case: Case) -> Program:
 
     columns, rows = covering(case.n, case.m, Block(side, height))
     bounds = (threads_of(case), resident(case))
-    return Program(transpose_async, (rows, columns), block, launch_bounds=bounds)
+    return NumbaKernel(transpose_async, grid=(rows, columns), block=block, launch_bounds=bounds)
 
 
 KERNEL = Kernel(
@@ -78,7 +79,7 @@ KERNEL = Kernel(
     default_blocks=(Block(16, 32), Block(16, 16), Block(8, 16)),
     pad=False,
     tile_elements=two_tiles,
-    refuse=two_tiles_fit,
+    unsupported=two_tiles_fit,
     standard=False,
     ladder="asynchronous copies: to shared memory past the registers",
 )

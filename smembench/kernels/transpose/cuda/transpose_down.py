@@ -18,7 +18,8 @@ column by column, and diagonals, all 0.95 and 0.94; groups of 32 to 128 rows, be
 
 from __future__ import annotations
 
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
 from smembench.kernels.transpose.pieces import IN_COLUMNS
 from smembench.kernels.transpose.problem import TRANSPOSE
@@ -26,7 +27,7 @@ from smembench.kernels.transpose.tiles import one_tile, vectors_fit
 from smembench.model.case import Block, Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``."""
     return vectorized(case, order=IN_COLUMNS)
 
@@ -43,7 +44,7 @@ KERNEL = Kernel(
     default_blocks=(Block(16, 32), Block(16, 16)),
     pad=False,
     tile_elements=one_tile,
-    refuse=vectors_fit,
+    unsupported=vectors_fit,
     standard=False,
     ladder="blocks go down the input: writes run on, reads are scattered",
 )

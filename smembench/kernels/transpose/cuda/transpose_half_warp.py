@@ -25,7 +25,8 @@ prefetched into the L2, less; no comparisons for whole tiles, no difference.
 from __future__ import annotations
 
 from smembench.kernels.intrinsics.vector import store_vector_streaming
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.cuda.transpose_streamed import copy_streaming
 from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
 from smembench.kernels.transpose.pieces import IN_COLUMNS, as_in_block
@@ -34,7 +35,7 @@ from smembench.kernels.transpose.tiles import one_tile, vectors_fit
 from smembench.model.case import Block, Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``."""
     return vectorized(case, order=IN_COLUMNS, position=as_in_block, copy=copy_streaming, store=store_vector_streaming)
 
@@ -51,7 +52,7 @@ KERNEL = Kernel(
     default_blocks=(Block(16, 32), Block(16, 16)),
     pad=False,
     tile_elements=one_tile,
-    refuse=vectors_fit,
+    unsupported=vectors_fit,
     standard=False,
     ladder="256 bytes of a row at once, for 2-way conflicts",
 )

@@ -1,1 +1,1 @@
-"""CUDA C twins of the transpose kernels."""
+"""CUDA C ports of the transpose kernels."""

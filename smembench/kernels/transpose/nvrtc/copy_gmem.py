@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smembench.kernels.common.cuda_c import twin
+from smembench.kernels.common.cuda_c import port
 from smembench.kernels.transpose.cuda import copy_gmem
 
 _SOURCE = """
@@ -15,4 +15,4 @@ extern "C" __global__ void copyGmem(T *out, const T *in, unsigned nx, unsigned n
 }
 """
 
-KERNEL = twin(copy_gmem.KERNEL, _SOURCE)
+KERNEL = port(copy_gmem.KERNEL, _SOURCE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smembench.kernels.common.cuda_c import twin
+from smembench.kernels.common.cuda_c import port
 from smembench.kernels.transpose.cuda import naive_gmem
 
 _SOURCE = """
@@ -15,4 +15,4 @@ extern "C" __global__ void naiveGmem(T *out, const T *in, unsigned nx, unsigned 
 }
 """
 
-KERNEL = twin(naive_gmem.KERNEL, _SOURCE)
+KERNEL = port(naive_gmem.KERNEL, _SOURCE)

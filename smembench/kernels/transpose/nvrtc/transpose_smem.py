@@ -1,8 +1,8 @@
-"""transposeSmem in CUDA C: the documents' kernel with each side tested in its own coordinates, as its Numba twin."""
+"""transposeSmem in CUDA C: the documents' kernel with each side tested in its own coordinates, as its Numba kernel."""
 
 from __future__ import annotations
 
-from smembench.kernels.common.cuda_c import twin
+from smembench.kernels.common.cuda_c import port
 from smembench.kernels.transpose.cuda import transpose_smem
 
 TILE = """
@@ -25,4 +25,4 @@ extern "C" __global__ void NAME(T *out, const T *in, unsigned nx, unsigned ny)
 """
 """The kernel, to be given a name; padded where ``PAD`` is not 0."""
 
-KERNEL = twin(transpose_smem.KERNEL, TILE.replace("NAME", transpose_smem.KERNEL.name))
+KERNEL = port(transpose_smem.KERNEL, TILE.replace("NAME", transpose_smem.KERNEL.name))

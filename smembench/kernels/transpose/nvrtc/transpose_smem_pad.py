@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from smembench.kernels.common.cuda_c import twin
+from smembench.kernels.common.cuda_c import port
 from smembench.kernels.transpose.cuda import transpose_smem_pad
 from smembench.kernels.transpose.nvrtc.transpose_smem import TILE
 
-KERNEL = twin(transpose_smem_pad.KERNEL, TILE.replace("NAME", transpose_smem_pad.KERNEL.name))
+KERNEL = port(transpose_smem_pad.KERNEL, TILE.replace("NAME", transpose_smem_pad.KERNEL.name))

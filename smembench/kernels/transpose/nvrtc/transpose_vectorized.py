@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smembench.kernels.common.cuda_c import twin
+from smembench.kernels.common.cuda_c import port
 from smembench.kernels.intrinsics.vector import lanes
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.cuda import transpose_vectorized
@@ -72,14 +72,14 @@ extern "C" __global__ void NAME(T *out, const T *in, unsigned nx, unsigned ny)
 
 
 def vectorized(kernel: Kernel, functions: str) -> Kernel:
-    """The twin of a kernel that transposes by vectors, where rows are whole ones.
+    """The port of a kernel that transposes by vectors, where rows are whole ones.
 
     Args:
         kernel: the Numba kernel.
         functions: CUDA C of ``tile_of_block()`` and ``vector_of_thread()``, across and down, and of ``load(from)`` and
             ``store(to, vector)`` for global memory.
     """
-    return twin(kernel, _PLACES + functions + _TRANSPOSE.replace("NAME", kernel.name), _constants, _refuse)
+    return port(kernel, _PLACES + functions + _TRANSPOSE.replace("NAME", kernel.name), _constants, _unsupported)
 
 
 def _constants(case: Case) -> dict[str, int]:
@@ -87,10 +87,10 @@ def _constants(case: Case) -> dict[str, int]:
     return {"SIDE": side, "WIDE": wide, "ACROSS": ACROSS, "WARP_ROWS": WARP_ROWS}
 
 
-def _refuse(case: Case) -> str | None:
+def _unsupported(case: Case) -> str | None:
     if not vectors_align(case):
         sides = f"sides that are multiples of {lanes(case.dtype)}"
-        return f"the twin of {case.kernel} takes whole vectors only: {sides}"
+        return f"the CUDA C port of {case.kernel} takes whole vectors only: {sides}"
     return vectors_fit(case)
 
 
