@@ -40,8 +40,8 @@ def measure(config: str | Path | dict[str, Any], overrides: Sequence[str] = ()) 
 
     chosen = from_stored(config) if isinstance(config, dict) else from_toml(Path(config), overrides)
     with open_session(chosen) as session:
-        visits = list(session.run())
-        return _frame(rows_of(new_run_id(chosen.name), session.measurements(visits, predict)))
+        trials = list(session.run())
+        return _frame(rows_of(new_run_id(chosen.name), session.measurements(trials, predict)))
 
 
 def read(path: str | Path) -> pd.DataFrame:

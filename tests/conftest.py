@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from fake_driver import libraries
+from fake_driver.process import FakeDriver
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import kernel_of
 from smembench.model.case import Block, Case
 from smembench.model.measurement import Measurement, Sample, Status
 from smembench.store.relations import relate
 from smembench.store.schema import Row, row_of
-from stand_in import libraries
-from stand_in.process import StandIn
 from warm import WarmPython
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
@@ -86,8 +86,8 @@ def program() -> Generator[Program]:
 
 
 @pytest.fixture(scope="session")
-def stand_in(tmp_path_factory: pytest.TempPathFactory) -> StandIn:
-    """Run Python with these arguments on a GPU that is the driver's stand-in, with its settings by name."""
+def fake_driver(tmp_path_factory: pytest.TempPathFactory) -> FakeDriver:
+    """Run Python with these arguments on the fake driver, with its settings by name."""
     if reason := libraries.why_not():
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("driver")

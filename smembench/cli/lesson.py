@@ -59,10 +59,10 @@ def lesson(
                 # A fresh seed each time: leftovers of the run before must not pass for results.
                 request = Request(case, run, 1, 0.0, 1.0, 0.0, seed=run)
                 try:
-                    visit = worker.visit(request, timeout=60.0)
+                    trial = worker.run(request, timeout=60.0)
                 except WorkerFailed as error:
                     raise SmembenchError(f"{case.kernel} {case.block}, run {run + 1}: {error}") from None
-                wrong += visit.status is Status.WRONG_RESULT
+                wrong += trial.status is Status.WRONG_RESULT
             typer.echo(f"{case.kernel:<23} {case.block}: wrong in {wrong} of {runs} runs")
     typer.echo(
         "Without the barrier a warp may read a part of the tile that another has not written. Whether it does is a "

@@ -15,7 +15,7 @@ from smembench.model.errors import FAILED, DeviceUnavailable, RunInterrupted, Sm
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from smembench.model.measurement import Measurement, Visit
+    from smembench.model.measurement import Measurement, Trial
     from smembench.run.config import Config
     from smembench.run.session import Session
     from smembench.store.run_folder import RunFolder
@@ -98,26 +98,26 @@ def measure(
 
 
 class _Outcome:
-    """Visits as they come in, how the run ended, and what that means for the process."""
+    """Trials as they come in, how the run ended, and what that means for the process."""
 
     def __init__(self, session: Session, folder: RunFolder | None, verbose: Callable[[str], None] | None) -> None:
         self._session = session
         self._folder = folder
         self._verbose = verbose
-        self._visits: list[Visit] = list(folder.visits) if folder else []
+        self._trials: list[Trial] = list(folder.trials) if folder else []
         self._error: SmembenchError | None = None
         self._interrupted = False
 
     @property
     def measurements(self) -> list[Measurement]:
-        """What the visits add up to."""
+        """What the trials add up to."""
         from smembench.explain.prediction import predict
 
-        return self._session.measurements(self._visits, predict)
+        return self._session.measurements(self._trials, predict)
 
     @property
     def complete(self) -> bool:
-        """Whether every case was visited and everything written."""
+        """Whether every case was measured and everything written."""
         return not self._interrupted and self._error is None
 
     @property
@@ -126,18 +126,18 @@ class _Outcome:
         return f"; go on with: smembench run --resume {self._folder.path}" if self._folder else ""
 
     def run(self) -> None:
-        """Visit everything, keeping each visit before the next begins."""
+        """Run every trial, keeping each trial before the next begins."""
         from smembench.cli.progress import progress
         from smembench.run.runner import Interrupted
 
         try:
             with progress() as begin:
-                for visit in self._session.run(list(self._visits), begin):
-                    self._keep(visit)
+                for trial in self._session.run(list(self._trials), begin):
+                    self._keep(trial)
         except Interrupted as stop:
             self._interrupted = True
-            if stop.visit is not None:
-                self._keep(stop.visit)
+            if stop.trial is not None:
+                self._keep(stop.trial)
         except KeyboardInterrupt:
             self._interrupted = True
         except DeviceUnavailable as error:
@@ -145,14 +145,14 @@ class _Outcome:
         except OSError as error:
             self._error = SmembenchError(self._cannot_write(error))
 
-    def _keep(self, visit: Visit) -> None:
-        self._visits.append(visit)
+    def _keep(self, trial: Trial) -> None:
+        self._trials.append(trial)
         if self._folder is not None:
-            self._folder.append(visit)
+            self._folder.append(trial)
         if self._verbose is not None:
-            from smembench.views.run import visit_line
+            from smembench.views.run import trial_line
 
-            self._verbose(visit_line(visit))
+            self._verbose(trial_line(trial))
 
     def _cannot_write(self, error: OSError) -> str:
         where = self._folder.path if self._folder else "the results"
@@ -165,7 +165,7 @@ class _Outcome:
         from smembench.store.run_folder import rows_of
 
         with progress() as done:
-            trace_together((visit.case for visit in self._visits), done)
+            trace_together((trial.case for trial in self._trials), done)
         rows = rows_of(run_id, self.measurements)
         if (self._folder is not None and self._error is None) or isinstance(self._error, DeviceUnavailable):
             try:
@@ -199,7 +199,7 @@ def _check_same(resume: RunFolder, run: dict[str, Any], session: Session, *, for
     from smembench.run.environment import differences
 
     planned = {item.case for item in session.planned}
-    if stray := [visit.case.id for visit in resume.visits if visit.case not in planned]:
+    if stray := [trial.case.id for trial in resume.trials if trial.case not in planned]:
         raise UsageError(f"--resume {resume.path}: holds {stray[0]}, which this configuration does not plan")
     found = differences(resume.run, run)
     if not found:

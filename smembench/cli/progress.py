@@ -17,7 +17,7 @@ def _short(case: Case) -> str:
 
 @contextmanager
 def progress() -> Iterator[Callable[[Case, int, int], None]]:
-    """A function to call when a visit begins: its case, its number, and how many there are."""
+    """A function to call when a trial begins: its case, its number, and how many there are."""
     columns = (
         BarColumn(bar_width=20),
         MofNCompleteColumn(),

@@ -45,7 +45,7 @@ def run(
 ) -> None:
     """Run a sweep from a file into DIR/<UTC time>-<config>/: cases.csv, samples.csv and run.json.
 
-    Every visit of a case is on disk before the next begins. A run that was cut off goes on with --resume; it
+    Every trial of a case is on disk before the next begins. A run that was cut off goes on with --resume; it
     needs no CONFIG and refuses when device, driver, versions or a CONFIG given all the same differ. With options for
     night after night a complete run gets a summary.md, and the exit code is 1 when a case failed, else 3 when one is
     slower.

@@ -1,4 +1,4 @@
-"""What came out of a case: visits, one a round, and the measurement they add up to."""
+"""What came out of a case: trials, one per round, and the measurement they add up to."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Resources:
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class Trial:
     """One case in one round: checked again, then sampled.
 
     ``samples`` are ms a launch; ``discarded`` counts samples thrown away because the device was disturbed,
@@ -124,7 +124,7 @@ class Visit:
 
 
 def now_utc() -> str:
-    """The time a visit begins at, as it is stored."""
+    """The time a trial begins at, as it is stored."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 

@@ -150,8 +150,8 @@ class Sweep(_Strict):
 class Config(_Strict):
     """A whole run: what to measure and how long to sample.
 
-    ``precision`` is in percent; without it each kind of device has its own. ``warmup`` is in seconds a visit,
-    ``timeout`` the seconds a visit may take beyond its sampling before its worker process is killed.
+    ``precision`` is in percent; without it each kind of device has its own. ``warmup`` is in seconds per trial,
+    ``timeout`` the seconds a trial may take beyond its sampling before its worker process is killed.
     """
 
     name: str = Field(default="run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)

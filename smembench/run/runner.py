@@ -1,4 +1,4 @@
-"""Cases to visits, round by round. The one place where a failure becomes a row."""
+"""Cases to trials, round by round. The one place where a failure becomes a row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from smembench.devices.base import GUARD_BYTES
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.errors import DeviceUnavailable
-from smembench.model.measurement import Status, Visit, now_utc
+from smembench.model.measurement import Status, Trial, now_utc
 from smembench.model.problem import ITEMSIZE
 from smembench.run.plan import Planned
 from smembench.run.sampling import shuffled
@@ -23,16 +23,16 @@ _STOP_SECONDS = 15.0
 """How long an interrupted run waits for the sample in flight."""
 
 
-class VisitingWorker(Protocol):
+class TrialWorker(Protocol):
     """What the runner needs of a worker."""
 
-    def visit(self, request: Request, timeout: float) -> Visit:
-        """See ``Worker.visit``."""
+    def run(self, request: Request, timeout: float) -> Trial:
+        """See ``Worker.run``."""
 
     def stop(self) -> None:
         """See ``Worker.stop``."""
 
-    def wait_stopped(self, timeout: float) -> Visit | None:
+    def wait_stopped(self, timeout: float) -> Trial | None:
         """See ``Worker.wait_stopped``."""
 
     def close(self) -> None:
@@ -40,11 +40,11 @@ class VisitingWorker(Protocol):
 
 
 class Interrupted(Exception):
-    """The user stopped the run; ``visit`` is what the one under way had, if anything."""
+    """The user stopped the run; ``trial`` is what the one under way had, if anything."""
 
-    def __init__(self, visit: Visit | None) -> None:
+    def __init__(self, trial: Trial | None) -> None:
         super().__init__("interrupted")
-        self.visit = visit
+        self.trial = trial
 
 
 @dataclass(slots=True)
@@ -56,21 +56,21 @@ class _Progress:
     seconds: float = 0.0
     ended: bool = False
 
-    def add(self, visit: Visit) -> None:
-        self.values += visit.samples
-        self.rounds.add(visit.round)
-        self.seconds += visit.seconds
-        self.ended = self.ended or visit.status is not Status.OK
+    def add(self, trial: Trial) -> None:
+        self.values += trial.samples
+        self.rounds.add(trial.round)
+        self.seconds += trial.seconds
+        self.ended = self.ended or trial.status is not Status.OK
 
 
 class Runner:
-    """Visits every case in seeded random order over several rounds, and those that need it in more.
+    """Runs trials of every case in seeded random order over several rounds, and those that need it in more.
 
     Args:
         planned: the cases.
         rules: the stop rule by kind of device.
         seed: of the inputs and the order.
-        timeout: seconds a visit may take beyond its sampling time before its worker is killed.
+        timeout: seconds a trial may take beyond its sampling time before its worker is killed.
         worker: the first one.
         hire: makes another when one is lost.
     """
@@ -81,46 +81,46 @@ class Runner:
         rules: Mapping[str, StopRule],
         seed: int,
         timeout: float,
-        worker: VisitingWorker,
-        hire: Callable[[], VisitingWorker],
+        worker: TrialWorker,
+        hire: Callable[[], TrialWorker],
     ) -> None:
         self._planned = planned
         self._rules = rules
         self._seed = seed
         self._timeout = timeout
         self._hire = hire
-        self._worker: VisitingWorker | None = worker
+        self._worker: TrialWorker | None = worker
         self._progress: dict[Case, _Progress] = {item.case: _Progress() for item in planned}
         self._memory = _largest(item.case for item in planned if not item.skip)
 
     def run(
-        self, done: Iterable[Visit] = (), begin: Callable[[Case, int, int], None] = lambda case, number, of: None
-    ) -> Iterator[Visit]:
-        """Yield a visit for every case and round that ``done`` does not hold already.
+        self, done: Iterable[Trial] = (), begin: Callable[[Case, int, int], None] = lambda case, number, of: None
+    ) -> Iterator[Trial]:
+        """Yield a trial for every case and round that ``done`` does not hold already.
 
-        ``begin`` is called before each with the case, the number of the visit and how many there are as far as
+        ``begin`` is called before each with the case, the number of the trial and how many there are as far as
         is known: cases that do not converge need more.
 
         Raises:
-            Interrupted: on Ctrl-C, with what the visit under way had.
+            Interrupted: on Ctrl-C, with what the trial under way had.
             DeviceUnavailable: when no new worker can be had: the device stays dead.
         """
-        for visit in done:
-            self._progress[visit.case].add(visit)
+        for trial in done:
+            self._progress[trial.case].add(trial)
         for item in self._planned:
             if item.skip and not self._progress[item.case].rounds:
-                yield self._note(Visit(item.case, 0, Status.SKIPPED, now_utc(), item.skip))
+                yield self._note(Trial(item.case, 0, Status.SKIPPED, now_utc(), item.skip))
         rounds = max(rule.rounds for rule in self._rules.values())
-        visits = 0
+        trials = 0
         for round_ in range(rounds + MAX_EXTRA_ROUNDS):
             cases = [item.case for item in self._planned if self._wants(item.case, round_)]
             later = len(cases) * max(rounds - round_ - 1, 0)
             for left, case in zip(
                 range(len(cases), 0, -1), shuffled(cases, _inputs_of, self._seed, round_), strict=True
             ):
-                visits += 1
-                begin(case, visits, visits + left - 1 + later)
-                yield self._note(self._visit(case, round_))
+                trials += 1
+                begin(case, trials, trials + left - 1 + later)
+                yield self._note(self._try(case, round_))
 
     def close(self) -> None:
         """Let the worker go."""
@@ -128,9 +128,9 @@ class Runner:
             self._worker.close()
             self._worker = None
 
-    def _note(self, visit: Visit) -> Visit:
-        self._progress[visit.case].add(visit)
-        return visit
+    def _note(self, trial: Trial) -> Trial:
+        self._progress[trial.case].add(trial)
+        return trial
 
     def _wants(self, case: Case, round_: int) -> bool:
         progress, rule = self._progress[case], self._rules[case.kind]
@@ -138,7 +138,7 @@ class Runner:
             return False
         return round_ < rule.rounds or not rule.satisfied(progress.values, progress.seconds)
 
-    def _visit(self, case: Case, round_: int) -> Visit:
+    def _try(self, case: Case, round_: int) -> Trial:
         rule = self._rules[case.kind]
         seconds = rule.seconds(round_, self._progress[case].seconds)
         memory = self._memory[case.device]
@@ -147,29 +147,29 @@ class Runner:
         try:
             if self._worker is None:
                 self._worker = self._hire()
-            return self._worker.visit(request, self._timeout + seconds)
+            return self._worker.run(request, self._timeout + seconds)
         except KeyboardInterrupt:
             raise Interrupted(self._stop()) from None
         except WorkerTimeout as error:
             self._worker = None
-            return Visit(case, round_, Status.TIMEOUT, started, str(error))
+            return Trial(case, round_, Status.TIMEOUT, started, str(error))
         except WorkerFailed as error:
             self._worker = None
-            return Visit(case, round_, Status.FAILED, started, str(error))
+            return Trial(case, round_, Status.FAILED, started, str(error))
         except DeviceUnavailable:
             self._worker = None
             raise
 
-    def _stop(self) -> Visit | None:
-        """What the visit under way has after the sample in flight; a second Ctrl-C waits no longer."""
+    def _stop(self) -> Trial | None:
+        """What the trial under way has after the sample in flight; a second Ctrl-C waits no longer."""
         if self._worker is None:
             return None
         try:
             self._worker.stop()
-            visit = self._worker.wait_stopped(_STOP_SECONDS)
+            trial = self._worker.wait_stopped(_STOP_SECONDS)
         except KeyboardInterrupt:
             return None
-        return visit if visit is not None and (visit.samples or visit.status is not Status.OK) else None
+        return trial if trial is not None and (trial.samples or trial.status is not Status.OK) else None
 
 
 def _inputs_of(case: Case) -> tuple[object, ...]:

@@ -23,7 +23,7 @@ T = TypeVar("T", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Samples of one visit in ms, the states seen around them, and the samples that were thrown away."""
+    """Samples of one trial in ms, the states seen around them, and the samples that were thrown away."""
 
     values: tuple[float, ...]
     states: tuple[Conditions, ...]

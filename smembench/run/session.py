@@ -1,4 +1,4 @@
-"""A run from config to visits: worker started, plan made, device locked. Prints nothing."""
+"""A run from config to trials: worker started, plan made, device locked. Prints nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from smembench.devices.lock import DeviceLock
 from smembench.devices.select import CPU, resolve, uuid_of
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
-from smembench.model.measurement import Measurement, Visit
+from smembench.model.measurement import Measurement, Trial
 from smembench.run.config import Config
 from smembench.run.plan import Planned, devices_needed, left_out, plan
 from smembench.run.runner import Runner
@@ -35,15 +35,15 @@ class Session:
     _held: ExitStack
 
     def run(
-        self, done: Iterable[Visit] = (), begin: Callable[[Case, int, int], None] = lambda case, number, of: None
-    ) -> Iterator[Visit]:
-        """Visit every case in every round that ``done`` does not hold; see ``Runner.run``."""
+        self, done: Iterable[Trial] = (), begin: Callable[[Case, int, int], None] = lambda case, number, of: None
+    ) -> Iterator[Trial]:
+        """Run a trial of every case in every round that ``done`` does not hold; see ``Runner.run``."""
         return self._runner.run(done, begin)
 
-    def measurements(self, visits: Iterable[Visit], predict: Predict = unpredicted) -> list[Measurement]:
-        """What the visits add up to, with what ``predict`` says of each case beside its time."""
+    def measurements(self, trials: Iterable[Trial], predict: Predict = unpredicted) -> list[Measurement]:
+        """What the trials add up to, with what ``predict`` says of each case beside its time."""
         precision = {kind: rule.precision for kind, rule in self.rules.items()}
-        return assemble((item.case for item in self.planned), visits, self.infos, precision, predict)
+        return assemble((item.case for item in self.planned), trials, self.infos, precision, predict)
 
     def __enter__(self) -> Session:
         return self

@@ -1,4 +1,4 @@
-"""One visit of a case on its device: place, check, sample, observe. Runs where the devices are open."""
+"""One trial of a case on its device: place, check, sample, observe. Runs where the devices are open."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
-from smembench.model.measurement import Status, Visit, merged, now_utc
+from smembench.model.measurement import Status, Trial, merged, now_utc
 from smembench.run.sampling import collect
 from smembench.stats.summary import MIN_SAMPLES
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 _PREDICT_FROM_OPERATIONS = 2**27
 """CPU cases with more operations than this are first tried at a smaller size."""
-_TRIAL_OPERATIONS = 2**25
+_SMALLER_OPERATIONS = 2**25
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a visit is to do: a case, its round, and how long it may sample.
+    """What a trial is to do: a case, its round, and how long it may sample.
 
     ``max_seconds`` is the case's whole limit, which a CPU case must be able to make ``MIN_SAMPLES`` in. ``memory`` has
     the bytes of the largest output and inputs of the run on that device.
@@ -51,15 +51,15 @@ class _Workload:
     references: dict[str, Any] | None = None
 
 
-class Visitor:
-    """Visits cases on open devices, keeping what the next one can use."""
+class TrialRunner:
+    """Runs trials on open devices, keeping what the next one can use."""
 
     def __init__(self, devices: Mapping[str, Device], stopped: Callable[[], bool] = lambda: False) -> None:
         self._devices = devices
         self._stopped = stopped
         self._workload = _Workload()
 
-    def visit(self, request: Request) -> Visit:
+    def run(self, request: Request) -> Trial:
         """Check the case on a poisoned output, and sample it if it is right.
 
         In the first round the samples' own output is checked as well: a kernel may be right once and wrong from then
@@ -69,7 +69,7 @@ class Visitor:
             Exception: whatever the device or the kernel raised; the device may be unusable after it.
         """
         case = request.case
-        blank = Visit(case, request.round, Status.OK, now_utc())
+        blank = Trial(case, request.round, Status.OK, now_utc())
         if case.kind == "cpu" and request.round == 0 and (reason := self._too_long(request)):
             return replace(blank, status=Status.SKIPPED, reason=reason)
         problem, kernel, device = PROBLEMS[case.problem], registry.kernel_of(case), self._devices[case.device]
@@ -108,15 +108,15 @@ class Visitor:
         finally:
             prepared.close()
 
-    def _checked(self, visit: Visit, kernel: Kernel, prepared: Prepared) -> Visit:
-        """The visit with what its output is worth, which may be a wrong result."""
-        case = visit.case
+    def _checked(self, trial: Trial, kernel: Kernel, prepared: Prepared) -> Trial:
+        """The trial with what its output is worth, which may be a wrong result."""
+        case = trial.case
         try:
             output = prepared.output()
         except OutOfBounds as error:
-            return replace(visit, status=Status.WRONG_RESULT, verified=False, reason=str(error))
+            return replace(trial, status=Status.WRONG_RESULT, verified=False, reason=str(error))
         verdict = PROBLEMS[case.problem].check(case, self._reference(case, kernel.computes), output)
-        found = replace(visit, verified=verdict.passed, max_error=verdict.error)
+        found = replace(trial, verified=verdict.passed, max_error=verdict.error)
         return found if verdict.passed else replace(found, status=Status.WRONG_RESULT, reason=verdict.detail)
 
     def _inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
@@ -139,18 +139,18 @@ class Visitor:
         case, problem = request.case, PROBLEMS[request.case.problem]
         if problem.operations(case) <= _PREDICT_FROM_OPERATIONS:
             return ""
-        trial = case
-        while problem.operations(trial) > _TRIAL_OPERATIONS:
-            half = [None if side is None else max(side // 2, 1) for side in (trial.m, trial.n, trial.k)]
-            trial = replace(trial, m=half[0] or 1, n=half[1] or 1, k=half[2])
-        seconds = self._time_once(trial, request.seed)
-        once = seconds * problem.operations(case) / problem.operations(trial)
+        smaller = case
+        while problem.operations(smaller) > _SMALLER_OPERATIONS:
+            half = [None if side is None else max(side // 2, 1) for side in (smaller.m, smaller.n, smaller.k)]
+            smaller = replace(smaller, m=half[0] or 1, n=half[1] or 1, k=half[2])
+        seconds = self._time_once(smaller, request.seed)
+        once = seconds * problem.operations(case) / problem.operations(smaller)
         needed = once * (1 + MIN_SAMPLES)
         if needed <= request.max_seconds:
             return ""
         return (
             f"predicted {once:.3g} s a launch, {needed:.3g} s for a check and {MIN_SAMPLES} samples, over the "
-            f"{request.max_seconds:g} s of --max-seconds (from {trial.size} in {seconds:.3g} s)"
+            f"{request.max_seconds:g} s of --max-seconds (from {smaller.size} in {seconds:.3g} s)"
         )
 
     def _time_once(self, case: Case, seed: int) -> float:

@@ -19,8 +19,8 @@ from typing import Any
 from smembench.devices.base import Device
 from smembench.model.device import DeviceInfo, Limits
 from smembench.model.errors import DeviceUnavailable
-from smembench.model.measurement import Visit
-from smembench.run.trial import Request, Visitor
+from smembench.model.measurement import Trial
+from smembench.run.trial import Request, TrialRunner
 
 _OPEN_SECONDS = 120.0
 _CLOSE_SECONDS = 5.0
@@ -66,28 +66,28 @@ class Worker:
             self.kill()
             raise
 
-    def visit(self, request: Request, timeout: float) -> Visit:
-        """Have a case visited.
+    def run(self, request: Request, timeout: float) -> Trial:
+        """Have a trial run.
 
         Raises:
             WorkerTimeout: after ``timeout`` seconds.
             WorkerFailed: when the kernel or the device failed, or the child died.
         """
         answer = self._ask(request, timeout)
-        assert isinstance(answer, Visit)
+        assert isinstance(answer, Trial)
         return answer
 
     def stop(self) -> None:
-        """Ask for the visit under way to end after the sample in flight."""
+        """Ask for the trial under way to end after the sample in flight."""
         with suppress(OSError):
             self._stop.send(None)
 
-    def wait_stopped(self, timeout: float) -> Visit | None:
-        """What the visit under way had when it ended after ``stop``; None when it does not end in time."""
+    def wait_stopped(self, timeout: float) -> Trial | None:
+        """What the trial under way had when it ended after ``stop``; None when it does not end in time."""
         # Ctrl-C may have cut an answer in two; whatever its rest decodes to, there is then nothing to keep.
         with suppress(Exception):
             answer = self._answer(timeout)
-            return answer if isinstance(answer, Visit) else None
+            return answer if isinstance(answer, Trial) else None
         return None
 
     def _ask(self, question: object, timeout: float) -> Any:
@@ -163,10 +163,10 @@ def _serve(connection: Connection, listener: Connection) -> None:
             connection.send(("unavailable", f"{name}: {one_line(error)}"))
             return
     connection.send(("opened", (infos, limits)))
-    visitor = Visitor(devices, stopped=listener.poll)
+    runner = TrialRunner(devices, stopped=listener.poll)
     while (request := connection.recv()) is not None:
         try:
-            connection.send(("visit", visitor.visit(request)))
+            connection.send(("trial", runner.run(request)))
         except Exception as error:  # a benchmark must outlive any kernel
             connection.send(("failed", one_line(error)))
     for device in devices.values():

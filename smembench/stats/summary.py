@@ -58,16 +58,12 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[
     """
     if not values:
         raise ValueError("no samples to bound the median of")
+    from scipy.special import bdtr  # a help page draws no interval
+
     ordered = sorted(values)
     count = len(ordered)
-    tail = 0.0
-    rank = 0
-    while rank < count // 2:
-        tail += math.comb(count, rank) / 2**count
-        if 2 * tail > 1 - confidence:
-            break
-        rank += 1
-    rank = max(rank, 1)
+    outside = 2 * bdtr(range(count // 2), count, 0.5)
+    rank = max(sum(outside <= 1 - confidence), 1)
     return ordered[rank - 1], ordered[count - rank]
 
 

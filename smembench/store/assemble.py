@@ -1,4 +1,4 @@
-"""Visits to measurements: samples put together, figures held against what the hardware can do. Pure."""
+"""Trials to measurements: samples put together, figures held against what the hardware can do. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
-from smembench.model.measurement import Measurement, Prediction, Sample, Status, Visit, merged
+from smembench.model.measurement import Measurement, Prediction, Sample, Status, Trial, merged
 from smembench.stats.summary import precision_of
 from smembench.store.plausibility import bytes_per_clock, impossible, peak_percent
 
@@ -24,23 +24,23 @@ def unpredicted(case: Case, capability: str | None, registers: int | None) -> Pr
 
 def assemble(
     cases: Iterable[Case],
-    visits: Iterable[Visit],
+    trials: Iterable[Trial],
     infos: Mapping[str, DeviceInfo],
     precision: Mapping[str, float],
     predict: Predict = unpredicted,
 ) -> list[Measurement]:
-    """One measurement for every case that was visited, in the order of the cases.
+    """One measurement for every case that has trials, in the order of the cases.
 
     Args:
         cases: those of the plan.
-        visits: any number a case, in any order.
+        trials: any number per case, in any order.
         infos: the devices by name.
         precision: the relative half-width that counts as converged, by kind of device.
         predict: what is said of a case beside its time.
     """
-    by_case: dict[Case, list[Visit]] = {}
-    for visit in visits:
-        by_case.setdefault(visit.case, []).append(visit)
+    by_case: dict[Case, list[Trial]] = {}
+    for trial in trials:
+        by_case.setdefault(trial.case, []).append(trial)
     return [
         _measurement(case, by_case[case], infos[case.device], precision[case.kind], predict)
         for case in cases
@@ -48,11 +48,11 @@ def assemble(
     ]
 
 
-def _measurement(case: Case, visits: Sequence[Visit], info: DeviceInfo, wanted: float, predict: Predict) -> Measurement:
+def _measurement(case: Case, trials: Sequence[Trial], info: DeviceInfo, wanted: float, predict: Predict) -> Measurement:
     problem = PROBLEMS[case.problem]
-    ordered = sorted(visits, key=lambda visit: visit.round)
-    bad = next((visit for visit in ordered if visit.status is not Status.OK), None)
-    errors = [visit.max_error for visit in ordered if visit.max_error is not None]
+    ordered = sorted(trials, key=lambda trial: trial.round)
+    bad = next((trial for trial in ordered if trial.status is not Status.OK), None)
+    errors = [trial.max_error for trial in ordered if trial.max_error is not None]
     blank = Measurement(
         case=case,
         status=bad.status if bad else Status.OK,
@@ -61,16 +61,16 @@ def _measurement(case: Case, visits: Sequence[Visit], info: DeviceInfo, wanted: 
         bytes_moved=problem.bytes_moved(case),
         flops=problem.flops(case),
         shared_bytes=registry.kernel_of(case).shared_bytes(case),
-        verified=all(visit.verified for visit in ordered),
+        verified=all(trial.verified for trial in ordered),
         max_error=max(errors, default=None),
         rounds=len(ordered),
-        discarded=sum(visit.discarded for visit in ordered),
-        conditions=merged([visit.conditions for visit in ordered]),
+        discarded=sum(trial.discarded for trial in ordered),
+        conditions=merged([trial.conditions for trial in ordered]),
         resources=ordered[-1].resources,
     )
     if bad:
         return blank
-    samples = tuple(Sample(visit.round, index, value) for visit in ordered for index, value in enumerate(visit.samples))
+    samples = tuple(Sample(trial.round, index, value) for trial in ordered for index, value in enumerate(trial.samples))
     if not samples:
         return replace(blank, status=Status.FAILED, reason="interrupted before the first sample")
     reached = precision_of([sample.elapsed_ms for sample in samples])

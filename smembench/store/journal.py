@@ -1,4 +1,4 @@
-"""The journal of a run: what the run is, then a JSON line for every visit, on disk before the next begins."""
+"""The journal of a run: what the run is, then a JSON line for every trial, on disk before the next begins."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from typing import Any
 
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
-from smembench.model.measurement import Conditions, Resources, Status, Visit
+from smembench.model.measurement import Conditions, Resources, Status, Trial
 from smembench.store.run_json import fault
 
 _NEEDED = ("run_id", "seed", "config", "devices")
 """What a run that goes on, or is read back, cannot do without."""
 
 
-def encode(visit: Visit) -> dict[str, Any]:
-    """A visit as plain data."""
+def encode(trial: Trial) -> dict[str, Any]:
+    """A trial as plain data."""
     return {
-        "case": visit.case.to_dict(),
-        "round": visit.round,
-        "status": visit.status.value,
-        "started_at_utc": visit.started_at_utc,
-        "reason": visit.reason,
-        "verified": visit.verified,
-        "max_error": visit.max_error,
-        "samples": list(visit.samples),
-        "discarded": visit.discarded,
-        "discarded_ms": list(visit.discarded_ms),
-        "seconds": visit.seconds,
-        "resources": asdict(visit.resources),
-        "conditions": {key: value for key, value in asdict(visit.conditions).items() if value is not None},
+        "case": trial.case.to_dict(),
+        "round": trial.round,
+        "status": trial.status.value,
+        "started_at_utc": trial.started_at_utc,
+        "reason": trial.reason,
+        "verified": trial.verified,
+        "max_error": trial.max_error,
+        "samples": list(trial.samples),
+        "discarded": trial.discarded,
+        "discarded_ms": list(trial.discarded_ms),
+        "seconds": trial.seconds,
+        "resources": asdict(trial.resources),
+        "conditions": {key: value for key, value in asdict(trial.conditions).items() if value is not None},
     }
 
 
-def decode(data: Mapping[str, Any]) -> Visit:
-    """The visit that ``encode`` wrote."""
-    return Visit(
+def decode(data: Mapping[str, Any]) -> Trial:
+    """The trial that ``encode`` wrote."""
+    return Trial(
         **{
             **data,
             "case": Case.from_dict(data["case"]),
@@ -54,10 +54,10 @@ def decode(data: Mapping[str, Any]) -> Visit:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a journal holds: the run, the visits, and the length of the part that is whole."""
+    """What a journal holds: the run, the trials, and the length of the part that is whole."""
 
     run: dict[str, Any]
-    visits: list[Visit]
+    trials: list[Trial]
     whole_bytes: int
 
 
@@ -109,13 +109,13 @@ class Journal:
         os.ftruncate(descriptor, contents.whole_bytes)
         return cls(path, descriptor)
 
-    def append(self, visit: Visit) -> None:
-        """Write one visit.
+    def append(self, trial: Trial) -> None:
+        """Write one trial.
 
         Raises:
             OSError: when the disk is full or the file is gone.
         """
-        self._write({"visit": encode(visit)})
+        self._write({"visit": encode(trial)})
 
     def _write(self, entry: Mapping[str, Any]) -> None:
         line = json.dumps(entry, ensure_ascii=False).encode() + b"\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from smembench.model.errors import UsageError
-from smembench.model.measurement import Measurement, Visit
+from smembench.model.measurement import Measurement, Trial
 from smembench.store import journal, schema
 from smembench.store.csv_files import check_folder, table_text, write_whole
 from smembench.store.journal import Journal
@@ -37,10 +37,10 @@ def rows_of(run_id: str, measurements: Sequence[Measurement]) -> list[Row]:
 class RunFolder:
     """``<root>/<run id>/``; made by ``create``, or taken up again by ``resume``."""
 
-    def __init__(self, path: Path, run: Mapping[str, Any], visits: list[Visit], open_journal: Journal) -> None:
+    def __init__(self, path: Path, run: Mapping[str, Any], trials: list[Trial], open_journal: Journal) -> None:
         self.path = path
         self.run = dict(run)
-        self.visits = visits
+        self.trials = trials
         self._journal = open_journal
 
     @classmethod
@@ -73,16 +73,16 @@ class RunFolder:
             raise UsageError(f"--resume {path}: {reason}; start a new run instead")
         check_folder(path, f"--resume {path}")
         contents = journal.read(path / JOURNAL)
-        return cls(path, contents.run, contents.visits, Journal.reopen(path / JOURNAL, contents))
+        return cls(path, contents.run, contents.trials, Journal.reopen(path / JOURNAL, contents))
 
-    def append(self, visit: Visit) -> None:
-        """Keep a visit.
+    def append(self, trial: Trial) -> None:
+        """Keep a trial.
 
         Raises:
             OSError: when the disk is full or the folder is gone.
         """
-        self._journal.append(visit)
-        self.visits.append(visit)
+        self._journal.append(trial)
+        self.trials.append(trial)
 
     def finish(self, measurements: Sequence[Measurement], *, complete: bool) -> list[Row]:
         """Write the run's files, each under its name only when whole; a complete run needs its journal no more.

@@ -25,8 +25,8 @@ def recover(path: Path) -> tuple[list[Measurement], dict[str, Any]]:
     infos = {device["name"]: DeviceInfo.from_dict(device) for device in contents.run["devices"]}
     precision = {kind: rule.precision for kind, rule in rules_of(from_stored(contents.run["config"])).items()}
     try:
-        cases = list(dict.fromkeys(visit.case for visit in contents.visits))
+        cases = list(dict.fromkeys(trial.case for trial in contents.trials))
         trace_together(cases, lambda case, number, of: None)
-        return assemble(cases, contents.visits, infos, precision, predict), contents.run
+        return assemble(cases, contents.trials, infos, precision, predict), contents.run
     except (LookupError, TypeError, ValueError) as error:
-        raise UsageError(f"{path}: holds a visit that cannot be read here ({type(error).__name__}: {error})") from None
+        raise UsageError(f"{path}: holds a trial that cannot be read here ({type(error).__name__}: {error})") from None

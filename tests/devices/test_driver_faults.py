@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from fake_driver.host_code import HostKernel, compile_for_host, port
+from fake_driver.process import FEW, FakeDriver, ended, rows
 from smembench.model.case import Block, Case
-from stand_in.host_code import HostKernel, compile_for_host, port
-from stand_in.process import FEW, StandIn, ended, rows
 
 TRANSPOSE = ["smembench", "transpose", "--device", "cuda", "--n", "40", "--block", "16x16", *FEW]
 FAULTY = Path(__file__).parents[1] / "faults" / "kernels"
@@ -33,7 +33,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_faulty_kernel_is_a_row_and_the_others_are_measured(
-    stand_in: StandIn, kernels: Path, monkeypatch: pytest.MonkeyPatch
+    fake_driver: FakeDriver, kernels: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = {
         "hangs": ("timeout", "no answer within"),
@@ -46,7 +46,7 @@ def test_every_faulty_kernel_is_a_row_and_the_others_are_measured(
     monkeypatch.setenv("SMEMBENCH_KERNELS", os.pathsep.join(str(FAULTY / f"cuda_{name}.py") for name in expected))
     command = [*TRANSPOSE, "--kernel", ",".join(["copyGmem", *expected]), "--timeout", "3", "--max-seconds", "1"]
     faults = "cuda_hangs 1 0,cuda_illegal 1 700"
-    out, _ = ended(stand_in(*command, "--csv", "-", kernels=kernels, faults=faults), 1)
+    out, _ = ended(fake_driver(*command, "--csv", "-", kernels=kernels, faults=faults), 1)
     found = {row["kernel"]: row for row in rows(out)}
     for name, (status, reason) in expected.items():
         assert (found[name]["status"], found[name]["elapsed_ms"]) == (status, "")
@@ -55,9 +55,9 @@ def test_every_faulty_kernel_is_a_row_and_the_others_are_measured(
 
 
 def test_an_error_of_any_call_is_the_reason_of_its_row_and_fresh_workers_go_on(
-    stand_in: StandIn, kernels: Path, tmp_path: Path
+    fake_driver: FakeDriver, kernels: Path, tmp_path: Path
 ) -> None:
-    """Every worker meets the first of these that has not happened yet, at a stage of a visit that it names."""
+    """Every worker meets the first of these that has not happened yet, at a stage of a trial that it names."""
     expected = {
         "cuMemsetD8Async 1 1": "CUDA_ERROR_INVALID_VALUE: invalid argument",
         "copy_gmem 2 719": "CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure",
@@ -69,14 +69,16 @@ def test_an_error_of_any_call_is_the_reason_of_its_row_and_fresh_workers_go_on(
     }
     command = [*TRANSPOSE, "--n", "40:49", "--kernel", "copyGmem", "--csv", "-"]
     settings = {"kernels": kernels, "faults": ",".join(expected), "faults_once": tmp_path / "happened"}
-    out, _ = ended(stand_in(*command, **settings), 1)
+    out, _ = ended(fake_driver(*command, **settings), 1)
     found = rows(out)
     failed = [row["reason"] for row in found if row["status"] == "failed"]
     assert sorted(failed) == sorted(f"RuntimeError: {reason}" for reason in expected.values())
     assert {row["status"] for row in found} == {"ok", "failed"}
 
 
-def test_a_gpu_that_is_lost_ends_the_run_and_resume_goes_on(stand_in: StandIn, kernels: Path, tmp_path: Path) -> None:
+def test_a_gpu_that_is_lost_ends_the_run_and_resume_goes_on(
+    fake_driver: FakeDriver, kernels: Path, tmp_path: Path
+) -> None:
     config = tmp_path / "lost.toml"
     config.write_text(
         """
@@ -95,42 +97,42 @@ def test_a_gpu_that_is_lost_ends_the_run_and_resume_goes_on(stand_in: StandIn, k
     )
     root = tmp_path / "results"
     lost = {"faults": "copy_gmem 4 719", "faults_once": tmp_path / "lost", "lost": 1}
-    _, err = ended(stand_in("smembench", "run", config, "--output", root, kernels=kernels, **lost), 4)
+    _, err = ended(fake_driver("smembench", "run", config, "--output", root, kernels=kernels, **lost), 4)
     (folder,) = root.iterdir()
     assert f"--resume {folder}" in err
     assert not json.loads((folder / "run.json").read_text())["complete"]
 
-    ended(stand_in("smembench", "run", "--resume", folder, kernels=kernels), 1)
+    ended(fake_driver("smembench", "run", "--resume", folder, kernels=kernels), 1)
     statuses = [row["status"] for row in rows((folder / "cases.csv").read_text())]
     assert sorted(statuses) == ["failed", *["ok"] * 5]
     assert json.loads((folder / "run.json").read_text())["complete"]
 
 
-def test_a_gpu_that_cannot_be_opened_is_named_with_the_reason(stand_in: StandIn) -> None:
-    _, err = ended(stand_in(*TRANSPOSE, "--kernel", "memcpy", faults="cuGraphLaunch 1 700"), 4)
+def test_a_gpu_that_cannot_be_opened_is_named_with_the_reason(fake_driver: FakeDriver) -> None:
+    _, err = ended(fake_driver(*TRANSPOSE, "--kernel", "memcpy", faults="cuGraphLaunch 1 700"), 4)
     assert err.startswith("smembench: cuda:0: RuntimeError: CUDA_ERROR_ILLEGAL_ADDRESS")
 
 
-def test_without_a_gpu_the_driver_finds_cuda_is_refused_and_auto_is_the_cpu(stand_in: StandIn) -> None:
-    _, err = ended(stand_in(*TRANSPOSE, "--kernel", "memcpy", devices=0), 4)
+def test_without_a_gpu_the_driver_finds_cuda_is_refused_and_auto_is_the_cpu(fake_driver: FakeDriver) -> None:
+    _, err = ended(fake_driver(*TRANSPOSE, "--kernel", "memcpy", devices=0), 4)
     assert "CUDA_ERROR_NO_DEVICE" in err
     auto = ["auto" if word == "cuda" else word for word in TRANSPOSE]
-    out, _ = ended(stand_in(*auto, "--kernel", "memcpy", "--csv", "-", devices=0), 0)
+    out, _ = ended(fake_driver(*auto, "--kernel", "memcpy", "--csv", "-", devices=0), 0)
     assert {row["device"] for row in rows(out)} == {"cpu"}
 
 
 def test_a_second_run_is_refused_with_the_holder_named(
-    stand_in: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fake_driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # where locks are
     command = [*TRANSPOSE, "--kernel", "memcpy"]
-    first = stand_in(*command, "--samples", "100000", "--precision", "0.001", "--max-seconds", "60")
+    first = fake_driver(*command, "--samples", "100000", "--precision", "0.001", "--max-seconds", "60")
     try:
         deadline = time.monotonic() + 60
         while not any(path.stat().st_size for path in tmp_path.glob("smembench-GPU-*.lock")):
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        _, err = ended(stand_in(*command), 4)
+        _, err = ended(fake_driver(*command), 4)
         assert f"process {first.pid}" in err
     finally:
         first.kill()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from fake_driver.host_code import HostKernel, compile_for_host, port
+from fake_driver.process import FEW, FakeDriver, ended, rows
 from smembench.model.case import Block, Case
-from stand_in.host_code import HostKernel, compile_for_host, port
-from stand_in.process import FEW, StandIn, ended, rows
 
 MEMCPY = ("smembench", "transpose", "--device", "cuda", *FEW, "--kernel", "memcpy", "--csv", "-")
 BLOCK = Block(16, 16)
@@ -37,10 +37,10 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_for_host([*map(port, cases), add_one], tmp_path_factory.mktemp("kernels"))
 
 
-def test_transposes_of_both_compilers_are_right_and_timed_warm_and_cold(stand_in: StandIn, kernels: Path) -> None:
+def test_transposes_of_both_compilers_are_right_and_timed_warm_and_cold(fake_driver: FakeDriver, kernels: Path) -> None:
     command = ["smembench", "transpose", "--pad", "--n", "100", "--block", "16x16", "--device", "cuda", *FEW]
     both = ["--compiler", "numba,nvrtc", "--cache", "warm,cold", "--csv", "-"]
-    out, _ = ended(stand_in(*command, *both, kernels=kernels))
+    out, _ = ended(fake_driver(*command, *both, kernels=kernels))
     found = rows(out)
     assert len(found) == 2 * (1 + 2 * 3)  # memcpy has one compiler
     for row in found:
@@ -50,15 +50,15 @@ def test_transposes_of_both_compilers_are_right_and_timed_warm_and_cold(stand_in
         assert bool(row["registers"]) == (row["kernel"] != "memcpy")
 
 
-def test_a_kernel_that_does_nothing_is_wrong(stand_in: StandIn) -> None:
+def test_a_kernel_that_does_nothing_is_wrong(fake_driver: FakeDriver) -> None:
     command = ["smembench", "matmul", "--n", "40", "--block", "16x16", "--device", "cuda", *FEW, "--csv", "-"]
-    out, _ = ended(stand_in(*command, "--kernel", "tiled"), 1)
+    out, _ = ended(fake_driver(*command, "--kernel", "tiled"), 1)
     (row,) = rows(out)
     assert row["status"] == "wrong_result"
     assert row["elapsed_ms"] == row["gflop_s"] == ""
 
 
-def test_products_stencils_copies_and_round_trips(stand_in: StandIn, kernels: Path, tmp_path: Path) -> None:
+def test_products_stencils_copies_and_round_trips(fake_driver: FakeDriver, kernels: Path, tmp_path: Path) -> None:
     config = tmp_path / "every.toml"
     config.write_text(
         """
@@ -75,30 +75,30 @@ def test_products_stencils_copies_and_round_trips(stand_in: StandIn, kernels: Pa
         ]
         """
     )
-    ended(stand_in("smembench", "run", config, "--set", "device=cuda", "--output", tmp_path, kernels=kernels))
+    ended(fake_driver("smembench", "run", config, "--set", "device=cuda", "--output", tmp_path, kernels=kernels))
     (table,) = tmp_path.glob("*/cases.csv")
     found = [row for row in rows(table.read_text()) if row["device"] == "cuda:0"]
     assert {row["status"] for row in found} == {"ok"}
     assert len(found) == 4 + 2 + 4 + 2
 
 
-def test_each_of_two_gpus_gets_its_own_work(stand_in: StandIn, kernels: Path) -> None:
+def test_each_of_two_gpus_gets_its_own_work(fake_driver: FakeDriver, kernels: Path) -> None:
     command = ["smembench", "transpose", "--n", "40", "--block", "16x16", *FEW, "--kernel", "naiveGmem", "--csv", "-"]
-    out, _ = ended(stand_in(*command, "--device", "cuda:0,cuda:1", kernels=kernels, devices=2))
+    out, _ = ended(fake_driver(*command, "--device", "cuda:0,cuda:1", kernels=kernels, devices=2))
     assert {(row["device"], row["status"]) for row in rows(out)} == {("cuda:0", "ok"), ("cuda:1", "ok")}
 
 
-def test_the_gpu_tests_that_ask_for_no_speed_pass(stand_in: StandIn, kernels: Path) -> None:
+def test_the_gpu_tests_that_ask_for_no_speed_pass(fake_driver: FakeDriver, kernels: Path) -> None:
     chosen = "registers or what_a_kernel or kind_of_memory or (timed_copies and (1- or 1000-))"
     tests = ["tests/gpu/test_gpu.py", "tests/gpu/test_gpu_concepts.py"]
-    out, _ = ended(stand_in("pytest", "-q", "-p", "no:cacheprovider", *tests, "-k", chosen, kernels=kernels))
+    out, _ = ended(fake_driver("pytest", "-q", "-p", "no:cacheprovider", *tests, "-k", chosen, kernels=kernels))
     assert "skipped" not in out
 
 
-def test_doctor_describes_the_stand_in(stand_in: StandIn) -> None:
-    out, _ = ended(stand_in("smembench", "doctor"))
-    assert "driver stand-in, no GPU, compute capability 9.0, 1 GiB" in out
-    assert "driver: stand-in, CUDA" in out
+def test_doctor_describes_the_fake_driver(fake_driver: FakeDriver) -> None:
+    out, _ = ended(fake_driver("smembench", "doctor"))
+    assert "fake driver, no GPU, compute capability 9.0, 1 GiB" in out
+    assert "driver: fake, CUDA" in out
     assert "clocks, temperature and power are recorded" in out
     assert "ok   nvJitLink: " in out
 
@@ -111,17 +111,17 @@ def test_doctor_describes_the_stand_in(stand_in: StandIn) -> None:
     ],
 )
 def test_samples_under_throttling_are_taken_again_or_the_row_says_so(
-    stand_in: StandIn, settings: dict[str, int], told: str
+    fake_driver: FakeDriver, settings: dict[str, int], told: str
 ) -> None:
-    out, _ = ended(stand_in(*MEMCPY, "--n", "40", throttled=0x8, **settings))
+    out, _ = ended(fake_driver(*MEMCPY, "--n", "40", throttled=0x8, **settings))
     (row,) = rows(out)
     assert (row["status"], row["throttle_reasons"]) == ("ok", told)
     assert int(row["samples"]) >= 3
     assert int(row["samples_discarded"]) > 0
 
 
-def test_a_bandwidth_over_the_peak_is_a_failure(stand_in: StandIn) -> None:
-    out, _ = ended(stand_in(*MEMCPY, "--n", "1000", memory_mhz=1), 1)
+def test_a_bandwidth_over_the_peak_is_a_failure(fake_driver: FakeDriver) -> None:
+    out, _ = ended(fake_driver(*MEMCPY, "--n", "1000", memory_mhz=1), 1)
     (row,) = rows(out)
     assert row["status"] == "failed"
     assert "no launch can exceed" in row["reason"]

@@ -31,7 +31,7 @@ from smembench.kernels.transpose.problem import Transpose
 from smembench.model.case import Block, Case
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
-from smembench.model.measurement import Measurement, Prediction, Status, Visit
+from smembench.model.measurement import Measurement, Prediction, Status, Trial
 from smembench.store.assemble import assemble
 from smembench.store.relations import relate
 from smembench.store.schema import row_of
@@ -528,8 +528,8 @@ def assembled(planned: Case, status: Status = Status.OK) -> Measurement:
     """The measurement of a case with made-up samples, on a GPU of capability 9.0."""
     info = DeviceInfo(planned.device, planned.kind, "made up", 10**9, compute_capability="9.0")
     samples = (1.0,) * 10 if status is Status.OK else ()
-    visit = Visit(planned, 0, status, "2026-01-01T00:00:00+00:00", verified=True, samples=samples)
-    (measurement,) = assemble([planned], [visit], {info.name: info}, {info.kind: 0.005}, predict)
+    trial = Trial(planned, 0, status, "2026-01-01T00:00:00+00:00", verified=True, samples=samples)
+    (measurement,) = assemble([planned], [trial], {info.name: info}, {info.kind: 0.005}, predict)
     return measurement
 
 

@@ -21,7 +21,7 @@ import pytest
 
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
-from smembench.model.measurement import Status, Visit
+from smembench.model.measurement import Status, Trial
 from smembench.store import journal
 from smembench.store.journal import Journal
 from smembench.store.run_folder import JOURNAL
@@ -38,7 +38,7 @@ kernel = "sleepy"
 n = [16, 17, 18, 19]
 device = "cpu"
 """
-VISIT = Visit(
+TRIAL = Trial(
     Case("transpose", "copyGmem", "cpu", "float32", 8, 8), 0, Status.OK, "2026-01-01T00:00:00+00:00", samples=(1.5, 2.5)
 )
 
@@ -57,7 +57,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = folder / "cut.toml"
     config.write_text(CONFIG)
     process = start("run", str(config), "--output", str(folder / "results"))
-    path = wait_for_visits(folder / "results", 1)
+    path = wait_for_trials(folder / "results", 1)
     process.kill()
     process.communicate()
     return path.parent
@@ -79,7 +79,7 @@ def run_folder(root: Path) -> Path:
     return folder
 
 
-def wait_for_visits(root: Path, count: int) -> Path:
+def wait_for_trials(root: Path, count: int) -> Path:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         for path in root.glob(f"*/{JOURNAL}"):
@@ -102,7 +102,7 @@ def children(pid: int) -> list[int]:
 def test_ctrl_c_keeps_everything_and_can_be_resumed(config: Path, tmp_path: Path) -> None:
     root = tmp_path / "results"
     process = start("run", str(config), "--output", str(root))
-    wait_for_visits(root, 3)
+    wait_for_trials(root, 3)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     folder = run_folder(root)
@@ -126,14 +126,14 @@ def test_ctrl_c_keeps_everything_and_can_be_resumed(config: Path, tmp_path: Path
     assert all(count >= 4 for count in counts.values())
 
 
-def test_kill_9_of_the_parent_loses_no_visit_and_takes_the_worker_along(config: Path, tmp_path: Path) -> None:
+def test_kill_9_of_the_parent_loses_no_trial_and_takes_the_worker_along(config: Path, tmp_path: Path) -> None:
     root = tmp_path / "results"
     process = start("run", str(config), "--output", str(root))
-    path = wait_for_visits(root, 2)
+    path = wait_for_trials(root, 2)
     workers = children(process.pid)
     process.kill()
     process.communicate()
-    before = journal.read(path).visits
+    before = journal.read(path).trials
     assert len(before) >= 2
     deadline = time.monotonic() + 10
     while any(Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes() for pid in workers):
@@ -152,15 +152,15 @@ def test_kill_9_of_the_parent_loses_no_visit_and_takes_the_worker_along(config: 
     assert resumed.returncode == 0, err
     with (path.parent / "samples.csv").open() as stream:
         kept = [(row["case_id"], int(row["round"]), float(row["elapsed_ms"])) for row in csv.DictReader(stream)]
-    for visit in before:
-        for value in visit.samples:
-            assert (visit.case.id, visit.round, value) in kept
+    for trial in before:
+        for value in trial.samples:
+            assert (trial.case.id, trial.round, value) in kept
 
 
 def test_kill_9_of_the_worker_is_a_failed_case(config: Path, tmp_path: Path) -> None:
     root = tmp_path / "results"
     process = start("run", str(config), "--output", str(root))
-    wait_for_visits(root, 1)
+    wait_for_trials(root, 1)
     for pid in children(process.pid):
         os.kill(pid, signal.SIGKILL)
     process.communicate(timeout=60)
@@ -227,13 +227,13 @@ def test_a_full_disk_ends_in_one_line(config: Path, tmp_path: Path) -> None:
     assert process.returncode == 1
     assert "Traceback" not in err
     assert "cannot be written (File too large)" in err
-    assert journal.read(run_folder(root) / JOURNAL).visits
+    assert journal.read(run_folder(root) / JOURNAL).trials
 
 
 def test_a_removed_folder_ends_in_one_line(config: Path, tmp_path: Path) -> None:
     root = tmp_path / "results"
     process = start("run", str(config), "--output", str(root))
-    path = wait_for_visits(root, 1)
+    path = wait_for_trials(root, 1)
     shutil.rmtree(path.parent)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
@@ -241,12 +241,12 @@ def test_a_removed_folder_ends_in_one_line(config: Path, tmp_path: Path) -> None
     assert "cannot be written (" in err
 
 
-def test_a_journal_cut_at_every_byte_gives_back_every_whole_visit(tmp_path: Path) -> None:
+def test_a_journal_cut_at_every_byte_gives_back_every_whole_trial(tmp_path: Path) -> None:
     path = tmp_path / JOURNAL
     writer = Journal.create(path, {"run_id": "x", "seed": 1, "config": {}, "devices": []})
     ends = [path.stat().st_size]
     for round_ in range(3):
-        writer.append(replace(VISIT, round=round_))
+        writer.append(replace(TRIAL, round=round_))
         ends.append(path.stat().st_size)
     writer.close()
     data = path.read_bytes()
@@ -258,18 +258,18 @@ def test_a_journal_cut_at_every_byte_gives_back_every_whole_visit(tmp_path: Path
                 journal.read(path)
             continue
         contents = journal.read(path)
-        assert [visit.round for visit in contents.visits] == list(range(whole - 1))
+        assert [trial.round for trial in contents.trials] == list(range(whole - 1))
         again = Journal.reopen(path, contents)
-        again.append(VISIT)
+        again.append(TRIAL)
         again.close()
-        assert journal.read(path).visits == [*contents.visits, VISIT]
+        assert journal.read(path).trials == [*contents.trials, TRIAL]
 
 
 def test_a_journal_damaged_in_the_middle_is_refused_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / JOURNAL
     writer = Journal.create(path, {"run_id": "x", "seed": 1, "config": {}, "devices": []})
     for _ in range(3):
-        writer.append(VISIT)
+        writer.append(TRIAL)
     writer.close()
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:2], b"{]\n", *lines[3:]]))
@@ -283,20 +283,20 @@ from dataclasses import replace
 from pathlib import Path
 from smembench.store.journal import Journal, decode
 import json
-visit = decode(json.loads(sys.argv[2]))
+trial = decode(json.loads(sys.argv[2]))
 writer = Journal.create(Path(sys.argv[1]), {"run_id": "x", "seed": 1, "config": {}, "devices": []})
 for round_ in range(100000):
-    writer.append(replace(visit, round=round_))
+    writer.append(replace(trial, round=round_))
     print(round_, flush=True)
 """
 
 
-def test_200_kills_at_random_moments_lose_no_visit_that_was_acknowledged(tmp_path: Path) -> None:
+def test_200_kills_at_random_moments_lose_no_trial_that_was_acknowledged(tmp_path: Path) -> None:
     rng = random.Random(20260101)
-    argument = json.dumps(journal.encode(VISIT))
+    argument = json.dumps(journal.encode(TRIAL))
     acknowledged_in_all = 0
-    for trial in range(200):
-        path = tmp_path / f"{trial}.jsonl"
+    for attempt in range(200):
+        path = tmp_path / f"{attempt}.jsonl"
         process = subprocess.Popen(
             [sys.executable, "-c", WRITER, str(path), argument], stdout=subprocess.PIPE, text=True
         )
@@ -307,7 +307,7 @@ def test_200_kills_at_random_moments_lose_no_visit_that_was_acknowledged(tmp_pat
         printed = [line for line in process.communicate()[0].splitlines(keepends=True) if line.endswith("\n")]
         acknowledged = len(printed) + 1
         acknowledged_in_all += acknowledged
-        rounds = [visit.round for visit in journal.read(path).visits]
+        rounds = [trial.round for trial in journal.read(path).trials]
         assert rounds == list(range(len(rounds)))
         assert len(rounds) >= acknowledged
     assert acknowledged_in_all > 400
@@ -317,7 +317,7 @@ def test_kills_at_random_moments_lose_nothing_that_was_finished(config: Path, tm
     """Kill the run or its worker again and again; ``SMEMBENCH_KILLS`` says how often at least."""
     rng = random.Random(20260102)
     root = tmp_path / "results"
-    kept: list[Visit] = []
+    kept: list[Trial] = []
     finished = 0
     for kill in range(int(os.environ.get("SMEMBENCH_KILLS", "6"))):
         folders = list(root.glob(f"*/{JOURNAL}"))
@@ -331,16 +331,16 @@ def test_kills_at_random_moments_lose_nothing_that_was_finished(config: Path, tm
         process.communicate(timeout=60)
         paths = list(root.glob(f"*/{JOURNAL}"))
         if paths and paths[0].stat().st_size:
-            visits = journal.read(paths[0]).visits
-            assert visits[: len(kept)] == kept
-            kept = visits
+            trials = journal.read(paths[0]).trials
+            assert trials[: len(kept)] == kept
+            kept = trials
         elif root.exists() and (complete := list(root.glob("*/samples.csv"))):
             with complete[0].open() as stream:
                 values = [float(row["elapsed_ms"]) for row in csv.DictReader(stream)]
             with (complete[0].parent / "cases.csv").open() as stream:
                 ok = {row["case_id"] for row in csv.DictReader(stream) if row["status"] == "ok"}
             # A case whose worker was killed is failed and keeps no figures; every other keeps every sample.
-            assert set(values) >= {value for visit in kept if visit.case.id in ok for value in visit.samples}
+            assert set(values) >= {value for trial in kept if trial.case.id in ok for value in trial.samples}
             finished += 1
             kept = []
             shutil.rmtree(root)

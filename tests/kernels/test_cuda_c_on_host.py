@@ -11,12 +11,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from fake_driver.host_code import COMPILER, compile_for_host, first_kernel, port
 from smembench.kernels import registry
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import Kernel, kernel_of
 from smembench.model.case import Block, Case
-from stand_in.host_code import COMPILER, compile_for_host, first_kernel, port
 
 Launch = Callable[..., Any]
 
@@ -61,7 +61,7 @@ def test_a_port_is_right_on_ragged_sizes(kernel: Kernel, tmp_path: Path) -> None
 @pytest.fixture(scope="module")
 def stream_k(tmp_path_factory: pytest.TempPathFactory) -> Launch:
     compiled_for = Case("matmul", "streamK", "cuda:0", "float32", 128, 128, 16, Block(16, 16))
-    return first_kernel(compile_for_host([port(compiled_for)], tmp_path_factory.mktemp("port")))
+    return first_kernel(compile_for_host([port(compiled_for)], tmp_path_factory.mktemp("twin")))
 
 
 @pytest.mark.skipif(not COMPILER, reason="needs g++")

@@ -11,7 +11,7 @@ import pytest
 from smembench.devices.base import GUARD_BYTES
 from smembench.model.case import Case
 from smembench.model.errors import DeviceUnavailable
-from smembench.model.measurement import Status, Visit
+from smembench.model.measurement import Status, Trial
 from smembench.run.plan import Planned
 from smembench.run.runner import Interrupted, Runner
 from smembench.run.stop_rule import MAX_EXTRA_ROUNDS, StopRule
@@ -25,33 +25,33 @@ SAMPLES = (1.0,) * 10
 class FakeWorker:
     """Answers each request with ``answer(request)``, and remembers it."""
 
-    def __init__(self, answer: Callable[[Request], Visit], log: list[Request]) -> None:
+    def __init__(self, answer: Callable[[Request], Trial], log: list[Request]) -> None:
         self._answer = answer
         self.log = log
         self.closed = False
-        self.partial: Visit | None = None
+        self.partial: Trial | None = None
 
-    def visit(self, request: Request, timeout: float) -> Visit:
+    def run(self, request: Request, timeout: float) -> Trial:
         self.log.append(request)
         return self._answer(request)
 
     def stop(self) -> None:
         request = self.log[-1]
-        self.partial = Visit(request.case, request.round, Status.OK, "now", samples=(9.0,))
+        self.partial = Trial(request.case, request.round, Status.OK, "now", samples=(9.0,))
 
-    def wait_stopped(self, timeout: float) -> Visit | None:
+    def wait_stopped(self, timeout: float) -> Trial | None:
         return self.partial
 
     def close(self) -> None:
         self.closed = True
 
 
-def steady(request: Request) -> Visit:
-    return Visit(request.case, request.round, Status.OK, "now", samples=SAMPLES[: request.samples], seconds=0.1)
+def steady(request: Request) -> Trial:
+    return Trial(request.case, request.round, Status.OK, "now", samples=SAMPLES[: request.samples], seconds=0.1)
 
 
 def runner(
-    answer: Callable[[Request], Visit] = steady, *, rule: StopRule | None = None, planned: list[Planned] | None = None
+    answer: Callable[[Request], Trial] = steady, *, rule: StopRule | None = None, planned: list[Planned] | None = None
 ) -> tuple[Runner, list[Request], list[FakeWorker]]:
     log: list[Request] = []
     hired = [FakeWorker(answer, log)]
@@ -64,56 +64,56 @@ def runner(
     return Runner(planned or [Planned(case) for case in CASES], rules, 1, 5.0, hired[0], hire), log, hired
 
 
-def test_every_case_is_visited_once_a_round_in_changing_order() -> None:
+def test_every_case_has_one_trial_per_round_in_changing_order() -> None:
     subject, log, _ = runner()
-    visits = list(subject.run())
-    assert [visit.round for visit in visits] == [0] * 3 + [1] * 3 + [2] * 3
-    assert Counter(visit.case for visit in visits) == dict.fromkeys(CASES, 3)
+    trials = list(subject.run())
+    assert [trial.round for trial in trials] == [0] * 3 + [1] * 3 + [2] * 3
+    assert Counter(trial.case for trial in trials) == dict.fromkeys(CASES, 3)
     assert len({tuple(request.case for request in log[start : start + 3]) for start in (0, 3, 6)}) > 1
 
 
 def test_only_cases_that_did_not_converge_get_extra_rounds() -> None:
-    def answer(request: Request) -> Visit:
+    def answer(request: Request) -> Trial:
         noisy = request.case is CASES[0] and request.round < 4
         return replace(steady(request), samples=(1.0, 3.0) * 5 if noisy else SAMPLES * 8)
 
     subject, _, _ = runner(answer)
-    extra = [(visit.case, visit.round) for visit in subject.run() if visit.round >= 3]
+    extra = [(trial.case, trial.round) for trial in subject.run() if trial.round >= 3]
     assert extra[:2] == [(CASES[0], 3), (CASES[0], 4)]
     assert {case for case, _ in extra} == {CASES[0]}
 
 
 def test_a_case_that_never_converges_ends_all_the_same() -> None:
     subject, _, _ = runner(lambda request: replace(steady(request), samples=(1.0, 3.0) * 5))
-    assert max(visit.round for visit in subject.run()) == 3 + MAX_EXTRA_ROUNDS - 1
+    assert max(trial.round for trial in subject.run()) == 3 + MAX_EXTRA_ROUNDS - 1
 
 
 def test_sampling_time_ends_a_case_too() -> None:
     subject, _, _ = runner(lambda request: replace(steady(request), samples=(1.0, 3.0) * 5, seconds=10.0))
-    assert max(visit.round for visit in subject.run()) == 2
+    assert max(trial.round for trial in subject.run()) == 2
 
 
 @pytest.mark.parametrize(
     ("error", "status"),
     [(WorkerTimeout("no answer"), Status.TIMEOUT), (WorkerFailed("illegal address"), Status.FAILED)],
 )
-def test_a_failure_is_a_visit_and_a_fresh_worker_goes_on(error: Exception, status: Status) -> None:
-    def answer(request: Request) -> Visit:
+def test_a_failure_is_a_trial_and_a_fresh_worker_goes_on(error: Exception, status: Status) -> None:
+    def answer(request: Request) -> Trial:
         if request.case is CASES[1]:
             raise error
         return steady(request)
 
     subject, log, hired = runner(answer)
-    visits = list(subject.run())
-    failed = [visit for visit in visits if visit.case is CASES[1]]
-    assert [(visit.status, visit.reason, visit.round) for visit in failed] == [(status, str(error), 0)]
-    assert Counter(visit.case for visit in visits if visit.status is Status.OK) == {CASES[0]: 3, CASES[2]: 3}
+    trials = list(subject.run())
+    failed = [trial for trial in trials if trial.case is CASES[1]]
+    assert [(trial.status, trial.reason, trial.round) for trial in failed] == [(status, str(error), 0)]
+    assert Counter(trial.case for trial in trials if trial.status is Status.OK) == {CASES[0]: 3, CASES[2]: 3}
     assert len(hired) == 2
-    assert len(log) == len(visits)
+    assert len(log) == len(trials)
 
 
 def test_a_device_that_stays_dead_ends_the_run_and_keeps_what_was_measured() -> None:
-    def answer(request: Request) -> Visit:
+    def answer(request: Request) -> Trial:
         if request.round == 1:
             raise WorkerFailed("gone")
         return steady(request)
@@ -126,14 +126,14 @@ def test_a_device_that_stays_dead_ends_the_run_and_keeps_what_was_measured() -> 
     rules = {kind: StopRule() for kind in ("cuda", "cpu")}
     subject = Runner([Planned(case) for case in CASES], rules, 1, 5.0, FakeWorker(answer, log), dead)
     run = subject.run()
-    visits = [next(run) for _ in range(4)]
+    trials = [next(run) for _ in range(4)]
     with pytest.raises(DeviceUnavailable, match="gone"):
         next(run)
-    assert [visit.status for visit in visits] == [Status.OK] * 3 + [Status.FAILED]
+    assert [trial.status for trial in trials] == [Status.OK] * 3 + [Status.FAILED]
 
 
-def test_an_interruption_brings_back_what_the_visit_had() -> None:
-    def answer(request: Request) -> Visit:
+def test_an_interruption_brings_back_what_the_trial_had() -> None:
+    def answer(request: Request) -> Trial:
         if request.round == 1:
             raise KeyboardInterrupt
         return steady(request)
@@ -141,8 +141,8 @@ def test_an_interruption_brings_back_what_the_visit_had() -> None:
     subject, _, hired = runner(answer)
     with pytest.raises(Interrupted) as stopped:
         list(subject.run())
-    assert stopped.value.visit is not None
-    assert stopped.value.visit.samples == (9.0,)
+    assert stopped.value.trial is not None
+    assert stopped.value.trial.samples == (9.0,)
     subject.close()
     assert hired[0].closed
 
@@ -162,12 +162,12 @@ def test_a_resumed_run_does_what_was_left_and_nothing_twice() -> None:
 def test_a_case_the_plan_skips_is_a_row_and_never_run() -> None:
     planned = [Planned(CASES[0]), Planned(CASES[1], skip="needs a square block")]
     subject, log, _ = runner(planned=planned)
-    visits = list(subject.run())
-    assert [(v.case, v.reason) for v in visits if v.status is Status.SKIPPED] == [(CASES[1], "needs a square block")]
+    trials = list(subject.run())
+    assert [(v.case, v.reason) for v in trials if v.status is Status.SKIPPED] == [(CASES[1], "needs a square block")]
     assert {request.case for request in log} == {CASES[0]}
 
 
-def test_begin_counts_the_visits() -> None:
+def test_begin_counts_the_trials() -> None:
     seen: list[tuple[int, int]] = []
     subject, _, _ = runner()
     list(subject.run(begin=lambda case, number, of: seen.append((number, of))))

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from smembench.stats.differs import timer_step
 from smembench.stats.noise import Evidence, Noise, discovery_rates, weigh
-from smembench.studies.compare.pairing import timer_step
 
 PROBABILITIES = st.lists(st.floats(0, 1, allow_subnormal=False), min_size=1, max_size=30)
 TIMES = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=6)

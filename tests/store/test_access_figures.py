@@ -12,7 +12,7 @@ from smembench.kernels import registry
 from smembench.model.case import Block, Case
 from smembench.model.device import DeviceInfo, Limits
 from smembench.model.errors import DeviceUnavailable, UsageError
-from smembench.model.measurement import Conditions, Measurement, Status, Visit
+from smembench.model.measurement import Conditions, Measurement, Status, Trial
 from smembench.run.config import from_flags
 from smembench.run.plan import devices_needed, plan
 from smembench.store import schema
@@ -41,8 +41,8 @@ def measured(kernel: str, per_clock: float, conditions: Conditions = CLOCK, **va
     """A measurement in which a multiprocessor moved so many bytes a clock of 1 GHz."""
     case = case_of(kernel, **values)
     elapsed = PASSES * THREADS * 64 / (per_clock * 1e6 * 100)
-    visit = Visit(case, 0, Status.OK, "2026-01-01T00:00:00+00:00", verified=True, samples=(elapsed,) * 9)
-    (made,) = assemble([case], [replace(visit, conditions=conditions)], {"cuda:0": GPU}, {"cuda": 0.005}, predict)
+    trial = Trial(case, 0, Status.OK, "2026-01-01T00:00:00+00:00", verified=True, samples=(elapsed,) * 9)
+    (made,) = assemble([case], [replace(trial, conditions=conditions)], {"cuda:0": GPU}, {"cuda": 0.005}, predict)
     return made
 
 

@@ -1,4 +1,4 @@
-"""Visits put together, and figures that cannot be true."""
+"""Trials put together, and figures that cannot be true."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from smembench.devices.nvml import throttle_names
 from smembench.model.case import Block, Case
 from smembench.model.device import DeviceInfo
-from smembench.model.measurement import Conditions, Measurement, Status, Visit, merged
+from smembench.model.measurement import Conditions, Measurement, Status, Trial, merged
 from smembench.model.peaks import memory_bound_gb_s, peak_gflop_s
 from smembench.store.assemble import assemble
 
@@ -30,18 +30,18 @@ COPY = Case("transpose", "copyGmem", "cuda:0", "float32", 4096, 4096, None, Bloc
 PRODUCT = Case("matmul", "tiled", "cuda:0", "float32", 4096, 4096, 4096, Block(32, 32))
 
 
-def visit(case: Case, *samples: float, round_: int = 0, **changes: object) -> Visit:
-    made = Visit(case, round_, Status.OK, "2026-01-01T00:00:00+00:00", verified=True, max_error=0.0, samples=samples)
+def trial(case: Case, *samples: float, round_: int = 0, **changes: object) -> Trial:
+    made = Trial(case, round_, Status.OK, "2026-01-01T00:00:00+00:00", verified=True, max_error=0.0, samples=samples)
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
-def measured(case: Case, *visits: Visit, info: DeviceInfo = H200) -> Measurement:
-    (measurement,) = assemble([case], visits, {"cuda:0": info}, {"cuda": 0.005})
+def measured(case: Case, *trials: Trial, info: DeviceInfo = H200) -> Measurement:
+    (measurement,) = assemble([case], trials, {"cuda:0": info}, {"cuda": 0.005})
     return measurement
 
 
 def test_samples_of_all_rounds_are_kept_with_their_round() -> None:
-    measurement = measured(COPY, visit(COPY, 0.072, round_=1), visit(COPY, 0.070, 0.071))
+    measurement = measured(COPY, trial(COPY, 0.072, round_=1), trial(COPY, 0.070, 0.071))
     assert [(s.round, s.index, s.elapsed_ms) for s in measurement.samples] == [
         (0, 0, 0.070),
         (0, 1, 0.071),
@@ -54,8 +54,8 @@ def test_samples_of_all_rounds_are_kept_with_their_round() -> None:
 
 @pytest.mark.parametrize("status", [Status.WRONG_RESULT, Status.FAILED, Status.TIMEOUT])
 def test_one_bad_round_spoils_the_case_and_leaves_no_figure(status: Status) -> None:
-    bad = visit(COPY, round_=1, status=status, reason="why", verified=False)
-    measurement = measured(COPY, visit(COPY, *[0.07] * 10), bad, visit(COPY, *[0.07] * 10, round_=2))
+    bad = trial(COPY, round_=1, status=status, reason="why", verified=False)
+    measurement = measured(COPY, trial(COPY, *[0.07] * 10), bad, trial(COPY, *[0.07] * 10, round_=2))
     assert (measurement.status, measurement.reason, measurement.samples) == (status, "why", ())
     assert measurement.summary is None
     assert measurement.effective_gb_s is None
@@ -64,14 +64,14 @@ def test_one_bad_round_spoils_the_case_and_leaves_no_figure(status: Status) -> N
 
 
 def test_convergence_is_judged_over_all_rounds() -> None:
-    assert measured(COPY, visit(COPY, *[0.07] * 20)).converged
-    drifting = measured(COPY, visit(COPY, *[0.07] * 10), visit(COPY, *[0.08] * 10, round_=1))
+    assert measured(COPY, trial(COPY, *[0.07] * 20)).converged
+    drifting = measured(COPY, trial(COPY, *[0.07] * 10), trial(COPY, *[0.08] * 10, round_=1))
     assert drifting.converged is False
     assert drifting.precision == pytest.approx(0.01 / 2 / 0.075)
 
 
 def test_a_bandwidth_over_the_memory_is_a_failure_and_not_a_figure() -> None:
-    measurement = measured(COPY, visit(COPY, *[0.01] * 10))
+    measurement = measured(COPY, trial(COPY, *[0.01] * 10))
     assert measurement.status is Status.FAILED
     assert measurement.reason.startswith("impossible: 13422 GB/s")
     assert measurement.samples == ()
@@ -80,24 +80,24 @@ def test_a_bandwidth_over_the_memory_is_a_failure_and_not_a_figure() -> None:
 
 def test_within_the_cache_any_bandwidth_is_possible_and_marked() -> None:
     small = replace(COPY, m=1024, n=1024)
-    measurement = measured(small, visit(small, *[0.001] * 10))
+    measurement = measured(small, trial(small, *[0.001] * 10))
     assert measurement.ok
     assert measurement.within_cache
-    assert not measured(COPY, visit(COPY, *[0.07] * 10)).within_cache
+    assert not measured(COPY, trial(COPY, *[0.07] * 10)).within_cache
 
 
 def test_a_flop_rate_over_the_peak_is_a_failure() -> None:
     assert peak_gflop_s("float32", H200) == pytest.approx(66908.16)
     assert peak_gflop_s("float64", H200) == pytest.approx(33454.08)
-    assert measured(PRODUCT, visit(PRODUCT, *[1.0] * 10)).status is Status.FAILED
-    possible = measured(PRODUCT, visit(PRODUCT, *[10.0] * 10))
+    assert measured(PRODUCT, trial(PRODUCT, *[1.0] * 10)).status is Status.FAILED
+    possible = measured(PRODUCT, trial(PRODUCT, *[10.0] * 10))
     assert possible.ok
     assert possible.percent_of_peak == pytest.approx(100 * 2 * 4096**3 / 10e-3 / 66908.16e9)
 
 
 def test_without_telemetry_nothing_is_refused() -> None:
     bare = DeviceInfo("cuda:0", "cuda", "unknown", 10**9)
-    measurement = measured(COPY, visit(COPY, *[0.001] * 10), info=bare)
+    measurement = measured(COPY, trial(COPY, *[0.001] * 10), info=bare)
     assert measurement.ok
     assert measurement.within_cache is measurement.percent_of_peak is None
 

@@ -15,7 +15,7 @@ from smembench.studies.load import load
 
 REFERENCE = Path(__file__).parents[2] / "results/reference"
 CASE = {"problem": "transpose", "kernel": "memcpy", "device": "cpu", "dtype": "float32", "m": 8, "n": 8, "k": None}
-VISIT = {
+TRIAL = {
     "case": CASE,
     "round": 0,
     "status": "ok",
@@ -89,21 +89,21 @@ def test_a_device_of_wrong_types_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("head", "visits", "fault"),
+    ("head", "trials", "fault"),
     [
         ([], [], "line 1: damaged: it is not an object"),
         ({**HEAD, "devices": None}, [], "line 1: damaged: devices is not a list"),
         ({key: value for key, value in HEAD.items() if key != "seed"}, [], "line 1: damaged: it has no seed"),
         (HEAD, [[]], "line 2: damaged"),
-        (HEAD, [{**VISIT, "case": {**CASE, "problem": "sort"}}], "holds a visit that cannot be read here"),
-        (HEAD, [{**VISIT, "case": {**CASE, "kernel": "somebodysOwn"}}], "no cpu kernel 'somebodysOwn' for transpose"),
-        ({**HEAD, "devices": []}, [VISIT], "holds a visit that cannot be read here"),
+        (HEAD, [{**TRIAL, "case": {**CASE, "problem": "sort"}}], "holds a trial that cannot be read here"),
+        (HEAD, [{**TRIAL, "case": {**CASE, "kernel": "somebodysOwn"}}], "no cpu kernel 'somebodysOwn' for transpose"),
+        ({**HEAD, "devices": []}, [TRIAL], "holds a trial that cannot be read here"),
     ],
 )
 def test_a_journal_that_cannot_be_read_back_is_one_line(
-    tmp_path: Path, head: object, visits: list[object], fault: str
+    tmp_path: Path, head: object, trials: list[object], fault: str
 ) -> None:
-    lines = [{"run": head}, *({"visit": visit} for visit in visits)]
+    lines = [{"run": head}, *({"visit": trial} for trial in trials)]
     (tmp_path / JOURNAL).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     with pytest.raises(UsageError) as caught:
         load(tmp_path)
@@ -112,6 +112,6 @@ def test_a_journal_that_cannot_be_read_back_is_one_line(
 
 
 def test_a_whole_journal_is_read(tmp_path: Path) -> None:
-    (tmp_path / JOURNAL).write_text("".join(f"{json.dumps(line)}\n" for line in ({"run": HEAD}, {"visit": VISIT})))
+    (tmp_path / JOURNAL).write_text("".join(f"{json.dumps(line)}\n" for line in ({"run": HEAD}, {"visit": TRIAL})))
     stored = load(tmp_path)
     assert (stored.run, stored.complete, [row.status for row in stored.rows]) == (HEAD, False, ["ok"])

@@ -9,9 +9,10 @@ import numpy.typing as npt
 import pytest
 
 from smembench.model.case import Case
+from smembench.stats.differs import timer_step
 from smembench.stats.noise import Noise, weigh
 from smembench.studies.compare.comparison import judge
-from smembench.studies.compare.pairing import Pair, timer_step
+from smembench.studies.compare.pairing import Pair
 from smembench.studies.compare.verdicts import CaseComparison, Rules, Side, Verdict
 
 Floats = npt.NDArray[np.float64]

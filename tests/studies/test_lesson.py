@@ -11,7 +11,7 @@ from smembench.kernels import registry
 from smembench.model.case import Case
 from smembench.model.device import Limits
 from smembench.model.errors import SmembenchError
-from smembench.model.measurement import Status, Visit
+from smembench.model.measurement import Status, Trial
 from smembench.run import session, worker
 from smembench.run.trial import Request
 from smembench.run.worker import WorkerFailed
@@ -24,10 +24,10 @@ class FakeWorker:
         assert list(names) == ["cuda:0"]
         self.limits = {"cuda:0": Limits(free_bytes=2**30, max_threads=1024)}
 
-    def visit(self, request: Request, timeout: float) -> Visit:
+    def run(self, request: Request, timeout: float) -> Trial:
         if request.case.m == 13:
             raise WorkerFailed("the launch failed")
-        return Visit(request.case, request.round, _status(request.case, request.seed), "")
+        return Trial(request.case, request.round, _status(request.case, request.seed), "")
 
     def close(self) -> None:
         """Nothing to let go of."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from smembench.model.errors import UsageError
-from smembench.stats.noise import Floats, Noise, discovery_rates
+from smembench.stats.differs import Effect, differs
+from smembench.stats.noise import discovery_rates
 from smembench.studies.compare.comparability import environment
 from smembench.studies.compare.pairing import Pair, by_case, pair_up
 from smembench.studies.compare.verdicts import CONFIDENCE, FDR, THRESHOLD, CaseComparison, Comparison, Rules, Verdict
@@ -67,35 +69,27 @@ def judge(pairs: Sequence[Pair], rules: Rules) -> list[CaseComparison]:
     false discovery rate over all cases; the same, one whose whole interval lies within the threshold; anything else
     is ambiguous. So is a case whose verdict by time is not the one by cycles (time × SM clock).
     """
-    told = [pair.evidence for pair in pairs if pair.evidence is not None]
-    noise = Noise(told)
-    half = noise.half_widths(rules.confidence)
-    p = noise.p_values()
-    shifts = np.array([_clock_shift(pair) for pair in pairs if pair.evidence is not None])
-    by_time = _verdicts(noise.effects, half, discovery_rates(p), rules)
-    in_cycles = noise.effects + shifts
-    by_cycles = _verdicts(in_cycles, half, discovery_rates(noise.p_values(in_cycles)), rules)
-    q = discovery_rates(p)
-    found, at = [], 0
-    for pair in pairs:
-        if pair.evidence is None:
-            found.append(_untold(pair))
-            continue
-        effect = pair.evidence.effect
-        verdict = by_time[at]
-        reason = ""
-        if verdict is Verdict.AMBIGUOUS:
-            reason = _why_ambiguous(effect, rules)
-        elif _disagree(verdict, by_cycles[at]):
-            verdict, reason = Verdict.AMBIGUOUS, _clocks(pair, effect, float(in_cycles[at]))
-        low, high = math.exp(effect - half[at]), math.exp(effect + half[at])
-        found.append(
-            CaseComparison(
-                pair.case, verdict, reason, pair.base, pair.new, math.exp(effect), low, high, float(p[at]), float(q[at])
-            )
-        )
-        at += 1
-    return found
+    told = [(pair, pair.evidence) for pair in pairs if pair.evidence is not None]
+    by_time = differs([evidence for _, evidence in told], rules.confidence)
+    shifted = [replace(evidence, effect=evidence.effect + _clock_shift(pair)) for pair, evidence in told]
+    in_cycles = differs(shifted, rules.confidence)
+    judged = iter(zip(by_time, _rates(by_time), in_cycles, _rates(in_cycles), strict=True))
+    return [_untold(pair) if pair.evidence is None else _judged(pair, *next(judged), rules) for pair in pairs]
+
+
+def _rates(effects: Sequence[Effect]) -> list[float]:
+    return [float(rate) for rate in discovery_rates(np.array([effect.p for effect in effects]))]
+
+
+def _judged(pair: Pair, by_time: Effect, q: float, in_cycles: Effect, q_cycles: float, rules: Rules) -> CaseComparison:
+    verdict, reason = _verdict(by_time, q, rules), ""
+    if verdict is Verdict.AMBIGUOUS:
+        reason = _why_ambiguous(by_time, rules)
+    elif _disagree(verdict, _verdict(in_cycles, q_cycles, rules)):
+        verdict, reason = Verdict.AMBIGUOUS, _clocks(pair, by_time, in_cycles)
+    return CaseComparison(
+        pair.case, verdict, reason, pair.base, pair.new, by_time.ratio, by_time.low, by_time.high, by_time.p, q
+    )
 
 
 def _untold(pair: Pair) -> CaseComparison:
@@ -108,19 +102,15 @@ def _untold(pair: Pair) -> CaseComparison:
     return CaseComparison(pair.case, Verdict.AMBIGUOUS, _ONE_UNIT, pair.base, pair.new, ratio)
 
 
-def _verdicts(effects: Floats, half: Floats, q: Floats, rules: Rules) -> list[Verdict]:
-    least = math.log1p(rules.threshold)
-    found = []
-    for effect, width, rate in zip(effects, half, q, strict=True):
-        if rate <= rules.fdr and abs(effect) >= least:
-            found.append(Verdict.SLOWER if effect > 0 else Verdict.FASTER)
-        else:
-            found.append(Verdict.SAME if abs(effect) + width <= least else Verdict.AMBIGUOUS)
-    return found
+def _verdict(effect: Effect, q: float, rules: Rules) -> Verdict:
+    most = 1 + rules.threshold
+    if q <= rules.fdr and max(effect.ratio, 1 / effect.ratio) >= most:
+        return Verdict.SLOWER if effect.ratio > 1 else Verdict.FASTER
+    return Verdict.SAME if max(effect.high, 1 / effect.low) <= most else Verdict.AMBIGUOUS
 
 
-def _why_ambiguous(effect: float, rules: Rules) -> str:
-    if abs(effect) >= math.log1p(rules.threshold):
+def _why_ambiguous(effect: Effect, rules: Rules) -> str:
+    if max(effect.ratio, 1 / effect.ratio) >= 1 + rules.threshold:
         return "such a difference may be noise: more rounds or runs would tell"
     return f"the interval reaches beyond {100 * rules.threshold:g} %: more rounds or runs would tell"
 
@@ -136,10 +126,10 @@ def _disagree(by_time: Verdict, by_cycles: Verdict) -> bool:
     return by_time is not by_cycles and (by_time is not Verdict.SAME or by_cycles in _DECIDED)
 
 
-def _clocks(pair: Pair, effect: float, in_cycles: float) -> str:
+def _clocks(pair: Pair, by_time: Effect, in_cycles: Effect) -> str:
     return (
         f"the SM clock was {pair.base.sm_clock_mhz:g} MHz, then {pair.new.sm_clock_mhz:g} MHz: "
-        f"{math.exp(effect):.3f}× in time, {math.exp(in_cycles):.3f}× in cycles"
+        f"{by_time.ratio:.3f}× in time, {in_cycles.ratio:.3f}× in cycles"
     )
 
 

@@ -1,6 +1,6 @@
 """The cases of two sides side by side: their units' medians, and whether they may be compared at all.
 
-The unit is a round's median: samples of one round share everything that a visit sets up, and count once. Where a side
+The unit is a round's median: samples of one round share everything that a trial sets up, and count once. Where a side
 has three runs or more the unit is a run's median, for the same reason: rounds of one run share its process and its
 hour. Such a side tells how much runs differ, for the other as well.
 """
@@ -12,19 +12,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-import numpy as np
-
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
+from smembench.stats.differs import timer_step
 from smembench.stats.noise import Evidence, weigh
 from smembench.store.csv_files import Samples
 from smembench.store.schema import Row
 from smembench.studies.compare.comparability import facet_reason, fault
 from smembench.studies.compare.verdicts import RUNS_AS_UNITS, Side
 from smembench.studies.load import StoredRun
-
-_SAME_READING = 1e-6
-"""Relative difference below which two times are one reading of the clock."""
 
 _EVENT_NOISE_MS = 1e-4
 """Standard deviation of what event pairs add to a round's median: on an H200 (2026-11-20) their readings of any short
@@ -121,13 +117,3 @@ def _units(runs: Sequence[Samples], *, whole_runs: bool) -> list[float]:
 def _clock(rows: _Found) -> float | None:
     clocks = [row.sm_clock_mhz for _, row in rows if row.sm_clock_mhz is not None]
     return median(clocks) if clocks else None
-
-
-def timer_step(*sides: Sequence[float]) -> float:
-    """The clock's resolution as times in ms show it, relative to the shortest: the smallest gap within a side.
-
-    0 where each side has a single reading: the gap between the sides may be what is looked for.
-    """
-    shortest = min(min(side) for side in sides)
-    gaps = np.concatenate([np.diff(np.unique(np.asarray(side, dtype=np.float64))) for side in sides]) / shortest
-    return float(min(gaps[gaps > _SAME_READING], default=0.0))

@@ -122,13 +122,13 @@ def _read(path: Path, since: datetime | None) -> Night | None:
     run_id, began = str(run.get("run_id", "")), str(run.get("started_at_utc", ""))
     if since is not None and began and _moment(began) < since:
         return None
-    for row_id, case_id, name, status, elapsed, clock, throttled, visited in _records(path / CASES):
+    for row_id, case_id, name, status, elapsed, clock, throttled, tried_at in _records(path / CASES):
         key = (case_id, devices.get(name) or Device(name, ""))
         if status == "ok":
             times[key] = Timed(_positive(elapsed), clock, throttled)
         else:
             failed[key] = status
-        run_id, began = run_id or row_id, began or visited
+        run_id, began = run_id or row_id, began or tried_at
     if not times and not failed:
         raise UsageError(f"{CASES} has no rows")
     started = _moment(began)

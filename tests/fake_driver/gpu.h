@@ -65,8 +65,8 @@ struct Allocation {
 };
 
 constexpr int MOST_THREADS = 1024;
-const int DEVICES = setting("STAND_IN_DEVICES", 1);
-const size_t MEMORY = setting("STAND_IN_MEMORY", 1L << 30);
+const int DEVICES = setting("FAKE_DRIVER_DEVICES", 1);
+const size_t MEMORY = setting("FAKE_DRIVER_MEMORY", 1L << 30);
 
 // Never destroyed: at a process's end libraries still release what they have.
 static CUctx_st *const contexts = new CUctx_st[DEVICES];  // the primary ones, by device
@@ -196,7 +196,7 @@ static auto allocation_of(CUdeviceptr address)
 static const HostKernel *host_kernels()
 {
     static const HostKernel *table = [] {
-        const char *path = std::getenv("STAND_IN_KERNELS");
+        const char *path = std::getenv("FAKE_DRIVER_KERNELS");
         void *library = path ? dlopen(path, RTLD_NOW) : nullptr;
         return library ? (const HostKernel *)dlsym(library, "HOST_KERNELS") : nullptr;
     }();

@@ -1,21 +1,4 @@
-// A stand-in for the NVIDIA driver's libcuda.so.1, on the host's memory and clock, for tests on machines without a GPU.
-//
-// It is: the driver entry points that smembench, numba-cuda and cuda.core use, with their real signatures (cuda.h),
-// so that the whole way from the command line down to the driver runs as it does on a GPU. Copies, events, captures,
-// graphs and primary contexts do what CUDA documents, including what they refuse: work in a context that is not the
-// stream's, calls that a capture forbids, more memory than there is, anything after an error that sticks.
-// It is not: a GPU. Streams are synchronous and events read the host's clock, so its times say nothing of any kernel.
-// A launch runs the kernel's host form, if the tests have made one (see host_code.py), and does nothing otherwise.
-//
-// Environment:
-//   STAND_IN_KERNELS     a library with the table HOST_KERNELS
-//   STAND_IN_DEVICES     GPUs there are, 1
-//   STAND_IN_MEMORY      bytes each has, 1 GiB
-//   STAND_IN_FAULTS      "<entry point> <nth call> <CUresult>" or "<part of a kernel's name> <nth launch> <CUresult>",
-//                        several separated by commas; a CUresult of 0 is a call that never ends. A kernel's error shows
-//                        at the next call that waits, as on a GPU.
-//   STAND_IN_FAULTS_ONCE a path: each fault happens once, whatever the processes, and leaves a file <path><its place>
-//   STAND_IN_LOST        1 for GPUs that no process finds any more after the first of the faults
+// libcuda.so.1 without a GPU: the driver's entry points on the host's memory and clock. See README.md.
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -38,7 +21,7 @@ extern "C" {
 CUresult cuInit(unsigned)
 {
     ENTER;
-    bool lost = setting("STAND_IN_LOST", 0) && access(mark_of(0).c_str(), F_OK) == 0;
+    bool lost = setting("FAKE_DRIVER_LOST", 0) && access(mark_of(0).c_str(), F_OK) == 0;
     return lost || !DEVICES ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
 }
 
@@ -93,7 +76,7 @@ static const ErrorText *error_text(CUresult error)
     for (const ErrorText &each : texts)
         if (each.error == error)
             return &each;
-    static const ErrorText other{CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN", "an error the stand-in has no words for"};
+    static const ErrorText other{CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN", "an error the fake driver has no words for"};
     return &other;
 }
 
@@ -128,14 +111,14 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal)
 CUresult cuDeviceGetName(char *name, int length, CUdevice)
 {
     ENTER;
-    std::strncpy(name, "driver stand-in, no GPU", length);
+    std::strncpy(name, "fake driver, no GPU", length);
     return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
 {
     ENTER;
-    std::memcpy(uuid->bytes, "driver stand-in", 15);
+    std::memcpy(uuid->bytes, "the fake driver", 15);
     uuid->bytes[15] = char(device);
     return CUDA_SUCCESS;
 }

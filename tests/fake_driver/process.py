@@ -1,4 +1,4 @@
-"""A process on the stand-in: how it is begun, how it ends, what it prints."""
+"""A process on the fake driver: how it is begun, how it ends, what it prints."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import io
 import subprocess
 from collections.abc import Callable
 
-StandIn = Callable[..., subprocess.Popen[str]]
-"""Starts ``python -m`` with these arguments on the stand-in, whose settings are given by name."""
+FakeDriver = Callable[..., subprocess.Popen[str]]
+"""Starts ``python -m`` with these arguments on the fake driver, whose settings are given by name."""
 
 FEW = ("--samples", "3", "--rounds", "1", "--precision", "90", "--max-seconds", "1", "--warmup", "0")
 """Options of a run that is to be short."""

@@ -1,4 +1,4 @@
-"""CUDA C compiled for the host: the ports, and what tests write themselves."""
+"""CUDA C compiled for the host: the CUDA C ports of kernels, and what tests write themselves."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ static void run(unsigned x, unsigned y, void **arrays, const unsigned *scalars)
 
 
 def port(case: Case) -> HostKernel:
-    """The CUDA C port of a case, whose Numba kernel has the same host form."""
+    """The CUDA C port of a case; its Numba kernel has the same host form."""
     problem, by_numba = PROBLEMS[case.problem], kernel_of(replace(case, compiler="numba")).build(case)
     by_nvrtc = kernel_of(replace(case, compiler=NVRTC)).build(case)
     source, takes = by_nvrtc.function, (len(problem.arrays), len(problem.scalars(case)))

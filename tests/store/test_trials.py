@@ -1,15 +1,15 @@
-"""A visit in the journal and on the screen."""
+"""A trial in the journal and on the screen."""
 
 from __future__ import annotations
 
 import json
 
 from smembench.model.case import Block, Case
-from smembench.model.measurement import Conditions, Status, Visit
+from smembench.model.measurement import Conditions, Status, Trial
 from smembench.store.journal import decode, encode
-from smembench.views.run import visit_line
+from smembench.views.run import trial_line
 
-VISIT = Visit(
+TRIAL = Trial(
     Case("matmul", "tiled", "cuda:0", "float32", 30, 40, 50, Block(16, 16), stride=64),
     1,
     Status.OK,
@@ -24,19 +24,19 @@ VISIT = Visit(
 )
 
 
-def test_the_journal_keeps_everything_of_a_visit() -> None:
-    assert decode(json.loads(json.dumps(encode(VISIT)))) == VISIT
+def test_the_journal_keeps_everything_of_a_trial() -> None:
+    assert decode(json.loads(json.dumps(encode(TRIAL)))) == TRIAL
 
 
 def test_a_journal_from_before_discarded_samples_were_kept_is_readable() -> None:
-    older = encode(VISIT)
+    older = encode(TRIAL)
     del older["discarded_ms"], older["case"]["stride"]
     read = decode(older)
     assert (read.discarded, read.discarded_ms, read.case.stride) == (3, (), None)
 
 
 def test_discarded_samples_are_listed_after_those_kept() -> None:
-    line = visit_line(VISIT)
+    line = trial_line(TRIAL)
     assert line.startswith(
         "round 2 matmul/tiled/cuda:0/numba/float32/30x50x40/s64/b16x16/warm: 2 samples of 2.00000 ms"
     )
@@ -44,5 +44,5 @@ def test_discarded_samples_are_listed_after_those_kept() -> None:
     assert line.endswith(": 1.50000 2.50000; discarded: 9.00000 8.00000 7.00000")
 
 
-def test_a_visit_that_discarded_nothing_says_no_more() -> None:
-    assert visit_line(Visit(VISIT.case, 0, Status.OK, "", samples=(1.0,))).endswith(": 1.00000")
+def test_a_trial_that_discarded_nothing_says_no_more() -> None:
+    assert trial_line(Trial(TRIAL.case, 0, Status.OK, "", samples=(1.0,))).endswith(": 1.00000")

@@ -1,4 +1,4 @@
-// What is to go wrong: the faults of the environment variable STAND_IN_FAULTS, as driver.cpp describes it.
+// What is to go wrong: the faults of the environment variable FAKE_DRIVER_FAULTS (README.md).
 
 #pragma once
 
@@ -21,7 +21,7 @@ struct Fault {
 static std::vector<Fault> planned()
 {
     std::vector<Fault> faults;
-    std::istringstream all(std::getenv("STAND_IN_FAULTS") ? std::getenv("STAND_IN_FAULTS") : "");
+    std::istringstream all(std::getenv("FAKE_DRIVER_FAULTS") ? std::getenv("FAKE_DRIVER_FAULTS") : "");
     for (std::string one; std::getline(all, one, ',');) {
         Fault fault;
         std::istringstream(one) >> fault.where >> fault.nth >> fault.result;
@@ -33,7 +33,7 @@ static std::vector<Fault> planned()
 // The file that a fault leaves when it happens, or "" where each process has its own faults.
 static std::string mark_of(size_t number)
 {
-    const char *path = std::getenv("STAND_IN_FAULTS_ONCE");
+    const char *path = std::getenv("FAKE_DRIVER_FAULTS_ONCE");
     return path ? path + std::to_string(number) : "";
 }
 

@@ -1,5 +1,5 @@
-// A kernel compiled for the host, as the stand-in for the driver finds it in a library's table HOST_KERNELS, whose last
-// row has no name.
+// A kernel compiled for the host, as the fake driver finds it in a library's table HOST_KERNELS. The last row has no
+// name.
 
 #pragma once
 

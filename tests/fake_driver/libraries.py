@@ -1,4 +1,4 @@
-"""The stand-in's libraries, and the environment of a process that finds them in the place of NVIDIA's."""
+"""The fake driver's libraries, and the environment of a process that finds them in the place of NVIDIA's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cuda.pathfinder import find_nvidia_header_directory
 
-from stand_in.host_code import COMPILER, HERE, compile_library
+from fake_driver.host_code import COMPILER, HERE, compile_library
 
 
 def why_not() -> str | None:
@@ -31,12 +31,12 @@ def build(folder: Path) -> None:
 
 
 def environment(folder: Path, **settings: object) -> dict[str, str]:
-    """This process's environment with the libraries of a folder in front, and the stand-in's settings by name.
+    """This process's environment with the libraries of a folder in front, and the fake driver's settings by name.
 
     Temporary files, and with them the locks of GPUs, go into the folder unless the environment has another.
     """
     hidden = {"NUMBA_ENABLE_CUDASIM", "CUDA_VISIBLE_DEVICES"}
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
     paths = os.pathsep.join(filter(None, (str(folder), os.environ.get("LD_LIBRARY_PATH"))))
-    given = {f"STAND_IN_{name.upper()}": str(value) for name, value in settings.items()}
+    given = {f"FAKE_DRIVER_{name.upper()}": str(value) for name, value in settings.items()}
     return {"TMPDIR": str(folder)} | kept | {"LD_LIBRARY_PATH": paths} | given

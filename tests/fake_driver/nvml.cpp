@@ -1,0 +1,75 @@
+// libnvidia-ml.so.1 beside the fake driver, whose UUIDs it knows. It answers some of the questions that smembench asks; the
+// others it lacks, as an old driver's library lacks new ones. See README.md.
+
+#include <climits>
+#include <cstring>
+
+#include "settings.h"
+
+namespace {
+
+enum { SUCCESS = 0, NOT_FOUND = 6 };
+constexpr unsigned MEMORY_CLOCK = 2;
+int the_gpu;
+
+unsigned clock_mhz(unsigned kind)
+{
+    return kind == MEMORY_CLOCK ? setting("FAKE_DRIVER_MEMORY_MHZ", 1000000) : 1000;
+}
+
+}  // namespace
+
+extern "C" {
+
+int nvmlInitWithFlags(unsigned)
+{
+    return SUCCESS;
+}
+
+const char *nvmlErrorString(int)
+{
+    return "the fake NVML has no words for it";
+}
+
+int nvmlSystemGetDriverVersion(char *version, unsigned length)
+{
+    std::strncpy(version, "fake", length);
+    return SUCCESS;
+}
+
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
+{
+    *device = &the_gpu;
+    // "the fake driver" in hexadecimal, as the driver's UUID begins.
+    return std::strncmp(uuid, "GPU-74686520-6661-6b65-2064-7269766572", 38) == 0 ? SUCCESS : NOT_FOUND;
+}
+
+int nvmlDeviceGetClockInfo(void *, unsigned kind, unsigned *mhz)
+{
+    *mhz = clock_mhz(kind);
+    return SUCCESS;
+}
+
+int nvmlDeviceGetMaxClockInfo(void *, unsigned kind, unsigned *mhz)
+{
+    *mhz = clock_mhz(kind);
+    return SUCCESS;
+}
+
+int nvmlDeviceGetCurrentClocksEventReasons(void *, unsigned long long *reasons)
+{
+    static long asked = 0;
+    ++asked;
+    long from = setting("FAKE_DRIVER_THROTTLED_FROM", 1), to = setting("FAKE_DRIVER_THROTTLED_TO", LONG_MAX);
+    bool throttled = asked >= from && asked <= to;
+    *reasons = throttled ? setting("FAKE_DRIVER_THROTTLED", 0) : 0;
+    return SUCCESS;
+}
+
+int nvmlDeviceGetTemperature(void *, unsigned, unsigned *celsius)
+{
+    *celsius = 40;
+    return SUCCESS;
+}
+
+}  // extern "C"
