@@ -67,6 +67,7 @@ def compilers(
     from smembench.run.axes import parse_names
     from smembench.run.config import from_flags
     from smembench.studies.compilers import names
+    from smembench.toolchains import registry as toolchains
 
     chosen = parse_names(problem, [name for name in PROBLEMS if names(name)], name="PROBLEM", what="problem with ports")
     known = [name for each in chosen for name in names(each)]
@@ -79,7 +80,7 @@ def compilers(
             block=block,
             dtype=dtype,
             device="cuda" if static else device or "cuda",
-            compiler="numba,nvrtc",
+            compiler=",".join(toolchains.names()),
         )
         for each in chosen
         if (of_problem := [name for name in names(each) if name in wanted])
@@ -104,11 +105,12 @@ def _static(config: Any, capability: str) -> None:
     from dataclasses import replace
 
     from smembench.explain.occupancy import MAX_THREADS
+    from smembench.model.case import DEFAULT_COMPILER
     from smembench.model.device import Limits
     from smembench.model.hardware import STATIC_SHARED_BYTES
     from smembench.run.environment import versions
     from smembench.run.plan import plan
-    from smembench.studies.compilers import compiled
+    from smembench.studies.compilers import compiled, ports_of
     from smembench.toolchains.machine_code import machine_code
     from smembench.views.compilers import of_code
     from smembench.views.console import stdout
@@ -117,13 +119,13 @@ def _static(config: Any, capability: str) -> None:
     memory = Limits(free_bytes=2**62)
     blocks = replace(memory, max_threads=MAX_THREADS, max_shared_bytes=STATIC_SHARED_BYTES)
     planned = plan(config, {"cuda:0": blocks, "cpu": memory}, {"cuda:0": "cuda:0"})
-    refused = {item.case: item.skip for item in planned if item.skip}
-    cases = [item.case for item in planned if item.case.compiler == "numba" and item.case.block is not None]
-    taken = [case for case in cases if case not in refused]
+    unsupported = {item.case: item.skip for item in planned if item.skip}
+    cases = [item.case for item in planned if ports_of(item.case) and item.case.compiler == DEFAULT_COMPILER]
+    taken = [case for case in cases if case not in unsupported]
     if not taken:
-        raise UsageError(f"--static: nothing can be compiled: {refused[cases[0]]}")
-    pairs = compiled(taken, lambda case: machine_code(case, capability), refused)
-    if all(pair.numba.registers is None and pair.nvrtc.registers is None for pair in pairs):
+        raise UsageError(f"--static: nothing can be compiled: {unsupported[cases[0]]}")
+    pairs = compiled(taken, lambda case: machine_code(case, capability), unsupported)
+    if all(pair.ours.registers is None and pair.port.registers is None for pair in pairs):
         raise UsageError(
             "--static: NVIDIA's compiler libraries are not there, or do not know compute capability "
             f'{capability}; install them with: pip install "smembench[cu13]"'

@@ -249,7 +249,9 @@ def cuda_cases(kernels: str, blocks: str | None, dtypes: str | None, pads: str, 
     from smembench.model.errors import UsageError
     from smembench.run.axes import parse_blocks, parse_ints, parse_names
 
-    known = {found.name: found for found in registry.kernels() if (found.kind, found.compiler) == ("cuda", "numba")}
+    known = {
+        found.name: found for found in registry.kernels() if found.kind == "cuda" and not (found.port or found.peer)
+    }
     cases = []
     for name in parse_names(kernels, list(known), name="kernel", what="CUDA kernel"):
         kernel = known[name]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 DEFAULT_COMPILER = "numba"
-"""The compiler of cases for which no other is asked. Copies and functions on the CPU, which have none, bear its name."""
+"""The compiler of cases unless another is asked for. Copies and functions on the CPU have none and bear its name."""
 
 
 class Block(NamedTuple):

@@ -20,9 +20,10 @@ from pydantic import (
 
 from smembench.devices.select import canonical
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Block
+from smembench.model.case import DEFAULT_COMPILER, Block
 from smembench.model.errors import UsageError
 from smembench.run.axes import parse_blocks, parse_ints, parse_names, split, unknown
+from smembench.toolchains import registry as toolchains
 
 CACHE_MODES = ("warm", "cold")
 
@@ -91,9 +92,7 @@ def _first_dtype(data: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _compilers(value: Any, info: ValidationInfo) -> tuple[str, ...]:
-    from smembench.kernels.registry import COMPILERS
-
-    return parse_names(_as_text(value, _label(info)), COMPILERS, name=_label(info), what="compiler")
+    return parse_names(_as_text(value, _label(info)), toolchains.names(), name=_label(info), what="compiler")
 
 
 Ints = Annotated[tuple[int, ...], BeforeValidator(_ints)]
@@ -126,7 +125,7 @@ class Sweep(_Strict):
     bytes: Ints = ()
     passes: Ints = ()
     stride: Ints = ()
-    compiler: Annotated[tuple[str, ...], BeforeValidator(_compilers)] = ("numba",)
+    compiler: Annotated[tuple[str, ...], BeforeValidator(_compilers)] = (DEFAULT_COMPILER,)
     block: Annotated[tuple[Block, ...], BeforeValidator(_blocks), PlainSerializer(lambda v: [*map(str, v)])] = ()
     peers: bool = False
     pad: bool | None = None

@@ -10,6 +10,7 @@ from smembench.devices.base import GUARD_BYTES
 from smembench.devices.select import AUTO, CPU
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.program import GpuKernel
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 from smembench.model.device import Limits
@@ -110,7 +111,11 @@ def _on(device: str, name: str, sweep: Sweep) -> list[tuple[str, Kernel]]:
 
 
 def _no_port(name: str, sweep: Sweep) -> UsageError:
-    ports = [port for port in registry.names(sweep.problem) if registry.find(sweep.problem, port, "cuda", "nvrtc")]
+    ports = [
+        port
+        for port in registry.names(sweep.problem)
+        if any(registry.find(sweep.problem, port, "cuda", compiler) for compiler in sweep.compiler)
+    ]
     compilers = ",".join(sweep.compiler)
     return UsageError(f"kernel {name!r} has no port for --compiler {compilers} (there are: {', '.join(ports)})")
 
@@ -239,11 +244,12 @@ def _check_block(case: Case, block: Block, kernel: Kernel, limits: Limits) -> No
             f"block {block}{padding}: the {case.dtype} tile of {case.kernel} takes {shared} bytes and "
             f"{case.device} has {limits.max_shared_bytes} for a block; choose a smaller block or pad"
         )
-    if limits.max_grid is not None:
-        grid = kernel.build(case).grid
-        if grid[0] > limits.max_grid[0] or grid[1] > limits.max_grid[1]:
+    program = kernel.build(case)
+    if limits.max_grid is not None and isinstance(program, GpuKernel):
+        x, y = program.grid
+        if x > limits.max_grid[0] or y > limits.max_grid[1]:
             raise UsageError(
-                f"size {case.size} in blocks of {block}: a grid of {grid[0]} × {grid[1]} blocks is over the "
+                f"size {case.size} in blocks of {block}: a grid of {x} × {y} blocks is over the "
                 f"limit of {limits.max_grid[0]} × {limits.max_grid[1]} on {case.device}; choose larger blocks"
             )
 

@@ -13,11 +13,11 @@ from io import BytesIO
 from elftools.elf.elffile import ELFFile
 
 from smembench.kernels import registry
+from smembench.kernels.program import GpuKernel
 from smembench.model.case import Case
 from smembench.toolchains.register_bank_conflicts import CAPABILITY, Instruction, MainLoop, main_loop
 from smembench.toolchains.registry import toolchain_of
 
-_INSTRUCTION_BYTES = 16  # since compute capability 7.0
 _OPCODE, _NOP = 0xFFF, 0x918
 
 
@@ -47,14 +47,14 @@ def machine_code(case: Case, capability: str | None) -> MachineCode | None:
     (``pip install smembench[cu13]``).
     """
     program = registry.kernel_of(case).build(case)
-    if capability is None:
+    if capability is None or not isinstance(program, GpuKernel):
         return None
     tile = (case.block, case.pad, case.stride, program.variant)
     key = (case.problem, case.kernel, case.compiler, case.dtype, *tile, capability)
     if key not in _compiled:
         try:
-            made = toolchain_of(program).machine_code(case, program, capability)
-            _compiled[key] = made and parse(*made, with_loop=capability == CAPABILITY)
+            log, code = toolchain_of(program).machine_code(case, program, capability)
+            _compiled[key] = parse(log, code, with_loop=capability == CAPABILITY)
         except Exception:  # whichever library is missing raises its own; an explanation does without
             _compiled[key] = None
     return _compiled[key]
@@ -80,10 +80,7 @@ def opcodes(code: bytes) -> list[int]:
 
 
 def instructions(code: bytes) -> list[Instruction]:
-    """All instructions of such a file, as numbers."""
-    return [
-        struct.unpack_from("<QQ", text, at)
-        for section in ELFFile(BytesIO(code)).iter_sections()
-        if section.name.startswith(".text")
-        for at in range(0, len(text := section.data()), _INSTRUCTION_BYTES)
-    ]
+    """All instructions of such a file, as numbers: of 16 bytes since compute capability 7.0."""
+    sections = ELFFile(BytesIO(code)).iter_sections()
+    texts = (section.data() for section in sections if section.name.startswith(".text"))
+    return [pair for text in texts for pair in struct.iter_unpack("<QQ", text)]

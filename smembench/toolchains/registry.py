@@ -28,7 +28,7 @@ P_contra = TypeVar("P_contra", bound=Program, contravariant=True)
 
 
 class Compiled(Protocol[P_contra]):
-    """What a toolchain makes of a program, for the GPU that is current. Programs that differ in sizes alone share it."""
+    """What a toolchain makes of a program for the current GPU. Programs that differ in sizes alone share it."""
 
     def launcher(self, program: P_contra, stream: int, scalars: Sequence[np.uint32]) -> Callable[..., Any]:
         """What enqueues a launch when it is called with the output and the inputs; ``stream`` is a handle."""
@@ -74,13 +74,13 @@ class Toolchain(ABC, Generic[P]):
     def compile(self, case: Case, program: P, capability: str) -> Compiled[P]:
         """A program of a case for the current GPU, of this compute capability; it may compile at the first launch."""
 
-    def machine_code(self, case: Case, program: P, capability: str) -> tuple[str, bytes] | None:
-        """ptxas's report and the machine code, an ELF file, as a launch has it. Needs no GPU. None without a compiler.
+    def machine_code(self, case: Case, program: P, capability: str) -> tuple[str, bytes]:
+        """ptxas's report and the machine code, an ELF file, as a launch has it. Needs no GPU.
 
         Raises:
             Exception: of the library that is missing, or of the compiler.
         """
-        return None
+        raise NotImplementedError(f"{self.name} compiles nothing")
 
 
 @cache

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from smembench.kernels import registry
-from smembench.kernels.common.cuda_c import NVRTC
 from smembench.kernels.problems import PROBLEMS
 from smembench.store.schema import Row
+from smembench.toolchains.registry import is_port
 from smembench.views.columns import FIGURES, Column, milliseconds, value
 from smembench.views.sections import Section, device_names, groups, label
 
@@ -42,7 +42,7 @@ def _section(rows: Sequence[Row], names: Sequence[str], run: Mapping[str, Any]) 
         ours = [row for row in group if row.kernel not in names and _solves(row)]
         if not ours:
             continue
-        best = min(ours, key=lambda row: (row.compiler == NVRTC, _elapsed(row)))
+        best = min(ours, key=lambda row: (is_port(row.compiler), _elapsed(row)))
         others = {row.kernel: f"{_elapsed(row) / _elapsed(best):.3f}" for row in group if row.kernel in names}
         cells.append(
             [

@@ -11,6 +11,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.measurement import CROWDED
 from smembench.stats.summary import MIN_SAMPLES
 from smembench.store.schema import Row
+from smembench.toolchains.registry import is_port
 from smembench.views.columns import FIGURES, Column, compact, milliseconds, value
 from smembench.views.sentences import sentence
 
@@ -58,7 +59,7 @@ def label(row: Row) -> str:
 
     ``transposeSmemPad 32x32 +1``, ``naive nvrtc 16x16``, ``strided stride 8``.
     """
-    port = row.compiler if row.compiler == "nvrtc" else ""
+    port = row.compiler if is_port(row.compiler) else ""
     stride = f"stride {row.stride}" if row.stride and PROBLEMS[row.problem].strides_in_rows else ""
     return " ".join(part for part in (row.kernel, port, _block(row), stride) if part)
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from smembench.kernels.common.cuda_c import NVRTC
 from smembench.store.schema import Row
+from smembench.toolchains.registry import is_port
 
 
 def sentence(rows: Sequence[Row]) -> str:
     """The ladder in words, for rows of one size; "" when there is nothing to compare."""
-    done = [row for row in rows if row.ok and not row.disturbed and row.compiler != NVRTC]
+    done = [row for row in rows if row.ok and not row.disturbed and not is_port(row.compiler)]
     if not done:
         return ""
     tell = {

@@ -296,7 +296,7 @@ def test_a_kernel_that_raises_leaves_cuda_as_it_was(
     function: Callable[..., None], error: type[Exception], why: str
 ) -> None:
     before, copy = holders(), case("copyGmem", n=8)
-    kernel = replace(registry.kernel_of(copy), build=lambda case: NumbaKernel(function))
+    kernel = replace(registry.kernel_of(copy), build=lambda case: NumbaKernel(function, grid=(1, 1), block=(1, 1)))
     with pytest.raises(error, match=why):
         trace(kernel, copy)
     assert holders() == before

@@ -8,6 +8,7 @@ from math import prod
 
 import pytest
 
+from programs import numba_kernel
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
@@ -75,7 +76,7 @@ def test_what_is_left_over_by_whole_tiles_is_right(gpu: CudaDevice, name: str) -
         case = Case("matmul", name, "cuda:0", dtype, 3 * down + rows, 5 * across + columns, k, block)
         if kernel.unsupported(case):
             continue
-        assert kernel.build(case).grid_dependent
+        assert numba_kernel(kernel, case).grid_dependent
         verify(gpu, case)
 
 
@@ -85,7 +86,7 @@ def test_what_is_left_over_by_whole_tiles_is_right(gpu: CudaDevice, name: str) -
 )
 def test_blocks_hand_over_at_every_launch(gpu: CudaDevice, compiler: str, m: int, n: int, k: int) -> None:
     case = Case("matmul", "streamK", "cuda:0", "float32", m, n, k, Block(16, 16), compiler=compiler)
-    program = registry.kernel_of(case).build(case)
+    program = numba_kernel(registry.kernel_of(case), case)
     assert prod(program.on(gpu.info.sm_count or 1).grid) > prod(program.grid)
     verify(gpu, case, launches=3)
 
@@ -93,7 +94,7 @@ def test_blocks_hand_over_at_every_launch(gpu: CudaDevice, compiler: str, m: int
 @pytest.mark.parametrize("dtype", PROBLEMS["transpose"].dtypes)
 def test_a_persistent_grid_goes_round_more_than_once(gpu: CudaDevice, dtype: str) -> None:
     case = Case("transpose", "transposePersistent", "cuda:0", dtype, 8192, 4112, None, Block(8, 16), 0)
-    program = registry.kernel_of(case).build(case)
+    program = numba_kernel(registry.kernel_of(case), case)
     assert prod(program.grid) > 2 * prod(program.on(gpu.info.sm_count or 1).grid)
     verify(gpu, case)
 

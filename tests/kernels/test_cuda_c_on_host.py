@@ -12,9 +12,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fake_driver.host_code import COMPILER, compile_for_host, first_kernel, port
+from programs import cuda_c_kernel
 from smembench.kernels import registry
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.program import CudaCKernel
 from smembench.kernels.registry import Kernel, kernel_of
 from smembench.model.case import Block, Case
 
@@ -25,9 +27,9 @@ SIZES = [(1, 1, 1), (5, 7, 3), (9, 4, 6), (33, 21, 17), (8, 4, 12), (72, 140, 20
 """m, n and k: one element, ragged every way, whole vectors, tiles moved inwards, and whole tiles."""
 
 
-def grids(program: Program) -> list[tuple[int, int]]:
+def grids(program: CudaCKernel) -> list[tuple[int, int]]:
     """Those to launch: where blocks share tiles, fewer and more of them than there are."""
-    return [program.grid] + ([(1, 1), (3, 1), (7, 1)] if program.blocks else [])
+    return [program.grid] + ([(1, 1), (3, 1), (7, 1)] if program.persistent_blocks else [])
 
 
 @pytest.mark.skipif(not COMPILER, reason="needs g++")
@@ -48,7 +50,7 @@ def test_a_port_is_right_on_ragged_sizes(kernel: Kernel, tmp_path: Path) -> None
             done += 1
             inputs = problem.inputs(case, seed=1)
             reference = problem.reference(case, inputs, kernel.computes)
-            program = kernel.build(case)
+            program = cuda_c_kernel(kernel, case)
             constant = inputs[problem.arrays.index(program.constant) - 1].tobytes() if program.constant else b""
             for grid in grids(program):
                 output = np.full(problem.output_length(case) * 4, 0xFF, np.uint8).view(np.float32)
@@ -61,7 +63,7 @@ def test_a_port_is_right_on_ragged_sizes(kernel: Kernel, tmp_path: Path) -> None
 @pytest.fixture(scope="module")
 def stream_k(tmp_path_factory: pytest.TempPathFactory) -> Launch:
     compiled_for = Case("matmul", "streamK", "cuda:0", "float32", 128, 128, 16, Block(16, 16))
-    return first_kernel(compile_for_host([port(compiled_for)], tmp_path_factory.mktemp("twin")))
+    return first_kernel(compile_for_host([port(compiled_for)], tmp_path_factory.mktemp("port")))
 
 
 @pytest.mark.skipif(not COMPILER, reason="needs g++")

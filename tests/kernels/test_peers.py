@@ -77,7 +77,7 @@ def test_cublas_is_given_the_transposes(monkeypatch: pytest.MonkeyPatch, dtype: 
     monkeypatch.setattr(cublas, "cuda", SimpleNamespace(get_current_device=lambda: SimpleNamespace(id=0)))
     monkeypatch.setattr(cublas, "_pointer", lambda array: ctypes.c_void_p(array.ctypes.data))
     program = cublas.build(Case("matmul", "cublas", "cuda:0", dtype, 5, 7, 3, compiler="cublas"))
-    program.function(1, c, a, b)
+    program.enqueue(1, c, a, b)
     np.testing.assert_allclose(c, a @ b, rtol=1e-5)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import smembench.kernels
+from programs import numba_kernel
 from smembench.devices.base import OutOfBounds, check_guards
 from smembench.devices.select import canonical
 from smembench.kernels import registry
@@ -97,7 +98,9 @@ def test_kernels_asked_for_by_name_stand_between_the_others() -> None:
 def test_dynamic_shared_memory_is_the_tile(kernel: registry.Kernel) -> None:
     case = Case(kernel.problem, kernel.name, "cuda:0", "float64", 5, 7, None, Block(8, 4), 3 if kernel.pad else 0)
     assert (
-        kernel.build(case).dynamic_bytes == kernel.shared_bytes(case) == tiles(kernel) * 4 * (8 + (case.pad or 0)) * 8
+        numba_kernel(kernel, case).dynamic_bytes
+        == kernel.shared_bytes(case)
+        == tiles(kernel) * 4 * (8 + (case.pad or 0)) * 8
     )
 
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from programs import numba_kernel
 from smembench.explain import trace as tracing
 from smembench.explain.analysis import explain
 from smembench.explain.occupancy import occupancy
@@ -118,8 +119,8 @@ def test_columns_are_paired_where_rows_are_powers_of_two_from_128_kib_on(
     dtype: str, n: int, m: int, pairs: bool
 ) -> None:
     for block in (Block(8, 16), Block(16, 16), Block(32, 32)):
-        program = kernel("transposePaired").build(case("transposePaired", dtype, n, m, block))
-        plain = kernel("transposeHalfWarp").build(case("transposeHalfWarp", dtype, n, m, block))
+        program = numba_kernel(kernel("transposePaired"), case("transposePaired", dtype, n, m, block))
+        plain = numba_kernel(kernel("transposeHalfWarp"), case("transposeHalfWarp", dtype, n, m, block))
         assert (program.variant == "in pairs") is pairs
         assert program.grid == plain.grid
         if pairs:
@@ -177,7 +178,7 @@ def test_blocks_next_to_each_other_write_next_to_each_other(
 ) -> None:
     """In the order of their index they fill some rows of the output from left to right, then those below."""
     chosen = case(name, n=columns, m=rows, block=Block(8, 16))
-    grid = kernel(name).build(chosen).grid
+    grid = numba_kernel(kernel(name), chosen).grid
     height, width = 32, 32 * (TILES if name in ("transposePipelined", "transposeAsync") else 1)
     pieces = [
         (range(top, min(top + height, columns)), range(left, min(left + width, rows)))
@@ -204,7 +205,7 @@ def test_blocks_next_to_each_other_write_next_to_each_other(
 )
 def test_sizes_choose_between_aligned_rows_and_any(columns: int, rows: int, chosen: str) -> None:
     for name in VECTORIZED:
-        program = kernel(name).build(case(name, n=columns, m=rows))
+        program = numba_kernel(kernel(name), case(name, n=columns, m=rows))
         assert program.function.__name__ == chosen
         across, down = -(-columns // 64), -(-rows // 64)
         assert program.grid == ((down, across) if name in DOWN else (across, down))
@@ -258,12 +259,14 @@ def test_a_block_with_several_tiles_is_counted_once(dtype: str) -> None:
     block = Block(8, 16)
     side = lanes(dtype) * block.x
     for name in ("transposePipelined", "transposeAsync"):
-        program = kernel(name).build(case(name, dtype, n=4 * side, m=2 * TILES * side + lanes(dtype), block=block))
+        program = numba_kernel(
+            kernel(name), case(name, dtype, n=4 * side, m=2 * TILES * side + lanes(dtype), block=block)
+        )
         assert program.grid == (3, 4)
 
 
 def test_a_persistent_grid_has_no_more_blocks_than_tiles_and_than_run_at_once() -> None:
-    large, small = (kernel("transposePersistent").build(case("transposePersistent", n=n)) for n in (4096, 256))
+    large, small = (numba_kernel(kernel("transposePersistent"), case("transposePersistent", n=n)) for n in (4096, 256))
     assert large.grid == (64, 64)
     assert large.on(132).grid == (4 * 132, 1)
     assert small.on(132).grid == (16, 1)
@@ -272,7 +275,7 @@ def test_a_persistent_grid_has_no_more_blocks_than_tiles_and_than_run_at_once() 
 
 
 def test_other_grids_are_the_same_on_every_device() -> None:
-    program = kernel("transposeAsync").build(case("transposeAsync"))
+    program = numba_kernel(kernel("transposeAsync"), case("transposeAsync"))
     assert program.on(1) is program
 
 

@@ -48,7 +48,7 @@ def cases_of(kernel: Kernel) -> list[Case]:
         for block in (BLOCKS if kernel.blocks else [None])
         for pad in pads
     ]
-    allowed = [case for case in cases if not kernel.unsupported(case) and not kernel.build(case).on_host]
+    allowed = [case for case in cases if not kernel.unsupported(case) and isinstance(kernel.build(case), NumbaKernel)]
     chosen = allowed[:: ONE_IN.get(problem.name, 1)]
     for axis in AXES:
         chosen += {axis(case): case for case in allowed if axis(case) not in map(axis, chosen)}.values()

@@ -13,7 +13,7 @@ from smembench.model.case import Block, Case
 from smembench.model.measurement import Measurement, Resources, Sample, Status
 from smembench.store.relations import relate
 from smembench.store.schema import Row, row_of
-from smembench.studies.compilers import Side, compiled, measured, names, port_of
+from smembench.studies.compilers import Build, compiled, measured, names, ports_of
 from smembench.toolchains.machine_code import MachineCode
 from smembench.toolchains.register_bank_conflicts import MainLoop
 from smembench.views import compilers as view
@@ -45,6 +45,11 @@ def row(of: Case, elapsed_ms: float, registers: int | None = None) -> Row:
     return row_of("run", done, relate([done]))
 
 
+def port_of(of: Case) -> Case:
+    (port,) = ports_of(of)
+    return port
+
+
 def code(of: Case) -> MachineCode:
     return MachineCode(40, 8, 200) if of.compiler == "numba" else MachineCode(32, 0, 100)
 
@@ -65,15 +70,15 @@ def test_rows_pair_up_by_everything_but_the_compiler() -> None:
     ]
     (pair,) = measured(rows, code)
     assert (pair.case, pair.ratio) == (rows[0].case, 0.75)
-    assert pair.numba == Side(2.0, 40, 0, 200)
-    assert pair.nvrtc == Side(1.5, 32, 0, 100)
+    assert pair.ours == Build(2.0, 40, 0, 200)
+    assert pair.port == Build(1.5, 32, 0, 100)
 
 
 def test_what_was_not_measured_is_compared_by_its_code() -> None:
     (pair,) = compiled([case("copyGmem")], code)
-    assert (pair.numba, pair.nvrtc, pair.ratio) == (Side(None, 40, 8, 200), Side(None, 32, 0, 100), None)
+    assert (pair.ours, pair.port, pair.ratio) == (Build(None, 40, 8, 200), Build(None, 32, 0, 100), None)
     (unknown,) = compiled([case("copyGmem")], lambda of: None)
-    assert unknown.numba == unknown.nvrtc == Side()
+    assert unknown.ours == unknown.port == Build()
 
 
 def test_a_port_that_was_not_measured_is_named_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +90,7 @@ def test_a_port_that_was_not_measured_is_named_with_its_reason(monkeypatch: pyte
 
     of = case("copyGmem")
     (pair,) = compiled([of], code, {port_of(of): "too odd"})
-    assert (pair.numba, pair.nvrtc, pair.missing) == (Side(None, 40, 8, 200), Side(), "too odd")
+    assert (pair.ours, pair.port, pair.missing) == (Build(None, 40, 8, 200), Build(), "too odd")
 
 
 def test_the_port_of_a_case_differs_in_its_compiler() -> None:

@@ -214,7 +214,7 @@ def program(case: Case, tiling: Tiling) -> NumbaKernel:
 
     made = tiling.program(stream_k, case, label, few=few)
     steps = -(-(case.k or 0) // depth)
-    return replace(made, blocks=partial(blocks_on, prod(made.grid), steps, tiling.launch_bounds[1]))
+    return replace(made, persistent_blocks=partial(blocks_on, prod(made.grid), steps, tiling.launch_bounds[1]))
 
 
 KERNEL = kernel_of_tiling(
