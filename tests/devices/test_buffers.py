@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from programs import numba_kernel
 from smembench.devices.base import GUARD_BYTES, POISON, OutOfBounds
 from smembench.devices.buffers import Places
 from smembench.devices.cuda import CudaDevice
@@ -143,8 +142,12 @@ def add_one(out: DeviceArray, inp: DeviceArray, n: np.uint32) -> None:
 def with_function(kernel: Kernel, function: Callable[..., None]) -> Kernel:
     """The kernel with another function, its arrays where they were."""
 
-    def build(case: Case) -> NumbaKernel:
-        return replace(numba_kernel(kernel, case), function=function)
+    def build(case: Case) -> NumbaKernel | LibraryCall:
+        program = kernel.build(case)
+        if isinstance(program, LibraryCall):
+            return replace(program, enqueue=function)
+        assert isinstance(program, NumbaKernel)
+        return replace(program, function=function)
 
     return replace(kernel, build=build)
 
