@@ -15,7 +15,6 @@ from smembench.cli import (
     baseline,
     compare,
     compilers,
-    concepts,
     explain,
     history,
     ladder,
@@ -63,12 +62,8 @@ def _help(command: Callable[..., None]) -> str:
     return "\n\n".join(text if text.startswith(" ") else text.replace("\n", " ") for text in paragraphs)
 
 
-for command in (
-    problems.transpose,
-    problems.matmul,
-    problems.access,
-    concepts.constant,
-    concepts.transfer,
+_COMMANDS: tuple[Callable[..., None], ...] = (
+    *problems.commands(),
     ladder.ladder,
     compilers.compilers,
     sweeps.reproduce,
@@ -82,7 +77,8 @@ for command in (
     tune.tune,
     about.list_,
     about.doctor,
-):
+)
+for command in _COMMANDS:
     app.command(name=command.__name__.rstrip("_"), help=_help(command))(command)
 app.add_typer(baseline.app, name="baseline")
 

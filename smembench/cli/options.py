@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+
+from smembench.model.problem import BLOCK, Axis
 
 if TYPE_CHECKING:
     from smembench.model.case import Case
@@ -20,25 +22,26 @@ SAMPLING, RUNNING = "Sampling", "Running and output"
 
 def _complete_kernel(context: typer.Context, incomplete: str) -> list[str]:
     from smembench.kernels import registry
-    from smembench.kernels.problems import PROBLEMS
+    from smembench.kernels.problems import COMMANDS, PROBLEMS
 
-    problems = [context.info_name] if context.info_name in PROBLEMS else list(PROBLEMS)
+    problems = [problem.name for problem in COMMANDS.get(str(context.info_name), PROBLEMS.values())]
     chosen, comma, start = incomplete.rpartition(",")
-    names = [name for problem in problems for name in registry.names(str(problem))]
+    names = [name for problem in problems for name in registry.names(problem)]
     return [f"{chosen}{comma}{name}" for name in names if name.lower().startswith(start.lower())]
+
+
+def of_axis(axis: Axis, metavar: str = "N,…") -> Any:
+    """The option that takes values of an axis, under its name and in its words."""
+    text = f"{axis.help} (default: {axis.default})" if axis.default else axis.help
+    return typer.Option(f"--{axis.name.replace('_', '-')}", metavar=metavar, help=text)
 
 
 Kernels = Annotated[
     str | None,
     typer.Option("--kernel", metavar="NAME,…", help="Kernels by name. (default: all)", autocompletion=_complete_kernel),
 ]
-Blocks = Annotated[
-    str | None,
-    typer.Option(
-        "--block", metavar="XxY,…", help="Block dimensions in threads. (default: 32x32,16x16 or the kernel's)"
-    ),
-]
-Dtypes = Annotated[str | None, typer.Option("--dtype", metavar="NAME,…", help="Element types. (default: float32)")]
+Blocks = Annotated[str | None, of_axis(BLOCK, "XxY,…")]
+Dtypes = Annotated[str | None, of_axis(Axis("dtype", "Element types.", "float32"), "NAME,…")]
 Devices = Annotated[
     str | None,
     typer.Option("--device", metavar="NAME,…", help="auto, cuda, cuda:1, cpu. (default: auto, a GPU if usable)"),
@@ -220,13 +223,17 @@ def takes(**groups: type[Any]) -> Callable[[Callable[..., None]], Callable[..., 
             }
             command(**values, **made)
 
-        signature = inspect.Signature([*own, *added])
-        setattr(wrapper, "__signature__", signature)  # noqa: B010 - mypy knows no such attribute
-        wrapper.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
+        sign(wrapper, [*own, *added])
         delattr(wrapper, "__wrapped__")
         return wrapper
 
     return decorate
+
+
+def sign(command: Callable[..., None], parameters: Sequence[inspect.Parameter]) -> None:
+    """Let Typer see these parameters, which the command takes as ``**values``."""
+    setattr(command, "__signature__", inspect.Signature(parameters))  # noqa: B010 - mypy knows no such attribute
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
 
 
 def given(**values: Any) -> dict[str, Any]:
@@ -262,10 +269,11 @@ def cuda_cases(kernels: str, blocks: str | None, dtypes: str | None, pads: str, 
         if kernel.pad is not None:
             padding = parse_ints(pads, name="--pad-width", least=0) if kernel.pad else [0]
         shape = problem.shapes({} if n is None else {"n": (n,)})[0]
-        sizes = (shape.m, shape.n, shape.k)
+        (parameters, *_) = problem.combinations({})
         usual = (kernel.default_blocks or problem.default_blocks)[:1]
         for dtype, block, pad in product(chosen, parse_blocks(blocks) if blocks else usual, padding):
-            case = Case(problem.name, name, "cuda:0", dtype, *sizes, block if kernel.blocks else None, pad)
+            case = Case(problem.name, name, "cuda:0", dtype, shape.m, shape.n, shape.k, parameters=parameters)
+            case = replace(case, block=block if kernel.blocks else None, pad=pad)
             if reason := kernel.unsupported(case):
                 raise UsageError(reason)
             if block.x * block.y > MAX_THREADS:

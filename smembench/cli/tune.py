@@ -61,7 +61,7 @@ def tune(
     from smembench.run.config import PRESETS
     from smembench.store.csv_files import check_writable, write_whole
     from smembench.studies.ladder import problems
-    from smembench.studies.tune import finalists, predicted_traffic, search, to_toml
+    from smembench.studies.tune import finalists, predicted_cost, search, to_toml
     from smembench.views.console import stderr, stdout
     from smembench.views.table import draw
     from smembench.views.tune import finals
@@ -76,10 +76,11 @@ def tune(
         stderr.print(note, soft_wrap=True, markup=False)
     known = [name for name in registry.names(problem) if registry.find(problem, name, where.partition(":")[0])]
     names = parse_names(kernel, known, name="--kernel", what=f"{problem} kernel on {where}") if kernel else known
-    side = n or contract.default_n
-    base = Case(problem, "", where, dtype, side, side, side if "k" in contract.size_axes else None)
+    shape = contract.shapes({} if n is None else {"n": (n,)})[0]
+    (parameters, *_) = contract.combinations({})
+    base = Case(problem, "", where, dtype, shape.m, shape.n, shape.k, parameters=parameters)
     with progress() as begin:
-        found = search(base, names, predicted_traffic, begin)
+        found = search(base, names, predicted_cost, begin)
     if not found.cases:
         raise UsageError(f"--kernel {kernel}: none of them is a candidate for the fastest {problem}")
     if dry_run:

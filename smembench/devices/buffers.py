@@ -30,7 +30,7 @@ def allocate(count: int, dtype: Any, place: MemoryKind) -> Any:
             return np.empty(count, dtype)
 
 
-class Places:
+class BufferPool:
     """Memory of a GPU for the arrays of a run's cases, one after the other: a buffer for their outputs and one for
     each of their inputs, at whose beginning all of them lie.
 
@@ -71,11 +71,11 @@ class Places:
         return self._buffers[slot]
 
 
-def place_input(array: Array, place: MemoryKind, places: Places, slot: int) -> Any:
+def place_input(array: Array, place: MemoryKind, pool: BufferPool, slot: int) -> Any:
     """An input where a program wants it. NumPy's own memory is pageable: such an input stays where it is."""
     match place:
         case "device":
-            placed = places.take(slot, array.size, array.dtype)
+            placed = pool.take(slot, array.size, array.dtype)
             placed.copy_to_device(array)
             return placed
         case "pinned":
@@ -87,13 +87,13 @@ def place_input(array: Array, place: MemoryKind, places: Places, slot: int) -> A
 
 
 class Output:
-    """An output between two guards, on the device in the place for outputs where ``places`` are given."""
+    """An output between two guards, on the device in the buffer for outputs where ``pool`` is given."""
 
-    def __init__(self, count: int, dtype: Any, place: MemoryKind, places: Places | None = None) -> None:
+    def __init__(self, count: int, dtype: Any, place: MemoryKind, pool: BufferPool | None = None) -> None:
         self._guard = GUARD_BYTES // np.dtype(dtype).itemsize
         count += 2 * self._guard
-        in_place = places is not None and place == "device"
-        self._buffer = places.take(0, count, dtype) if places and in_place else allocate(count, dtype, place)
+        pooled = pool is not None and place == "device"
+        self._buffer = pool.take(0, count, dtype) if pool and pooled else allocate(count, dtype, place)
         self.array = self._buffer[self._guard : -self._guard]
 
     def poison(self, stream: int) -> None:

@@ -12,7 +12,7 @@ from uuid import UUID
 import numpy as np
 from cuda.bindings import driver
 
-from smembench.devices.buffers import Enqueue, Output, Places, between_copies, place_input
+from smembench.devices.buffers import BufferPool, Enqueue, Output, between_copies, place_input
 from smembench.devices.cuda_description import attribute, describe
 from smembench.devices.cuda_graph import GraphTimer, calibrate, nothing
 from smembench.devices.cuda_helpers import busy, empty, read_all
@@ -92,7 +92,7 @@ class CudaDevice:
         self._compiled: dict[tuple[object, ...], Compiled[Any]] = {}
         self._given: tuple[Array, ...] = ()
         self._placed: dict[MemoryKind, list[Any]] = {}
-        self._places = Places()
+        self._pool = BufferPool()
         self._flush_buffer: Any = None
         self._read_all: Any = None
         self._residue_ms, empty_kernel_ms = self._calibrate()
@@ -141,9 +141,9 @@ class CudaDevice:
         )
 
     def reserve(self, sizes: Sequence[int]) -> None:
-        """See ``Places``."""
+        """See ``BufferPool``."""
         self._select()
-        self._places.reserve(sizes, self.limits().free_bytes)
+        self._pool.reserve(sizes, self.limits().free_bytes)
 
     def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> CudaPrepared:
         """Compile, place the inputs unless they are there already, and allocate the output."""
@@ -153,7 +153,7 @@ class CudaDevice:
         if isinstance(program, GpuKernel):
             program = program.on(self.info.sm_count or _SM_GUESS)
         placed = self._place(inputs, program.inputs)
-        output = Output(problem.output_length(case), inputs[0].dtype, program.output, self._places)
+        output = Output(problem.output_length(case), inputs[0].dtype, program.output, self._pool)
         outputs = [output]
         compiled = self._compile(case, program)
         launch = compiled.launcher(program, self._handle, [np.uint32(value) for value in problem.scalars(case)])
@@ -175,13 +175,14 @@ class CudaDevice:
             self._placed = {}  # freed before the next are allocated
             self._given = inputs
         if place not in self._placed:
-            self._placed[place] = [place_input(array, place, self._places, i) for i, array in enumerate(inputs, 1)]
+            self._placed[place] = [place_input(array, place, self._pool, i) for i, array in enumerate(inputs, 1)]
         return self._placed[place]
 
     def _compile(self, case: Case, program: Program) -> Compiled[Any]:
         """A program compiled by its toolchain, kept for the cases that share it."""
         variant = program.variant if isinstance(program, GpuKernel) else ""
-        key = (case.problem, case.kernel, case.dtype, case.block, case.pad, case.stride, variant, case.compiler)
+        tile = (case.block, case.pad, case.stride, case.parameters, variant)
+        key = (case.problem, case.kernel, case.compiler, case.dtype, *tile)
         if key not in self._compiled:
             capability = self.info.compute_capability or ""
             self._compiled[key] = toolchain_of(program).compile(case, program, capability)
@@ -202,7 +203,7 @@ class CudaDevice:
     def close(self) -> None:
         """Free the arrays, the flush buffer and the compiled kernels."""
         self._given, self._placed = (), {}
-        self._places.clear()
+        self._pool.clear()
         self._flush_buffer = None
         self._compiled.clear()
 

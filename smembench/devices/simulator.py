@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
 _MULTIPROCESSORS = 1
 """As few as can be, so that blocks of a persistent grid have more than one share of the output even in a small case."""
-
-_SWITCH_INTERVAL = 0.001
-"""Seconds a Python thread runs before another: the simulator's own only asks whether the others wait."""
 
 
 def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> Array:
@@ -49,32 +47,83 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
 
 @contextmanager
 def _numba_mended() -> Iterator[None]:
-    """Threads of the simulator switch often, and have each shared array in common however they do."""
-    from numba.cuda.simulator import kernelapi
+    """Blocks whose threads take turns, and shared arrays of poison found by their line alone."""
+    from numba.cuda.simulator import kernel, kernelapi
 
-    interval, shared = sys.getswitchinterval(), kernelapi.FakeCUDAShared
-    sys.setswitchinterval(_SWITCH_INTERVAL)
-    kernelapi.FakeCUDAShared = with_one_array_a_line(shared)
+    manager, shared = kernel.BlockManager, kernelapi.FakeCUDAShared
+    kernel.BlockManager, kernelapi.FakeCUDAShared = _block_in_turns(kernel), _with_one_array_per_line(shared)
     try:
         yield
     finally:
-        kernelapi.FakeCUDAShared = shared
-        sys.setswitchinterval(interval)
+        kernel.BlockManager, kernelapi.FakeCUDAShared = manager, shared
 
 
-def with_one_array_a_line(shared: Any) -> Any:
-    """Numba's ``cuda.shared`` of the simulator, but for a race.
+def _block_in_turns(kernel: Any) -> Any:
+    """Numba's block of threads, but each runs alone until it ends or comes to a barrier.
 
-    Its own asks whether the array of a line is there and makes one if not, so that a thread that asks meanwhile makes
-    another, and has a tile for itself.
+    Numba's own threads run as Python switches them, beside one that looks over and over whether all wait: slow, and
+    what a missing barrier does is left to chance. In turns, from the first thread to the last and then back, a thread
+    that reads what another has yet to write goes wrong every time.
     """
+
+    class Turn(kernel.BlockThread):  # type: ignore[misc]
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            self.mine, self.over = Lock(), Lock()
+            self.mine.acquire()
+            self.over.acquire()
+
+        def run(self) -> None:
+            super().run()
+            self.over.release()
+
+        def take(self) -> None:
+            if self.ident is None:
+                self.start()
+            else:
+                self.mine.release()
+            self.over.acquire()
+
+        def syncthreads(self) -> None:
+            self.syncthreads_blocked = True
+            self.over.release()
+            self.mine.acquire()
+            self.syncthreads_blocked = False
+            if self.abort:
+                raise SystemExit  # ends the thread without a word
+
+    class InTurns(kernel.BlockManager):  # type: ignore[misc]
+        def run(self, grid_point: Any, *arguments: Any) -> None:
+            turns = [
+                Turn(lambda: self._f(*arguments), self, grid_point, place, self._debug)
+                for place in np.ndindex(*self._block_dim)
+            ]
+            while turns:
+                for turn in turns:
+                    turn.take()
+                    if turn.exception:
+                        for waiting in turns:
+                            if waiting.syncthreads_blocked:
+                                waiting.abort = True
+                                waiting.take()
+                        raise turn.exception[0].with_traceback(turn.exception[1])
+                turns = [turn for turn in reversed(turns) if turn.syncthreads_blocked]
+
+    return InTurns
+
+
+def _with_one_array_per_line(shared: Any) -> Any:
+    """Numba's ``cuda.shared`` of the simulator, which asks for the whole stack to find the line of a call."""
 
     class Shared(shared):  # type: ignore[misc]
         def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
             if shape == 0:  # dynamic: made before the launch
                 return super().array(shape, dtype, alignment)
-            caller = sys._getframe(1)
-            made = np.empty(shape, str(dtype))
-            return self._allocations.setdefault((caller.f_code.co_filename, caller.f_lineno), made)
+            code, line = (frame := sys._getframe(1)).f_code, frame.f_lineno
+            found = self._allocations.get((code, line))
+            if found is None:
+                found = self._allocations[code, line] = np.empty(shape, str(dtype))
+                found.view("u1").fill(POISON)
+            return found
 
     return Shared

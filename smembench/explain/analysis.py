@@ -11,8 +11,8 @@ from smembench.explain.constant import ConstantAccess, constant_accesses
 from smembench.explain.launch import launch
 from smembench.explain.occupancy import Occupancy, occupancy
 from smembench.explain.roof import Work
-from smembench.explain.trace import Place, Request, Trace, traceable
-from smembench.explain.traffic import Traffic, traffic
+from smembench.explain.trace import AccessSite, Request, Trace, traceable
+from smembench.explain.traffic import GlobalTraffic, traffic
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
@@ -29,7 +29,7 @@ class SharedAccess:
     ``degree`` is wavefronts over those of a conflict-free request: 1 is free of conflicts, 32 the worst.
     """
 
-    place: Place
+    site: AccessSite
     source: str
     requests: int
     wavefronts: float
@@ -55,7 +55,7 @@ class GlobalAccess:
     ``efficiency`` is the share of the bytes moved that was asked for.
     """
 
-    place: Place
+    site: AccessSite
     source: str
     requests: int
     sectors: float
@@ -81,7 +81,7 @@ class Explanation:
     shared: tuple[SharedAccess, ...]
     memory: tuple[GlobalAccess, ...]
     constant: tuple[ConstantAccess, ...]
-    traffic: tuple[Traffic, ...]
+    traffic: tuple[GlobalTraffic, ...]
     work: Work
     shared_bytes: int
     threads: int
@@ -90,16 +90,16 @@ class Explanation:
 
     def degree(self, kind: str) -> float | None:
         """Wavefronts over the ideal of all shared loads, or of all stores; None where there are none."""
-        chosen = [access for access in self.shared if access.place.kind == kind]
+        chosen = [access for access in self.shared if access.site.kind == kind]
         ideal = sum(access.ideal * access.requests for access in chosen)
         return sum(access.of_all for access in chosen) / ideal if ideal else None
 
     def wavefronts(self, kind: str) -> float | None:
         """Wavefronts a request of all shared loads, or of all stores; None where there are none."""
-        return mean((access.wavefronts, access.requests) for access in self.shared if access.place.kind == kind)
+        return mean((access.wavefronts, access.requests) for access in self.shared if access.site.kind == kind)
 
     @property
-    def loads(self) -> tuple[Traffic, ...]:
+    def loads(self) -> tuple[GlobalTraffic, ...]:
         """The loads of global arrays."""
         return tuple(access for access in self.traffic if access.kind == "load")
 
@@ -115,7 +115,7 @@ class Explanation:
 
     def sectors(self, kind: str) -> float | None:
         """Sectors a request of all global loads, or of all stores; None where there are none."""
-        return mean((access.sectors, access.requests) for access in self.memory if access.place.kind == kind)
+        return mean((access.sectors, access.requests) for access in self.memory if access.site.kind == kind)
 
 
 def mean(weighted: Iterable[tuple[float, int]]) -> float | None:
@@ -147,7 +147,7 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
     except ValueError as error:
         raise UsageError(f"{error}") from None
     traced, requests = launch(kernel, case)
-    shared = tuple(_shared(place, group, traced) for place, group in _places(requests, "shared"))
+    shared = tuple(_shared(site, group, traced) for site, group in _by_site(requests, "shared"))
     asked = traffic(case, requests)
     work = Work(
         dtype=case.dtype,
@@ -159,7 +159,7 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
         case=case,
         trace=traced,
         shared=shared,
-        memory=tuple(_global(place, group, traced) for place, group in _places(requests, "global")),
+        memory=tuple(_global(site, group, traced) for site, group in _by_site(requests, "global")),
         constant=constant_accesses(traced, requests),
         traffic=asked,
         work=work,
@@ -170,38 +170,38 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
     )
 
 
-def _places(requests: Iterable[Request], space: str) -> list[tuple[Place, list[Request]]]:
-    found: dict[Place, list[Request]] = {}
+def _by_site(requests: Iterable[Request], space: str) -> list[tuple[AccessSite, list[Request]]]:
+    found: dict[AccessSite, list[Request]] = {}
     for request in requests:
-        if request.place.space == space:
-            found.setdefault(request.place, []).append(request)
+        if request.site.space == space:
+            found.setdefault(request.site, []).append(request)
     return sorted(found.items(), key=lambda item: (item[0].line, item[0].kind, item[0].array))
 
 
-def _shared(place: Place, requests: Sequence[Request], traced: Trace) -> SharedAccess:
+def _shared(site: AccessSite, requests: Sequence[Request], traced: Trace) -> SharedAccess:
     weights = [request.weight for request in requests]
-    costs = [banks.wavefronts(request.addresses, place.width) for request in requests]
-    ideal = [banks.ideal_wavefronts(request.addresses, place.width) for request in requests]
+    costs = [banks.wavefronts(request.addresses, site.width) for request in requests]
+    ideal = [banks.ideal_wavefronts(request.addresses, site.width) for request in requests]
     return SharedAccess(
-        place=place,
-        source=traced.source(place.line),
+        site=site,
+        source=traced.source(site.line),
         requests=sum(weights),
         wavefronts=fmean(costs, weights),
         ideal=fmean(ideal, weights),
-        worst=max(requests, key=lambda request: banks.conflict_degree(request.addresses, place.width)),
-        broadcast=all(banks.is_broadcast(request.addresses, place.width) for request in requests),
+        worst=max(requests, key=lambda request: banks.conflict_degree(request.addresses, site.width)),
+        broadcast=all(banks.is_broadcast(request.addresses, site.width) for request in requests),
     )
 
 
-def _global(place: Place, requests: Sequence[Request], traced: Trace) -> GlobalAccess:
+def _global(site: AccessSite, requests: Sequence[Request], traced: Trace) -> GlobalAccess:
     weights = [request.weight for request in requests]
-    sectors = [coalescing.sectors(request.addresses, place.width) for request in requests]
-    ideal = [coalescing.ideal_sectors(request.addresses, place.width) for request in requests]
-    efficiency = [coalescing.efficiency(request.addresses, place.width) for request in requests]
+    sectors = [coalescing.sectors(request.addresses, site.width) for request in requests]
+    ideal = [coalescing.ideal_sectors(request.addresses, site.width) for request in requests]
+    efficiency = [coalescing.efficiency(request.addresses, site.width) for request in requests]
     moved = [count * weight for count, weight in zip(sectors, weights, strict=True)]
     return GlobalAccess(
-        place=place,
-        source=traced.source(place.line),
+        site=site,
+        source=traced.source(site.line),
         requests=sum(weights),
         sectors=fmean(sectors, weights),
         ideal=fmean(ideal, weights),

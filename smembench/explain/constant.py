@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean
 
-from smembench.explain.trace import Place, Request, Trace
+from smembench.explain.trace import AccessSite, Request, Trace
 
 
 @dataclass(frozen=True, slots=True)
 class ConstantAccess:
     """One constant access of the source over all warps of a launch; ``addresses`` is the mean a request."""
 
-    place: Place
+    site: AccessSite
     source: str
     requests: int
     addresses: float
@@ -31,18 +31,18 @@ def addresses(lanes: Iterable[int | None]) -> int:
 
 def constant_accesses(traced: Trace, requests: Iterable[Request]) -> tuple[ConstantAccess, ...]:
     """The constant ones of a launch's requests, in the order of the source."""
-    found: dict[Place, list[Request]] = {}
+    found: dict[AccessSite, list[Request]] = {}
     for request in requests:
-        if request.place.space == "constant":
-            found.setdefault(request.place, []).append(request)
+        if request.site.space == "constant":
+            found.setdefault(request.site, []).append(request)
     return tuple(
         ConstantAccess(
-            place=place,
-            source=traced.source(place.line),
+            site=site,
+            source=traced.source(site.line),
             requests=sum(request.weight for request in requests),
             addresses=fmean(
                 [addresses(request.addresses) for request in requests], [request.weight for request in requests]
             ),
         )
-        for place, requests in sorted(found.items(), key=lambda item: (item[0].line, item[0].array))
+        for site, requests in sorted(found.items(), key=lambda item: (item[0].line, item[0].array))
     )

@@ -30,7 +30,7 @@ _STEPS = {"global": SECTOR_BYTES, "shared": WAVEFRONT_BYTES}
 def launch(kernel: Kernel, case: Case) -> tuple[Trace, list[Request]]:
     """The trace of the case's pattern, and the requests of a launch of the case.
 
-    A request stands for all at its place that cost the same, and ``weight`` is how many those are.
+    A request stands for all at its access site that cost the same, and ``weight`` is how many those are.
 
     Raises:
         UsageError: as ``trace``.
@@ -56,7 +56,7 @@ def launch(kernel: Kernel, case: Case) -> tuple[Trace, list[Request]]:
 
 
 def _alike(traced: Trace) -> dict[Hashable, Request]:
-    """One of all requests at a place that cost the same."""
+    """One of all requests at an access site that cost the same."""
     # A loop has thousands of requests and few that differ in shape: what they cost is computed once for each.
     return _merged(_merged(traced.requests, _shape).values(), _cost)
 
@@ -65,21 +65,21 @@ def _merged(requests: Iterable[Request], kind: Callable[[Request], Hashable]) ->
     first: dict[Hashable, Request] = {}
     weights: Counter[Hashable] = Counter()
     for request in requests:
-        key = (request.place, kind(request))
+        key = (request.site, kind(request))
         first.setdefault(key, request)
         weights[key] += request.weight
     return {key: replace(request, weight=weights[key]) for key, request in first.items()}
 
 
 def _shape(request: Request) -> tuple[int | None, ...]:
-    return shifted(request.addresses, _STEPS.get(request.place.space, 1))
+    return shifted(request.addresses, _STEPS.get(request.site.space, 1))
 
 
 def _cost(request: Request) -> tuple[float, ...]:
     """All that is said of a request; with another k rows of A are as far apart as before but for whole sectors."""
-    lanes, width = request.addresses, request.place.width
+    lanes, width = request.addresses, request.site.width
     active = sum(address is not None for address in lanes)
-    match request.place.space:
+    match request.site.space:
         case "shared":
             return active, wavefronts(lanes, width), ideal_wavefronts(lanes, width), is_broadcast(lanes, width)
         case "global":

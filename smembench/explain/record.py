@@ -20,9 +20,9 @@ def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo |
         "threads": explained.threads,
         "shared": [
             {
-                "line": access.place.line,
-                "kind": access.place.kind,
-                "array": access.place.array,
+                "line": access.site.line,
+                "kind": access.site.kind,
+                "array": access.site.array,
                 "source": access.source,
                 "requests": access.requests,
                 "wavefronts_per_request": access.wavefronts,
@@ -34,9 +34,9 @@ def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo |
         ],
         "global": [
             {
-                "line": access.place.line,
-                "kind": access.place.kind,
-                "array": access.place.array,
+                "line": access.site.line,
+                "kind": access.site.kind,
+                "array": access.site.array,
                 "source": access.source,
                 "requests": access.requests,
                 "sectors_per_request": access.sectors,
@@ -47,8 +47,8 @@ def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo |
         ],
         "constant": [
             {
-                "line": access.place.line,
-                "array": access.place.array,
+                "line": access.site.line,
+                "array": access.site.array,
                 "source": access.source,
                 "requests": access.requests,
                 "addresses_per_request": access.addresses,

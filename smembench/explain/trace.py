@@ -40,7 +40,7 @@ _GLOBAL_GAP = 2**40
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AccessSite:
     """One access in the source: the problem's arrays have its names, others are shared0, shared1, constant0 …
 
     ``space`` is shared, constant or global, ``kind`` load or store, ``width`` the bytes of an element.
@@ -75,7 +75,7 @@ class Request:
     ``weight`` is how many of the grid, or of a launch, it stands for.
     """
 
-    place: Place
+    site: AccessSite
     warp: int
     addresses: tuple[int | None, ...]
     weight: int = 1
@@ -111,9 +111,9 @@ class _Recorder:
         self.shared: list[SharedArray] = []
         self._dynamic_bytes = dynamic_bytes
         self._warps = -(-threads // WARP)
-        self._found: dict[tuple[Place, int], NDArray[np.int64]] = {}
+        self._found: dict[tuple[AccessSite, int], NDArray[np.int64]] = {}
         self._group = Group(np.arange(threads))
-        self._counts: dict[Place, int] = {}
+        self._counts: dict[AccessSite, int] = {}
         self._arrays = 0
         self._constants = 0
 
@@ -123,21 +123,21 @@ class _Recorder:
         self._counts = {}
         self._arrays = self._constants = 0
 
-    def note(self, place: Place, address: Any) -> None:
-        """The n-th access at a place belongs to the warp's n-th request there."""
-        count = self._counts[place] = self._counts.get(place, -1) + 1
-        found = self._found.get((place, count))
+    def note(self, site: AccessSite, address: Any) -> None:
+        """The n-th access at a site belongs to the warp's n-th request there."""
+        count = self._counts[site] = self._counts.get(site, -1) + 1
+        found = self._found.get((site, count))
         if found is None:
-            found = self._found[place, count] = np.full((self._warps, WARP), _NOWHERE)
+            found = self._found[site, count] = np.full((self._warps, WARP), _NOWHERE)
         found.reshape(-1)[self._group.threads[self._group.going]] = self._group.own(address)
 
     def requests(self, weight: int) -> list[Request]:
         """Those of the block in hand, warp by warp, and begin another."""
         found, self._found = self._found, {}
         return [
-            Request(place, warp, tuple(None if at == _NOWHERE else at for at in addresses[warp].tolist()), weight)
+            Request(site, warp, tuple(None if at == _NOWHERE else at for at in addresses[warp].tolist()), weight)
             for warp in range(self._warps)
-            for (place, _), addresses in found.items()
+            for (site, _), addresses in found.items()
             if (addresses[warp] != _NOWHERE).any()
         ]
 
@@ -180,8 +180,8 @@ class _Array:
         indices = index if isinstance(index, tuple) else (index,)
         offset = sum(_signed(i) * stride for i, stride in zip(indices, self._strides, strict=True))
         line = _line_in(self._recorder.filename, sys._getframe(2))
-        place = Place(line, self._space, kind, self._name, count * self.itemsize)
-        self._recorder.note(place, self._base + offset)
+        site = AccessSite(line, self._space, kind, self._name, count * self.itemsize)
+        self._recorder.note(site, self._base + offset)
         return count
 
     def __getitem__(self, index: Any) -> Any:

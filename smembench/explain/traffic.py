@@ -19,7 +19,7 @@ from smembench.model.problem import ITEMSIZE
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class GlobalTraffic:
     """All loads of one global array by a launch, or all its stores.
 
     ``per_element`` is how often threads ask for each element of the array, ``requests`` those of warps, ``sectors`` the
@@ -39,13 +39,13 @@ class Traffic:
         return SECTOR_BYTES * self.sectors
 
 
-def traffic(case: Case, requests: Iterable[Request]) -> tuple[Traffic, ...]:
+def traffic(case: Case, requests: Iterable[Request]) -> tuple[GlobalTraffic, ...]:
     """Loads and stores of every global array, in the order of the problem's arrays, from all requests of a launch."""
     problem = PROBLEMS[case.problem]
     found: dict[tuple[str, str], list[Request]] = {}
     for request in requests:
-        if request.place.space == "global":
-            found.setdefault((request.place.array, request.place.kind), []).append(request)
+        if request.site.space == "global":
+            found.setdefault((request.site.array, request.site.kind), []).append(request)
     return tuple(
         _add_up(array, kind, found[array, kind], elements * ITEMSIZE[case.dtype])
         for array, elements in zip(problem.arrays, problem.elements(case), strict=True)
@@ -54,12 +54,12 @@ def traffic(case: Case, requests: Iterable[Request]) -> tuple[Traffic, ...]:
     )
 
 
-def _add_up(array: str, kind: str, requests: Sequence[Request], size: int) -> Traffic:
+def _add_up(array: str, kind: str, requests: Sequence[Request], size: int) -> GlobalTraffic:
     asked = count = touched = wavefronts = 0
     for request in requests:
-        width, weight = request.place.width, request.weight
+        width, weight = request.site.width, request.weight
         asked += weight * width * sum(address is not None for address in request.addresses)
         count += weight
         touched += weight * sectors(request.addresses, width)
         wavefronts += weight * -(-SECTOR_BYTES * ideal_sectors(request.addresses, width) // WAVEFRONT_BYTES)
-    return Traffic(array, kind, asked / size, count, touched, wavefronts)
+    return GlobalTraffic(array, kind, asked / size, count, touched, wavefronts)

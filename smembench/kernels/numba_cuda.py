@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+import numpy as np
 from cuda.bindings import driver
 from numba import cuda, uint32, uint64
 from numba.cuda.core import config
@@ -14,6 +15,7 @@ from numba.cuda.extending import lower_builtin, register_jitable, type_callable
 
 __all__ = [
     "SIMULATED",
+    "DeviceFunction",
     "checked",
     "copy",
     "cuda",
@@ -25,11 +27,17 @@ __all__ = [
     "uint64",
 ]
 
+DeviceFunction = Callable[..., Any]
+"""A function that kernels call, and that ``device`` or ``register`` made known to Numba."""
+
 # Numba warns of small grids; here they are asked for.
 config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 
 SIMULATED: bool = bool(config.ENABLE_CUDASIM)
-"""Whether kernels run in Numba's simulator (NUMBA_ENABLE_CUDASIM=1 at import), one Python thread a CUDA thread."""
+"""Whether kernels run in Numba's simulator (NUMBA_ENABLE_CUDASIM=1 at import), one Python thread per CUDA thread."""
+
+if SIMULATED:  # the same casts, without the detour over Numba's signatures that takes most of a simulated launch
+    uint32, uint64 = np.uint32, np.uint64
 
 
 def number(dtype: str) -> Any:

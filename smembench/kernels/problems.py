@@ -1,15 +1,26 @@
-"""What is computed: inputs, reference, tolerance, bytes and operations. One file a problem."""
+"""The problems: what the folders of this package declare as ``PROBLEM`` in their ``problem.py``."""
 
-from smembench.kernels.access.problem import Access
-from smembench.kernels.constant.problem import Constant
-from smembench.kernels.matmul.problem import Matmul
-from smembench.kernels.roundtrip.problem import RoundTrip
-from smembench.kernels.transfer.problem import Transfer
-from smembench.kernels.transpose.problem import Transpose
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import smembench.kernels
 from smembench.model.problem import Problem, Verification
 
-PROBLEMS: dict[str, Problem] = {
-    problem.name: problem for problem in (Transpose(), Matmul(), Access(), Constant(), Transfer(), RoundTrip())
-}
 
-__all__ = ["PROBLEMS", "Problem", "Verification"]
+def _declared() -> list[Problem]:
+    """Every folder's problem, in the order that they declare."""
+    found = (path for folder in smembench.kernels.__path__ for path in Path(folder).glob("*/problem.py"))
+    problems = [import_module(f"smembench.kernels.{path.parent.name}.problem").PROBLEM for path in found]
+    return sorted(problems, key=lambda problem: (problem.order, problem.name))
+
+
+PROBLEMS: dict[str, Problem] = {problem.name: problem for problem in _declared()}
+
+COMMANDS: dict[str, list[Problem]] = {}
+"""The problems that a command measures, by its name."""
+for _problem in PROBLEMS.values():
+    COMMANDS.setdefault(_problem.command or _problem.name, []).append(_problem)
+
+__all__ = ["COMMANDS", "PROBLEMS", "Problem", "Verification"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ class Case:
     Matmul: an m×k matrix times a k×n matrix. Access: ``m`` passes of ``n`` threads. ``block`` is None for kernels
     without blocks, ``pad`` (extra columns of the shared tile) is None for kernels without a tile. ``stride`` is None
     unless it was asked for: the row stride of all three matrices of a product, or from lane to lane, in elements.
+    ``parameters`` are the problem's own, by name; most problems have none.
     """
 
     problem: str
@@ -41,6 +43,7 @@ class Case:
     cache: str = "warm"
     compiler: str = DEFAULT_COMPILER
     stride: int | None = None
+    parameters: tuple[tuple[str, int], ...] = ()
 
     @property
     def kind(self) -> str:
@@ -58,18 +61,29 @@ class Case:
         parts = [self.problem, self.kernel, self.device, self.compiler, self.dtype, self.size]
         if self.stride is not None:
             parts.append(f"s{self.stride}")
+        parts += [f"{name}={value}" for name, value in self.parameters]
         if self.block is not None:
             parts.append(f"b{self.block}")
         if self.pad is not None:
             parts.append(f"pad{self.pad}")
         return "/".join([*parts, self.cache])
 
+    def parameter(self, name: str) -> int:
+        """The value of a parameter of the problem."""
+        return dict(self.parameters)[name]
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON; ``from_dict`` reads it back."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in self.__slots__ if name != "parameters" or self.parameters}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Case:
         """The case that ``to_dict`` wrote."""
         block = data.get("block")
-        return cls(**{**data, "block": Block(*block) if block else None})
+        parameters = tuple((name, value) for name, value in data.get("parameters", ()))
+        return cls(**{**data, "block": Block(*block) if block else None, "parameters": parameters})
+
+
+def parameters_of(case_id: str) -> tuple[tuple[str, int], ...]:
+    """The parameters that the id of a case has, which cases.csv has no columns for."""
+    return tuple((name, int(value)) for name, value in re.findall(r"/([a-z][a-z0-9_]*)=(\d+)(?=/)", case_id))

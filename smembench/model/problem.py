@@ -1,14 +1,17 @@
-"""The contract of a problem."""
+"""What a problem declares: axes, kernels' roles, inputs, reference and counts, and what its command says."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from math import lcm
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from smembench.model.case import Block, Case
+from smembench.model.clauses import Compared, Result
+from smembench.model.hardware import WAVEFRONT_BYTES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 Memory = Literal["device", "shared", "link"]
+Bound = Literal["arithmetic", "memory"]
 
 ITEMSIZE = {"float16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8}
 
@@ -53,6 +57,24 @@ class Shape:
     k: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What a user may vary: a key of a sweep and an option of the problem's command, both of this name.
+
+    ``default`` is what ``--help`` says of it, ``values`` what a parameter has where none are given.
+    """
+
+    name: str
+    help: str
+    default: str = ""
+    values: tuple[int, ...] = ()
+
+
+BLOCK = Axis("block", "Block dimensions in threads.", "32x32,16x16 or the kernel's")
+PAD = Axis("pad", "Of the kernels with a tile only the padded, or only the unpadded.")
+PAD_WIDTH = Axis("pad_width", "Extra columns of a padded tile.", "1")
+
+
 def bit_for_bit(expected: Array, output: Array) -> Verification:
     """Judge an output that must be the expected one in every bit; the error is the fraction of elements that differ."""
     import numpy as np
@@ -73,38 +95,74 @@ class Problem(ABC):
     """
 
     name: ClassVar[str]
+    order: ClassVar[int]
+    """Place in lists of problems and of commands."""
     title: ClassVar[str]
+    help: ClassVar[str] = ""
+    """What ``--help`` of its command says: a first line, what is measured and how it is checked, examples."""
+    command: ClassVar[str] = ""
+    """The problem whose command measures this one as well; it has its own when empty."""
     dtypes: ClassVar[tuple[str, ...]]
     default_n: ClassVar[int]
     default_blocks: ClassVar[tuple[Block, ...]] = (Block(32, 32), Block(16, 16))
-    size_axes: ClassVar[tuple[str, ...]]
-    """Names of the sizes a user may give, the one that stands for all first."""
+    sizes: ClassVar[tuple[Axis, ...]]
+    """The sizes a user may give; ``shapes`` says what they make."""
+    parameters: ClassVar[tuple[Axis, ...]] = ()
+    """Whole numbers of its own that every case has one of each, in ``Case.parameters``."""
+    kernel_axes: ClassVar[tuple[Axis, ...]] = (BLOCK,)
+    """What its kernels take beside the size: block, stride, pad, pad_width."""
+    options: ClassVar[tuple[str, ...]] = ("kernel", "dtype", "device", "cache")
+    """The options of its command that other commands have as well: those, compiler and peers."""
     ceiling_kernel: ClassVar[str | None] = None
     """The kernel that ``percent_of_copy`` compares with, if any; it is part of every run."""
     copy_kernel: ClassVar[str | None] = None
-    """The documents' copy, a thread an element, if any."""
+    """The documents' copy, a thread per element, if any."""
+    naive_kernel: ClassVar[str | None] = None
+    """The kernel that ``speedup_vs_naive`` compares with, if any."""
+    cpu_kernel: ClassVar[str | None] = None
+    """The CPU kernel that ``speedup_vs_cpu`` compares with, if any."""
+    strided_kernel: ClassVar[str | None] = None
+    """The kernel that its command measures when a stride and no kernel is given; the standard ones if None."""
     default_strides: ClassVar[tuple[int | None, ...]] = (None,)
     """Strides of strided kernels where none are given."""
     strides_in_rows: ClassVar[bool] = False
     """Whether strides are compared in one table; otherwise each has its own, like a size."""
     memory: ClassVar[Memory] = "device"
     """The memory that ``bytes_moved`` crosses, whose peak no effective bandwidth can exceed."""
+    bound: ClassVar[Bound] = "memory"
+    """The peak that ``percent_of_peak`` compares with: of arithmetic, or of ``memory``."""
     columns: ClassVar[tuple[str, ...]]
     """The columns of cases.csv that tables of this problem show beside the time, the rate that its bars show first."""
     arrays: ClassVar[tuple[str, ...]]
     """Names of a kernel's arrays: the output, then the inputs."""
-    naive_kernel: ClassVar[str | None] = None
-    """The kernel that ``speedup_vs_naive`` compares with, if any."""
-    cpu_kernel: ClassVar[str | None] = None
-    """The CPU kernel that ``speedup_vs_cpu`` compares with, if any."""
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The sizes and the parameters."""
+        return self.sizes + self.parameters
+
+    @property
+    def size_axes(self) -> tuple[str, ...]:
+        """Names of the sizes."""
+        return tuple(axis.name for axis in self.sizes)
 
     @abstractmethod
     def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
-        """The product of the sizes given, by the names of ``size_axes``.
+        """The product of the sizes given, by name.
 
         Raises:
             UsageError: when the sizes contradict each other.
         """
+
+    def combinations(self, given: Mapping[str, tuple[int, ...]]) -> list[tuple[tuple[str, int], ...]]:
+        """The product of the parameters given, by name, and of the usual values of those that are not."""
+        values = [given.get(axis.name) or axis.values for axis in self.parameters]
+        names = [axis.name for axis in self.parameters]
+        return [tuple(zip(names, chosen, strict=True)) for chosen in product(*values)]
+
+    def sizes_of(self, case: Case) -> dict[str, int]:
+        """The sizes by name of which ``shapes`` makes this case's."""
+        return {"n": case.n}
 
     def on_device(self, case: Case, multiprocessors: int | None) -> Case:
         """The case as a device of so many multiprocessors runs it, for sizes that follow from the device."""
@@ -117,6 +175,19 @@ class Problem(ABC):
     def size(self, case: Case) -> str:
         """The size as tables head it: ``4096×4096``."""
         return case.size.replace("x", "×")
+
+    def most_bytes_per_clock(self, case: Case, computes: str) -> int:
+        """The most bytes per clock that a multiprocessor's shared memory can give threads: what its banks deliver."""
+        return WAVEFRONT_BYTES
+
+    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
+        """What the numbers say, as clauses of one sentence; none when there is nothing to compare.
+
+        Args:
+            results: undisturbed results of one size, at least one.
+            compared: says how much faster one result is than another, if it is.
+        """
+        return []
 
     @abstractmethod
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
@@ -172,7 +243,7 @@ class Problem(ABC):
 
     def input_key(self, case: Case) -> tuple[object, ...]:
         """Cases with the same key have the same inputs and references."""
-        return (self.name, case.m, case.n, case.k, case.stride, case.dtype)
+        return (self.name, case.m, case.n, case.k, case.stride, case.parameters, case.dtype)
 
     def rng(self, case: Case, seed: int) -> np.random.Generator:
         """A generator for this case's inputs: the seed and the sizes decide the stream."""

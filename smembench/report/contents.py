@@ -124,7 +124,8 @@ def _tables(stored: StoredRun) -> list[Topic]:
 def _name(row: Row) -> str:
     """What the files of figures of a row's table are called."""
     stride = f"s{row.stride}" if row.stride else ""
-    return file_name(f"{row.problem}-{row.case.size}-{stride}-{row.dtype}-{row.cache}")
+    size = "-".join([row.case.size, *(f"{name}{number}" for name, number in row.case.parameters)])
+    return file_name(f"{row.problem}-{size}-{stride}-{row.dtype}-{row.cache}")
 
 
 def _distinct(chapters: Sequence[Chapter]) -> list[Chapter]:

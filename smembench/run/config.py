@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
     BaseModel,
@@ -16,6 +16,7 @@ from pydantic import (
     PlainSerializer,
     ValidationError,
     ValidationInfo,
+    create_model,
 )
 
 from smembench.devices.select import canonical
@@ -109,21 +110,29 @@ class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Sweep(_Strict):
-    """One product of axes over one problem. Every axis takes a value, a list or a range."""
-
+class _Placed(_Strict):
     problem: Annotated[str, BeforeValidator(_problem)]
     kernel: Annotated[tuple[str, ...], BeforeValidator(_kernels)] = ()
     device: Annotated[tuple[str, ...], BeforeValidator(_devices)] = ("auto",)
     dtype: Annotated[tuple[str, ...], BeforeValidator(_dtypes)] = Field(default_factory=_first_dtype)
     cache: Annotated[tuple[str, ...], BeforeValidator(_cache_modes)] = ("warm",)
-    n: Ints = ()
-    nx: Ints = ()
-    ny: Ints = ()
-    m: Ints = ()
-    k: Ints = ()
-    bytes: Ints = ()
-    passes: Ints = ()
+
+
+AXES = tuple(dict.fromkeys(axis.name for problem in PROBLEMS.values() for axis in problem.axes))
+"""Names of the sizes and parameters that problems have: keys of a sweep."""
+
+if TYPE_CHECKING:
+
+    class _Sized(_Placed):
+        def __getattr__(self, axis: str) -> tuple[int, ...]: ...
+
+else:
+    _Sized = create_model("_Sized", __base__=_Placed, **dict.fromkeys(AXES, (Ints, ())))
+
+
+class Sweep(_Sized):
+    """One product of axes over one problem. Every axis takes a value, a list or a range."""
+
     stride: Ints = ()
     compiler: Annotated[tuple[str, ...], BeforeValidator(_compilers)] = (DEFAULT_COMPILER,)
     block: Annotated[tuple[Block, ...], BeforeValidator(_blocks), PlainSerializer(lambda v: [*map(str, v)])] = ()
@@ -132,17 +141,16 @@ class Sweep(_Strict):
     pad_width: Ints = (1,)
 
     def sizes(self) -> dict[str, tuple[int, ...]]:
-        """The sizes given, by name.
+        """The sizes and parameters given, by name.
 
         Raises:
-            UsageError: for a size this problem does not have.
+            UsageError: for one that this problem does not have.
         """
-        sizes = ("n", "nx", "ny", "m", "k", "bytes", "passes")
-        given = {name: getattr(self, name) for name in sizes if getattr(self, name)}
-        allowed = PROBLEMS[self.problem].size_axes
+        own = [axis.name for axis in PROBLEMS[self.problem].axes]
+        given = {name: getattr(self, name) for name in AXES if getattr(self, name)}
         for name in given:
-            if name not in allowed:
-                raise UsageError(f"{self.problem} has no size {name}; it has {', '.join(allowed)}")
+            if name not in own:
+                raise UsageError(f"{self.problem} has no size {name}; it has {', '.join(own)}")
         return given
 
 

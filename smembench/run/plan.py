@@ -143,15 +143,16 @@ def _wanted(kernel: Kernel, sweep: Sweep) -> bool:
 
 def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> list[Planned]:
     problem = PROBLEMS[sweep.problem]
-    shapes = problem.shapes(sweep.sizes())
+    given = sweep.sizes()
+    sizes = product(problem.shapes(given), problem.combinations(given))
     placements = _placements(sweep, resolve)
     if sweep.stride:
         _check_stride(sweep, [kernel for _, kernel in placements])
     planned = []
-    for dtype, shape, cache in product(sweep.dtype, shapes, sweep.cache):
+    for dtype, (shape, parameters), cache in product(sweep.dtype, sizes, sweep.cache):
         for device, kernel in placements:
-            sizes = (shape.m, shape.n, shape.k)
-            case = Case(problem.name, kernel.name, device, dtype, *sizes, cache=cache, compiler=kernel.compiler)
+            case = Case(problem.name, kernel.name, device, dtype, shape.m, shape.n, shape.k, parameters=parameters)
+            case = replace(case, cache=cache, compiler=kernel.compiler)
             case = problem.on_device(case, limits[device].multiprocessors)
             for variant in _variants(case, kernel, problem, sweep):
                 refused = kernel.unsupported(variant) or ""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from smembench.kernels import registry
-from smembench.kernels.access.problem import BROADCAST
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
-from smembench.model.hardware import WARP, WAVEFRONT_BYTES
+from smembench.model.hardware import WAVEFRONT_BYTES
 from smembench.model.measurement import Measurement
 from smembench.model.peaks import memory_bound_gb_s, peak_gflop_s
-from smembench.model.problem import ITEMSIZE
 
 _SLACK = 1.01
 """The clocks NVML gives are nominal; one percent over them is not yet impossible."""
@@ -27,19 +24,10 @@ def bytes_per_clock(measurement: Measurement, info: DeviceInfo) -> float | None:
     return measurement.bytes_moved / (summary.median * mhz * 1e3 * info.sm_count)
 
 
-def most_bytes_per_clock(case: Case) -> int:
-    """The most of them that threads can get: what the banks deliver, and more only where lanes share wider words.
-
-    A word of 4 bytes for a whole warp is 128 bytes in one clock. Of 8 bytes hardware may serve all lanes at once, too.
-    """
-    together = registry.kernel_of(case).computes == BROADCAST
-    return max(WAVEFRONT_BYTES, WARP * ITEMSIZE[case.dtype]) if together else WAVEFRONT_BYTES
-
-
 def impossible(measurement: Measurement, info: DeviceInfo) -> str:
     """Why a figure cannot be true, or ""."""
-    in_memory = PROBLEMS[measurement.case.problem].memory == "device"
-    bound = memory_bound_gb_s(measurement.bytes_moved, info) if in_memory else None
+    case, problem = measurement.case, PROBLEMS[measurement.case.problem]
+    bound = memory_bound_gb_s(measurement.bytes_moved, info) if problem.memory == "device" else None
     gb_s = measurement.effective_gb_s
     if gb_s is not None and bound is not None and gb_s > _SLACK * bound:
         return (
@@ -47,22 +35,26 @@ def impossible(measurement: Measurement, info: DeviceInfo) -> str:
             f"{info.l2_bytes} bytes of L2 no launch can exceed {bound:.0f}"
         )
     per_clock = bytes_per_clock(measurement, info)
-    if per_clock is not None and per_clock > _SLACK * (most := most_bytes_per_clock(measurement.case)):
-        return f"impossible: {per_clock:.1f} bytes a clock and multiprocessor, whose shared memory gives {most} at most"
-    gflop_s, peak = measurement.gflop_s, peak_gflop_s(measurement.case.dtype, info)
+    if per_clock is not None:
+        most = problem.most_bytes_per_clock(case, registry.kernel_of(case).computes)
+        if per_clock > _SLACK * most:
+            what = f"{per_clock:.1f} bytes a clock and multiprocessor"
+            return f"impossible: {what}, whose shared memory gives {most} at most"
+    gflop_s, peak = measurement.gflop_s, peak_gflop_s(case.dtype, info)
     if gflop_s is not None and peak is not None and gflop_s > _SLACK * peak:
         return f"impossible: {gflop_s:.0f} GFLOP/s is over this device's peak of {peak:.0f}"
     return ""
 
 
 def peak_percent(measurement: Measurement, info: DeviceInfo) -> float | None:
-    """% of the peak that bounds the problem: arithmetic where it has FLOPs, its memory elsewhere."""
-    if measurement.flops:
+    """% of the peak that bounds the problem: of arithmetic or of its memory, as the problem says."""
+    problem = PROBLEMS[measurement.case.problem]
+    if problem.bound == "arithmetic":
         gflop_s, peak = measurement.gflop_s, peak_gflop_s(measurement.case.dtype, info)
         return None if gflop_s is None or peak is None else 100 * gflop_s / peak
     if (per_clock := bytes_per_clock(measurement, info)) is not None:
         return 100 * per_clock / WAVEFRONT_BYTES
     gb_s = measurement.effective_gb_s
-    if PROBLEMS[measurement.case.problem].memory != "device":
+    if problem.memory != "device":
         return None
     return None if gb_s is None or info.peak_gb_s is None else 100 * gb_s / info.peak_gb_s

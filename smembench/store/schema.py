@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, get_type_hints
 
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Block, Case
+from smembench.model.case import Block, Case, parameters_of
 from smembench.model.measurement import Conditions, Measurement
 from smembench.store.relations import Relations
 
@@ -126,6 +126,7 @@ class Row:
             self.cache,
             self.compiler,
             self.stride,
+            parameters_of(self.case_id),
         )
 
 

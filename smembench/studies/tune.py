@@ -26,14 +26,14 @@ FINALISTS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class PredictedCost:
     """What a launch is predicted to need: 32-byte sectors of global memory, and wavefronts of shared memory."""
 
     sectors: float
     wavefronts: float
 
 
-Predict = Callable[[Case], Traffic | None]
+Predict = Callable[[Case], PredictedCost | None]
 Begin = Callable[[Case, int, int], None]
 
 
@@ -57,7 +57,7 @@ def search(base: Case, names: Sequence[str], predict: Predict, begin: Begin = _u
     Args:
         base: its kernel, block and pad do not count.
         names: kernels to try.
-        predict: the traffic of a case by the model; a case it says nothing of is kept.
+        predict: the cost of a case by the model; a case it says nothing of is kept.
         begin: called before each prediction with the case, its number and how many there are.
     """
     found: list[Case] = []
@@ -96,21 +96,21 @@ def _fits(case: Case, kernel: Kernel) -> bool:
 
 
 def _promising(cases: Sequence[Case], predict: Predict, begin: Begin) -> Iterable[Case]:
-    traffic = {}
+    costs = {}
     for number, case in enumerate(cases, 1):
         begin(case, number, len(cases))
-        traffic[case] = predict(case)
-    known = [value for value in traffic.values() if value is not None]
+        costs[case] = predict(case)
+    known = [value for value in costs.values() if value is not None]
     sectors = min((value.sectors for value in known), default=0.0)
     # A kernel without shared memory has none to wait for, and is no measure for those that have.
     wavefronts = min((value.wavefronts for value in known if value.wavefronts), default=0.0)
-    for case, value in traffic.items():
+    for case, value in costs.items():
         if value is None or (value.sectors <= ALLOWED * sectors and value.wavefronts <= ALLOWED * wavefronts):
             yield case
 
 
-def predicted_traffic(case: Case) -> Traffic | None:
-    """Traffic of a whole launch from a trace of the kernel; None for CPU kernels and those that cannot be traced."""
+def predicted_cost(case: Case) -> PredictedCost | None:
+    """Cost of a whole launch from a trace of the kernel; None for CPU kernels and those that cannot be traced."""
     from smembench.explain.analysis import explain
 
     if case.kind != "cuda":
@@ -120,7 +120,7 @@ def predicted_traffic(case: Case) -> Traffic | None:
     except UsageError:
         return None
     sectors = sum(access.sectors for access in explained.traffic)
-    return Traffic(sectors, sum(access.of_all for access in explained.shared))
+    return PredictedCost(sectors, sum(access.of_all for access in explained.shared))
 
 
 def lower_end(measurement: Measurement) -> float:
@@ -136,13 +136,8 @@ def finalists(measurements: Iterable[Measurement], count: int = FINALISTS) -> li
 
 def as_sweep(case: Case) -> dict[str, object]:
     """The one-case sweep of a config that measures this case."""
-    problem = PROBLEMS[case.problem]
-    sizes: dict[str, object] = {"n": case.n}
-    if "k" in problem.size_axes:
-        sizes |= {"m": case.m, "k": case.k}
-    elif case.m != case.n:
-        sizes = {"nx": case.n, "ny": case.m}
-    sweep: dict[str, object] = {"problem": case.problem, "kernel": case.kernel, "dtype": case.dtype, **sizes}
+    sweep: dict[str, object] = {"problem": case.problem, "kernel": case.kernel, "dtype": case.dtype}
+    sweep |= PROBLEMS[case.problem].sizes_of(case) | dict(case.parameters)
     if case.block is not None:
         sweep["block"] = str(case.block)
     if case.pad:

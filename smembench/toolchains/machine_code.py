@@ -49,7 +49,7 @@ def machine_code(case: Case, capability: str | None) -> MachineCode | None:
     program = registry.kernel_of(case).build(case)
     if capability is None or not isinstance(program, GpuKernel):
         return None
-    tile = (case.block, case.pad, case.stride, program.variant)
+    tile = (case.block, case.pad, case.stride, case.parameters, program.variant)
     key = (case.problem, case.kernel, case.compiler, case.dtype, *tile, capability)
     if key not in _compiled:
         try:

@@ -136,7 +136,7 @@ def _percent(fraction: float) -> str:
 
 
 def namer(cases: Sequence[Case]) -> Namer:
-    """Names of cases in short: kernel, block, pad, size, stride, and of the rest what is not as in most of them."""
+    """Names of cases in short: kernel, block, pad, size, parameters, stride, and what else is not as in most."""
     rest = ("dtype", "cache", "device", "compiler")
     usual = {part: Counter(getattr(case, part) for case in cases).most_common(1) for part in rest}
 
@@ -146,7 +146,8 @@ def namer(cases: Sequence[Case]) -> Namer:
         values = {part: getattr(case, part) for part in rest}
         # Another library is the compiler of the kernel that is named after it.
         unusual = [value for part, value in values.items() if value not in (usual[part][0][0], case.kernel)]
-        parts = (case.kernel, case.block, pad, case.size, stride, *unusual)
+        parameters = (f"{name} {value}" for name, value in case.parameters)
+        parts = (case.kernel, case.block, pad, case.size, *parameters, stride, *unusual)
         return " ".join(str(part) for part in parts if part is not None)
 
     return name

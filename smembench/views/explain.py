@@ -43,9 +43,9 @@ def explanation(explained: Explanation) -> list[Section]:
                 columns=[Column(name, numeric=name in ("wavefronts\na request", "of all")) for name in columns],
                 cells=[
                     [
-                        str(access.place.line),
-                        access.place.kind,
-                        access.place.array,
+                        str(access.site.line),
+                        access.site.kind,
+                        access.site.array,
                         number(access.wavefronts),
                         conflict(access),
                         _percent(access.of_all / wavefronts),
@@ -62,7 +62,7 @@ def explanation(explained: Explanation) -> list[Section]:
                 heading="Constant memory, one address at a time" if found else heading,
                 columns=[Column(name, numeric=name == "addresses\na request") for name in names],
                 cells=[
-                    [str(access.place.line), "load", access.place.array, number(access.addresses), access.source]
+                    [str(access.site.line), "load", access.site.array, number(access.addresses), access.source]
                     for access in explained.constant
                 ],
             )
@@ -75,9 +75,9 @@ def explanation(explained: Explanation) -> list[Section]:
             columns=[Column(name, numeric=name not in ("line", "access", "array", "")) for name in headings],
             cells=[
                 [
-                    str(access.place.line),
-                    access.place.kind,
-                    access.place.array,
+                    str(access.site.line),
+                    access.site.kind,
+                    access.site.array,
                     number(access.sectors),
                     number(access.ideal),
                     _percent(access.efficiency),
@@ -138,7 +138,7 @@ def _coalescing(accesses: Sequence[GlobalAccess]) -> list[str]:
     """A sentence for the loads of an array, or its stores, of which not all bytes that move are asked for."""
     moved: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for access in accesses:
-        of_array = moved.setdefault((access.place.kind, access.place.array), [])
+        of_array = moved.setdefault((access.site.kind, access.site.array), [])
         of_array.append((access.efficiency, access.of_all))
     said = [
         f"Of the bytes that {kind}s of {array} move, {_percent(fmean(*zip(*found, strict=True)))} are asked for."
@@ -174,13 +174,13 @@ def picture(explained: Explanation) -> list[Text]:
     the last. Empty for kernels without a tile, and for one of more than 33 elements a row.
     """
     # Of equals the load: the column it reads is what padding is for.
-    worst = max(explained.shared, key=lambda access: (access.degree, access.place.kind == "load"), default=None)
+    worst = max(explained.shared, key=lambda access: (access.degree, access.site.kind == "load"), default=None)
     tiles = {tile.name: tile for tile in explained.trace.shared}
     if worst is None:
         return []
-    tile, pad = tiles[worst.place.array], explained.case.pad or 0
+    tile, pad = tiles[worst.site.array], explained.case.pad or 0
     starts = (address for address in worst.worst.addresses if address is not None)
-    touched = {start + byte for start in starts for byte in range(0, worst.place.width, tile.itemsize)}
+    touched = {start + byte for start in starts for byte in range(0, worst.site.width, tile.itemsize)}
     if len(tile.shape) == 1:
         columns, pad = BANKS * WORD_BYTES // tile.itemsize, 0
         first, last = ((address - tile.base) // (columns * tile.itemsize) for address in (min(touched), max(touched)))
@@ -189,7 +189,7 @@ def picture(explained: Explanation) -> list[Text]:
         columns, rows = tile.shape[1], range(tile.shape[0])
     if columns > _WIDEST or tile.itemsize < WORD_BYTES:
         return []
-    title = f"{tile.name}, line {worst.place.line}: the words one warp's {worst.place.kind} touches, by bank"
+    title = f"{tile.name}, line {worst.site.line}: the words one warp's {worst.site.kind} touches, by bank"
     return [Text(title), *(_row(tile, row, columns, pad, touched) for row in rows)]
 
 

@@ -28,7 +28,7 @@ def ladder(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Section]:
 
 
 def _place(row: Row) -> tuple[object, ...]:
-    return (row.problem, row.device, row.m, row.n, row.k, row.stride, row.dtype, row.cache)
+    return (row.problem, row.device, row.m, row.n, row.k, row.stride, row.case.parameters, row.dtype, row.cache)
 
 
 def _beside(row: Row) -> str:

@@ -46,11 +46,12 @@ def sections(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Section]:
 
 
 def groups(rows: Sequence[Row]) -> list[list[Row]]:
-    """Rows of one problem, size, dtype and cache mode, and stride like a size, together, in the order of the rows."""
+    """Rows of one problem, size, dtype and cache mode, parameters and stride like a size, together, in their order."""
     found: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
         stride = None if PROBLEMS[row.problem].strides_in_rows else row.stride
-        found.setdefault((row.problem, row.m, row.n, row.k, stride, row.dtype, row.cache), []).append(row)
+        size = (row.m, row.n, row.k, stride, row.case.parameters)
+        found.setdefault((row.problem, *size, row.dtype, row.cache), []).append(row)
     return list(found.values())
 
 
@@ -87,7 +88,8 @@ def subject(row: Row) -> str:
     problem = PROBLEMS[row.problem]
     stride = f", stride {row.stride}" if row.stride and not problem.strides_in_rows else ""
     cache = f" · {row.cache} cache" if problem.memory == "device" else ""
-    return f"{problem.title} {problem.size(row.case)} {row.dtype}{stride}{cache}"
+    parameters = "".join(f", {name} {number}" for name, number in row.case.parameters)
+    return f"{problem.title} {problem.size(row.case)} {row.dtype}{parameters}{stride}{cache}"
 
 
 def device_names(rows: Sequence[Row], run: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from smembench.devices.base import GUARD_BYTES, POISON, OutOfBounds
-from smembench.devices.buffers import Places
+from smembench.devices.buffers import BufferPool
 from smembench.devices.cuda import CudaDevice
 from smembench.devices.host_clock import HostClock
 from smembench.kernels import registry
@@ -85,7 +85,7 @@ class Gpu:
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
     device = object.__new__(CudaDevice)
-    device._given, device._placed, device._places, device._compiled = (), {}, Places(), {}
+    device._given, device._placed, device._pool, device._compiled = (), {}, BufferPool(), {}
     device._handle, device._residue_ms, device._flush_buffer = 7, 0.0, None
     device.info = DeviceInfo("cuda:0", "cuda", "none", memory_bytes=0, sm_count=1)
     device._stream, device._context = SimpleNamespace(synchronize=lambda: None), None
@@ -271,11 +271,11 @@ def beginning(array: DeviceArray) -> int:
 def test_arrays_of_a_place_that_was_reserved_begin_where_all_others_do(sizes: list[int], slot: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cuda, "device_array", lambda count, dtype: DeviceArray(np.empty(count, dtype)))
-        places = Places()
-        places.reserve([4 * max(sizes)] * 3, free=12 * max(sizes))
-        begins = {beginning(places.take(slot, size, np.float32)) for size in sizes}
+        pool = BufferPool()
+        pool.reserve([4 * max(sizes)] * 3, free=12 * max(sizes))
+        begins = {beginning(pool.take(slot, size, np.float32)) for size in sizes}
         assert len(begins) == 1
-        assert all(places.take(slot, size, np.float32).size == size for size in sizes)
+        assert all(pool.take(slot, size, np.float32).size == size for size in sizes)
 
 
 def test_places_are_not_reserved_where_they_do_not_fit_and_grow_when_they_must(
@@ -288,18 +288,18 @@ def test_places_are_not_reserved_where_they_do_not_fit_and_grow_when_they_must(
         return DeviceArray(np.empty(count, dtype))
 
     monkeypatch.setattr(cuda, "device_array", device_array)
-    places = Places()
-    places.reserve([100, 100], free=199)
+    pool = BufferPool()
+    pool.reserve([100, 100], free=199)
     assert allocated == []
-    places.take(1, 10, np.float32)
-    places.reserve([100, 40], free=100)
-    places.take(1, 10, np.float32)
-    places.take(1, 11, np.float32)
+    pool.take(1, 10, np.float32)
+    pool.reserve([100, 40], free=100)
+    pool.take(1, 10, np.float32)
+    pool.take(1, 11, np.float32)
     assert allocated == [40, 100, 44]
 
 
 def test_cases_of_a_run_share_the_places_of_their_arrays(gpu: Gpu) -> None:
-    gpu.device._places.reserve([8192, 8192], free=2**20)
+    gpu.device._pool.reserve([8192, 8192], free=2**20)
     kernel, problem = next(kernel for kernel in TRANSFERS if kernel.name == "d2hPageable"), PROBLEMS["transfer"]
     begins = set()
     for n in (100, 1000, 7):

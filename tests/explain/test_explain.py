@@ -82,7 +82,7 @@ def elements(traced: Trace, kind: str, itemsize: int) -> list[int]:
     return [
         (address - base) // itemsize
         for request in traced.requests
-        if (request.place.space, request.place.kind) == ("global", kind)
+        if (request.site.space, request.site.kind) == ("global", kind)
         for address in request.addresses
         if address is not None
     ]
@@ -149,7 +149,7 @@ def test_a_kernel_without_a_tile_has_no_shared_access() -> None:
 
 def test_the_tile_of_a_is_broadcast() -> None:
     explained = explain(case("tiled"))
-    loads = {access.place.array: access for access in explained.shared if access.place.kind == "load"}
+    loads = {access.site.array: access for access in explained.shared if access.site.kind == "load"}
     assert [(name, access.broadcast, access.degree) for name, access in loads.items()] == [
         ("shared0", True, 1),
         ("shared1", False, 1),
@@ -633,7 +633,7 @@ def test_a_statement_over_several_lines_is_shown_whole() -> None:
     """streamK's steps are one call over four lines, which a reader could not tell from its first."""
     case = Case("matmul", "streamK", "cuda:0", "float32", 256, 256, 32, Block(16, 16))
     found = trace(registry.kernel_of(case), case)
-    sources = {found.source(request.place.line) for request in found.requests}
+    sources = {found.source(request.site.line) for request in found.requests}
     (steps,) = [source for source in sources if source.startswith("copying(")]
     assert steps.endswith("short, k, lda, ldb)")
     assert not any("\n" in source for source in sources)

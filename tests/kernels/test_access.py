@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from smembench.explain.analysis import best_pad, explain
 from smembench.kernels import registry
 from smembench.kernels.access.line import apart, by_stride, first_of_warp
-from smembench.kernels.access.passes import Layout, Places, column, row
+from smembench.kernels.access.passes import Layout, LayoutOf, column, row
 from smembench.kernels.access.problem import BROADCAST, LINE, READ_COLUMNS, SET_COLUMNS, STAY, tiles
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
@@ -34,7 +34,7 @@ def element(layout: Layout, thread: int) -> int:
     return thread % layout.run * layout.step % layout.size + thread // layout.run * layout.next_run
 
 
-def carried(case: Case, values: np.ndarray[Any, Any], sets: Places, reads: Places) -> list[int]:
+def carried(case: Case, values: np.ndarray[Any, Any], sets: LayoutOf, reads: LayoutOf) -> list[int]:
     """What comes out, thread by thread and pass by pass, as the documents' kernels would do it in tiles."""
     block = case.block or LINE
     threads, count = block.x * block.y, tiles(case.dtype)
@@ -64,7 +64,7 @@ def carried(case: Case, values: np.ndarray[Any, Any], sets: Places, reads: Place
     st.sampled_from(ACCESS.dtypes),
 )
 def test_the_reference_is_what_passes_through_tiles_give(
-    pattern: tuple[str, Places, Places], block: Block, passes: int, n: int, pad: int, dtype: str
+    pattern: tuple[str, LayoutOf, LayoutOf], block: Block, passes: int, n: int, pad: int, dtype: str
 ) -> None:
     computes, sets, reads = pattern
     case = case_of("setRowReadColPad", m=passes, n=n, block=block, pad=pad, dtype=dtype)
@@ -77,7 +77,7 @@ def test_the_reference_is_what_passes_through_tiles_give(
 @pytest.mark.parametrize(
     ("kernel", "computes", "reads"), [("parallelAccess", STAY, apart), ("broadcastAccess", BROADCAST, first_of_warp)]
 )
-def test_the_reference_of_threads_in_a_line(kernel: str, computes: str, reads: Places) -> None:
+def test_the_reference_of_threads_in_a_line(kernel: str, computes: str, reads: LayoutOf) -> None:
     case = case_of(kernel, m=2, n=600)
     inputs = ACCESS.inputs(case, seed=3)
     assert ACCESS.reference(case, inputs, computes).tolist() == carried(case, inputs[0], apart, reads)

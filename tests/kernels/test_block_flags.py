@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from programs import numba_kernel
 from smembench.kernels import registry
-from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS, accumulate, hand_over, wait_for
+from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS, accumulate, raise_flag, wait_for_flag
 from smembench.kernels.matmul.cuda.stream_k import FEWEST, blocks_on, first_step
 from smembench.kernels.numba_cuda import cuda, uint32
 from smembench.model.case import Case
@@ -25,12 +25,12 @@ types: Any = numba.types
 
 def adds_to_what_was_handed_over(out: Any, block: Any) -> None:
     if cuda.threadIdx.x == 0:
-        wait_for(block)
+        wait_for_flag(block)
     cuda.syncthreads()
     out[cuda.threadIdx.x] += out[0]
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
-        hand_over(block + 1)
+        raise_flag(block + 1)
 
 
 @pytest.mark.usefixtures("ptx")
@@ -48,7 +48,7 @@ def test_flags_are_acquired_before_and_released_after_what_is_handed_over(index:
         "bar.sync",
         "st.release.gpu.global.u32",
     ]
-    (size,) = re.findall(r"\.global .*smembench_handed_over\[(\d+)\]", str(text))
+    (size,) = re.findall(r"\.global .*smembench_block_flags\[(\d+)\]", str(text))
     assert int(size) == 4 * MOST_BLOCKS
 
 

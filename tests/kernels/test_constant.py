@@ -116,12 +116,12 @@ def test_shared_memory_is_free_of_conflicts_either_way(kernel: str, dtype: str) 
 
 def test_uniform_reads_of_shared_coefficients_are_a_broadcast() -> None:
     reads = {kernel: explained(kernel).shared[-1] for kernel in ("sharedUniform", "sharedDiverging")}
-    assert [(read.place.array, read.broadcast) for read in reads.values()] == [("shared1", True), ("shared1", False)]
+    assert [(read.site.array, read.broadcast) for read in reads.values()] == [("shared1", True), ("shared1", False)]
 
 
 @pytest.mark.parametrize(("kernel", "sectors"), [("globalUniform", 1.0), ("globalDiverging", 2.0)])
 def test_nine_coefficients_in_global_memory_lie_in_two_sectors(kernel: str, sectors: float) -> None:
-    reads = [access for access in explained(kernel, n=4096).memory if access.place.array == "coefficients"]
+    reads = [access for access in explained(kernel, n=4096).memory if access.site.array == "coefficients"]
     assert [access.sectors for access in reads] == [sectors]
 
 

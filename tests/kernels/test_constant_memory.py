@@ -166,8 +166,8 @@ def test_the_variable_of_a_port_is_in_its_code(memory: Any, monkeypatch: pytest.
 def test_a_trace_calls_an_array_in_constant_memory_by_its_name() -> None:
     case = case_of("constantUniform")
     traced = trace(registry.kernel_of(case), case)
-    assert {request.place.array for request in traced.requests if request.place.space == "constant"} == {"coefficients"}
-    assert {request.place.array for request in traced.requests if request.place.space == "global"} == {"out", "in"}
+    assert {request.site.array for request in traced.requests if request.site.space == "constant"} == {"coefficients"}
+    assert {request.site.array for request in traced.requests if request.site.space == "global"} == {"out", "in"}
 
 
 def baked_in(out: Any, inp: Any, coefficients: Any, n: Any) -> None:
@@ -179,5 +179,5 @@ def baked_in(out: Any, inp: Any, coefficients: Any, n: Any) -> None:
 def test_numbas_own_constant_arrays_are_traced_by_number() -> None:
     case = case_of("constantUniform")
     kernel = replace(registry.kernel_of(case), build=lambda case: NumbaKernel(baked_in, grid=(1, 1), block=(32, 1)))
-    places = {request.place for request in trace(kernel, case).requests if request.place.space == "constant"}
+    places = {request.site for request in trace(kernel, case).requests if request.site.space == "constant"}
     assert {(place.array, place.width) for place in places} == {("constant0", 4)}

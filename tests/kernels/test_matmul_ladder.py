@@ -17,10 +17,10 @@ from programs import numba_kernel
 from smembench.explain.analysis import explain
 from smembench.kernels import registry
 from smembench.kernels.intrinsics.vector import load_pair
-from smembench.kernels.matmul import pieces
-from smembench.kernels.matmul.ahead import Order
-from smembench.kernels.matmul.left_over import AT_ONCE, FEW, SIDE, left_over
-from smembench.kernels.matmul.loading import loading
+from smembench.kernels.matmul import tile_steps
+from smembench.kernels.matmul.predication import predication
+from smembench.kernels.matmul.register_pipelining import ResultOrder
+from smembench.kernels.matmul.remainder import AT_ONCE, MAX_REMAINDER, SIDE, remainder
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import uint32
 from smembench.kernels.problems import PROBLEMS
@@ -38,12 +38,12 @@ ByNvvm = Callable[[Case], bytes]
 
 DTYPES = PROBLEMS["matmul"].dtypes
 SERPENTINE = ("serpentine", "serpentine16x8")
-AHEAD = (*SERPENTINE, "streamK")
+PIPELINED = (*SERPENTINE, "streamK")
 """Fragments are loaded a step ahead."""
-LEFT_OVER = ("slicedK12x6", *AHEAD)
-TILED = ("vectorized", "doubleBuffered", "warpTiled", "unrolled", "interleaved", "tiled16x8", "slicedK", *AHEAD)
+LEFT_OVER = ("slicedK12x6", *PIPELINED)
+TILED = ("vectorized", "doubleBuffered", "warpTiled", "unrolled", "interleaved", "tiled16x8", "slicedK", *PIPELINED)
 CLIMBED = ("tiled1D", "tiled2D", *TILED)
-DEEP = ("slicedK", *AHEAD)
+DEEP = ("slicedK", *PIPELINED)
 """Tiles 16 deep, the slices 8 each."""
 WRITTEN_OUT = ("unrolled", "interleaved", "tiled16x8", *DEEP)
 
@@ -72,7 +72,7 @@ def test_every_step_is_coalesced_and_free_of_conflicts(name: str, block: Block) 
     explained = explain(case(name, n=256, k=16, block=block))
     assert {access.efficiency for access in explained.memory} == {1.0}
     assert explained.degree("load") == 1.0
-    degrees = {(access.place.array, access.degree) for access in explained.shared if access.place.kind == "store"}
+    degrees = {(access.site.array, access.degree) for access in explained.shared if access.site.kind == "store"}
     # Four columns of A at once: a pitch of whole vectors leaves every second of them in the same banks.
     expected = {("shared0", 2.0 if name in DEEP else 1.0), ("shared1", 1.0)}
     # Copies of single elements have none.
@@ -94,14 +94,14 @@ def test_a_pattern_has_whole_tiles_and_the_remainder(results: tuple[int, int]) -
 def test_steps_in_float64_are_free_of_conflicts_too(name: str) -> None:
     explained = explain(case(name, "float64", 256, k=16))
     assert (explained.degree("store"), explained.degree("load")) == (1.0, 1.0)
-    assert {access.place.width for access in explained.memory} == {16}
+    assert {access.site.width for access in explained.memory} == {16}
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_sizes_without_aligned_rows_are_free_of_conflicts_too(dtype: str) -> None:
     explained = explain(case("unrolled", dtype, 257, k=9))
     assert (explained.degree("store"), explained.degree("load")) == (1.0, 1.0)
-    assert {access.place.width for access in explained.memory} == {ITEMSIZE[dtype]}
+    assert {access.site.width for access in explained.memory} == {ITEMSIZE[dtype]}
 
 
 @pytest.mark.parametrize("name", CLIMBED)
@@ -114,8 +114,8 @@ def test_shared_memory_is_what_the_trace_allocates(name: str) -> None:
 def test_a_grid_covers_the_product_by_what_a_block_computes(name: str, block: Block) -> None:
     across, down = kernel(name).results
     x, y = block.x * across, block.y * down
-    few = name in LEFT_OVER
-    sizes = {x * y: (y, x), x * y + 1: (y, x) if few else (y + 1, x + 1), x * y + FEW + 1: (y + 1, x + 1), 1: (1, 1)}
+    few, more = name in LEFT_OVER, (y + 1, x + 1)
+    sizes = {x * y: (y, x), x * y + 1: (y, x) if few else more, x * y + MAX_REMAINDER + 1: more, 1: (1, 1)}
     for n, expected in sizes.items():
         program = numba_kernel(kernel(name), case(name, n=n, block=block))
         assert program.grid == expected
@@ -131,15 +131,15 @@ def test_nothing_is_left_over_where_a_tile_does_not_hold_the_sums_of_pieces(bloc
 @given(
     tiling=st.sampled_from([Tiling(Block(16, 16), "float32"), Tiling(Block(16, 8), "float32", down=16)]),
     tiles=st.tuples(st.integers(1, 5), st.integers(1, 5)),
-    few=st.tuples(st.integers(0, 3 * FEW), st.integers(0, 3 * FEW)),
+    few=st.tuples(st.integers(0, 3 * MAX_REMAINDER), st.integers(0, 3 * MAX_REMAINDER)),
 )
 def test_pieces_are_all_that_whole_tiles_leave_over(
     tiling: Tiling, tiles: tuple[int, int], few: tuple[int, int]
 ) -> None:
     sides = (tiling.rows, tiling.columns)
     m, n = (whole * side + more for whole, side, more in zip(tiles, sides, few, strict=True))
-    left = left_over(tiling)
-    count = int(left.pieces(uint32(m), uint32(n)))
+    left = remainder(tiling)
+    count = int(left.chunks(uint32(m), uint32(n)))
     corners = [tuple(map(int, left.corner(uint32(piece), uint32(m), uint32(n)))) for piece in range(count)]
     found = Counter(
         (row + i, col + j)
@@ -151,7 +151,7 @@ def test_pieces_are_all_that_whole_tiles_leave_over(
     assert found == Counter((i, j) for i, j in product(range(m), range(n)) if i >= down or j >= across)
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(0, 1), (FEW, 0)])
+@pytest.mark.parametrize(("rows", "columns"), [(0, 1), (MAX_REMAINDER, 0)])
 @pytest.mark.parametrize("name", ["slicedK12x6", "serpentine", "serpentine16x8"])
 def test_what_is_left_over_is_written_once_and_read_by_pieces(name: str, rows: int, columns: int) -> None:
     """As many pieces for each of 16 blocks. A piece reads its rows of A by SIDE lanes, and those of B once."""
@@ -202,7 +202,7 @@ TILINGS = [
 @given(tiling=st.sampled_from(TILINGS))
 def test_each_result_has_one_thread_of_every_slice(tiling: Tiling) -> None:
     down, slices = tiling.down, tiling.slices
-    position, size = pieces.position(tiling), tiling.vector
+    position, size = tile_steps.position(tiling), tiling.vector
     rows_apart, columns_apart = tiling.apart
     found: Counter[tuple[int, int]] = Counter()
     for thread in range(tiling.threads // slices):
@@ -273,7 +273,7 @@ def test_the_compiler_keeps_results_in_registers(
     text = ptx(case(name, dtype))
     found = instructions(text)
     across, down = kernel(name).results
-    sliced, ahead = name == "slicedK", name in AHEAD
+    sliced, ahead = name == "slicedK", name in PIPELINED
     down *= 2 if sliced else 1
     vector = 16 // ITEMSIZE[dtype]
     steps = 16 if name in DEEP and not sliced else 4 if sliced and dtype == "float64" else 8
@@ -344,7 +344,7 @@ def test_a_pair_begins_at_an_even_index() -> None:
 @given(side=st.integers(1, 500), k=st.integers(1, 500))
 def test_tiles_that_are_moved_inwards_cover_everything_once_along_k(side: int, k: int) -> None:
     tiling = Tiling(Block(8, 8), "float32", depth=16)
-    way = loading(tiling, Case("matmul", "serpentine", "cuda:0", "float32", side, side, k, Block(8, 8)))
+    way = predication(tiling, Case("matmul", "serpentine", "cuda:0", "float32", side, side, k, Block(8, 8)))
     short = int(way.short(uint32(k)))
     first = int(way.first(uint32(k), uint32(short)))
     if way.label:
@@ -380,6 +380,6 @@ def test_the_compiler_loads_single_elements_where_rows_are_not_aligned(ptx: Ptx)
 
 @given(down=st.integers(1, 16), across=st.integers(1, 16), by_rows=st.booleans())
 def test_a_serpentine_visits_every_result_and_keeps_a_factor(down: int, across: int, by_rows: bool) -> None:
-    found = list(Order(by_rows).results(down, across))
+    found = list(ResultOrder(by_rows).results(down, across))
     assert Counter(found) == Counter(product(range(down), range(across)))
     assert all((i == k) != (j == m) for (i, j), (k, m) in pairwise(found))

@@ -19,12 +19,12 @@ from smembench.explain.occupancy import occupancy
 from smembench.explain.trace import _GLOBAL_GAP, Trace, trace
 from smembench.kernels import registry
 from smembench.kernels.common.grids import block_of
-from smembench.kernels.intrinsics.vector import lanes
+from smembench.kernels.intrinsics.vector import vector_width
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.transpose.cuda.transpose_paired import APART
 from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
-from smembench.kernels.transpose.pieces import in_pairs
-from smembench.kernels.transpose.tiles import resident
+from smembench.kernels.transpose.tile_copies import in_pairs
+from smembench.kernels.transpose.tile_geometry import resident
 from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE
 from smembench.toolchains.machine_code import machine_code
@@ -80,7 +80,7 @@ def test_every_step_is_coalesced_and_has_the_conflicts_that_it_says(case: Case) 
 def test_a_warp_lies_over_the_tile_as_it_lies_in_the_block(name: str, across: int, loads: float) -> None:
     """So many vectors of one row of the input, and of the output, are asked for at once."""
     chosen = case(name, block=Block(across, 16))
-    first = [request for request in trace(kernel(name), chosen).requests if request.place.array in ("in", "out")]
+    first = [request for request in trace(kernel(name), chosen).requests if request.site.array in ("in", "out")]
     for request in first:
         addresses = [address for address in request.addresses if address is not None]
         runs = sum(after - before != 16 for before, after in pairwise(addresses)) + 1
@@ -134,14 +134,14 @@ def test_columns_are_paired_where_rows_are_powers_of_two_from_128_kib_on(
 @pytest.mark.parametrize("name", [*VECTORIZED, *SEVERAL_TILES])
 def test_a_trace_sees_accesses_of_sixteen_bytes(name: str, dtype: str) -> None:
     traced = trace(kernel(name), case(name, dtype, 256, block=Block(8, 16)))
-    widths = {(place.space, place.kind, place.width) for place in {request.place for request in traced.requests}}
+    widths = {(place.space, place.kind, place.width) for place in {request.site for request in traced.requests}}
     assert widths == {
         ("global", "load", 16),
         ("global", "store", 16),
         ("shared", "store", 16),
         ("shared", "load", ITEMSIZE[dtype]),
     }
-    (place,) = {request.place for request in traced.requests if request.place.array == "out"}
+    (place,) = {request.site for request in traced.requests if request.site.array == "out"}
     assert "write_tile(out, " in traced.source(place.line)
 
 
@@ -163,9 +163,9 @@ def touched(traced: Trace, array: str, width: int, itemsize: int) -> Piece:
     """The piece of a matrix so wide that the traced block touches, all of whose elements it touches once."""
     found: list[int] = []
     for request in traced.requests:
-        if request.place.array == array:
+        if request.site.array == array:
             starts = [address % _GLOBAL_GAP // itemsize for address in request.addresses if address is not None]
-            found += [start + i for start in starts for i in range(request.place.width // itemsize)]
+            found += [start + i for start in starts for i in range(request.site.width // itemsize)]
     rows, columns = (sorted({divmod(element, width)[axis] for element in found}) for axis in (0, 1))
     assert sorted(found) == [row * width + column for row in rows for column in columns]
     return range(rows[0], rows[-1] + 1), range(columns[0], columns[-1] + 1)
@@ -240,9 +240,9 @@ def test_blocks_that_fit_have_whole_passes() -> None:
         for block in (Block(x, y) for x in sides for y in sides):
             chosen = case("transposeVectorized", dtype, block=block)
             if kernel("transposeVectorized").unsupported(chosen) is None:
-                side = lanes(dtype) * block.x
+                side = vector_width(dtype) * block.x
                 threads = block.x * block.y
-                assert (threads % 32, side % block.y, block.y % lanes(dtype)) == (0, 0, 0)
+                assert (threads % 32, side % block.y, block.y % vector_width(dtype)) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("n", [4096, 4095])
@@ -257,11 +257,10 @@ def test_shared_bytes_are_of_the_tiles_that_there_are(n: int) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_block_with_several_tiles_is_counted_once(dtype: str) -> None:
     block = Block(8, 16)
-    side = lanes(dtype) * block.x
+    side = vector_width(dtype) * block.x
     for name in ("transposePipelined", "transposeAsync"):
-        program = numba_kernel(
-            kernel(name), case(name, dtype, n=4 * side, m=2 * TILES * side + lanes(dtype), block=block)
-        )
+        chosen = case(name, dtype, n=4 * side, m=2 * TILES * side + vector_width(dtype), block=block)
+        program = numba_kernel(kernel(name), chosen)
         assert program.grid == (3, 4)
 
 
@@ -303,7 +302,7 @@ def test_the_compiler_makes_accesses_of_128_bits(ptx: Ptx, name: str, dtype: str
 def test_loads_wait_in_registers_while_a_tile_is_written(ptx: Ptx, dtype: str, block: Block) -> None:
     text = ptx(case("transposePipelined", dtype, block=block))
     found = accesses(text)
-    passes = lanes(dtype) * block.x // block.y
+    passes = vector_width(dtype) * block.x // block.y
     # Those of a block's first tile and those of the next.
     assert (found["ld.global.v4"], found["st.shared.v4"], found["st.global.v4"]) == (2 * passes, passes, passes)
     assert text.count("bar.sync") == 1
@@ -316,7 +315,7 @@ def test_loads_wait_in_registers_while_a_tile_is_written(ptx: Ptx, dtype: str, b
 def test_asynchronous_copies_go_past_the_registers(ptx: Ptx, name: str, dtype: str) -> None:
     block = Block(8, 16)
     text = ptx(case(name, dtype, block=block))
-    passes = lanes(dtype) * block.x // block.y
+    passes = vector_width(dtype) * block.x // block.y
     assert set(accesses(text)) == {"ld.shared", "st.global.v4"}
     assert len(re.findall(r"cp\.async\.cg\.shared\.global \[%r\d+\], \[%rd\d+\], 16;", text)) == 2 * passes
     assert text.count("cp.async.commit_group;") == 2

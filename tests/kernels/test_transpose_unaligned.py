@@ -18,9 +18,9 @@ from smembench.explain.analysis import explain
 from smembench.explain.occupancy import occupancy
 from smembench.explain.trace import _GLOBAL_GAP, trace
 from smembench.kernels import registry
-from smembench.kernels.intrinsics.vector import lanes
+from smembench.kernels.intrinsics.vector import vector_width
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.transpose.tiles import resident
+from smembench.kernels.transpose.tile_geometry import resident
 from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE
 from smembench.toolchains.machine_code import machine_code
@@ -59,7 +59,7 @@ def test_shifted_rows_have_the_conflicts_that_the_docstring_says(
     dtype: str, rows: int, columns: int, loads: dict[str, int]
 ) -> None:
     explained = explain(case("transposeVectorized", dtype, columns, rows, Block(8, 16)))
-    (stores,) = (access for access in explained.shared if access.place.width == 16)
+    (stores,) = (access for access in explained.shared if access.site.width == 16)
     (packed,) = (access for access in explained.shared if "packed[lane] = " in access.source)
     # Threads of a quarter-warp may have an unused vector between them.
     assert stores.degree < 1.2
@@ -91,7 +91,7 @@ def test_rows_that_begin_anywhere_are_read_within_the_input_and_written_once(
     dtype: str, rows: int, columns: int, name: str
 ) -> None:
     """In blocks whose tiles are smaller and larger than the matrix."""
-    wide, size = lanes(dtype), ITEMSIZE[dtype]
+    wide, size = vector_width(dtype), ITEMSIZE[dtype]
     assume(rows % wide or columns % wide)
     chosen = case(name, dtype, columns, rows, Block(8, max(wide, 4)))
     with pytest.MonkeyPatch.context() as patch:
@@ -102,7 +102,7 @@ def test_rows_that_begin_anywhere_are_read_within_the_input_and_written_once(
     ends = {"shared0": kernel(name).shared_bytes(chosen), "in": rows * columns * size, "out": rows * columns * size}
     written: list[int] = []
     for request in traced.requests:
-        place = request.place
+        place = request.site
         for address in (address for address in request.addresses if address is not None):
             first = address % _GLOBAL_GAP
             assert first % place.width == 0
@@ -134,8 +134,8 @@ def test_rows_that_begin_anywhere_are_moved_by_accesses_of_128_bits(ptx: Ptx, na
     text = ptx(case(name, dtype, block=block))
     hint = ".cs" if name in STREAMED else ""
     found = Counter(re.findall(r"\b(?:ld|st)\.(?:global|shared)(?:\.cs)?(?:\.v4)?", text))
-    side = lanes(dtype) * block.x
-    passes = -(-(side + lanes(dtype) - 1) * (block.x + 1) // (block.x * block.y))
+    side = vector_width(dtype) * block.x
+    passes = -(-(side + vector_width(dtype) - 1) * (block.x + 1) // (block.x * block.y))
     assert found[f"ld.global{hint}.v4"] == found["st.shared.v4"] == passes
     assert found[f"st.global{hint}.v4"] == side // block.y
     # Those of what follows the last whole vector of the input.

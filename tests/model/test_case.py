@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smembench.model.case import Block, Case
+from smembench.model.case import Block, Case, parameters_of
 
 sides = st.integers(1, 20)
 cases = st.builds(
@@ -23,6 +23,9 @@ cases = st.builds(
     block=st.none() | st.builds(Block, sides, sides),
     pad=st.none() | st.integers(0, 2),
     cache=st.sampled_from(["warm", "cold"]),
+    parameters=st.lists(st.tuples(st.sampled_from(["items", "depth2"]), sides), unique_by=lambda pair: pair[0]).map(
+        tuple
+    ),
 )
 
 CASE = Case("transpose", "transposeSmemPad", "cuda:0", "float32", 300, 400, None, Block(32, 8), 1)
@@ -31,6 +34,17 @@ CASE = Case("transpose", "transposeSmemPad", "cuda:0", "float32", 300, 400, None
 @given(cases)
 def test_plain_data_round_trips_through_json(case: Case) -> None:
     assert Case.from_dict(json.loads(json.dumps(case.to_dict()))) == case
+
+
+@given(cases)
+def test_the_id_has_the_parameters(case: Case) -> None:
+    assert parameters_of(case.id) == case.parameters
+    assert dict(case.parameters) == {name: case.parameter(name) for name, _ in case.parameters}
+
+
+def test_a_case_without_parameters_is_written_as_it_was_before_there_were_any() -> None:
+    assert "parameters" not in CASE.to_dict()
+    assert "=" not in CASE.id
 
 
 @given(cases, cases)
@@ -55,6 +69,7 @@ def test_ids_are_equal_exactly_when_cases_are(case: Case, other: Case) -> None:
         {"pad": None},
         {"cache": "cold"},
         {"compiler": "nvcc"},
+        {"parameters": (("items", 8),)},
     ],
 )
 def test_every_field_is_in_the_id(change: dict[str, Any]) -> None:

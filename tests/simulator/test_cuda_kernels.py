@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from operator import attrgetter
-from threading import Barrier
 from typing import Any
 
-import numpy as np
 import pytest
-from numba.cuda.simulator import kernelapi
 
 from smembench.devices import simulator
 from smembench.kernels import registry
 from smembench.kernels.common.grids import block_of, covering
-from smembench.kernels.numba_cuda import cuda
+from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.problems import PROBLEMS, Verification
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
@@ -120,18 +116,16 @@ def test_rows_left_out_are_caught() -> None:
     assert (verdict.passed, verdict.detail) == (False, "7 of 35 elements differ, the first at index 4")
 
 
-def test_threads_that_ask_at_once_have_one_shared_array(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As they may where Python switches threads between a look and what follows from it."""
-    shared = simulator.with_one_array_a_line(kernelapi.FakeCUDAShared)(0)
-    all_ask, empty = Barrier(4), np.empty
+@pytest.mark.parametrize("way", [1, -1], ids=["from threads after", "from threads before"])
+def test_a_missing_barrier_is_caught(way: int) -> None:
+    """Even where all threads but one read what a thread before them has written."""
 
-    def slow(*arguments: Any) -> Any:
-        all_ask.wait()
-        return empty(*arguments)
+    def shifted(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        tile = cuda.shared.array(8, number("float32"))
+        at = cuda.threadIdx.x
+        cuda.syncthreads()
+        tile[at] = inp[at]
+        out[at] = tile[(at + way) % 8]
 
-    monkeypatch.setattr(np, "empty", slow)
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: shared.array(8, "float32"), range(4)))
-    assert all(array is found[0] for array in found)
-    monkeypatch.undo()
-    assert shared.array(8, "float32") is not found[0]
+    case = Case("transpose", "wrong", "cuda:0", "float32", 1, 8, None, Block(8, 1))
+    assert not verify(as_kernel(shifted), case).passed

@@ -9,7 +9,7 @@ import pytest
 from programs import numba_kernel
 from smembench.devices import simulator
 from smembench.kernels import registry
-from smembench.kernels.matmul.left_over import FEW
+from smembench.kernels.matmul.remainder import MAX_REMAINDER
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
 
@@ -74,12 +74,12 @@ def test_three_slices_compute_a_tile(size: tuple[int, int, int], label: str) -> 
     ("name", "block", "size", "stride"),
     [
         ("serpentine", Block(8, 8), (65, 65, 33), None),
-        ("serpentine", Block(8, 8), (64, 2 * 64 + FEW, 70), 139),
-        ("serpentine16x8", Block(8, 8), (128 + FEW, 64 + 2, 1), None),
+        ("serpentine", Block(8, 8), (64, 2 * 64 + MAX_REMAINDER, 70), 139),
+        ("serpentine16x8", Block(8, 8), (128 + MAX_REMAINDER, 64 + 2, 1), None),
         ("streamK", Block(8, 8), (65, 65, 33), None),
-        ("streamK", Block(8, 8), (64, 2 * 64 + FEW, 70), 140),
-        ("streamK", Block(8, 8), (128 + FEW, 64 + 2, 1), None),
-        ("slicedK12x6", Block(16, 24), (97, 96 + FEW, 25), None),
+        ("streamK", Block(8, 8), (64, 2 * 64 + MAX_REMAINDER, 70), 140),
+        ("streamK", Block(8, 8), (128 + MAX_REMAINDER, 64 + 2, 1), None),
+        ("slicedK12x6", Block(16, 24), (97, 96 + MAX_REMAINDER, 25), None),
     ],
 )
 def test_a_few_rows_and_columns_are_left_over_for_all_blocks(

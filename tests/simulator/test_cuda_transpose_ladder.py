@@ -17,11 +17,11 @@ from smembench.kernels.intrinsics.async_copy import commit_copies, copy_vector_a
 from smembench.kernels.intrinsics.vector import (
     ALIGNMENT,
     copy_vector,
-    lanes,
     load_vector,
     load_vector_streaming,
     store_vector,
     store_vector_streaming,
+    vector_width,
 )
 from smembench.kernels.numba_cuda import cuda, uint32
 from smembench.kernels.problems import PROBLEMS
@@ -79,14 +79,14 @@ def verify(
 @pytest.mark.parametrize("dtype", PROBLEMS["transpose"].dtypes)
 @pytest.mark.parametrize("size", SIZES)
 def test_vectors_are_right_at_the_edges_of_tiles(dtype: str, size: Callable[[int, int], tuple[int, int]]) -> None:
-    wide = lanes(dtype)
+    wide = vector_width(dtype)
     verify("transposeVectorized", dtype, *size(8 * wide, wide), Block(8, max(wide, 4)))
 
 
 @pytest.mark.parametrize("dtype", PROBLEMS["transpose"].dtypes)
 @pytest.mark.parametrize("size", UNALIGNED)
 def test_rows_may_begin_anywhere(dtype: str, size: Callable[[int, int], tuple[int, int]]) -> None:
-    wide = lanes(dtype)
+    wide = vector_width(dtype)
     verify("transposeVectorized", dtype, *size(8 * wide, wide), Block(8, max(wide, 4)))
 
 
@@ -115,7 +115,7 @@ def test_columns_of_tiles_in_pairs_cover_the_matrix(row: int, apart: int, monkey
 @pytest.mark.parametrize(("down", "across"), [(5, 2), (2, 5), (1, 3), (TILES + 2, 1)])
 @pytest.mark.parametrize("name", [*NAMES, *SEVERAL_TILES])
 def test_a_grid_that_is_not_square_covers_every_tile(name: str, down: int, across: int) -> None:
-    side = 8 * lanes("float64")
+    side = 8 * vector_width("float64")
     verify(name, "float64", down * side - 4, across * side - 2, Block(8, 4))
 
 
@@ -125,26 +125,26 @@ def test_a_grid_that_is_not_square_covers_every_tile(name: str, down: int, acros
 def test_blocks_with_several_tiles_are_right_at_their_edges(
     name: str, size: Callable[[int, int], tuple[int, int]], dtype: str
 ) -> None:
-    wide = lanes(dtype)
+    wide = vector_width(dtype)
     verify(name, dtype, *size(8 * wide, wide), Block(8, max(wide, 4)))
 
 
 @pytest.mark.parametrize("tiles", [TILES - 1, TILES, 2 * TILES + 1])
 @pytest.mark.parametrize("name", SEVERAL_TILES)
 def test_the_last_block_has_the_tiles_that_are_left(name: str, tiles: int) -> None:
-    side = 8 * lanes("float64")
+    side = 8 * vector_width("float64")
     verify(name, "float64", tiles * side - 2, side + 2, Block(8, 4))
 
 
 @pytest.mark.parametrize("grid", [(1, 1), (5, 1), (2, 3), (3, 4)])
 def test_a_persistent_grid_of_any_size_goes_over_all_tiles(grid: tuple[int, int]) -> None:
     """Of one block, of several with one tile or two, in two dimensions, and of a block for each of the 3 × 4 tiles."""
-    side = 8 * lanes("float64")
+    side = 8 * vector_width("float64")
     verify("transposePersistent", "float64", 3 * side, 4 * side - 2, Block(8, 4), grid=grid)
 
 
 def test_the_simulator_has_fewer_blocks_than_tiles() -> None:
-    side = 8 * lanes("float64")
+    side = 8 * vector_width("float64")
     case, kernel = case_of("transposePersistent", "float64", 17 * side, 2 * side, Block(8, 4))
     program = numba_kernel(kernel, case)
     assert prod(program.on(1).grid) < prod(program.grid)
@@ -192,7 +192,7 @@ def copy_async(out: Any, inp: Any, first: Any) -> None:
 @pytest.mark.parametrize("function", [copy, copy_at_once, copy_streaming, copy_async])
 @pytest.mark.parametrize("dtype", sorted(ITEMSIZE))
 def test_an_access_is_of_sixteen_bytes(function: Callable[..., None], dtype: str) -> None:
-    count = lanes(dtype)
+    count = vector_width(dtype)
     output = run(function, 3 * count, dtype, count)
     assert count * ITEMSIZE[dtype] == 16
     assert output.tolist() == [0.0] * count + list(range(count + 1, 2 * count + 1)) + [0.0] * count

@@ -18,24 +18,19 @@ from smembench.model.errors import DeviceUnavailable
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(SIMULATED, reason="this is that process")
-def test_cuda_kernels_in_the_simulator() -> None:
-    files = sorted(Path(__file__).parent.glob("test_cuda_*.py"))
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", file],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},
-            cwd=Path(__file__).parents[2],
-        )
-        for file in files
-    ]
-    printed = [process.communicate()[0] for process in running]
-    failed = [text for text, process in zip(printed, running, strict=True) if process.returncode != 0]
-    assert files
-    assert not failed, "\n".join(failed)
+@pytest.mark.parametrize("file", sorted(Path(__file__).parent.glob("test_cuda_*.py")), ids=lambda file: file.stem)
+def test_cuda_kernels_in_the_simulator(file: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", file],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},
+        cwd=Path(__file__).parents[2],
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
 
 
 @pytest.mark.skipif(SIMULATED, reason="the simulator is on")

@@ -19,11 +19,11 @@ from smembench.run.config import from_stored
 from smembench.studies.tune import (
     FINALISTS,
     THREADS,
-    Traffic,
+    PredictedCost,
     as_sweep,
     finalists,
     lower_end,
-    predicted_traffic,
+    predicted_cost,
     search,
     to_toml,
 )
@@ -61,8 +61,10 @@ def test_a_kernel_is_tried_in_its_own_blocks_too() -> None:
 
 
 def test_candidates_with_much_more_traffic_are_left_out() -> None:
-    def predict(case: Case) -> Traffic:
-        return Traffic(sectors=9.0 if case.block == Block(8, 8) else 2.0, wavefronts=33.0 if case.pad == 0 else 8.0)
+    def predict(case: Case) -> PredictedCost:
+        return PredictedCost(
+            sectors=9.0 if case.block == Block(8, 8) else 2.0, wavefronts=33.0 if case.pad == 0 else 8.0
+        )
 
     found = search(BASE, SMEM, predict)
     assert {case.pad for case in found.cases} == {1, 2}
@@ -71,8 +73,8 @@ def test_candidates_with_much_more_traffic_are_left_out() -> None:
 
 
 def test_the_model_leaves_out_columns_written_straight_to_memory_and_32_way_conflicts() -> None:
-    def only(case: Case) -> Traffic | None:
-        return predicted_traffic(case) if case.block == Block(32, 32) else Traffic(1e12, 1e12)
+    def only(case: Case) -> PredictedCost | None:
+        return predicted_cost(case) if case.block == Block(32, 32) else PredictedCost(1e12, 1e12)
 
     found = search(BASE, ("naiveGmem", *SMEM), only)
     assert {case.kernel for case in found.cases} == {"transposeSmemPad"}
@@ -85,7 +87,7 @@ def test_the_traffic_of_a_product_is_of_the_whole_launch(kernel: str, block: Blo
     case = Case("matmul", kernel, "cuda:0", "float32", 256, 256, 256, block)
     explained = explain(case)
     sectors = sum(access.sectors * access.requests for access in explained.memory)
-    predicted = predicted_traffic(case)
+    predicted = predicted_cost(case)
     assert predicted is not None
     assert predicted.sectors == pytest.approx(sectors)
     shared = sum(access.wavefronts * access.requests for access in explained.shared)
@@ -94,15 +96,15 @@ def test_the_traffic_of_a_product_is_of_the_whole_launch(kernel: str, block: Blo
 
 def test_products_with_a_block_of_another_shape_are_compared_over_the_same_k() -> None:
     few, many = (
-        predicted_traffic(Case("matmul", "naive", "cuda:0", "float32", 512, 512, 512, block))
+        predicted_cost(Case("matmul", "naive", "cuda:0", "float32", 512, 512, 512, block))
         for block in (Block(32, 4), Block(32, 16))
     )
     assert few == many
 
 
 def test_cpu_cases_and_library_calls_have_no_predicted_traffic() -> None:
-    assert predicted_traffic(Case("transpose", "naiveGmem", "cpu", "float32", 64, 64, None, Block(8, 8))) is None
-    assert predicted_traffic(Case("transpose", "memcpy", "cuda:0", "float32", 64, 64)) is None
+    assert predicted_cost(Case("transpose", "naiveGmem", "cpu", "float32", 64, 64, None, Block(8, 8))) is None
+    assert predicted_cost(Case("transpose", "memcpy", "cuda:0", "float32", 64, 64)) is None
 
 
 @given(st.lists(st.lists(st.floats(0.1, 10), min_size=3, max_size=9), min_size=1, max_size=12))

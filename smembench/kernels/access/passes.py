@@ -46,10 +46,10 @@ def column(case: Case) -> Layout:
     return Layout(block_of(case).y, tile_width(case), 1, tile_elements(case))
 
 
-Places = Callable[[Case], Layout]
+LayoutOf = Callable[[Case], Layout]
 
 
-def build(case: Case, *, sets: Places, reads: Places, dynamic: bool = False) -> NumbaKernel:
+def build(case: Case, *, sets: LayoutOf, reads: LayoutOf, dynamic: bool = False) -> NumbaKernel:
     """Program for ``(out, inp, n, passes)``; with ``dynamic`` the launch gives the tiles, else the kernel has them."""
     block = case.block or LINE
     bx, threads = block.x, block.x * block.y
@@ -107,8 +107,8 @@ def variants(
     pattern: str,
     effect: str,
     *,
-    sets: Places,
-    reads: Places,
+    sets: LayoutOf,
+    reads: LayoutOf,
     standard: tuple[str, ...] = ("",),
 ) -> tuple[Kernel, ...]:
     """A pattern on a tile of the block's shape: static and dynamic shared memory, without and with padding."""

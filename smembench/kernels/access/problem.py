@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from smembench.model.case import Block, Case
-from smembench.model.hardware import WARP
-from smembench.model.problem import ITEMSIZE, Problem, Shape, Verification, bit_for_bit, shrunk
+from smembench.model.clauses import Compared, Result, conflict_change, conflicts, time
+from smembench.model.hardware import WARP, WAVEFRONT_BYTES
+from smembench.model.problem import ITEMSIZE, PAD, PAD_WIDTH, Axis, Problem, Shape, Verification, bit_for_bit, shrunk
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -51,13 +52,43 @@ class Access(Problem):
     """
 
     name = "access"
+    order = 3
     title = "shared-memory access"
+    help = """
+    Time access patterns of shared memory, in bytes a clock of the 128 that the banks of a multiprocessor deliver.
+
+    The four patterns on a tile, setRowReadCol with padding, and parallelAccess, serialAccess and broadcastAccess; by
+    name each pattern as …Dyn (dynamic shared memory), …Pad and …DynPad too, and with --stride alone the kernel strided.
+    Every thread stores and loads 32 bytes a pass, and only that counts; the sums are checked bit for bit. There is no
+    CPU form; smembench explain predicts the conflicts without a GPU.
+
+    Examples:
+
+      smembench access
+
+      smembench access --stride 1:32 --csv staircase.csv
+
+      smembench access --kernel setRowReadCol,setRowReadColPad --block 32x32,32x16,16x16 --pad-width 1,2
+
+      smembench access --kernel setColReadCol,setColReadColDynPad --dtype int32,int64
+    """
     dtypes = ("int32", "float32", "int64", "float64")
     default_n = _THREADS_A_MULTIPROCESSOR
     default_blocks = (Block(32, 32), Block(32, 16))
     default_strides = tuple(range(1, MAX_STRIDE + 1))
     strides_in_rows = True
-    size_axes = ("passes", "n")
+    strided_kernel = "strided"
+    sizes = (
+        Axis("passes", "Times each value goes through shared memory.", str(_DEFAULT_PASSES)),
+        Axis("n", "Threads.", f"{default_n} for each multiprocessor of the GPU"),
+    )
+    kernel_axes = (
+        Axis("block", "Block dimensions in threads, the tile's as well.", "32x32,32x16"),
+        Axis("stride", "Elements from lane to lane, of the kernel strided.", f"1:{MAX_STRIDE}"),
+        PAD,
+        PAD_WIDTH,
+    )
+    options = ("kernel", "dtype", "device")
     memory = "shared"
     columns = ("bytes_per_clock", "percent_of_peak")
     arrays = ("out", "in")
@@ -65,6 +96,35 @@ class Access(Problem):
     def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
         """``passes`` by ``n`` threads; ``n`` 0 where none is given, for ``on_device`` to fill."""
         return [Shape(m, n) for m, n in product(sizes.get("passes") or (_DEFAULT_PASSES,), sizes.get("n") or (0,))]
+
+    def sizes_of(self, case: Case) -> dict[str, int]:
+        """``passes`` and ``n``."""
+        return {"passes": case.m, "n": case.n}
+
+    def most_bytes_per_clock(self, case: Case, computes: str) -> int:
+        """What the banks deliver, and more only where lanes share wider words.
+
+        A word of 4 bytes for a whole warp is 128 bytes in one clock. Of 8 bytes hardware may serve all lanes at once,
+        too.
+        """
+        return max(WAVEFRONT_BYTES, WARP * ITEMSIZE[case.dtype]) if computes == BROADCAST else WAVEFRONT_BYTES
+
+    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
+        """The fastest pattern against what the banks deliver, the slowest against it, and what padding buys."""
+        best, worst = min(results, key=time), max(results, key=time)
+        clauses = []
+        if best.bytes_per_clock is not None and best.percent_of_peak is not None:
+            share = f"{best.percent_of_peak:.0f} % of what the banks deliver"
+            clauses.append(f"the fastest, {_pattern(best)}, reaches {best.bytes_per_clock:.1f} bytes a clock, {share}")
+        if worst is not best:
+            clauses.append(f"{_pattern(worst)} ({conflicts(worst)}) is {compared(worst, best, _pattern(best))}")
+        padded = next((result for result in results if result.pad), None)
+        alike = padded and (padded.kernel.replace("Pad", ""), padded.block)
+        unpadded = next((result for result in results if (result.kernel, result.block) == alike), None)
+        if padded and unpadded:
+            change = conflict_change(unpadded, padded)
+            clauses.append(f"{_pattern(padded)} is {compared(padded, unpadded)}{change}")
+        return clauses
 
     def on_device(self, case: Case, multiprocessors: int | None) -> Case:
         """Unless ``n`` was given, as many threads as keep every multiprocessor busy equally long, or those of one."""
@@ -137,6 +197,16 @@ class Access(Problem):
     def longer(self, case: Case, smaller: Case) -> tuple[Case, int]:
         """The steps are passes."""
         return replace(smaller, m=2), case.m - 1
+
+
+PROBLEM = Access()
+
+
+def _pattern(result: Result) -> str:
+    """A result by its kernel and block, or its stride."""
+    return (
+        f"stride {result.stride}" if result.stride else " ".join(map(str, filter(None, (result.kernel, result.block))))
+    )
 
 
 def _origins(case: Case, computes: str) -> Array:

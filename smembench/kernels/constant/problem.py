@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import lcm
 from typing import TYPE_CHECKING, Any
 
 from smembench.model.case import Block, Case
-from smembench.model.problem import ITEMSIZE, Problem, Shape, Verification, shrunk
+from smembench.model.clauses import Compared, Result, fastest
+from smembench.model.problem import ITEMSIZE, Axis, Problem, Shape, Verification, shrunk
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -34,11 +35,32 @@ class Constant(Problem):
     """
 
     name = "constant"
+    order = 4
     title = "1D stencil"
+    help = """
+    Time a 1D stencil whose coefficients are in global, shared or constant memory.
+
+    Uniform: the lanes of a warp read the same coefficient at a time, a broadcast. Diverging: they read nine different
+    ones, which the constant cache serves one after the other. The work is the same. The host copies the coefficients
+    to constant memory before the launch, as cudaMemcpyToSymbol does. On the CPU one plain stencil runs.
+
+    Examples:
+
+      smembench constant
+
+      smembench constant --kernel constantUniform,constantDiverging --dtype float32,float64
+
+      smembench constant --compiler numba,nvrtc
+
+      smembench constant --n 1048576:16777216:*4 --block 128x1,256x1 --csv constant.csv
+    """
     dtypes = ("float32", "float64")
     default_n = 2**22
     default_blocks = (Block(256, 1),)
-    size_axes = ("n",)
+    sizes = (Axis("n", "Elements of the output.", str(default_n)),)
+    kernel_axes = (Axis("block", "Block dimensions in threads, counted in a row.", "256x1"),)
+    options = ("kernel", "dtype", "device", "cache", "compiler")
+    bound = "arithmetic"
     columns = ("gflop_s", "effective_gb_s", "predicted_constant_addresses")
     arrays = ("out", "in", "coefficients")
 
@@ -49,6 +71,14 @@ class Constant(Problem):
     def size(self, case: Case) -> str:
         """n; there is one row."""
         return str(case.n)
+
+    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
+        """Diverging reads of each memory against uniform ones, then uniform ones against those of global memory."""
+        pairs = [(f"{memory}Diverging", f"{memory}Uniform") for memory in ("constant", "shared", "global")]
+        pairs += [("sharedUniform", "globalUniform"), ("constantUniform", "globalUniform")]
+        found = [(fastest(results, one), fastest(results, other)) for one, other in pairs]
+        clauses = [f"{one.kernel} is {compared(one, other)}" for one, other in found if one and other]
+        return [f"of the stencils {clauses[0]}", *clauses[1:]] if clauses else []
 
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
         """n + 2·``RADIUS`` elements and ``TAPS`` coefficients, uniform in [-1/2, 1/2)."""
@@ -107,3 +137,6 @@ class Constant(Problem):
     def flops(self, case: Case) -> int:
         """2·``TAPS``·n: a multiplication and an addition a tap."""
         return 2 * TAPS * case.n
+
+
+PROBLEM = Constant()

@@ -30,10 +30,10 @@ _SHARED_SPACE = 3
 
 
 def copy_vector_async(tile: Any, place: Any, array: Any, index: Any) -> None:
-    """Start to copy the ``lanes`` elements of a global array from ``index`` on into a tile from ``place`` on.
+    """Start to copy the ``vector_width`` elements of a global array from ``index`` on into a tile from ``place`` on.
 
     Raises:
-        ValueError: in the simulator and in a trace, for a place or an index that is no multiple of ``lanes``.
+        ValueError: in the simulator and in a trace, for a place or an index that is no multiple of ``vector_width``.
     """
     copy_vector(tile, place, array, index)
 

@@ -24,14 +24,14 @@ from smembench.kernels.intrinsics.vector import assemble, pointer_to, register, 
 MOST_BLOCKS = 4096
 """Of a grid: as many as there are flags."""
 
-_VARIABLE, _GLOBAL_SPACE, _BYTES = "smembench_handed_over", 1, 4
+_VARIABLE, _GLOBAL_SPACE, _BYTES = "smembench_block_flags", 1, 4
 
 
-def hand_over(block: Any) -> None:
+def raise_flag(block: Any) -> None:
     """Raise the flag of this block, by one thread, after a barrier that follows what it handed over."""
 
 
-def wait_for(block: Any) -> None:
+def wait_for_flag(block: Any) -> None:
     """Wait until that block has raised its flag and lower it, by one thread, before a barrier for the others."""
 
 
@@ -58,12 +58,12 @@ def _flag(builder: Any, block: Any) -> Any:
     return builder.add(first, builder.mul(place, ir.Constant(ir.IntType(64), _BYTES)))
 
 
-def _lower_hand_over(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _lower_raise_flag(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     assemble(builder, "st.release.gpu.global.u32 [$0], 1;", "l,", _flag(builder, *args))
     return context.get_dummy_value()
 
 
-def _lower_wait_for(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _lower_wait_for_flag(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     # The number is LLVM's, so that a kernel may wait in more than one place.
     wait = (
         "{ .reg .u32 flag; .reg .pred down;"
@@ -90,6 +90,6 @@ def _lower_accumulate(context: Any, builder: Any, signature: Any, args: Any) -> 
     return context.get_dummy_value()
 
 
-register(hand_over, _type, _lower_hand_over, types.Integer)
-register(wait_for, _type, _lower_wait_for, types.Integer)
+register(raise_flag, _type, _lower_raise_flag, types.Integer)
+register(wait_for_flag, _type, _lower_wait_for_flag, types.Integer)
 register(accumulate, _type_accumulate, _lower_accumulate, types.Array, types.Integer, types.Float)

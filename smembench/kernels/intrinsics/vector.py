@@ -2,7 +2,7 @@
 
 Each function is plain Python in the simulator and in a trace, and one instruction in a compiled kernel, a copy two:
 ``ld.global.v4`` for an array in global memory, ``st.shared.v4`` for a tile, nothing at all for a local array, which
-lives in registers. An index counts elements and must be a multiple of ``lanes``, since the hardware faults on an
+lives in registers. An index counts elements and must be a multiple of ``vector_width``, since the hardware faults on an
 address that is no multiple of 16 bytes. Arrays must begin at such an address: global ones do, shared and local ones
 with ``alignment=ALIGNMENT``.
 
@@ -36,16 +36,16 @@ _WORD = ir.IntType(32)
 _VECTOR = ir.VectorType(_WORD, BYTES // 4)
 
 
-def lanes(dtype: str) -> int:
+def vector_width(dtype: str) -> int:
     """Elements of a dtype in one access."""
     return BYTES // ITEMSIZE[dtype]
 
 
 def load_vector(array: Any, index: Any) -> tuple[Any, ...]:
-    """``lanes`` elements of a one-dimensional array from ``index`` on, in one access.
+    """``vector_width`` elements of a one-dimensional array from ``index`` on, in one access.
 
     Raises:
-        ValueError: in the simulator and in a trace, for an index that is no multiple of ``lanes``.
+        ValueError: in the simulator and in a trace, for an index that is no multiple of ``vector_width``.
     """
     return tuple(array[_span(array, index)])
 
@@ -60,7 +60,7 @@ def load_pair(array: Any, index: Any) -> tuple[Any, ...]:
 
 
 def store_vector(array: Any, index: Any, values: Sequence[Any]) -> None:
-    """Store a tuple of ``lanes`` elements at ``index`` and after it, in one access.
+    """Store a tuple of ``vector_width`` elements at ``index`` and after it, in one access.
 
     Raises:
         ValueError: as load_vector.
@@ -69,7 +69,7 @@ def store_vector(array: Any, index: Any, values: Sequence[Any]) -> None:
 
 
 def copy_vector(target: Any, place: Any, source: Any, index: Any) -> None:
-    """Load ``lanes`` elements from ``index`` on and store them from ``place`` on, in an access each.
+    """Load ``vector_width`` elements from ``index`` on and store them from ``place`` on, in an access each.
 
     Raises:
         ValueError: as load_vector, for a place as well.

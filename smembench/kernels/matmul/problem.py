@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from smembench.model.case import Case
-from smembench.model.problem import ITEMSIZE, Problem, Shape, Verification, pattern_period
+from smembench.model.clauses import Compared, Result, fastest, time
+from smembench.model.problem import BLOCK, ITEMSIZE, Axis, Problem, Shape, Verification, pattern_period
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -37,10 +38,37 @@ class Matmul(Problem):
     """
 
     name = "matmul"
+    order = 2
     title = "matrix multiplication"
+    help = """
+    Time matrix multiplication: on the CPU, naive, and tiled through shared memory.
+
+    Every result is checked against float64 before it is timed. The CPU's triple loop runs on any device, as
+    the baseline of the speed-ups.
+
+    Examples:
+
+      smembench matmul --n 1024
+
+      smembench matmul --n 1024:4096:*2 --kernel naive,tiled --csv matmul.csv
+
+      smembench matmul --m 1000 --k 500 --n 2000 --dtype float64
+
+      smembench matmul --n 1024 --stride 4096
+    """
     dtypes = ("float32", "float64")
     default_n = 1024
-    size_axes = ("n", "m", "k")
+    sizes = (
+        Axis("n", "Side, or columns of B and C: a number, a list or a range: 512,1024:8192:*2.", str(default_n)),
+        Axis("m", "Rows of A and C.", "n"),
+        Axis("k", "Columns of A and rows of B.", "n"),
+    )
+    kernel_axes = (
+        Axis("stride", "Row stride of A, B and C in elements, as in a wider matrix.", "dense"),
+        BLOCK,
+    )
+    options = ("kernel", "dtype", "device", "cache", "compiler", "peers")
+    bound = "arithmetic"
     columns = ("gflop_s", "effective_gb_s", "speedup_vs_cpu", "speedup_vs_naive")
     arrays = ("C", "A", "B")
     naive_kernel = "naive"
@@ -52,6 +80,22 @@ class Matmul(Problem):
         return [
             Shape(m=m, n=n, k=k) for n in n_values for m, k in product(sizes.get("m") or (n,), sizes.get("k") or (n,))
         ]
+
+    def sizes_of(self, case: Case) -> dict[str, int]:
+        """``n``, ``m`` and ``k``."""
+        assert case.k is not None
+        return {"n": case.n, "m": case.m, "k": case.k}
+
+    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
+        """Tiled against naive, and the faster of them against the CPU's loop."""
+        cpu, naive, tiled = (fastest(results, name) for name in ("cpu", "naive", "tiled"))
+        clauses = []
+        if naive and tiled:
+            clauses.append(f"tiled {tiled.block} is {compared(tiled, naive)} (fastest of each)")
+        best = min((result for result in (naive, tiled) if result), key=time, default=None)
+        if cpu and best:
+            clauses.append(f"{best.kernel} is {compared(best, cpu, 'the triple loop on one CPU thread')}")
+        return clauses
 
     def unsupported(self, case: Case) -> str | None:
         """A stride that is shorter than the longest row."""
@@ -174,6 +218,9 @@ class Matmul(Problem):
         """2·m·n·k: a multiplication and an addition a term."""
         assert case.k is not None
         return 2 * case.m * case.n * case.k
+
+
+PROBLEM = Matmul()
 
 
 def _narrowed(smaller: Case, case: Case) -> Case:

@@ -1,7 +1,7 @@
-"""How a block divides its part of C, a tile, among threads that compute several results each.
+"""How a block divides its tile of C among threads that compute several results each. Sizes are in elements.
 
-Along k it goes forward by ``depth`` columns of A and rows of B at a time. They lie in shared memory, those of A
-transposed: a thread reads what it needs of a column of A, and of a row of B, as 128-bit vectors. Sizes are in elements.
+A block advances along k by ``depth`` columns of A and rows of B at a time. They lie in shared memory, A's transposed: a
+thread reads its parts of a column of A and of a row of B as 128-bit vectors.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Tiling:
     @property
     def vector(self) -> int:
         """Elements of a 128-bit access."""
-        return vector.lanes(self.dtype)
+        return vector.vector_width(self.dtype)
 
     @property
     def threads(self) -> int:

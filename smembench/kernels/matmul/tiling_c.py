@@ -1,4 +1,4 @@
-"""A tiling in CUDA C: its constants, and the vectors that aligned rows are made of, for ports."""
+"""A tiling in CUDA C for ports: its constants, and the vectors that aligned rows consist of."""
 
 from __future__ import annotations
 

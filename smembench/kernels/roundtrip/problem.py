@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from smembench.kernels.transfer.problem import HostArrays
 from smembench.model.case import Block, Case
-from smembench.model.problem import ITEMSIZE, Shape
+from smembench.model.clauses import Compared, Result, fastest
+from smembench.model.problem import ITEMSIZE, Axis, Shape
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -21,16 +22,28 @@ class RoundTrip(HostArrays):
     """
 
     name = "roundtrip"
+    order = 6
     title = "add one, copies included"
+    command = "transfer"
     default_n = 100_000
     default_blocks = (Block(128, 1),)
-    size_axes = ("n",)
+    sizes = (Axis("n", "Elements that one is added to.", str(default_n)),)
+    kernel_axes = (Axis("block", "Threads of a block of the round trip.", "128x1"),)
     columns = ("effective_gb_s", "speedup_vs_cpu")
     cpu_kernel = "addOne"
 
     def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
         """One row of ``n`` elements, the documents' 100,000 unless given."""
         return [Shape(m=1, n=n) for n in sizes.get("n") or (self.default_n,)]
+
+    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
+        """The GPU with its copies against the loop on the CPU."""
+        cpu = fastest(results, "addOne")
+        if cpu is None:
+            return []
+        gpu = [fastest(results, name) for name in ("addOnePageable", "addOnePinned")]
+        loop = "the loop on one CPU thread"
+        return [f"with its copies {result.kernel} is {compared(result, cpu, loop)}" for result in gpu if result]
 
     def size(self, case: Case) -> str:
         """n; there is one row."""
@@ -50,3 +63,6 @@ class RoundTrip(HostArrays):
     def bytes_moved(self, case: Case) -> int:
         """2·n·itemsize."""
         return 2 * case.n * ITEMSIZE[case.dtype]
+
+
+PROBLEM = RoundTrip()

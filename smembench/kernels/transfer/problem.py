@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from smembench.model.case import Case
+from smembench.model.clauses import Compared, Result, fastest
 from smembench.model.errors import UsageError
-from smembench.model.problem import ITEMSIZE, Problem, Shape, Verification, bit_for_bit
+from smembench.model.problem import ITEMSIZE, Axis, Problem, Shape, Verification, bit_for_bit
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -25,6 +26,7 @@ class HostArrays(Problem):
 
     dtypes = ("int32",)
     memory = "link"
+    options = ("kernel", "device")
     arrays = ("out", "in")
 
     def unsupported(self, case: Case) -> str | None:
@@ -52,9 +54,25 @@ class Transfer(HostArrays):
     """``out = in``: each byte crosses the link once, n·itemsize bytes."""
 
     name = "transfer"
+    order = 5
     title = "host-device copy"
+    help = """
+    Time copies between host and device, and the documents' add-one with both copies against the CPU's loop.
+
+    Host memory is pageable, as malloc and NumPy make it, or page-locked (pinned). Times are the host's, from the call
+    until the copy is done. Without a GPU the host's own copy and the loop run.
+
+    Examples:
+
+      smembench transfer
+
+      smembench transfer --bytes 1024:1073741824:*4 --kernel h2dPageable,h2dPinned
+
+      smembench transfer --kernel addOne,addOnePinned --n 1000:100000000:*10 --csv add_one.csv
+    """
     default_n = _DEFAULT_BYTES[0] // _ITEMSIZE
-    size_axes = ("bytes",)
+    sizes = (Axis("bytes", "Bytes of the arrays copied, a number, a list or a range.", "1024:1073741824:*32"),)
+    kernel_axes = ()
     columns = ("effective_gb_s",)
 
     def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
@@ -64,6 +82,19 @@ class Transfer(HostArrays):
             if size % _ITEMSIZE:
                 raise UsageError(f"bytes {size}: not a whole number of int32 elements; use a multiple of {_ITEMSIZE}")
         return [Shape(m=1, n=size // _ITEMSIZE) for size in chosen]
+
+    def sizes_of(self, case: Case) -> dict[str, int]:
+        """``bytes``."""
+        return {"bytes": case.n * _ITEMSIZE}
+
+    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
+        """Page-locked memory against pageable, each way."""
+        clauses = []
+        for way, words in (("h2d", "host to device"), ("d2h", "device to host")):
+            pageable, pinned = (fastest(results, way + kind) for kind in ("Pageable", "Pinned"))
+            if pageable and pinned:
+                clauses.append(f"{words} page-locked memory is {compared(pinned, pageable, 'pageable')}")
+        return clauses
 
     def size(self, case: Case) -> str:
         """Bytes: ``32 MiB``."""
@@ -83,3 +114,6 @@ class Transfer(HostArrays):
     def bytes_moved(self, case: Case) -> int:
         """n·itemsize: the array once, whatever reads and writes of memory that takes."""
         return case.n * _ITEMSIZE
+
+
+PROBLEM = Transfer()

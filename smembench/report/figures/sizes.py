@@ -23,11 +23,12 @@ _DECADES = 100
 
 
 def over_sizes(rows: Sequence[Row]) -> list[Plot]:
-    """Two figures for each problem, device, dtype, cache mode and stride of which two sizes or more succeeded."""
+    """Two figures for each problem, device, dtype, cache mode, stride and parameters with two sizes or more."""
     families: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
         if row.ok:
-            families.setdefault((row.problem, row.device, row.dtype, row.cache, row.stride), []).append(row)
+            key = (row.problem, row.device, row.dtype, row.cache, row.stride, row.case.parameters)
+            families.setdefault(key, []).append(row)
     found = []
     for family in families.values():
         if len({row.case.size for row in family}) > 1:
@@ -99,6 +100,7 @@ def _plot(rows: Sequence[Row], column: str) -> Plot:
 
     timed = column == "elapsed_ms"
     stride = f", stride {first.stride}" if first.stride else ""
+    stride += "".join(f", {name} {number}" for name, number in first.case.parameters)
     cache = f" · {first.cache} cache" if problem.memory == "device" else ""
     subject = f"{problem.title} {first.dtype}{stride}{cache} · {first.device}"
     title = f"{'Time' if timed else quantity.unit} over size: {subject}"

@@ -11,7 +11,7 @@ from smembench.run.environment import versions
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Check:
     """One thing looked at. ``fatal`` when nothing can be measured without it."""
 
     what: str
@@ -26,18 +26,18 @@ class Finding:
         return "ok" if self.ok else "BAD" if self.fatal else "--"
 
 
-def examine() -> list[Finding]:
+def examine() -> list[Check]:
     """Look at everything, in the order in which things depend on each other."""
     return [*_software(), *_gpu(), *_cpu()]
 
 
-def _software() -> Iterator[Finding]:
+def _software() -> Iterator[Check]:
     found = versions()
-    yield Finding("Python", platform.python_version())
-    yield Finding("smembench", found["smembench"])
+    yield Check("Python", platform.python_version())
+    yield Check("smembench", found["smembench"])
     numpy_version = tuple(int(part) for part in found["numpy"].split(".")[:2])
     usable = numpy_version < (2, 5)
-    yield Finding(
+    yield Check(
         "NumPy",
         found["numpy"],
         usable,
@@ -45,17 +45,17 @@ def _software() -> Iterator[Finding]:
         fatal=not usable,
     )
     for library in ("numba", "numba-cuda", "cuda-bindings", "pandas"):
-        yield Finding(library, found.get(library, "not installed"), library in found, _install(library, found))
+        yield Check(library, found.get(library, "not installed"), library in found, _install(library, found))
 
 
 def _install(library: str, found: dict[str, str]) -> str:
     return "" if library in found else f"pip install {library}"
 
 
-def _gpu() -> Iterator[Finding]:
+def _gpu() -> Iterator[Check]:
     from smembench.kernels.numba_cuda import SIMULATED
 
-    yield Finding(
+    yield Check(
         "CUDA simulator",
         "on: CUDA kernels run as Python and cannot be timed" if SIMULATED else "off",
         not SIMULATED,
@@ -66,7 +66,7 @@ def _gpu() -> Iterator[Finding]:
     from smembench.devices.cuda import gpu_count, why_unusable
 
     if reason := why_unusable():
-        yield Finding(
+        yield Check(
             "GPU",
             reason,
             False,
@@ -77,13 +77,13 @@ def _gpu() -> Iterator[Finding]:
 
     for index in range(gpu_count()):
         info = open_device(f"cuda:{index}").info
-        yield Finding(
+        yield Check(
             f"GPU cuda:{index}",
             f"{info.model}, compute capability {info.compute_capability}, {info.memory_bytes / 2**30:.0f} GiB",
         )
-        yield Finding("driver", f"{info.driver or 'unknown'}, CUDA {info.cuda}")
+        yield Check("driver", f"{info.driver or 'unknown'}, CUDA {info.cuda}")
         has_clock = info.sm_clock_max_mhz is not None
-        yield Finding(
+        yield Check(
             "NVML",
             "clocks, temperature and power are recorded" if has_clock else "no telemetry",
             has_clock,
@@ -92,7 +92,7 @@ def _gpu() -> Iterator[Finding]:
     yield from _compiler()
 
 
-def _compiler() -> Iterator[Finding]:
+def _compiler() -> Iterator[Check]:
     from cuda.bindings import driver
 
     from smembench.kernels.numba_cuda import checked, cuda, uint32
@@ -101,20 +101,20 @@ def _compiler() -> Iterator[Finding]:
     mend = f"pip install 'smembench[cu{major}]', or install the CUDA {major} toolkit"
     try:
         cuda.compile_ptx(lambda x: None, (uint32,))
-        yield Finding("compiler (libNVVM, NVRTC)", "compiles a kernel")
+        yield Check("compiler (libNVVM, NVRTC)", "compiles a kernel")
     except Exception as error:  # whatever is missing, the mend is the same
-        yield Finding("compiler (libNVVM, NVRTC)", " ".join(str(error).split())[:200], False, mend, fatal=True)
+        yield Check("compiler (libNVVM, NVRTC)", " ".join(str(error).split())[:200], False, mend, fatal=True)
     if linker := versions(cuda=True).get("nvjitlink"):
-        yield Finding("nvJitLink", linker)
+        yield Check("nvJitLink", linker)
     else:
-        yield Finding("nvJitLink", "not found: Numba's kernels are not optimised at link time", False, mend)
+        yield Check("nvJitLink", "not found: Numba's kernels are not optimised at link time", False, mend)
 
 
-def _cpu() -> Iterator[Finding]:
+def _cpu() -> Iterator[Check]:
     from smembench.devices.select import open_device
 
     info = open_device("cpu").info
-    yield Finding("CPU", f"{info.model}, {info.threads} threads")
+    yield Check("CPU", f"{info.model}, {info.threads} threads")
     limit = os.environ.get("NUMBA_NUM_THREADS")
     if limit:
-        yield Finding("NUMBA_NUM_THREADS", f"{limit}: the CPU kernels use no more threads than that")
+        yield Check("NUMBA_NUM_THREADS", f"{limit}: the CPU kernels use no more threads than that")

@@ -1,13 +1,16 @@
-"""doubleBuffered: vectorized with two tiles of A and two of B, so that the next are on their way while one is used.
+"""doubleBuffered: vectorized with two buffers per tile: the next tiles are loaded while the current ones are used.
 
-What changes: the global loads of the next tiles are issued before the multiplications of these ones, wait in registers,
-and go into the buffer that is not being read. One barrier a tile is left of two: a thread that is a tile ahead of
-another writes where that one has finished reading. The last turn loads tiles of zeros, which nobody reads: were the
-loads in a branch of their own, ptxas (12.8, 13.0, 13.5) would move those of 16 × 16 threads behind the multiplications.
+Per tile along k:
 
-Relieves latency: nothing waits for global memory any more as long as a tile's multiplications last longer than a load,
-and with 8 warps of 512 each on 4 schedulers they last 1024 clocks. Predicted: what waiting and the second barrier cost,
-which two blocks an SM hide in part already.
+1. Issue the global loads of the next tiles, into registers.
+2. Multiply from the current buffer.
+3. Store the registers into the other buffer, then one barrier. A thread that is a tile ahead writes only where the
+   others have finished reading.
+
+It relieves latency: nothing waits for global memory while a tile's multiplications take longer than a load. With 8
+warps of 512 multiplications each on 4 schedulers they take 1024 clocks. The last iteration loads tiles of zeros that
+are never read: with these loads in a branch, ptxas (12.8, 13.0, 13.5) moves those of 16 × 16 threads behind the
+multiplications. Predictions: results/reference/notes/double_buffered.md.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import Any
 
 from smembench.kernels.intrinsics.vector import ALIGNMENT
 from smembench.kernels.matmul.cuda.vectorized import tiling_of, unsupported
-from smembench.kernels.matmul.pieces import pieces
+from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
@@ -26,7 +29,7 @@ from smembench.model.case import Block, Case
 
 def program(case: Case, tiling: Tiling, steps: int = 1) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling, with ``steps`` along k written out."""
-    position, load_a, load_b, store_a, store_b, multiply, write = pieces(case, tiling, steps)
+    position, load_a, load_b, store_a, store_b, multiply, write = tile_steps(case, tiling, steps)
     dtype = number(case.dtype)
     zero = dtype(0)
     width, rows, columns, pitch, depth = tiling.block.x, tiling.rows, tiling.columns, tiling.pitch, tiling.depth

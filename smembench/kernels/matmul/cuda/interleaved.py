@@ -1,15 +1,11 @@
 """interleaved: unrolled with neighbouring lanes of a warp below each other in pairs.
 
-What changes: lanes 2i and 2i + 1 share their columns, and lanes l and l + 2 their rows, within a warp tile that is as
-before. A quarter of a warp, which is served at a time, then needs 2 different vectors of A and 4 of B instead of 1 and
-8.
+Lanes 2i and 2i + 1 share their columns, and lanes l and l + 2 their rows; the warp tile stays as it is. A quarter-warp,
+which is served at a time, then needs 2 different vectors of A and 4 of B instead of 1 and 8.
 
-Relieves shared memory where it serves half a warp at a time if all lanes 2i and 2i + 1, or all l and l + 2, ask for the
-same 16 bytes (NVIDIA's staff in the developer forum on capability 7.x; no guide documents it): the loads of B take 2
-wavefronts instead of 4, and a step 8 instead of 12, beside multiplications that take an SM 16 clocks. Predicted: some
-per cent where the two meet, else nothing. ``smembench explain`` leaves that rule out, and so counts no difference.
-Found on an H200 (2026-11-20), n = 4096: the counters see two thirds of the wavefronts, and the gain is 0.4 %: what both
-wait for is the reads of registers (``serpentine``).
+It relieves shared memory where hardware serves half a warp at a time if all lanes 2i and 2i + 1, or all l and l + 2,
+ask for the same 16 bytes (NVIDIA's staff in the developer forum on capability 7.x; no guide documents it). ``smembench
+explain`` leaves that rule out, so it counts no difference. Findings: results/reference/notes/interleaved.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """naive: each thread computes one element of C from a row of A and a column of B in global memory.
 
-A is read n times and B m times over. A warp reads one element of A (a broadcast) and a contiguous piece of B's
-row at each step.
+Per step a warp reads one element of A, a broadcast, and consecutive elements of a row of B. A is read n times in all, B
+m times. Findings: results/reference/notes/naive.md.
 """
 
 from __future__ import annotations

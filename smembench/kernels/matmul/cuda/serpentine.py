@@ -1,20 +1,16 @@
-"""serpentine: interleaved with fragments loaded a step ahead, multiplied in serpentine order, from tiles 16 deep.
+"""serpentine: interleaved with register pipelining, results visited in serpentine order, and tiles 16 deep.
 
-What changes: a step loads the next one's fragments before it multiplies, into registers of their own; the last step of
-a tile comes after the barrier and the loads of the next tile's first fragments, and fills the time that they take. The
-results of a thread are visited along a column and up the next one, so that each multiplication has a factor of the one
-before. Tiles are loaded without a comparison, at the edges too (``smembench.kernels.matmul.loading``), and up to eight
-rows or columns beyond whole tiles are left to all blocks (``smembench.kernels.matmul.left_over``). serpentine16x8
-has 16 × 8 results a thread in blocks of 128 threads, and visits them along rows.
+Per tile along k:
 
-Relieves the reads of registers, which cost unrolled and interleaved 14 % of their cycles on an H200 (2026-11-20) where
-cuBLAS loses 5 %, and waiting for fragments after the barrier. Predicted from the machine code and a model of the banks
-of registers: multiplications in 0.86 of the cycles, 0.88 with 16 × 8 results,
-where unrolled has 0.75.
+1. Load the thread's share of the next tiles from global memory into registers.
+2. For each step but the last: load the fragments of the next step, multiply those of this one.
+3. Store the next tiles into the other buffer; barrier; load their first fragments.
+4. Multiply the last step's fragments, which fills the time that those loads take.
 
-Found there, of cuBLAS: 0.982 at 2048 and 0.984 at 4096, with 16 × 8 results 0.988, 0.991 and at 8192 1.007; at 1024,
-with half as many tiles as multiprocessors, 0.60, where slicedK has 1.023. Which registers ptxas chooses moves all this
-by some per cent: of 280 such kernels that were compiled, these have nearly the fewest reads that collide.
+Results are visited along a column and up the next, so each multiplication shares a factor with the one before, which
+relieves register bank conflicts. Tiles are loaded without bounds checks (predication.py); up to eight rows or columns
+beyond whole tiles are left to all blocks (remainder.py). serpentine16x8 has 16 × 8 results per thread in blocks of 128
+threads, and visits them along rows. Findings: results/reference/notes/serpentine.md.
 """
 
 from __future__ import annotations
@@ -24,10 +20,16 @@ from typing import Any
 
 from smembench.kernels.common.grids import block_of
 from smembench.kernels.intrinsics.vector import ALIGNMENT
-from smembench.kernels.matmul.ahead import Order, advance, load_fragments, outer_product, stay
-from smembench.kernels.matmul.left_over import few_left_over, left_over
-from smembench.kernels.matmul.loading import loading
-from smembench.kernels.matmul.pieces import pieces
+from smembench.kernels.matmul.predication import predication
+from smembench.kernels.matmul.register_pipelining import (
+    ResultOrder,
+    load_fragments,
+    outer_product,
+    pipelined_steps,
+    scheduling_barrier,
+)
+from smembench.kernels.matmul.remainder import remainder, small_remainder
+from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
@@ -43,16 +45,16 @@ class Variant:
 
     down: int
     across: int
-    order: Order
+    order: ResultOrder
 
     def tiling(self, case: Case) -> Tiling:
         """The division of a block's tile."""
         return Tiling(block_of(case), case.dtype, self.down, self.across, DEPTH, warps=True, interleaved=True)
 
 
-def program(case: Case, tiling: Tiling, order: Order) -> NumbaKernel:
+def program(case: Case, tiling: Tiling, order: ResultOrder) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling of an even depth, all steps written out."""
-    position, load_a, load_b, store_a, store_b, _, write = pieces(case, tiling)
+    position, load_a, load_b, store_a, store_b, _, write = tile_steps(case, tiling)
     dtype = number(case.dtype)
     zero = dtype(0)
     width, rows, columns, depth = tiling.block.x, tiling.rows, tiling.columns, tiling.depth
@@ -60,11 +62,11 @@ def program(case: Case, tiling: Tiling, order: Order) -> NumbaKernel:
     a_elements, b_elements, a_share, b_share = tiling.a_elements, tiling.b_elements, tiling.a_share, tiling.b_share
     a_both, b_both = 2 * a_elements, 2 * b_elements
     load_first = load_fragments(tiling, order, 0)
-    all_but_last = advance(tiling, order, 0, depth - 1)
+    all_but_last = pipelined_steps(tiling, order, 0, depth - 1)
     multiply_last = outer_product(tiling, order, 1)
-    label, origin, short_of, first, begin, load = loading(tiling, case)
-    few = few_left_over(case, tiling)
-    pieces_left, corner, sum_up, write_sums = left_over(tiling)
+    label, origin, short_of, first, begin, load = predication(tiling, case)
+    few = small_remainder(case, tiling)
+    chunk_count, corner, sum_up, write_sums = remainder(tiling)
 
     def serpentine(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
         a_tile = cuda.shared.array(a_both, dtype, alignment=ALIGNMENT)
@@ -95,7 +97,7 @@ def program(case: Case, tiling: Tiling, order: Order) -> NumbaKernel:
         while k0 < uint32(k + short):
             k0 = uint32(k0 + uint32(depth))
             load(a_held, b_held, a, b, from_a, from_b, thread, row0, col0, k0, short, m, n, k, lda, ldb)
-            stay()
+            scheduling_barrier()
             all_but_last(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)
             buffer = uint32(uint32(1) - buffer)
             store_a(a_tile, uint64(uint32(buffer * uint32(a_elements))), a_held, thread)
@@ -107,21 +109,21 @@ def program(case: Case, tiling: Tiling, order: Order) -> NumbaKernel:
             multiply_last(total, a_parts, b_parts)
         write(c, total, uint32(row0 + row), uint32(col0 + col), m, n, ldc)
         if few:
-            piece = uint32(uint32(cuda.blockIdx.y) * uint32(cuda.gridDim.x) + uint32(cuda.blockIdx.x))
-            while piece < pieces_left(m, n):
-                first_row, first_col = corner(piece, m, n)
+            chunk = uint32(uint32(cuda.blockIdx.y) * uint32(cuda.gridDim.x) + uint32(cuda.blockIdx.x))
+            while chunk < chunk_count(m, n):
+                first_row, first_col = corner(chunk, m, n)
                 cuda.syncthreads()
                 sum_up(b_tile, total, a, b, thread, first_row, first_col, m, n, k, lda, ldb)
                 cuda.syncthreads()
                 write_sums(c, b_tile, thread, first_row, first_col, m, n, ldc)
-                piece = uint32(piece + uint32(cuda.gridDim.x) * uint32(cuda.gridDim.y))
+                chunk = uint32(chunk + uint32(cuda.gridDim.x) * uint32(cuda.gridDim.y))
 
     return tiling.program(serpentine, case, label, few=few)
 
 
 VARIANTS = {
-    "serpentine": Variant(8, 8, Order(by_rows=False, b_early=True)),
-    "serpentine16x8": Variant(16, 8, Order(by_rows=True, b_first=True)),
+    "serpentine": Variant(8, 8, ResultOrder(by_rows=False, b_early=True)),
+    "serpentine16x8": Variant(16, 8, ResultOrder(by_rows=True, b_first=True)),
 }
 """By the kernel's name."""
 

@@ -1,25 +1,16 @@
-"""slicedK: interleaved with groups of threads that compute the same tile, each from its part of k.
+"""slicedK: interleaved with groups of threads that compute the same tile, each from its slice of k.
 
-What changes: of every 16 columns of A and rows of B that a block loads (8 in float64), one half of its threads takes
-the first half and the other the last. In the end one half hands its sums to the other through shared memory. A block
-of 16 × 16 threads computes 64 × 128 of C, each pair of threads 8 × 8.
+1. A block loads 16 columns of A and 16 rows of B at a time (8 in float64).
+2. Each group of threads multiplies its slice of them.
+3. At the end all groups but the first pass their sums to it through shared memory, a few at a time.
 
-Relieves waiting where C has few tiles: at n = 1024 there are 128 tiles of 64 × 128 for the 132 SMs of an H200, which
-with 128 threads leaves each scheduler one warp. That issues nothing while it waits at a barrier or for a fragment; two
-do. Smaller tiles would give as many warps, but load more for each multiplication. Barriers are half as many as well; in
-float32 the stores into the tile of A now meet 2-way conflicts, as a warp's go down four columns at once.
-Predicted: towards what interleaved reaches where an SM has several blocks; nothing at large n, where it has them.
-Found on an H200 (2026-11-20): 39.0 TFLOP/s at 1024, 1.10 times interleaved and 1.023 of cuBLAS; 0.93 of interleaved at
-2048 and 4096.
+slicedK has two slices: 16 × 16 threads compute 64 × 128 of C, each pair of threads 8 × 8. It relieves latency where C
+has few tiles: with one warp per scheduler, nothing is issued while that warp waits. In float32 the stores into A's tile
+have 2-way conflicts, since a warp's go down four columns at once.
 
-slicedK12x6 is for sides a little over a multiple of those tiles. 1025 is 153 of them, so that some SMs compute two
-where at 1024 each computes one. Tiles of 96 × 96 are 121. Three slices, each of 128 threads with 12 × 6 results, make
-three warps for each scheduler. Elements are loaded one by one, which needs no alignment and divides evenly among 384
-threads. Predicted for 1023 to 1056: 0.89 of 1024, the quotient of the tiles' areas, less what the loads cost. Found
-there: 35.6 and 35.7 TFLOP/s at 1023 and 1025, 0.91 and 0.92 of slicedK at 1024 and, at 1025, 1.135 of cuBLAS; slicedK
-itself falls to 26.8. At 1536, 16 tiles a side, it has 42.7, 1.10 of cuBLAS, and at 1537 35.1 (2026-11-22), where what
-is one row more is left to all blocks (``smembench.kernels.matmul.left_over``); with tiles for it 27.7. With pieces
-that load less at once, which cost streamK more, it had 37.0.
+slicedK12x6 has three slices of 128 threads with 12 × 6 results, and tiles of 96 × 96, for sides a little over a
+multiple of slicedK's tile. It loads by elements, which needs no alignment and divides evenly among 384 threads.
+Findings: results/reference/notes/sliced_k.md.
 """
 
 from __future__ import annotations
@@ -29,9 +20,9 @@ from typing import Any
 
 from smembench.kernels.common.grids import block_of
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector
-from smembench.kernels.matmul.left_over import few_left_over, left_over
-from smembench.kernels.matmul.loading import compared, loading
-from smembench.kernels.matmul.pieces import pieces
+from smembench.kernels.matmul.predication import predicated, predication
+from smembench.kernels.matmul.remainder import remainder, small_remainder
+from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.numba_cuda import cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
@@ -69,11 +60,11 @@ def program(case: Case, tiling: Tiling, at_once: int) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` whose slices hand over ``at_once`` sums at a time."""
     slices = tiling.slices
     steps = tiling.depth // slices
-    position, load_a, load_b, store_a, store_b, multiply, write = pieces(case, tiling, steps)
+    position, load_a, load_b, store_a, store_b, multiply, write = tile_steps(case, tiling, steps)
     # Without comparisons slicedK has more on its way than the registers of two blocks on an SM hold, and spills.
-    label, origin, short_of, first, begin, load = (loading if tiling.by_elements else compared)(tiling, case)
-    few = tiling.by_elements and few_left_over(case, tiling)
-    pieces_left, corner, sum_up, write_sums = left_over(tiling)
+    label, origin, short_of, first, begin, load = (predication if tiling.by_elements else predicated)(tiling, case)
+    few = tiling.by_elements and small_remainder(case, tiling)
+    chunk_count, corner, sum_up, write_sums = remainder(tiling)
     dtype = number(case.dtype)
     zero = dtype(0)
     width, rows, columns, depth, vector = tiling.block.x, tiling.rows, tiling.columns, tiling.depth, tiling.vector
@@ -154,14 +145,14 @@ def program(case: Case, tiling: Tiling, at_once: int) -> NumbaKernel:
         if part == uint32(0):
             write(c, total, uint32(row0 + row), uint32(col0 + col), m, n, ldc)
         if few:
-            piece = uint32(uint32(cuda.blockIdx.y) * uint32(cuda.gridDim.x) + uint32(cuda.blockIdx.x))
-            while piece < pieces_left(m, n):
-                first_row, first_col = corner(piece, m, n)
+            chunk = uint32(uint32(cuda.blockIdx.y) * uint32(cuda.gridDim.x) + uint32(cuda.blockIdx.x))
+            while chunk < chunk_count(m, n):
+                first_row, first_col = corner(chunk, m, n)
                 cuda.syncthreads()
                 sum_up(b_tile, total, a, b, thread, first_row, first_col, m, n, k, lda, ldb)
                 cuda.syncthreads()
                 write_sums(c, b_tile, thread, first_row, first_col, m, n, ldc)
-                piece = uint32(piece + uint32(cuda.gridDim.x) * uint32(cuda.gridDim.y))
+                chunk = uint32(chunk + uint32(cuda.gridDim.x) * uint32(cuda.gridDim.y))
 
     return tiling.program(sliced_k, case, label, few=few)
 

@@ -1,8 +1,15 @@
 """tiled: a block computes a square tile of C from square tiles of A and B in shared memory.
 
-Every element loaded is used ``block`` times: A is read n / block and B m / block times over. Tile 16 as in the
-programming guide, 32 as in the blog. Tiles over the edge are filled with zeros, so any m × k × n works. Reads of
-the tile of A are broadcasts, those of B contiguous: no bank conflicts.
+Per step along k:
+
+1. Each thread loads one element of A and one of B into shared memory, zeros beyond the edges.
+2. Barrier.
+3. Each thread adds the products of a row of A's tile and a column of B's.
+4. Barrier.
+
+Each element loaded is used ``block`` times: A is read n / block times, B m / block times. Reads of A's tile are
+broadcasts and reads of B's are contiguous, so there are no bank conflicts. The tile is 16 wide as in the programming
+guide or 32 as in the blog; any m × k × n works.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""tiled16x8: interleaved with 16 × 8 results a thread, so that half as many threads compute a tile.
+"""tiled16x8: interleaved with 16 × 8 results per thread, so that half as many threads compute a tile.
 
-What changes: a thread's fragment of A is 16 rows high, and a warp computes 64 × 64 of C. A block of 16 × 8 threads
-computes 128 × 128 as one of 16 × 16 did before.
+A thread's fragment of A is 16 rows high, a warp computes 64 × 64 of C, and a block of 16 × 8 threads computes 128 ×
+128.
 
-Relieves shared memory and the issue of instructions: a step takes 6 loads for 128 multiplications instead of 4 for 64,
-three quarters as many words, and CUDA 13.0 makes 1133 instructions of a tile's 1024 multiplications instead of 582 of
-512. Predicted from the latter: 1.03 times interleaved. It takes about 220 registers a thread, so that an SM holds 8
-warps instead of 16 and each has to have its next loads on the way by itself. In float64 the results alone would take
-all.
+It relieves shared memory and instruction issue: a step takes 6 loads per 128 multiplications instead of 4 per 64. A
+thread takes about 220 registers, so an SM holds 8 warps instead of 16, and each must have its own next loads on the
+way. In float64 the results alone would take all registers. Predictions: results/reference/notes/tiled_16x8.md.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""tiled1D: tiled with a column of 8 results a thread, so that an element of B read serves 8 multiplications.
+"""tiled1D: tiled with a column of 8 results per thread, so that an element of B serves 8 multiplications.
 
-What changes: a block of bx × by threads computes bx columns and 8·by rows of C, a thread 8 rows that lie by apart,
-from 8 columns of A and 8 rows of B at a time.
+A block of bx × by threads computes bx columns and 8·by rows of C from 8 columns of A and 8 rows of B per step. A
+thread's 8 rows lie by apart.
 
-Relieves shared memory, which serves one warp's load a clock while an SM can do four warps' multiplications. Tiled loads
-two elements a multiplication, and so can reach an eighth of the peak; here it is nine for eight. Predicted: 1.78 times
-tiled. Reads of A are broadcasts, those of B contiguous: no bank conflicts.
+It relieves shared memory, which serves one warp's load per clock while an SM can do four warps' multiplications. tiled
+loads two elements per multiplication; here nine loads serve eight. Reads of A are broadcasts and reads of B contiguous:
+no bank conflicts. Predictions: results/reference/notes/tiled_1d.md.
 """
 
 from __future__ import annotations

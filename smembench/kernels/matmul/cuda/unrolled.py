@@ -1,14 +1,10 @@
 """unrolled: warpTiled with all 8 steps along k of a tile written out.
 
-What changes: the loop over a tile's columns is gone. NVVM unrolls a constant loop only up to about 128
-multiplications a body, so its 512 are written out by device functions that call each other twice.
+NVVM unrolls a constant loop only up to about 128 multiplications per body, so the 512 of a tile are written out by
+device functions that call each other twice.
 
-Relieves the issue of instructions: CUDA 13.0 makes 582 of a tile, of which 512 multiply, where the loop needs 81 for 64
-before what a tile costs by itself; and the loads of the next step need not wait for a loop's end. Predicted from the
-instructions: 81 · 8 / 582, at least 1.11 times warpTiled, and what waiting for fragments took.
-
-Found with a prototype of the same shape on an H200 (2026-11-20), n = 4096: 45.7 TFLOP/s instead of 34.4, 1.33 times,
-0.91 of cuBLAS; n = 8192: 46.6, 0.95. With this one 46.5 at 4096, 1.26 times warpTiled.
+It relieves instruction issue, since the loop's own instructions are gone, and latency: the loads of the next step need
+not wait for the end of an iteration. Findings: results/reference/notes/unrolled.md.
 """
 
 from __future__ import annotations

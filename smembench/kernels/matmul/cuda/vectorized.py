@@ -1,15 +1,15 @@
 """vectorized: tiled2D with 128-bit accesses of global and of shared memory.
 
-What changes: a thread loads four float32 (two float64) in one instruction instead of one, and the tile of A lies
-transposed in shared memory, so that the elements of a fragment are neighbours there too. Its 8 × 8 results are 2 × 2
-vectors by vectors, which lie a block apart. A column of A is a vector longer than the tile has rows: without, the
-stores of a warp, which go down two columns at once, would meet 2-way conflicts.
+One instruction loads four float32 or two float64. A's tile lies transposed in shared memory, so that the elements of a
+fragment are neighbours there too. A thread's 8 × 8 results are 2 × 2 vectors by vectors that lie a block apart. A
+column of A's tile has a vector of padding: a warp's stores go down two columns at once and would have 2-way conflicts
+without.
 
-Relieves the issue of instructions: a step along k takes 64 multiplications and 4 loads instead of 16. Predicted:
-80 / 68, 1.18 times tiled2D. Shared memory itself delivers as many words as before, without conflicts.
+It relieves instruction issue: a step along k takes 64 multiplications and 4 loads instead of 16. Shared memory delivers
+as many words as before, without conflicts.
 
-Where the rows of A, or of B and C, do not begin and end at a multiple of 16 bytes, global accesses of them are of
-single elements, and consecutive threads take consecutive ones; the rest stays as it is.
+Where rows do not begin and end at multiples of 16 bytes, global accesses are of single elements, consecutive ones for
+consecutive threads. Predictions: results/reference/notes/vectorized.md.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from smembench.kernels.common.grids import block_of
 from smembench.kernels.intrinsics.vector import ALIGNMENT
-from smembench.kernels.matmul.pieces import pieces
+from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
@@ -34,7 +34,7 @@ def tiling_of(case: Case) -> Tiling:
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
     tiling = tiling_of(case)
-    position, load_a, load_b, store_a, store_b, multiply, write = pieces(case, tiling)
+    position, load_a, load_b, store_a, store_b, multiply, write = tile_steps(case, tiling)
     dtype = number(case.dtype)
     zero = dtype(0)
     width, rows, columns, pitch, depth = tiling.block.x, tiling.rows, tiling.columns, tiling.pitch, tiling.depth

@@ -1,13 +1,10 @@
 """warpTiled: doubleBuffered with a warp's threads in 4 rows of 8 lanes instead of 2 rows of 16.
 
-What changes: where a thread's results lie. A warp computes 32 × 64 of C instead of 16 × 128.
+Only the places of a thread's results change: a warp computes 32 × 64 of C instead of 16 × 128.
 
-Relieves shared memory: a step along k needs 32 + 64 different elements a warp instead of 16 + 128, two thirds as many.
-Predicted: no more than 1.5 times doubleBuffered, and only as far as the words it delivers hold shared memory up; where
-the same words in several lanes cost as much as different ones, nothing.
-
-Found with a prototype of the same shape on an H200 (2026-11-20), n = 4096: 34.4 TFLOP/s, 0.68 of cuBLAS. 64 × 128
-tiles of half as many threads are for sizes that have too few 128 × 128 ones for all SMs.
+It relieves shared memory: a step along k needs 32 + 64 different elements per warp instead of 16 + 128, two thirds as
+many. Blocks of 16 × 8 threads, with tiles of 64 × 128, are for sizes with too few tiles of 128 × 128 for all SMs.
+Findings: results/reference/notes/warp_tiled.md.
 """
 
 from __future__ import annotations

@@ -1,15 +1,19 @@
-"""serpentine in CUDA C, and with 16 × 8 results a thread: for aligned rows and whole tiles.
+"""serpentine and serpentine16x8 in CUDA C, for aligned rows and whole tiles.
 
-serpentine's port visits its results along rows, not along columns: by the model of register reads ptxas 13.0 makes a
-loop of it that reaches 0.79 of the arithmetic peak instead of 0.74, where Numba's reaches 0.86 along columns.
+Results are visited along rows for both, since by the model of register bank conflicts ptxas makes the better loop of
+that here. Findings: results/reference/notes/serpentine.md.
 """
 
 from __future__ import annotations
 
 from smembench.kernels.common.cuda_c import port
-from smembench.kernels.matmul.ahead import Order
-from smembench.kernels.matmul.ahead_c import AHEAD, ahead_constants, not_ported
 from smembench.kernels.matmul.cuda import serpentine
+from smembench.kernels.matmul.register_pipelining import ResultOrder
+from smembench.kernels.matmul.register_pipelining_c import (
+    REGISTER_PIPELINING,
+    not_ported,
+    register_pipelining_constants,
+)
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
@@ -65,19 +69,19 @@ NAME(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsigned 
 }
 """
 
-_BY_ROWS = Order(by_rows=True)
+_BY_ROWS = ResultOrder(by_rows=True)
 
 
 def _port(kernel: Kernel) -> Kernel:
     variant = serpentine.VARIANTS[kernel.name]
 
     def constants(case: Case) -> dict[str, int]:
-        return ahead_constants(variant.tiling(case), _BY_ROWS)
+        return register_pipelining_constants(variant.tiling(case), _BY_ROWS)
 
     def unsupported(case: Case) -> str | None:
         return kernel.unsupported(case) or not_ported(case, variant.tiling(case))
 
-    return port(kernel, AHEAD + _SOURCE.replace("NAME", kernel.name), constants, unsupported)
+    return port(kernel, REGISTER_PIPELINING + _SOURCE.replace("NAME", kernel.name), constants, unsupported)
 
 
 KERNELS = tuple(_port(kernel) for kernel in serpentine.KERNELS)

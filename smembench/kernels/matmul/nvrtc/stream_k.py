@@ -1,28 +1,32 @@
-"""streamK in CUDA C: for aligned rows and whole tiles, so what those leave over has no port."""
+"""streamK in CUDA C, for aligned rows and whole tiles: a remainder has no port."""
 
 from __future__ import annotations
 
 from smembench.kernels.common.cuda_c import port
 from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS
-from smembench.kernels.matmul.ahead_c import AHEAD, ahead_constants, not_ported
-from smembench.kernels.matmul.between import A_LANES
 from smembench.kernels.matmul.cuda import stream_k
+from smembench.kernels.matmul.interleaved_copies import A_LANES
+from smembench.kernels.matmul.register_pipelining_c import (
+    REGISTER_PIPELINING,
+    not_ported,
+    register_pipelining_constants,
+)
 from smembench.model.case import Case
 
 _SOURCE = """
-__device__ unsigned handed_over[MOST_BLOCKS];
+__device__ unsigned flags[MOST_BLOCKS];
 
-__device__ __forceinline__ void hand_over(unsigned block)
+__device__ __forceinline__ void raise_flag(unsigned block)
 {
     __threadfence();
-    *(volatile unsigned *)&handed_over[block] = 1;
+    *(volatile unsigned *)&flags[block] = 1;
 }
 
-__device__ __forceinline__ void wait_for(unsigned block)
+__device__ __forceinline__ void wait_for_flag(unsigned block)
 {
-    while (!*(volatile unsigned *)&handed_over[block])
+    while (!*(volatile unsigned *)&flags[block])
         ;
-    handed_over[block] = 0;
+    flags[block] = 0;
     __threadfence();
 }
 
@@ -135,7 +139,7 @@ streamK(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsign
 
         if (since) {
             if (thread == 0)
-                wait_for(block - 1);
+                wait_for_flag(block - 1);
             __syncthreads();
         }
         for (unsigned i = 0; i < DOWN; ++i) {
@@ -157,7 +161,7 @@ streamK(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsign
         // For the writes handed over, and for the fragments that are still read when the next tile is stored.
         __syncthreads();
         if (until < deep && thread == 0)
-            hand_over(block);
+            raise_flag(block);
         end = base + since;
     }
 }
@@ -166,11 +170,11 @@ streamK(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsign
 
 def _constants(case: Case) -> dict[str, int]:
     own = {"A_LANES": A_LANES, "COPYING": stream_k.COPYING, "MOST_BLOCKS": MOST_BLOCKS}
-    return {**ahead_constants(stream_k.VARIANT.tiling(case), stream_k.VARIANT.order), **own}
+    return {**register_pipelining_constants(stream_k.VARIANT.tiling(case), stream_k.VARIANT.order), **own}
 
 
 def _unsupported(case: Case) -> str | None:
     return stream_k.KERNEL.unsupported(case) or not_ported(case, stream_k.VARIANT.tiling(case))
 
 
-KERNEL = port(stream_k.KERNEL, AHEAD + _SOURCE, _constants, _unsupported)
+KERNEL = port(stream_k.KERNEL, REGISTER_PIPELINING + _SOURCE, _constants, _unsupported)

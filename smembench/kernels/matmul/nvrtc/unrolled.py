@@ -1,4 +1,4 @@
-"""unrolled in CUDA C: 8 × 8 results a thread in warp tiles, two buffers, 128-bit accesses; the compiler unrolls k."""
+"""unrolled in CUDA C: 8 × 8 results per thread in warp tiles, two buffers, 128-bit accesses; NVRTC unrolls k."""
 
 from __future__ import annotations
 

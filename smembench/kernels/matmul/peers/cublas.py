@@ -1,7 +1,7 @@
 """cublas: cuBLAS itself, ``cublasSgemm`` and ``cublasDgemm``, in the full precision of the inputs.
 
-Its default math mode leaves TF32 off. It is called through ctypes: CuPy, which has bindings, refuses every call of
-cuBLAS while a stream is captured. Handle and workspace are kept for the process, so nothing is allocated in a capture.
+Its default math mode leaves TF32 off. It is called through ctypes, since CuPy's bindings refuse every call of cuBLAS
+while a stream is captured. The process keeps one handle and workspace, so nothing is allocated during a capture.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """naiveGmem on the CPU: block by block, rows read, columns written.
 
-Each write touches another cache line, and where ny is a power of two they all fall into the same few sets.
+Each write touches another cache line. Where ny is a power of two they all fall into the same few sets.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """transposeSmem on the CPU: each block goes through a small buffer that stays in the L1 cache.
 
-The cache plays shared memory's part: memory is read and written along rows, and the strided access happens in
-the buffer.
+The cache plays shared memory's part: memory is read and written along rows, and the strided access is in the buffer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """transposeSmemPad on the CPU: transposeSmem with ``pad`` extra columns in the buffer.
 
-A buffer of a few KiB fits the L1 cache with or without padding, so little changes: the counterpart of a GPU's
-bank conflicts is a cache-set conflict, and that needs a larger tile.
+A buffer of a few KiB fits the L1 cache with or without padding, so little changes. The counterpart of bank conflicts is
+a conflict in a cache set, which takes a larger tile.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""copyGmem: each thread copies one element; the upper bound of a transpose that moves an element a thread.
+"""copyGmem: each thread copies one element; the upper bound of a transpose with one element per thread.
 
-Reads and writes of a warp are contiguous, so both are fully coalesced where the block is a warp wide.
+A warp's reads and writes are contiguous, so both are fully coalesced where the block is a warp wide.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""naiveGmem: reads rows, writes columns, straight through global memory.
+"""naiveGmem: reads rows and writes columns, straight through global memory.
 
-The reads of a warp are coalesced; its writes lie ny elements apart, a sector each, and most of every sector
-moved is wasted.
+A warp's reads are coalesced. Its writes lie ny elements apart, a sector each, and most bytes of a sector are wasted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""naiveGmemUnroll: naiveGmem with two elements a thread, of two blocks side by side.
+"""naiveGmemUnroll: naiveGmem with two elements per thread, from two neighbouring blocks.
 
-The grid is half as wide, and a thread asks for both elements before it writes the first: two reads in flight a
-thread instead of one. The accesses are naiveGmem's: each read of a warp is coalesced, each write lies ny elements
-apart, a sector each. Where those mostly wasted sectors already keep the memory busy, more requests do not help.
+The grid is half as wide. A thread loads both elements before it writes the first: two reads in flight per thread
+instead of one. Accesses are naiveGmem's. Where mostly wasted sectors already keep the memory busy, more requests do not
+help.
 """
 
 from __future__ import annotations

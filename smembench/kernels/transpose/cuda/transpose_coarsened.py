@@ -1,12 +1,11 @@
-"""transposeCoarsened: transposeSmemPad with several rows a thread, from a square tile as wide as the block.
+"""transposeCoarsened: transposeSmemPad with several rows per thread, from a square tile as wide as the block.
 
 A block of bx × by threads handles a tile of bx × bx elements, so each thread loads bx / by of them before the barrier
-and stores as many after it. What it relieves: latency. A thread's loads do not depend on each other, so as many are
-in flight at once, and a barrier and the index arithmetic before it serve bx / by elements instead of one.
+and stores as many after it.
 
-Predicted: from the bytes in flight alone up to bx / by times transposeSmemPad, until the memory is busy. Found on an
-H200 (2026-11-20) with a prototype of it in 32x8 blocks, float32: 2727 GB/s at 4096², where transposeSmemPad made 1738
-in 32x32 blocks and 2025 in 16x16, and 2886 GB/s at 16384².
+It relieves latency: a thread's loads do not depend on each other, so as many are in flight at once. A barrier and the
+index arithmetic before it serve bx / by elements instead of one. Findings:
+results/reference/notes/transpose_coarsened.md.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
-from smembench.kernels.transpose.tiles import rows_fit
+from smembench.kernels.transpose.tile_geometry import rows_fit
 from smembench.model.case import Block, Case
 
 

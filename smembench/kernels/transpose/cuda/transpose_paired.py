@@ -1,23 +1,12 @@
-"""transposePaired: transposeHalfWarp whose blocks take two columns of tiles 16 KiB apart in turn, where rows conflict.
+"""transposePaired: transposeHalfWarp whose blocks alternate between two columns of tiles 16 KiB apart.
 
-What changes: where rows of the input are a power of two of bytes long, and 128 KiB at least, the columns of tiles that
-run together are not neighbours but 16 KiB apart. Elsewhere nothing changes. What it relieves: the banks of the DRAM.
-The pieces of such rows that a column of tiles reads differ only in the upper bits of their addresses, and those alone
-do not reach all banks, it seems; bits 13 and 14 do. The classic remedy against a stride that is a power of two, to take
-tiles diagonally, breaks up what is written instead (transposeDown).
+It does so only where rows of the input are a power of two of bytes long, and at least 128 KiB; elsewhere it is
+transposeHalfWarp.
 
-Predicted: for float64 at 16384² as near to cudaMemcpy as at 16352², which has rows of another length.
-Found on an H200 (2026-11-20): 0.982 of cudaMemcpy, where transposeHalfWarp reached 0.921, and 0.980 at 16352². In
-another run, over two places of the arrays, 4050 to 4089 GB/s with 8192 rows or more of 128, 256 and 512 KiB in float32,
-float64 and float16, where transposeHalfWarp had 3920 to 4057.
-
-What it rests on, an H200 (2026-11-20), CUDA C, float64 at 16384², in GB/s, over four places of the input. Reads alone:
-column after column 4025 to 4294; 16352² 4570 to 4585; row after row 4670 to 4680; in pairs 4 KiB apart as column after
-column, 8 KiB 4595 to 4601, 16 KiB 4599 to 4605, 32 KiB as column after column, 64 KiB 4524 to 4564. Turning bit 13, 14
-or 16 with a bit of the row's address lifts reads as well, most with bit 23 or 26, but breaks up writes. A column's
-pieces are spread over the L2's slices and the DRAM's channels as any others (ncu); which banks they use has no counter.
-
-Rows of 32 and 64 KiB do not conflict: with pairs float32 loses 0.1 to 0.5 % at 16384², 1 % at 4096².
+It relieves the banks of the DRAM. The parts of such rows that a column of tiles reads differ only in the upper bits of
+their addresses, and those alone seem not to reach all banks; bits 13 and 14 do. Taking tiles diagonally, the classic
+remedy against a stride of a power of two, breaks up the writes (transposeDown). Findings:
+results/reference/notes/transpose_paired.md.
 """
 
 from __future__ import annotations
@@ -28,9 +17,9 @@ from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.cuda.transpose_streamed import copy_streaming
 from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
-from smembench.kernels.transpose.pieces import IN_COLUMNS, as_in_block, in_pairs
 from smembench.kernels.transpose.problem import TRANSPOSE
-from smembench.kernels.transpose.tiles import one_tile, vectors_align, vectors_fit
+from smembench.kernels.transpose.tile_copies import IN_COLUMNS, as_in_block, in_pairs
+from smembench.kernels.transpose.tile_geometry import one_tile, vectors_align, vectors_fit
 from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE
 

@@ -1,13 +1,13 @@
 """transposeSmem: rows in, rows out, through a static shared tile.
 
-The block reads rows of the input into the tile, waits, then re-linearises its threads so that consecutive
-threads write consecutive elements of an output row: both global sides are coalesced. The strided access moves
-into shared memory, where a 32-wide float32 tile puts a whole column into one bank: a 32-way conflict on the
-load.
+1. The block reads rows of the input into the tile; barrier.
+2. Threads are renumbered so that consecutive threads write consecutive elements of an output row.
 
-The documents' kernel tests the output coordinate against the input's bounds and waits at the barrier inside
-that branch; here each side is tested in its own coordinates and every thread reaches the barrier, so any
-nx × ny works.
+Both global sides are coalesced. The strided access moves into shared memory, where a column of a 32-wide float32 tile
+lies in one bank: a 32-way conflict on the load.
+
+The documents' kernel tests the output coordinate against the input's bounds and waits at the barrier inside that
+branch. Here each side is tested in its own coordinates and every thread reaches the barrier, so any nx × ny works.
 """
 
 from __future__ import annotations

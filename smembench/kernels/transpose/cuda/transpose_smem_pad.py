@@ -1,7 +1,7 @@
 """transposeSmemPad: transposeSmem with ``pad`` extra columns in the tile.
 
-One extra column shifts each row by a bank, so a column of a 32-wide float32 tile falls into 32 different banks
-and the load is free of conflicts.
+One extra column shifts each row by a bank, so a column of a 32-wide float32 tile lies in 32 different banks and the
+load has no conflicts.
 """
 
 from __future__ import annotations

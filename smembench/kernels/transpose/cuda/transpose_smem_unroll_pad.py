@@ -1,8 +1,8 @@
 """transposeSmemUnrollPad: transposeSmemUnroll with ``pad`` extra columns in the tile.
 
-Rows are 2·bx + pad elements apart: with one extra column, a column of a 32x32 float32 block falls into 32 different
-banks and both loads are free of conflicts. Where the block is 16 high a warp loads two columns at once, and only two
-extra columns free them of conflicts.
+Rows are 2·bx + pad elements apart. With one extra column, a column of a 32x32 float32 block lies in 32 different banks
+and both loads have no conflicts. Where the block is 16 high a warp loads two columns at once, and it takes two extra
+columns.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """transposeSwizzled: transposeCoarsened with its tile swizzled instead of padded.
 
-Element (row, column) of the tile lies in column ``column XOR row`` of its row; of a float16 tile whose rows fill the
-banks in column ``column XOR 2 · row``, since two elements share a word. A row stays a row, and a column falls into
-different banks for every element type: its store and its load are both free of conflicts. What it relieves: shared
-memory, of the padding; and rows stay multiples of 16 bytes apart, which vector accesses of the tile will need.
+Element (row, column) lies in column ``column XOR row`` of its row; in a float16 tile whose rows fill the banks, in
+column ``column XOR 2 · row``, since two elements share a word. A row stays a row and a column falls into different
+banks for every element type, so neither the store nor the load has conflicts.
 
-Predicted: no faster than transposeCoarsened, whose accesses are free of conflicts already, except for float16, of whose
-loads a pad of 1 leaves half in 2-way conflicts; the XOR costs an instruction an access.
+It relieves shared memory of the padding. Rows stay multiples of 16 bytes apart, which vector accesses of the tile need.
+The XOR costs an instruction per access. Predictions: results/reference/notes/transpose_swizzled.md.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
-from smembench.kernels.transpose.tiles import power_of_two, rows_fit
+from smembench.kernels.transpose.tile_geometry import power_of_two, rows_fit
 from smembench.model.case import Block, Case
 from smembench.model.hardware import BANKS, WORD_BYTES
 from smembench.model.problem import ITEMSIZE

@@ -1,22 +1,15 @@
 """transposeVectorized: transposeSwizzled with 128-bit accesses of global memory on both sides.
 
-A thread moves 16 bytes an instruction: four float32 instead of one, two float64, eight float16. A block of bx × by
-threads has a tile bx vectors wide and as high as that is in elements, 64 × 64 float32 for 16x32. What it relieves:
-instructions, and latency, since each load in flight is 16 bytes. A vector goes into the tile whole, in one 128-bit
-store, and comes out of it in elements, one a row, which a thread packs into the vector that it writes.
+A thread moves 16 bytes per instruction: four float32, two float64 or eight float16. The tile of a block of bx × by
+threads is bx vectors wide and, in elements, as high: 64 × 64 float32 for 16x32.
 
-The swizzle permutes whole vectors: vector v of row r lies at v XOR (r / lanes modulo 8). A warp lies over the tile as
-8 vectors by 4 rows, a cache line each. Its stores fill 8 different groups of four banks a quarter-warp; its loads, at
-4 neighbouring columns of rows ``lanes`` apart, fall into different banks or share words: no conflicts for any element
-type.
+1. A vector goes into the tile whole, in one 128-bit store; barrier.
+2. A thread loads elements, one per row, packs them into a vector and writes it.
 
-Where rows are no multiples of 16 bytes, in the input or in the output, no row but the first is sure to be aligned: then
-vectors are read and written as they lie in memory, and shifted against each other in the tile (unaligned.py).
-
-Predicted: at most what a copy by 128-bit accesses reached on an H200 (2026-11-20), 4021 GB/s at 4096² and 4290 at
-16384², which is 1.47 and 1.49 times transposeCoarsened's prototype. Found there with a prototype of it, 64 × 64 float32
-by 512 threads in a tile padded by 1: 3834 GB/s at 4096², 1.41 times transposeCoarsened's and 0.99 of cudaMemcpy, and
-3951 GB/s at 16384², 1.37 times and 0.93. Found there with this one: 0.954 and 0.939 of cudaMemcpy in the same run.
+The swizzle permutes whole vectors: vector v of row r lies at v XOR (r / vector width modulo 8). A warp covers 8 vectors
+by 4 rows, a cache line per row. Neither stores nor loads have conflicts, for any element type. It relieves instruction
+issue and latency, since each load in flight is 16 bytes. Rows that are no multiples of 16 bytes take unaligned_rows.py.
+Findings: results/reference/notes/transpose_vectorized.md.
 """
 
 from __future__ import annotations
@@ -25,26 +18,26 @@ from collections.abc import Callable
 from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering
-from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, lanes, store_vector
-from smembench.kernels.numba_cuda import cuda, number, uint32
+from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, store_vector, vector_width
+from smembench.kernels.numba_cuda import DeviceFunction, cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
-from smembench.kernels.transpose.pieces import IN_ROWS, Order, Piece, bring, in_lines, write
 from smembench.kernels.transpose.problem import TRANSPOSE
-from smembench.kernels.transpose.tiles import one_tile, vector_side, vectors_align, vectors_fit
-from smembench.kernels.transpose.unaligned import unaligned
+from smembench.kernels.transpose.tile_copies import IN_ROWS, TileOrder, in_lines, tile_load, tile_write
+from smembench.kernels.transpose.tile_geometry import one_tile, vector_side, vectors_align, vectors_fit
+from smembench.kernels.transpose.unaligned_rows import unaligned
 from smembench.model.case import Block, Case
 
 
 def vectorized(
     case: Case,
     *,
-    order: Order = IN_ROWS,
-    position: Callable[[Block], Piece] = in_lines,
+    order: TileOrder = IN_ROWS,
+    position: Callable[[Block], DeviceFunction] = in_lines,
     copy: Callable[[Any, Any, Any, Any], None] = copy_vector,
     store: Callable[[Any, Any, Any], None] = store_vector,
 ) -> NumbaKernel:
-    """Program for ``(out, inp, nx, ny)``; the tile is ``lanes`` times as wide as the block, and as high as wide.
+    """Program for ``(out, inp, nx, ny)``; the tile is ``vector_width`` times as wide as the block, and as high as wide.
 
     Args:
         case: the case.
@@ -57,9 +50,9 @@ def vectorized(
     side = vector_side(case)
     if not vectors_align(case):
         return unaligned(case, order=order, position=position, copy=copy, store=store)
-    elements, wide, dtype = side * side, lanes(case.dtype), number(case.dtype)
+    elements, wide, dtype = side * side, vector_width(case.dtype), number(case.dtype)
     position_of = position(block)
-    bring_tile, write_tile = bring(block, case.dtype, copy), write(block, case.dtype, store)
+    load_tile, write_tile = tile_load(block, case.dtype, copy), tile_write(block, case.dtype, store)
     tile_of = order.tile_of
 
     def transpose_vectorized(out: Any, inp: Any, nx: Any, ny: Any) -> None:
@@ -69,7 +62,7 @@ def vectorized(
         x0 = uint32(across * uint32(side))
         y0 = uint32(down * uint32(side))
         vector, top = position_of(uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y))
-        bring_tile(tile, uint32(0), inp, x0, y0, nx, ny, vector, top)
+        load_tile(tile, uint32(0), inp, x0, y0, nx, ny, vector, top)
         cuda.syncthreads()
         write_tile(out, tile, uint32(0), packed, x0, y0, nx, ny, vector, top)
 

@@ -6,12 +6,12 @@ from smembench.kernels.transpose.cuda import transpose_half_warp
 from smembench.kernels.transpose.nvrtc.transpose_vectorized import vectorized
 
 _AS_IN_BLOCK = """
-__device__ Place tile_of_block()
+__device__ Position tile_of_block()
 {
     return {blockIdx.y, blockIdx.x};
 }
 
-__device__ Place vector_of_thread()
+__device__ Position vector_of_thread()
 {
     return {threadIdx.x, threadIdx.y};
 }

@@ -1,4 +1,4 @@
-"""transposeSmem in CUDA C: the documents' kernel with each side tested in its own coordinates, as its Numba kernel."""
+"""transposeSmem in CUDA C: the documents' kernel with each side tested in its own coordinates."""
 
 from __future__ import annotations
 

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from smembench.kernels.common.cuda_c import port
-from smembench.kernels.intrinsics.vector import lanes
+from smembench.kernels.intrinsics.vector import vector_width
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.cuda import transpose_vectorized
-from smembench.kernels.transpose.tiles import ACROSS, WARP_ROWS, vector_side, vectors_align, vectors_fit
+from smembench.kernels.transpose.tile_geometry import ACROSS, WARP_ROWS, vector_side, vectors_align, vectors_fit
 from smembench.model.case import Case
 
-_PLACES = """
-struct Place { unsigned x, y; };
+_TYPES = """
+struct Position { unsigned x, y; };
 
 union alignas(16) Vector { T lane[WIDE]; uint4 words; };
 """
 
 _IN_LINES = """
-__device__ Place tile_of_block()
+__device__ Position tile_of_block()
 {
     return {blockIdx.x, blockIdx.y};
 }
 
-__device__ Place vector_of_thread()
+__device__ Position vector_of_thread()
 {
     unsigned thread = threadIdx.y * BX + threadIdx.x, warp = thread / 32;
     return {thread % ACROSS + warp % (BX / ACROSS) * ACROSS,
@@ -79,17 +79,17 @@ def vectorized(kernel: Kernel, functions: str) -> Kernel:
         functions: CUDA C of ``tile_of_block()`` and ``vector_of_thread()``, across and down, and of ``load(from)`` and
             ``store(to, vector)`` for global memory.
     """
-    return port(kernel, _PLACES + functions + _TRANSPOSE.replace("NAME", kernel.name), _constants, _unsupported)
+    return port(kernel, _TYPES + functions + _TRANSPOSE.replace("NAME", kernel.name), _constants, _unsupported)
 
 
 def _constants(case: Case) -> dict[str, int]:
-    side, wide = vector_side(case), lanes(case.dtype)
+    side, wide = vector_side(case), vector_width(case.dtype)
     return {"SIDE": side, "WIDE": wide, "ACROSS": ACROSS, "WARP_ROWS": WARP_ROWS}
 
 
 def _unsupported(case: Case) -> str | None:
     if not vectors_align(case):
-        sides = f"sides that are multiples of {lanes(case.dtype)}"
+        sides = f"sides that are multiples of {vector_width(case.dtype)}"
         return f"the CUDA C port of {case.kernel} takes whole vectors only: {sides}"
     return vectors_fit(case)
 

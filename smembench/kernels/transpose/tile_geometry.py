@@ -1,9 +1,9 @@
-"""Which blocks can go over a square tile in whole passes, and how a warp lies over it in 128-bit accesses."""
+"""Geometry of square tiles: which blocks cover one in whole passes, and how a warp covers it in 128-bit accesses."""
 
 from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of, threads_of
-from smembench.kernels.intrinsics.vector import lanes
+from smembench.kernels.intrinsics.vector import vector_width
 from smembench.model.case import Case
 from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.problem import ITEMSIZE
@@ -39,19 +39,19 @@ def power_of_two(case: Case) -> str | None:
 
 def vector_side(case: Case) -> int:
     """Side of the tile of a block whose threads access 16 bytes each: a row of threads is a row of the tile."""
-    return lanes(case.dtype) * block_of(case).x
+    return vector_width(case.dtype) * block_of(case).x
 
 
 def vectors_align(case: Case) -> bool:
     """Whether every row begins at a multiple of 16 bytes, in the input and in the output."""
-    wide = lanes(case.dtype)
+    wide = vector_width(case.dtype)
     return case.n % wide == 0 and case.m % wide == 0
 
 
 def vectors_fit(case: Case) -> str | None:
     """The reason to refuse a block that cannot go over its tile in whole passes of 128-bit accesses, or None."""
     block, side = block_of(case), vector_side(case)
-    step = max(lanes(case.dtype), WARP_ROWS)
+    step = max(vector_width(case.dtype), WARP_ROWS)
     if reason := power_of_two(case):
         return reason
     if block.x < ACROSS or block.y % step or side % block.y:
@@ -63,8 +63,8 @@ def vectors_fit(case: Case) -> str | None:
 
 
 def unaligned_elements(case: Case) -> int:
-    """Elements of a tile with a vector more a row, rows above for any shift, and an unused vector after ``lanes``."""
-    wide, bx = lanes(case.dtype), block_of(case).x
+    """Elements of a tile with an extra vector per row, rows above for any shift, and an unused vector per few rows."""
+    wide, bx = vector_width(case.dtype), block_of(case).x
     rows = vector_side(case) + wide - 1
     return wide * (rows * (bx + 1) + bx)
 

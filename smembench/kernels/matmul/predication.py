@@ -1,9 +1,9 @@
-"""How a block's tiles come from global memory, by what is known of the sides when the program is made.
+"""Boundary handling: how a block loads its tiles, by what the case's sizes allow.
 
-``whole tiles``: the sides are multiples of the tile's, and nothing is compared with an edge. ``tiles moved inwards``: a
-tile over an edge is moved up or left until it lies inside, so that some results are computed, and written, by two
-blocks, in the same order and so to the same bits. Along k the first tile is the short one, filled with zeros, so that
-only it is compared with an edge, before the loop. Else, where a side is shorter than the tile, every load is compared.
+``whole tiles``: the sizes are multiples of the tile's, so no load is predicated. ``tiles moved inwards``: a tile over
+an edge is moved up or left until it lies inside; two blocks then compute and write some results, in the same order and
+to the same bits. Along k the first tile is the short one, filled with zeros before the loop, so the loop has no bounds
+checks. Otherwise, where a size is smaller than the tile, every load is predicated.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from smembench.kernels.intrinsics.vector import load_vector, store_vector
-from smembench.kernels.matmul.pieces import Piece, load_a, load_b
+from smembench.kernels.matmul.tile_steps import load_a, load_b
 from smembench.kernels.matmul.tiling import Tiling
-from smembench.kernels.numba_cuda import device, uint32
+from smembench.kernels.numba_cuda import DeviceFunction, device, uint32
 from smembench.model.case import Case
 
 
-class Loading(NamedTuple):
+class Predication(NamedTuple):
     """The functions for one tiling and the sides of one case.
 
     ``origin(index, tile, side)``: the first row or column of a block's tile. ``short(k)``: what the first tile lacks of
@@ -28,22 +28,22 @@ class Loading(NamedTuple):
     """
 
     label: str
-    origin: Piece
-    short: Piece
-    first: Piece
-    begin: Piece
-    load: Piece
+    origin: DeviceFunction
+    short: DeviceFunction
+    first: DeviceFunction
+    begin: DeviceFunction
+    load: DeviceFunction
 
 
-def loading(tiling: Tiling, case: Case) -> Loading:
+def predication(tiling: Tiling, case: Case) -> Predication:
     """With the fewest comparisons that a case allows."""
     assert case.k is not None
     depth = tiling.depth
     sides = ((case.m, tiling.rows), (case.n, tiling.columns), (case.k, depth))
     if any(side < tile for side, tile in sides):
-        return compared(tiling, case)
+        return predicated(tiling, case)
     if all(side % tile == 0 for side, tile in sides):
-        return Loading("whole tiles", device(_in_grid), device(_nothing), device(_all), *_straight(tiling, case))
+        return Predication("whole tiles", device(_in_grid), device(_nothing), device(_all), *_straight(tiling, case))
 
     def short(k: Any) -> Any:
         return uint32(uint32(depth - 1) - uint32(k - uint32(1)) % uint32(depth))
@@ -51,10 +51,10 @@ def loading(tiling: Tiling, case: Case) -> Loading:
     def first(k: Any, short: Any) -> Any:
         return uint32(uint32(depth) - short)
 
-    return Loading("tiles moved inwards", device(_inwards), device(short), device(first), *_straight(tiling, case))
+    return Predication("tiles moved inwards", device(_inwards), device(short), device(first), *_straight(tiling, case))
 
 
-def compared(tiling: Tiling, case: Case) -> Loading:
+def predicated(tiling: Tiling, case: Case) -> Predication:
     """With a comparison for every load."""
     a_width, b_width = tiling.widths(case)
     of_a, of_b = load_a(tiling, a_width), load_b(tiling, b_width)
@@ -66,7 +66,7 @@ def compared(tiling: Tiling, case: Case) -> Loading:
         of_a(a_held, a, thread, row0, k0, m, k, lda)
         of_b(b_held, b, thread, col0, k0, n, k, ldb)
 
-    return Loading("", device(_in_grid), device(_nothing), device(_all), device(_nowhere), device(load))
+    return Predication("", device(_in_grid), device(_nothing), device(_all), device(_nowhere), device(load))
 
 
 def _in_grid(index: Any, tile: Any, side: Any) -> Any:
@@ -89,7 +89,7 @@ def _nowhere(thread: Any, row0: Any, col0: Any, lda: Any, ldb: Any) -> Any:
     return uint32(0), uint32(0)
 
 
-def _straight(tiling: Tiling, case: Case) -> tuple[Piece, Piece]:
+def _straight(tiling: Tiling, case: Case) -> tuple[DeviceFunction, DeviceFunction]:
     """``begin`` and ``load`` of tiles that lie inside."""
     a_width, b_width = tiling.widths(case)
     depth, threads = tiling.depth, tiling.threads

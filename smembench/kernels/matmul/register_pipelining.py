@@ -1,12 +1,10 @@
-"""Steps along k whose fragments are loaded a step ahead, and whose multiplications come in serpentine order.
+"""Register pipelining: fragments are loaded one step ahead, and results are visited in serpentine order.
 
-The register file has two banks, of the even and of the odd registers, each of which delivers an operand a cycle, while
-a multiply-add has three. What keeps the pipes busy is the operand that is still there from the instruction before
-(``.reuse`` in SASS). By that model unrolled's loop loses 14 % of its cycles; on
-an H200 (2026-11-20) Nsight Compute found 14 % lost to dispatch stalls.
-
-So the results go along a row and back along the next, or down a column and up the next one: each multiply-add has a
-factor of the one before, at the turns too. ptxas, which orders anew what it is given, keeps most of that.
+The order of results relieves register bank conflicts. The register file has two banks, of the even and of the odd
+registers, each of which delivers one operand per cycle, while a multiply-add has three. What keeps the pipes busy is an
+operand kept from the instruction before (``.reuse`` in SASS). Results are therefore visited along a row and back along
+the next, or down a column and up the next, so that each multiply-add shares a factor with the one before, also where
+the direction turns. ptxas reorders its input but keeps most of that. Findings: results/reference/notes/serpentine.md.
 """
 
 from __future__ import annotations
@@ -19,16 +17,15 @@ from typing import Any
 from llvmlite import ir
 
 from smembench.kernels.intrinsics.vector import assemble, copy_vector, emit_copy, pointer_to, register, types
-from smembench.kernels.matmul.pieces import Piece
 from smembench.kernels.matmul.tiling import Tiling
-from smembench.kernels.numba_cuda import device, uint64
+from smembench.kernels.numba_cuda import DeviceFunction, device, uint64
 
 _ASSEMBLY = {"float": ("f", "fma.rn.f32"), "double": ("d", "fma.rn.f64")}
 """Of an LLVM type the constraint and the instruction."""
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ResultOrder:
     """Along rows of results or along columns, whether B is the first factor, and whether B's fragment is loaded first.
 
     The last two decide nothing but which registers ptxas chooses.
@@ -46,23 +43,23 @@ class Order:
                 yield (i, j) if self.by_rows else (j, i)
 
 
-def stay() -> None:
+def scheduling_barrier() -> None:
     """Let no access of memory move from one side to the other: ``bar.warp.sync``, in SASS a NOP.
 
     ptxas would move loads from global memory down to some 250 instructions before their values are stored.
     """
 
 
-def _lower_stay(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _lower_scheduling_barrier(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     assemble(builder, "bar.warp.sync 0xffffffff;")
     return context.get_dummy_value()
 
 
-register(stay, lambda _context: lambda: types.void, _lower_stay)
+register(scheduling_barrier, lambda _context: lambda: types.void, _lower_scheduling_barrier)
 
 
 @cache
-def outer_product(tiling: Tiling, order: Order, part: int) -> Piece:
+def outer_product(tiling: Tiling, order: ResultOrder, part: int) -> DeviceFunction:
     """``(total, a_parts, b_parts)``: add the products of the fragments numbered ``part`` among those held.
 
     Each multiply-add is a piece of volatile assembly, which NVVM leaves in its place.
@@ -104,7 +101,7 @@ def _multiply_add(builder: Any, x: Any, y: Any, addend: Any) -> Any:
 
 
 @cache
-def load_fragments(tiling: Tiling, order: Order, part: int) -> Piece:
+def load_fragments(tiling: Tiling, order: ResultOrder, part: int) -> DeviceFunction:
     """``(a_parts, b_parts, a_tile, b_tile, at_a, at_b)``: of one step, into the fragments numbered ``part``.
 
     Lowered as a whole: inlining a loop for every fragment took Numba most of its time.
@@ -139,14 +136,14 @@ def _typed_load(a_parts: Any, b_parts: Any, a_tile: Any, b_tile: Any, at_a: Any,
 
 
 @cache
-def advance(tiling: Tiling, order: Order, first: int, count: int) -> Piece:
+def pipelined_steps(tiling: Tiling, order: ResultOrder, first: int, count: int) -> DeviceFunction:
     """``(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)``: ``count`` steps from ``first`` on, written out.
 
     Each loads the fragments of the step after it, and multiplies those that the step before it loaded.
     """
     if count > 1:
-        one = advance(tiling, order, first, count // 2)
-        other = advance(tiling, order, first + count // 2, count - count // 2)
+        one = pipelined_steps(tiling, order, first, count // 2)
+        other = pipelined_steps(tiling, order, first + count // 2, count - count // 2)
 
         def both(total: Any, a_parts: Any, b_parts: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any) -> None:
             one(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)

@@ -1,62 +1,59 @@
-"""What kernels with several results a thread are made of: device functions for a Tiling.
+"""Tile loads, tile stores, the MMA step and the write-back of a Tiling, as device functions.
 
-An element's way is from global memory into registers (``load_a``, ``load_b``), from there into shared memory
-(``store_a``, ``store_b``), back into registers as part of a fragment (``multiply``), and a result's out (``write``).
-``width`` is the elements of a global access: a vector, or one where rows do not begin and end at a multiple of 16
-bytes. Consecutive threads take consecutive pieces of a row either way.
+An element goes from global memory to registers (``load_a``, ``load_b``), to shared memory (``store_a``, ``store_b``),
+and back to registers as part of a fragment (``mma_step``); a result goes to C (``write``). ``width`` is the elements
+per global access: a vector, or one where rows do not begin and end at multiples of 16 bytes. Consecutive threads take
+consecutive parts of a row either way.
 
-Rows and columns beyond the edge of C are read as the last one, and their results not written, so that inside the
-loop nothing is tested but k: what lies beyond that is zero.
+Rows and columns beyond the edge of C are read as the last one and their results are not written, so the loop tests k
+only: beyond k the tiles are zero.
 
-Offsets into shared memory are 64 bits wide: a sum of 32-bit ones may wrap, so the compiler cannot take the constant
-in it for part of the instruction, and computes an address for every load. Each function is made once for its
-arguments, since Numba keeps every one that it meets.
+Offsets into shared memory have 64 bits: a 32-bit sum may wrap, so the compiler cannot fold its constant into the
+instruction, and computes an address per load. Each function is cached by its arguments, since Numba keeps every
+function it meets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
 from smembench.kernels.intrinsics.vector import load_pair, load_vector, store_vector
-from smembench.kernels.matmul.results import write_within
+from smembench.kernels.matmul.epilogue import write_within
 from smembench.kernels.matmul.tiling import LANES_ACROSS, LANES_DOWN, Tiling
-from smembench.kernels.numba_cuda import device, number, uint32, uint64
+from smembench.kernels.numba_cuda import DeviceFunction, device, number, uint32, uint64
 from smembench.model.case import Case
 from smembench.model.hardware import WARP
 
-Piece = Callable[..., Any]
 
-
-class Pieces(NamedTuple):
+class TileSteps(NamedTuple):
     """The functions for one tiling and the widths of one case."""
 
-    position: Piece
-    load_a: Piece
-    load_b: Piece
-    store_a: Piece
-    store_b: Piece
-    multiply: Piece
-    write: Piece
+    position: DeviceFunction
+    load_a: DeviceFunction
+    load_b: DeviceFunction
+    store_a: DeviceFunction
+    store_b: DeviceFunction
+    mma_step: DeviceFunction
+    write: DeviceFunction
 
 
-def pieces(case: Case, tiling: Tiling, steps: int = 1) -> Pieces:
+def tile_steps(case: Case, tiling: Tiling, steps: int = 1) -> TileSteps:
     """All of them; ``multiply`` with ``steps`` along k."""
     a_width, b_width = tiling.widths(case)
-    return Pieces(
+    return TileSteps(
         position(tiling),
         load_a(tiling, a_width),
         load_b(tiling, b_width),
         store_a(tiling, a_width),
         store_b(tiling, b_width),
-        multiply(tiling, steps),
+        mma_step(tiling, steps),
         write(tiling, b_width),
     )
 
 
 @cache
-def load_a(tiling: Tiling, width: int) -> Piece:
+def load_a(tiling: Tiling, width: int) -> DeviceFunction:
     """``(held, a, thread, row0, k0, m, k, lda)``: a thread's share of the columns from ``k0`` on, into registers."""
     across = tiling.depth // width
     step = tiling.threads // across
@@ -81,7 +78,7 @@ def load_a(tiling: Tiling, width: int) -> Piece:
 
 
 @cache
-def load_b(tiling: Tiling, width: int) -> Piece:
+def load_b(tiling: Tiling, width: int) -> DeviceFunction:
     """``(held, b, thread, col0, k0, n, k, ldb)``: a thread's share of the rows from ``k0`` on, into registers."""
     across = tiling.columns // width
     step = tiling.threads // across
@@ -107,7 +104,7 @@ def load_b(tiling: Tiling, width: int) -> Piece:
 
 
 @cache
-def store_a(tiling: Tiling, width: int) -> Piece:
+def store_a(tiling: Tiling, width: int) -> DeviceFunction:
     """``(tile, base, held, thread)``: what ``load_a`` loaded into shared memory, transposed."""
     pitch = tiling.pitch
     across = tiling.depth // width
@@ -126,7 +123,7 @@ def store_a(tiling: Tiling, width: int) -> Piece:
 
 
 @cache
-def store_b(tiling: Tiling, width: int) -> Piece:
+def store_b(tiling: Tiling, width: int) -> DeviceFunction:
     """``(tile, base, held, thread)``: what ``load_b`` loaded into shared memory."""
     columns = tiling.columns
     across = columns // width
@@ -147,7 +144,7 @@ def store_b(tiling: Tiling, width: int) -> Piece:
 
 
 @cache
-def multiply(tiling: Tiling, steps: int = 1) -> Piece:
+def mma_step(tiling: Tiling, steps: int = 1) -> DeviceFunction:
     """``(total, a_part, b_part, a_tile, b_tile, at_a, at_b)``: the outer product of two fragments, ``steps`` along k.
 
     NVVM unrolls a constant loop only as long as its body has no more than about 128 multiplications, two steps of
@@ -156,7 +153,7 @@ def multiply(tiling: Tiling, steps: int = 1) -> Piece:
     A column of results at a time: row by row, ptxas 13.0 would need more than 128 registers for 8 × 8 of them.
     """
     if steps > 1:
-        half = multiply(tiling, steps // 2)
+        half = mma_step(tiling, steps // 2)
         a_half, b_half = steps // 2 * tiling.pitch, steps // 2 * tiling.columns
 
         def twice(total: Any, a_part: Any, b_part: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any) -> None:
@@ -182,7 +179,7 @@ def multiply(tiling: Tiling, steps: int = 1) -> Piece:
 
 
 @cache
-def _copy(tiling: Tiling, size: int) -> Piece:
+def _copy(tiling: Tiling, size: int) -> DeviceFunction:
     """``(part, place, tile, index)``: one access of a tile, into registers."""
 
     def vector(part: Any, place: Any, tile: Any, index: Any) -> None:
@@ -195,7 +192,7 @@ def _copy(tiling: Tiling, size: int) -> Piece:
 
 
 @cache
-def write(tiling: Tiling, width: int) -> Piece:
+def write(tiling: Tiling, width: int) -> DeviceFunction:
     """``(c, total, row0, col0, m, n, ldc)``: a thread's results, of which the first belongs at ``row0``, ``col0``."""
     within = write_within(tiling, width)
 
@@ -206,7 +203,7 @@ def write(tiling: Tiling, width: int) -> Piece:
 
 
 @cache
-def position(tiling: Tiling) -> Piece:
+def position(tiling: Tiling) -> DeviceFunction:
     """``(thread)``: row and column in the tile of a thread's first result."""
     width, (a_size, b_size) = tiling.block.x, tiling.fragments
     warps_across = tiling.block.x // LANES_ACROSS

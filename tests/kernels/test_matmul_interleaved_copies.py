@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from smembench.kernels.matmul.between import copies, lanes_along_b
+from smembench.kernels.matmul.interleaved_copies import copies, lanes_along_b
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.model.case import Block
 

@@ -1,18 +1,18 @@
-"""CUDA C of products whose fragments are loaded a step ahead, for aligned rows and whole tiles: what ports share.
+"""Register pipelining in CUDA C, for aligned rows and whole tiles: what its ports share.
 
-Tiles over an edge are moved inwards, those along k begin with the short one. ``fma`` stays in its place without
-assembly, and which of its factors comes first makes no difference here.
+Tiles over an edge are moved inwards; along k the first tile is the short one. ``fma`` keeps its place without inline
+assembly, and the order of its factors makes no difference here.
 """
 
 from __future__ import annotations
 
-from smembench.kernels.matmul.ahead import Order
-from smembench.kernels.matmul.left_over import FEW, few_left_over
+from smembench.kernels.matmul.register_pipelining import ResultOrder
+from smembench.kernels.matmul.remainder import MAX_REMAINDER, small_remainder
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.matmul.tiling_c import TILING, constants_of, no_whole_vectors
 from smembench.model.case import Case
 
-AHEAD = (
+REGISTER_PIPELINING = (
     TILING
     + """
 constexpr unsigned A_ELEMENTS = DEPTH * PITCH, B_ELEMENTS = DEPTH * COLUMNS;
@@ -112,8 +112,8 @@ __device__ __forceinline__ void multiply(Results &total, const Fragments &parts)
 """Device functions for a thread's share, fragments and products."""
 
 
-def ahead_constants(tiling: Tiling, order: Order) -> dict[str, int]:
-    """What AHEAD is for."""
+def register_pipelining_constants(tiling: Tiling, order: ResultOrder) -> dict[str, int]:
+    """What REGISTER_PIPELINING is for."""
     return {**constants_of(tiling), "BY_ROWS": int(order.by_rows), "B_EARLY": int(order.b_early)}
 
 
@@ -125,8 +125,7 @@ def not_ported(case: Case, tiling: Tiling) -> str | None:
     port = f"the CUDA C port of {case.kernel}"
     if case.m < tiling.rows or case.n < tiling.columns or case.k < tiling.depth:
         return f"{port} takes whole tiles only: m, n and k of at least {tiling.rows}, {tiling.columns}, {tiling.depth}"
-    if few_left_over(case, tiling):
-        return (
-            f"{port} leaves nothing over: m and n not up to {FEW} beyond multiples of {tiling.rows}, {tiling.columns}"
-        )
+    if small_remainder(case, tiling):
+        multiples = f"{tiling.rows}, {tiling.columns}"
+        return f"{port} has no remainder: m and n not up to {MAX_REMAINDER} beyond multiples of {multiples}"
     return None

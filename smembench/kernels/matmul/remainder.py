@@ -1,21 +1,18 @@
-"""What whole tiles leave of C where that is a row or a few, dealt out to all blocks.
+"""Remainder: up to 8 rows or columns beyond the last full tile, computed as 8×8 chunks shared by all blocks.
 
-A side of 2049 is 16 tiles of 128 and one row more. Tiles for that, moved inwards or not, make 289 blocks of 256, and
-for some multiprocessors three to compute instead of two. Instead, what is left is cut into strips of SIDE rows or
-columns, those into pieces of SIDE × SIDE, and blocks take them in turn. SIDE lanes beside each other have a column
-each, and so read along a row of B; a thread computes all rows of its column, from its part of k, and those parts are
-summed up in shared memory, in place of B's tiles.
+1. The remainder is cut into strips of SIDE rows or columns, and those into chunks of SIDE × SIDE.
+2. Blocks take chunks in turn.
+3. Per chunk SIDE neighbouring lanes have a column each, and so read along a row of B. A thread computes all rows of
+   its column, from its part of k.
+4. The parts are summed in shared memory, in place of B's tiles.
 
-Predicted: 8 µs for a strip of columns and as many for one of rows at 2049, whether it is one wide or eight, and that a
-tile more, which costs 40 µs there, is better from nine on. Found on an H200 (2026-11-22): with 16 left over 1549 gained
-2 % and 1033 lost 10 %; from that a piece takes some 1/26 to 1/36 of a tile's time, for 1/256 of its work. streamK over
-itself at 2048: 0.92 at 2049 and 2053, 0.87 at 2057. Predictions of accesses count as many pieces for every block as one
-in the middle has.
+A side of 2049 is 16 tiles of 128 and one row: another row of tiles would make 289 blocks of 256, and leave some SMs
+three to compute instead of two. From nine rows or columns on a tile costs less. Predicted accesses count as many chunks
+for every block as one in the middle has. Findings: results/reference/notes/remainder.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -23,50 +20,48 @@ from llvmlite import ir
 
 from smembench.kernels.intrinsics.vector import register, types
 from smembench.kernels.matmul.tiling import Tiling
-from smembench.kernels.numba_cuda import device, number, uint32, uint64
+from smembench.kernels.numba_cuda import DeviceFunction, device, number, uint32, uint64
 from smembench.model.case import Case
 
-Piece = Callable[..., Any]
-
 SIDE = 8
-"""Rows, and columns, of a piece."""
+"""Rows, and columns, of a chunk."""
 
-FEW = SIDE
+MAX_REMAINDER = SIDE
 """Rows or columns that are left over at most: with more of them, tiles that are moved inwards cost less."""
 
 AT_ONCE = 6
 """Places along k, each with SIDE loads and one: as many as leave ptxas a good choice of registers for main loops."""
 
 
-def few_left_over(case: Case, tiling: Tiling) -> bool:
-    """Whether whole tiles cover all of C but a few rows or columns, or both, and B's tiles hold the sums of pieces."""
+def small_remainder(case: Case, tiling: Tiling) -> bool:
+    """Whether whole tiles cover all of C but a few rows or columns, or both, and B's tiles hold the sums of chunks."""
     left = [side % tile for side, tile in ((case.m, tiling.rows), (case.n, tiling.columns))]
     fit = SIDE * _pitch(tiling) <= 2 * tiling.b_elements
-    return fit and min(case.m // tiling.rows, case.n // tiling.columns) > 0 and max(left) in range(1, FEW + 1)
+    return fit and min(case.m // tiling.rows, case.n // tiling.columns) > 0 and max(left) in range(1, MAX_REMAINDER + 1)
 
 
 def _pitch(tiling: Tiling) -> int:
-    """From a row of a piece's sums, one of each thread, to the next, so that columns lie in different banks."""
+    """From a row of a chunk's sums, one of each thread, to the next, so that columns lie in different banks."""
     return tiling.threads + SIDE
 
 
-class LeftOver(NamedTuple):
+class Remainder(NamedTuple):
     """The functions for one tiling.
 
-    ``pieces(m, n)``: how many there are. ``corner(piece, m, n)``: row and column where one begins; those of the last
+    ``chunks(m, n)``: how many there are. ``corner(chunk, m, n)``: row and column where one begins; those of the last
     columns come first. ``sum_up(tile, held, a, b, thread, row, col, m, n, k, lda, ldb)``: each thread's sums for the
-    piece that begins there, into SIDE registers ``held`` and from there into shared memory; beyond the edges of C the
+    chunk that begins there, into SIDE registers ``held`` and from there into shared memory; beyond the edges of C the
     last row and column are read. ``write(c, tile, thread, row, col, m, n, ldc)``: its results, a thread each.
     """
 
-    pieces: Piece
-    corner: Piece
-    sum_up: Piece
-    write: Piece
+    chunks: DeviceFunction
+    corner: DeviceFunction
+    sum_up: DeviceFunction
+    write: DeviceFunction
 
 
 @cache
-def left_over(tiling: Tiling) -> LeftOver:
+def remainder(tiling: Tiling) -> Remainder:
     """All of them, for a block all of whose threads call ``sum_up`` and, behind a barrier, ``write``."""
     rows, columns, threads = tiling.rows, tiling.columns, tiling.threads
     members, pitch = threads // SIDE, _pitch(tiling)
@@ -78,25 +73,25 @@ def left_over(tiling: Tiling) -> LeftOver:
         return uint32(uint32(side % uint32(tile) + uint32(SIDE - 1)) // uint32(SIDE))
 
     @device
-    def pieces_down(m: Any) -> Any:
+    def chunks_down(m: Any) -> Any:
         return uint32(uint32(m + uint32(SIDE - 1)) // uint32(SIDE))
 
     @device
-    def pieces_across(n: Any) -> Any:
+    def chunks_across(n: Any) -> Any:
         return uint32(n // uint32(columns) * uint32(columns // SIDE))
 
-    def pieces(m: Any, n: Any) -> Any:
-        of_columns = uint32(pieces_down(m) * strips(n, columns))
-        return uint32(of_columns + uint32(pieces_across(n) * strips(m, rows)))
+    def chunks(m: Any, n: Any) -> Any:
+        of_columns = uint32(chunks_down(m) * strips(n, columns))
+        return uint32(of_columns + uint32(chunks_across(n) * strips(m, rows)))
 
-    def corner(piece: Any, m: Any, n: Any) -> Any:
-        of_columns = uint32(pieces_down(m) * strips(n, columns))
-        if piece < of_columns:
-            down, strip = uint32(piece % pieces_down(m)), uint32(piece // pieces_down(m))
+    def corner(chunk: Any, m: Any, n: Any) -> Any:
+        of_columns = uint32(chunks_down(m) * strips(n, columns))
+        if chunk < of_columns:
+            down, strip = uint32(chunk % chunks_down(m)), uint32(chunk // chunks_down(m))
             first = uint32(n // uint32(columns) * uint32(columns))
             return uint32(down * uint32(SIDE)), uint32(first + uint32(strip * uint32(SIDE)))
-        more = uint32(piece - of_columns)
-        across, strip = uint32(more % pieces_across(n)), uint32(more // pieces_across(n))
+        more = uint32(chunk - of_columns)
+        across, strip = uint32(more % chunks_across(n)), uint32(more // chunks_across(n))
         first = uint32(m // uint32(rows) * uint32(rows))
         return uint32(first + uint32(strip * uint32(SIDE))), uint32(across * uint32(SIDE))
 
@@ -129,11 +124,11 @@ def left_over(tiling: Tiling) -> LeftOver:
                 c[uint32(uint32(uint32(row + i) * ldc) + uint32(col + j))] = total
             place = uint32(place + uint32(threads))
 
-    return LeftOver(device(pieces), device(corner), device(sum_up), device(write))
+    return Remainder(device(chunks), device(corner), device(sum_up), device(write))
 
 
 @cache
-def _products(rows: int, count: int, apart: int, within: bool) -> Piece:
+def _products(rows: int, count: int, apart: int, within: bool) -> DeviceFunction:
     """``(held, a, b, row, col, at, m, k, lda, ldb)``: add up to ``rows`` rows of A by a column of B.
 
     Of ``count`` places along k, from ``at`` on and so far ``apart``, all before k or, unless ``within``, any. All loads

@@ -1,4 +1,4 @@
-"""A thread's results on their way to C, and back from it where another block began them."""
+"""Epilogue: a thread's results are written to C, and partial sums of another block are added first."""
 
 from __future__ import annotations
 

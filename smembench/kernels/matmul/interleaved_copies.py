@@ -1,8 +1,7 @@
-"""Steps along k with the asynchronous copies of the next tile between them, a few after each.
+"""Asynchronous copies of the next tile interleaved with the main loop: a few after each step along k.
 
-All of them at the head of the loop stand before the loads of fragments in the queue of the multiprocessor's memory
-pipe, and hold the registers with their addresses until it has read them: 8 % of streamK's time at 1023 on an H200
-(2026-11-22, Nsight Compute), where a multiprocessor has one block.
+Issued together at the head of the loop, the copies would stand before the loads of fragments in the queue of the memory
+pipe and hold their address registers until it has read them. Findings: results/reference/notes/stream_k.md.
 """
 
 from __future__ import annotations
@@ -15,10 +14,9 @@ from llvmlite import ir
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.async_copy import copy_element_async, copy_vector_async, emit_copy_async
 from smembench.kernels.intrinsics.vector import pointer_to, register, types
-from smembench.kernels.matmul.ahead import Order, advance
-from smembench.kernels.matmul.pieces import Piece
+from smembench.kernels.matmul.register_pipelining import ResultOrder, pipelined_steps
 from smembench.kernels.matmul.tiling import Tiling
-from smembench.kernels.numba_cuda import device, uint32, uint64
+from smembench.kernels.numba_cuda import DeviceFunction, device, uint32, uint64
 from smembench.model.hardware import WARP
 
 A_LANES = 8
@@ -54,7 +52,7 @@ def lanes_along_b(tiling: Tiling, b_width: int) -> int:
 
 
 @cache
-def _start(tiling: Tiling, b_width: int, first: int, last: int) -> Piece:
+def _start(tiling: Tiling, b_width: int, first: int, last: int) -> DeviceFunction:
     """``(a_tile, b_tile, to_a, to_b, a, b, from_a, from_b, lda, ldb)``: start the copies from ``first`` to ``last``.
 
     What comes from the same row has the same address, but for a constant. Lowered as a whole, as ``load_fragments``.
@@ -100,7 +98,7 @@ def _typed(
     return types.void if fit else None
 
 
-def advance_copying(tiling: Tiling, b_width: int, order: Order, over: int) -> Piece:
+def steps_with_copies(tiling: Tiling, b_width: int, order: ResultOrder, over: int) -> DeviceFunction:
     """All steps of a tile but the last, and after each of the first ``over`` as many copies as after the others.
 
     ``(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b, a_base, b_base, a, b, thread, row0, col0, k0, short, k, lda,
@@ -110,10 +108,10 @@ def advance_copying(tiling: Tiling, b_width: int, order: Order, over: int) -> Pi
     count, b_lanes = len(copies(tiling, b_width)), lanes_along_b(tiling, b_width)
     at_once = ceil_div(count, over)
 
-    def steps(first: int, last: int) -> Piece:
+    def steps(first: int, last: int) -> DeviceFunction:
         begun = first * at_once
         if begun >= count:
-            rest = advance(tiling, order, first, last - first)
+            rest = pipelined_steps(tiling, order, first, last - first)
 
             def no_more(
                 total: Any, a_parts: Any, b_parts: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any, to_a: Any,
@@ -124,7 +122,7 @@ def advance_copying(tiling: Tiling, b_width: int, order: Order, over: int) -> Pi
             return device(no_more)
 
         if last - first == 1:
-            one, start = advance(tiling, order, first, 1), _start(tiling, b_width, begun, begun + at_once)
+            one, start = pipelined_steps(tiling, order, first, 1), _start(tiling, b_width, begun, begun + at_once)
 
             def step(
                 total: Any, a_parts: Any, b_parts: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any, to_a: Any,

@@ -1,29 +1,24 @@
-"""What transposes by 128-bit accesses are made of: device functions that move a thread's share of a square tile.
+"""Copies of a square tile by 128-bit accesses, as device functions: each moves a thread's share of it.
 
 A thread has column ``vector`` of the tile's vectors, of which there are as many side by side as threads, and row
-``top`` and every row a block's height below it. In shared memory vector v of row r lies at v XOR (r / lanes modulo 8),
-counted from ``base`` on; transposeVectorized says why. ``x0`` and ``y0`` are the tile's column and row in the input.
-What lies over the edge is neither read nor written.
-
-Each function is made once for its arguments, since Numba keeps every one that it meets.
+``top`` and every row a block's height below it. In shared memory vector v of row r lies at v XOR (r / vector width
+modulo 8), counted from ``base``. ``x0`` and ``y0`` are the tile's column and row in the input. What lies over the edge
+is neither read nor written. Each function is cached by its arguments, since Numba keeps every function it meets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from smembench.kernels.intrinsics.vector import copy_vector, lanes, load_vector, store_vector
-from smembench.kernels.numba_cuda import device, uint32
-from smembench.kernels.transpose.tiles import ACROSS, WARP_ROWS
+from smembench.kernels.intrinsics.vector import copy_vector, load_vector, store_vector, vector_width
+from smembench.kernels.numba_cuda import DeviceFunction, device, uint32
+from smembench.kernels.transpose.tile_geometry import ACROSS, WARP_ROWS
 from smembench.model.case import Block
 from smembench.model.hardware import WARP
 
-Piece = Callable[..., Any]
 
-
-class Order(NamedTuple):
+class TileOrder(NamedTuple):
     """The order in which blocks take tiles, as far as GPUs start them in the order of their index.
 
     ``turned``: whether the grid is as wide as the tiles are high. ``tile_of(x, y)``: the tile (across, down) of a
@@ -31,7 +26,7 @@ class Order(NamedTuple):
     """
 
     turned: bool
-    tile_of: Piece
+    tile_of: DeviceFunction
     label: str = ""
 
     def grid(self, columns: int, rows: int) -> tuple[int, int]:
@@ -49,15 +44,15 @@ def _turned(x: Any, y: Any) -> tuple[Any, Any]:
     return y, x
 
 
-IN_ROWS = Order(False, _itself)
+IN_ROWS = TileOrder(False, _itself)
 """Row after row of tiles."""
 
-IN_COLUMNS = Order(True, _turned)
+IN_COLUMNS = TileOrder(True, _turned)
 """Column after column of tiles."""
 
 
 @cache
-def in_pairs(apart: int) -> Order:
+def in_pairs(apart: int) -> TileOrder:
     """Column after column, but two that are ``apart`` tiles from each other in turn.
 
     The tiles across must be a multiple of twice as many.
@@ -68,11 +63,11 @@ def in_pairs(apart: int) -> Order:
         column = uint32(uint32(within // uint32(2)) + uint32(uint32(within % uint32(2)) * uint32(apart)))
         return uint32(uint32(y - within) + column), x
 
-    return Order(True, device(tile_of), "in pairs")
+    return TileOrder(True, device(tile_of), "in pairs")
 
 
 @cache
-def in_lines(block: Block) -> Piece:
+def in_lines(block: Block) -> DeviceFunction:
     """``(x, y)``: the ``vector`` and ``top`` of a block's thread; a warp lies over the tile as 8 vectors by 4 rows."""
     width, warps_across = block.x, block.x // ACROSS
 
@@ -87,15 +82,15 @@ def in_lines(block: Block) -> Piece:
     return device(position_of)
 
 
-def as_in_block(_block: Block) -> Piece:
+def as_in_block(_block: Block) -> DeviceFunction:
     """``(x, y)``: the ``vector`` and ``top`` of a block's thread; a warp lies over the tile as it lies in the block."""
     return _itself
 
 
 @cache
-def vector_place(block: Block, dtype: str) -> Piece:
+def swizzled_place(block: Block, dtype: str) -> DeviceFunction:
     """``(row, vector)``: where in the tile a vector begins, in elements."""
-    wide = lanes(dtype)
+    wide = vector_width(dtype)
     side = wide * block.x
 
     def place_of(row: Any, vector: Any) -> Any:
@@ -106,59 +101,59 @@ def vector_place(block: Block, dtype: str) -> Piece:
 
 
 @cache
-def bring(block: Block, dtype: str, copy: Piece) -> Piece:
+def tile_load(block: Block, dtype: str, copy: DeviceFunction) -> DeviceFunction:
     """``(tile, base, inp, x0, y0, nx, ny, vector, top)``: into shared memory, by ``copy(tile, place, inp, index)``."""
-    wide = lanes(dtype)
-    side, by, place_of = wide * block.x, block.y, vector_place(block, dtype)
+    wide = vector_width(dtype)
+    side, by, place_of = wide * block.x, block.y, swizzled_place(block, dtype)
 
-    def bring_tile(tile: Any, base: Any, inp: Any, x0: Any, y0: Any, nx: Any, ny: Any, vector: Any, top: Any) -> None:
+    def load_tile(tile: Any, base: Any, inp: Any, x0: Any, y0: Any, nx: Any, ny: Any, vector: Any, top: Any) -> None:
         ix = uint32(x0 + uint32(vector * uint32(wide)))
         for first in range(0, side, by):
             row = uint32(top + uint32(first))
             if ix < nx and uint32(y0 + row) < ny:
                 copy(tile, uint32(base + place_of(row, vector)), inp, uint32(uint32(y0 + row) * nx + ix))
 
-    return device(bring_tile)
+    return device(load_tile)
 
 
 @cache
-def hold(block: Block, dtype: str) -> Piece:
+def tile_prefetch(block: Block, dtype: str) -> DeviceFunction:
     """``(held, inp, x0, y0, nx, ny, vector, top)``: into registers, whence ``put`` takes them."""
-    wide = lanes(dtype)
+    wide = vector_width(dtype)
     by, count = block.y, wide * block.x // block.y
 
-    def hold_tile(held: Any, inp: Any, x0: Any, y0: Any, nx: Any, ny: Any, vector: Any, top: Any) -> None:
+    def prefetch_tile(held: Any, inp: Any, x0: Any, y0: Any, nx: Any, ny: Any, vector: Any, top: Any) -> None:
         ix = uint32(x0 + uint32(vector * uint32(wide)))
         for i in range(count):
             iy = uint32(uint32(y0 + top) + uint32(i * by))
             if ix < nx and iy < ny:
                 copy_vector(held, i * wide, inp, uint32(iy * nx + ix))
 
-    return device(hold_tile)
+    return device(prefetch_tile)
 
 
 @cache
-def put(block: Block, dtype: str) -> Piece:
+def tile_store(block: Block, dtype: str) -> DeviceFunction:
     """``(tile, base, held, vector, top)``: what ``hold`` loaded into shared memory, over the edge whatever was held."""
-    wide = lanes(dtype)
-    by, count, place_of = block.y, wide * block.x // block.y, vector_place(block, dtype)
+    wide = vector_width(dtype)
+    by, count, place_of = block.y, wide * block.x // block.y, swizzled_place(block, dtype)
 
-    def put_tile(tile: Any, base: Any, held: Any, vector: Any, top: Any) -> None:
+    def store_tile(tile: Any, base: Any, held: Any, vector: Any, top: Any) -> None:
         for i in range(count):
             row = uint32(top + uint32(i * by))
             copy_vector(tile, uint32(base + place_of(row, vector)), held, i * wide)
 
-    return device(put_tile)
+    return device(store_tile)
 
 
 @cache
-def write(block: Block, dtype: str, store: Piece = store_vector) -> Piece:
+def tile_write(block: Block, dtype: str, store: DeviceFunction = store_vector) -> DeviceFunction:
     """``(out, tile, base, packed, x0, y0, nx, ny, vector, top)``: out of shared memory, transposed.
 
     Elements below each other in the tile are packed into the vector ``packed``, which ``store(out, index, values)``
     writes.
     """
-    wide = lanes(dtype)
+    wide = vector_width(dtype)
     side, by = wide * block.x, block.y
 
     def write_tile(

@@ -1,0 +1,69 @@
+# ruff: noqa: D102 - a result's figures are described where cases.csv is
+"""What a problem's summary is made of: results of one table, and the clauses that compare them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from smembench.model.case import Block
+
+
+class Result(Protocol):
+    """A measured case with its figures, as a row of cases.csv has them."""
+
+    @property
+    def kernel(self) -> str: ...
+    @property
+    def block(self) -> Block | None: ...
+    @property
+    def pad(self) -> int | None: ...
+    @property
+    def stride(self) -> int | None: ...
+    @property
+    def elapsed_ms(self) -> float | None: ...
+    @property
+    def elapsed_ms_q1(self) -> float | None: ...
+    @property
+    def elapsed_ms_q3(self) -> float | None: ...
+    @property
+    def bytes_per_clock(self) -> float | None: ...
+    @property
+    def percent_of_peak(self) -> float | None: ...
+    @property
+    def predicted_load_conflict(self) -> float | None: ...
+    @property
+    def predicted_store_conflict(self) -> float | None: ...
+
+
+R = TypeVar("R", bound=Result)
+
+
+class Compared(Protocol):
+    """``1.8× as fast as naiveGmem``, or that the two cannot be told apart; ``called`` names the other one."""
+
+    def __call__(self, result: Result, other: Result, called: str = "") -> str: ...
+
+
+def time(result: Result) -> float:
+    """The median time per launch in ms."""
+    return result.elapsed_ms or 0.0
+
+
+def fastest(results: Sequence[R], kernel: str) -> R | None:
+    """The fastest result of a kernel, if it has any."""
+    return min((result for result in results if result.kernel == kernel), key=time, default=None)
+
+
+def conflicts(result: Result) -> str:
+    """The bank conflicts predicted: ``32-way conflicts of loads``."""
+    sides = (("loads", result.predicted_load_conflict), ("stores", result.predicted_store_conflict))
+    found = [f"{degree:.3g}-way conflicts of {side}" for side, degree in sides if degree and degree > 1]
+    return " and ".join(found) or "no conflicts"
+
+
+def conflict_change(before: Result, after: Result) -> str:
+    """Why padding helped or did not, in brackets: the conflicts predicted without and with it; "" where unknown."""
+    if None in (before.predicted_load_conflict, after.predicted_load_conflict):
+        return ""
+    return f" ({conflicts(before)} become {conflicts(after)})"
