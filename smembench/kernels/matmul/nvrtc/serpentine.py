@@ -1,4 +1,4 @@
-"""serpentine and serpentine16x8 in CUDA C, for aligned rows and whole tiles.
+"""serpentine and serpentine16x8 in CUDA C: for aligned rows and whole tiles.
 
 Results are visited along rows for both, since by the model of register bank conflicts ptxas makes the better loop of
 that here. Findings: results/reference/notes/serpentine.md.
