@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -24,6 +25,9 @@ from smembench.model.measurement import Measurement, Sample, Status
 from smembench.store.relations import relate
 from smembench.store.schema import Row, row_of
 from warm import WarmPython
+
+if TYPE_CHECKING:
+    from smembench.devices.cuda import CudaDevice
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 Measured = Callable[..., Measurement]
@@ -45,15 +49,15 @@ settings.load_profile("smembench")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Of several pytest processes one at a time uses the GPU, fixtures included; ``untimed`` tests run side by side.
+    """Of the tests that time something one runs at a time, fixtures included; ``untimed`` tests wait for none.
 
-    A lock and not pytest-xdist's groups, which would put all compilations into one process as well.
+    Those compile for seconds and launch for milliseconds: a median beside them is that of the GPU alone. A lock that
+    both took would hold every timed test back until no process compiles any more.
     """
-    if item.get_closest_marker("gpu") is None:
+    if item.get_closest_marker("gpu") is None or item.get_closest_marker("untimed") is not None:
         return (yield)
-    untimed = item.get_closest_marker("untimed") is not None
     with (Path(tempfile.gettempdir()) / f"smembench-gpu-tests-{os.getuid()}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_SH if untimed else fcntl.LOCK_EX)
+        fcntl.flock(lock, fcntl.LOCK_EX)
         return (yield)
 
 
@@ -84,6 +88,14 @@ def program() -> Generator[Program]:
 
     yield run
     warm.close()
+
+
+@pytest.fixture(scope="session")
+def gpu() -> CudaDevice:
+    """Opened once per process: it keeps what is compiled."""
+    from smembench.devices.cuda import CudaDevice
+
+    return CudaDevice()
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import typer
 from smembench.model.errors import REGRESSION, UsageError
 
 if TYPE_CHECKING:
-    from smembench.studies.load import StoredRun
+    from smembench.store.run import Run
     from smembench.views.sections import Section
 
 
@@ -127,18 +127,18 @@ def compare(
         raise typer.Exit(REGRESSION)
 
 
-def _load(text: str) -> list[StoredRun]:
+def _load(text: str) -> list[Run]:
     """The runs of one side: a path, or several with commas between them."""
     from smembench.run.axes import split
     from smembench.studies.load import load
 
-    found: list[StoredRun] = []
+    found: dict[Path, Run] = {}
     for item in [text] if Path(text).exists() else split(text):
         path = Path(item or text)
-        if path.resolve() in {run.path.resolve() for run in found}:
+        if path.resolve() in found:
             raise UsageError(f"{path}: is given twice on one side, and would count twice")
-        found.append(load(path))
-    return found
+        found[path.resolve()] = load(path)
+    return list(found.values())
 
 
 def _measuring(runs: int | None, output: Path | None, anonymous: bool) -> list[str]:
@@ -147,7 +147,7 @@ def _measuring(runs: int | None, output: Path | None, anonymous: bool) -> list[s
     return [name for name, there in given.items() if there]
 
 
-def _of_itself(text: str, runs: int | None, output: Path | None, anonymous: bool) -> list[StoredRun]:
+def _of_itself(text: str, runs: int | None, output: Path | None, anonymous: bool) -> list[Run]:
     """Runs of one configuration: measured now when it is a TOML file, otherwise stored ones, or all in a folder."""
     from smembench.store.run_folder import CASES
 
@@ -179,7 +179,7 @@ def _measure(config: Path, runs: int, output: Path, anonymous: bool) -> list[Pat
         # Numbered, so that two runs that begin in the same second have folders of their own.
         numbered = chosen.model_copy(update={"name": f"{chosen.name}-{number}"})
         waiting = Running(wait=True)
-        measure(numbered, waiting, output=folder, anonymous=anonymous, draw=lambda rows, done, run: [])
+        measure(numbered, waiting, output=folder, anonymous=anonymous, draw=lambda run: [])
     return sorted(folder.iterdir())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,8 +11,7 @@ from smembench.cli.options import Running, Sampling, takes
 from smembench.model.errors import DeviceUnavailable, UsageError
 
 if TYPE_CHECKING:
-    from smembench.model.measurement import Measurement
-    from smembench.store.schema import Row
+    from smembench.store.run import Run
     from smembench.views.sections import Section
 
 
@@ -95,10 +93,10 @@ def compilers(
         raise DeviceUnavailable(f"{error}; --static says what both compilers make of them, without a GPU") from None
 
 
-def _draw(rows: Sequence[Row], done: Sequence[Measurement], run: dict[str, Any]) -> list[Section]:
+def _draw(run: Run) -> list[Section]:
     from smembench.views.compilers import of_run
 
-    return of_run(rows, run)
+    return of_run(run)
 
 
 def _static(config: Any, capability: str) -> None:

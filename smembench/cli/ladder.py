@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,8 +11,7 @@ from smembench.cli.options import Running, Sampling, takes
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from smembench.model.measurement import Measurement
-    from smembench.store.schema import Row
+    from smembench.store.run import Run
     from smembench.views.sections import Section
 
 
@@ -81,7 +79,7 @@ def _kind(device: str) -> str:
     return name.partition(":")[0]
 
 
-def _climb(rows: Sequence[Row], done: Sequence[Measurement], run: dict[str, Any]) -> list[Section]:
+def _climb(run: Run) -> list[Section]:
     from smembench.views.ladder import ladder as draw
 
-    return draw(rows, run)
+    return draw(run)

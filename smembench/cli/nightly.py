@@ -107,25 +107,24 @@ def _finish(options: Nightly, root: Path, folder: Path, console: Console) -> int
     from smembench.studies.baseline import baselines
     from smembench.studies.load import load
     from smembench.studies.nightly.against import compare
-    from smembench.studies.nightly.monitoring import failed_rows, json_line, open_metrics
+    from smembench.studies.nightly.monitoring import json_line, open_metrics
     from smembench.studies.nightly.runs import SUMMARY, prune
     from smembench.views.console import stderr
     from smembench.views.nightly import print_summary, summarise
 
-    stored = load(folder)
-    rows, run = stored.rows, stored.run
-    compared, notes, problems = compare(options.compare_to, root, stored) if options.compare_to else ([], [], [])
+    run = load(folder)
+    compared, notes, problems = compare(options.compare_to, root, run) if options.compare_to else ([], [], [])
     if options.keep is not None:
-        said, failed = prune(root, run, options.keep, baselines(root).values())
+        said, failed = prune(root, run.description, options.keep, baselines(root).values())
         notes, problems = [*notes, *said], [*problems, *failed]
     slower = any(comparison.regressions for _, comparison in compared)
-    code = FAILED if problems or failed_rows(rows) else REGRESSION if slower else 0
-    summary = summarise(rows, run, compared, [*notes, *problems])
+    code = FAILED if problems or run.failed else REGRESSION if slower else 0
+    summary = summarise(run, compared, [*notes, *problems])
     print_summary(console, summary)
     writes: list[tuple[Path | None, Callable[[Path], None]]] = [
         (folder / SUMMARY, lambda path: write_whole(path, summary.markdown())),
-        (options.json_lines, lambda path: _append(path, json_line(rows, run, compared, code))),
-        (options.openmetrics, lambda path: write_whole(path, open_metrics(rows, run, compared, code))),
+        (options.json_lines, lambda path: _append(path, json_line(run, compared, code))),
+        (options.openmetrics, lambda path: write_whole(path, open_metrics(run, compared, code))),
     ]
     for path, write in writes:
         try:

@@ -10,7 +10,7 @@ import typer
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from smembench.studies.load import StoredRun
+    from smembench.store.run import Run
     from smembench.views.sections import Section
 
 
@@ -64,15 +64,12 @@ def show(
         draw(stdout, found)
 
 
-def _sections(stored: StoredRun, view: str) -> list[Section]:
+def _sections(stored: Run, view: str) -> list[Section]:
     from smembench.views.compilers import of_run
     from smembench.views.ladder import ladder
     from smembench.views.limits import limits
     from smembench.views.reproduce import reproduction
     from smembench.views.sections import sections
 
-    if view == "documents":
-        samples = {row.case: stored.values(row.case_id) for row in stored.rows}
-        return reproduction(stored.rows, samples, stored.run)
-    views = {"ladder": ladder, "limits": limits, "compilers": of_run}
-    return views.get(view, sections)(stored.rows, stored.run)
+    views = {"documents": reproduction, "ladder": ladder, "limits": limits, "compilers": of_run}
+    return views.get(view, sections)(stored)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,8 +13,7 @@ from smembench.cli.options import Running, Sampling, takes
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from smembench.model.measurement import Measurement
-    from smembench.store.schema import Row
+    from smembench.store.run import Run
     from smembench.views.sections import Section
 
 
@@ -69,9 +67,9 @@ def run(
         folder = RunFolder.resume(resume)
         if given is None and (set_ or sampling.config()):
             raise UsageError(f"--resume {resume}: goes on as it began; --set and sampling options need a CONFIG")
-        stored = from_stored(folder.run["config"])
+        stored = from_stored(folder.description.config.data)
         then = after(nights, resume.resolve().parent, (given or stored).name)
-        measure(given or stored, running, resume=folder, anonymous="host" not in folder.run, after=then)
+        measure(given or stored, running, resume=folder, anonymous=folder.description.host is None, after=then)
     elif given is not None:
         measure(given, running, output=output, anonymous=anonymous, after=after(nights, output, given.name))
     else:
@@ -102,8 +100,7 @@ def reproduce(*, device: options.Devices = None, sampling: Sampling, running: Ru
     measure(config, running, draw=_reproduction)
 
 
-def _reproduction(rows: Sequence[Row], done: Sequence[Measurement], run: dict[str, Any]) -> list[Section]:
+def _reproduction(run: Run) -> list[Section]:
     from smembench.views.reproduce import reproduction
 
-    samples = {measurement.case: [s.elapsed_ms for s in measurement.samples] for measurement in done}
-    return reproduction(rows, samples, run)
+    return reproduction(run)

@@ -1,4 +1,4 @@
-"""Arrays of a case on a GPU or in host memory, where on the GPU they lie, and a kernel between copies of them."""
+"""A case's arrays on a GPU or in host memory, the buffer pool of a run, and a kernel between copies of its arrays."""
 
 from __future__ import annotations
 
@@ -31,21 +31,20 @@ def allocate(count: int, dtype: Any, place: MemoryKind) -> Any:
 
 
 class BufferPool:
-    """Memory of a GPU for the arrays of a run's cases, one after the other: a buffer for their outputs and one for
-    each of their inputs, at whose beginning all of them lie.
+    """GPU buffers that all cases of a run share in turn: one for outputs and one per input.
 
-    Where an array lies decides what some kernels take, strided writes most of all: naiveGmem took 63 µs at 2048² in
-    some places of an H200's memory and 70 in others (2026-11-20). Of kernels to be compared, and of one kernel in two
-    runs, the arrays should not lie wherever memory happened to be free.
+    Every array begins at the start of its buffer, since the address of an array decides the time of some kernels,
+    strided writes most of all. Kernels to be compared, and one kernel in two runs, then have the same addresses.
+    Measurements: results/reference/notes/timing.md.
     """
 
     def __init__(self) -> None:
         self._buffers: dict[int, Any] = {}
 
     def reserve(self, sizes: Sequence[int], free: int) -> None:
-        """Make the buffers as large as they will have to be, in bytes, the output's first, if so much is free.
+        """Make the buffers ``sizes`` bytes large, the output's first, if that much is free.
 
-        A buffer that grows later moves, and then the order of the cases decides where it lies.
+        A buffer that grows later moves, and its address then depends on the order of the cases.
         """
         missing = sum(size for slot, size in enumerate(sizes) if self._size(slot) < size)
         if missing <= free:
@@ -58,7 +57,7 @@ class BufferPool:
         return self._at_least(slot, size)[:size].view(dtype)
 
     def clear(self) -> None:
-        """Free what no array uses any more."""
+        """Free the buffers that no array uses any more."""
         self._buffers.clear()
 
     def _size(self, slot: int) -> int:
@@ -72,7 +71,7 @@ class BufferPool:
 
 
 def place_input(array: Array, place: MemoryKind, pool: BufferPool, slot: int) -> Any:
-    """An input where a program wants it. NumPy's own memory is pageable: such an input stays where it is."""
+    """Put an input where a program needs it. NumPy's own memory is pageable, so a pageable input stays in place."""
     match place:
         case "device":
             placed = pool.take(slot, array.size, array.dtype)
@@ -87,7 +86,7 @@ def place_input(array: Array, place: MemoryKind, pool: BufferPool, slot: int) ->
 
 
 class Output:
-    """An output between two guards, on the device in the buffer for outputs where ``pool`` is given."""
+    """An output between two guards; on the device it comes from ``pool`` where that is given."""
 
     def __init__(self, count: int, dtype: Any, place: MemoryKind, pool: BufferPool | None = None) -> None:
         self._guard = GUARD_BYTES // np.dtype(dtype).itemsize
@@ -105,10 +104,10 @@ class Output:
         checked(driver.cuMemsetD8Async(self._buffer.device_ctypes_pointer.value, POISON, size, stream))
 
     def read(self) -> Array:
-        """The output on the host, after a look at its guards.
+        """The output on the host, after a check of its guards.
 
         Raises:
-            OutOfBounds: when something was written there.
+            OutOfBounds: when a guard was written to.
         """
         host: Array = self._buffer if isinstance(self._buffer, np.ndarray) else self._buffer.copy_to_host()
         check_guards(host[: self._guard], host[-self._guard :])
@@ -127,7 +126,7 @@ def between_copies(
         output: on the host.
 
     Returns:
-        What enqueues all of it, and the output on the device, whose guards are to be looked at as well.
+        A function that enqueues all of it, and the output on the device, whose guards are to be checked as well.
     """
     staged = [allocate(array.size, array.dtype, "device") for array in inputs]
     result = Output(output.array.size, output.array.dtype, "device")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -96,11 +95,11 @@ class CudaDevice:
         self._flush_buffer: Any = None
         self._read_all: Any = None
         self._residue_ms, empty_kernel_ms = self._calibrate()
-        self.info = replace(
-            describe(index, self.uuid, self._nvml),
-            event_pair_us=1000 * self._residue_ms,
-            empty_kernel_us=1000 * (empty_kernel_ms - self._residue_ms),
-        )
+        overhead = {
+            "event_pair_us": 1000 * self._residue_ms,
+            "empty_kernel_us": 1000 * (empty_kernel_ms - self._residue_ms),
+        }
+        self.info = describe(index, self.uuid, self._nvml).model_copy(update=overhead)
 
     @property
     def uuid(self) -> str:

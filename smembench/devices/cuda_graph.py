@@ -1,19 +1,15 @@
 """Timing of CUDA kernels: launches captured into a graph, each between two event nodes.
 
-An event pair around a Python launch measures the launch: copyGmem at 1024² takes an H200 4 µs and such a pair
-reads 45. A graph replays without Python, and event nodes inside it (CU_EVENT_RECORD_EXTERNAL) leave out the cost
-of submitting the graph as well. Launches are timed one by one, not back to back: in a row of launches the end of
-one kernel overlaps the beginning of the next, and the quotient reads up to 40 % less than the kernel takes.
+A graph replays without Python, so the launch from Python is not timed, and event nodes inside it
+(CU_EVENT_RECORD_EXTERNAL) leave out the cost of submitting the graph as well. Each launch is timed alone: back to back,
+the end of one kernel would overlap the beginning of the next, and the quotient would read less than the kernel takes.
 
-An event pair with nothing in between reads about 1.25 µs on an H200. That residue is measured on the device at
-the start of every run, recorded, and taken off. ``smembench doctor --timing`` holds what is left against Nsight
-Compute's gpu__time_duration.sum on the device at hand; on an H200 all 32 cases agreed within 3 % or 0.7 µs, kernels
-below 35 µs between -0.3 and 0.5 µs apart.
+An empty event pair reads a residue, which is measured at the start of every run, recorded and subtracted. ``smembench
+doctor --timing`` compares the rest with Nsight Compute's gpu__time_duration.sum on the device at hand.
 
-Warm: the L2 is as the launch before left it. Cold: before each launch more bytes than the L2 holds are read, so
-that it is full of other, clean lines. Flushing by writing would leave it full of dirty ones, whose way back to
-memory is then charged to the kernel (copyGmem at 2048² read 20.5 µs on an H200 after a memset, 17.1 after reads,
-Nsight Compute 15.6).
+Warm: the L2 is as the launch before left it. Cold: before each launch more bytes than the L2 holds are read, so it is
+full of other, clean lines. Flushing by writes would leave dirty lines, whose write-back would be charged to the kernel.
+Measurements: results/reference/notes/timing.md.
 """
 
 from __future__ import annotations
@@ -29,7 +25,7 @@ from cuda.bindings import driver
 from smembench.kernels.numba_cuda import checked
 
 _SAMPLE_MS = 1.0
-"""A sample is the mean of as many launches as fill this: event times come in steps of 32 ns."""
+"""A sample is the mean of as many launches as fill this time, since event times come in steps of 32 ns."""
 _MAX_LAUNCHES = 100
 _COLD_LAUNCHES = 5
 _CALIBRATION_PAIRS = 50
@@ -63,7 +59,7 @@ class TimedGraph:
                     body()
                     self._record(end)
             except BaseException:
-                # Unchecked: it could only say that the capture is spoiled, in the place of why.
+                # Unchecked: its error would hide the one that spoiled the capture.
                 driver.cuStreamEndCapture(stream)
                 raise
             graph = checked(driver.cuStreamEndCapture(stream))
@@ -89,13 +85,12 @@ class TimedGraph:
 
 
 def calibrate(stream: int, busy: Launch, empty_kernel: Launch, quiet: Quiet) -> tuple[float, float]:
-    """What an event pair reads around nothing and around an empty kernel, in ms.
+    """Readings of an event pair around nothing and around an empty kernel, in ms.
 
-    Each is the mean of the middle half of many readings: they come in steps of 32 ns, of which a median is one.
+    Each is the mean of the middle half of many readings, since a median would be a multiple of 32 ns.
 
-    ``busy`` comes before each pair, a kernel of some µs, as before a sample's launch there is another. With a shorter
-    one in front the GPU has to wait for the graph itself, and reads that: behind empty kernels pairs read up to 2.02 µs
-    in 6 of 14 processes on an H200, behind kernels of 4 and 6 µs 1.25 to 1.31 in all (2026-11-20).
+    ``busy``, a kernel of some µs, precedes each pair, as another launch precedes a sample's. After a shorter one the
+    GPU would wait for the graph itself, and the pair would read that wait.
 
     Raises:
         RuntimeError: when CUDA refuses.
@@ -151,7 +146,7 @@ class GraphTimer:
             spent_ms += sum(self._graph.replay())
 
     def take(self) -> float:
-        """One sample: the mean of one replay's launches, in ms a launch."""
+        """One sample: the mean of one replay's launches, in ms per launch."""
         return fmean(self._graph.replay()[self._uncounted :]) - self._residue_ms
 
     def close(self) -> None:

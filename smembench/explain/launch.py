@@ -1,9 +1,9 @@
 """All requests of a launch, from traces of a few of its blocks and steps.
 
-Steps of a loop over k, or passes, repeat the same requests, so how often each is made grows by as many with every
-period. Two traces, the second with a period more, say by how many, and so what the whole launch makes: exactly, however
-much is done before and after the loop, but where lanes of a warp make one access fewer than others, over an edge, since
-a trace takes their n-th for one request.
+Steps of a loop over k, or passes, repeat the same requests, so the count of each request grows by a constant per
+period. Two traces, the second one period longer, give that constant and so the counts of the whole launch. They are
+exact whatever is done before and after the loop, except where some lanes of a warp make one access fewer over an edge,
+since a trace takes the lanes' n-th accesses for one request.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from smembench.model.hardware import SECTOR_BYTES, WAVEFRONT_BYTES
 from smembench.model.problem import pattern_period
 
 _STEPS = {"global": SECTOR_BYTES, "shared": WAVEFRONT_BYTES}
-"""Bytes by which a request may begin later and cost the same."""
+"""Bytes by which a request can be shifted at the same cost."""
 
 
 def launch(kernel: Kernel, case: Case) -> tuple[Trace, list[Request]]:
@@ -76,7 +76,7 @@ def _shape(request: Request) -> tuple[int | None, ...]:
 
 
 def _cost(request: Request) -> tuple[float, ...]:
-    """All that is said of a request; with another k rows of A are as far apart as before but for whole sectors."""
+    """All figures of a request. Another k moves rows of A apart by whole sectors, which changes none of them."""
     lanes, width = request.addresses, request.site.width
     active = sum(address is not None for address in lanes)
     match request.site.space:

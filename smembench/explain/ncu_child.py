@@ -1,8 +1,8 @@
 """The child that launches cases, under ``ncu`` or alone.
 
-Where an array lies decides what some kernels take: naiveGmem took 63 µs at 2048² in some places of an H200's memory and
-70 in others (2026-11-20). One process does the same allocations as the other, in the same order, and so gets the same
-places: what ncu reads in one and events in the other is the time of one thing. Under ncu itself events read nonsense.
+The address of an array decides the time of some kernels (results/reference/notes/timing.md). Both processes make the
+same allocations in the same order and so get the same addresses: ncu in one and events in the other time the same
+thing. Under ncu itself events read nonsense.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ def run(work: str) -> None:
 
     Args:
         work: JSON of ``cases``, of ``launches`` of each for the profiler, and of ``samples`` to take of each within
-            ``seconds`` when the launches are done. Without samples none are taken, with a single one nothing is
-            checked: ncu is there, and its readings are what counts.
+            ``seconds`` when the launches are done. Without samples none are taken. With a single one nothing
+            is checked, since it is ncu whose readings count.
 
-    Each case that was sampled gives a line of JSON: ``ms``, the median, or ``wrong``, the reason not to believe it.
+    Each sampled case prints a line of JSON: ``ms``, the median, or ``wrong``, why its result is wrong.
     """
     from smembench.devices.cuda import CudaDevice
     from smembench.kernels import registry

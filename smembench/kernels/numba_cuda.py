@@ -30,7 +30,7 @@ __all__ = [
 DeviceFunction = Callable[..., Any]
 """A function that kernels call, and that ``device`` or ``register`` made known to Numba."""
 
-# Numba warns of small grids; here they are asked for.
+# Numba warns of small grids; here they are intended.
 config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 
 SIMULATED: bool = bool(config.ENABLE_CUDASIM)
@@ -46,9 +46,9 @@ def number(dtype: str) -> Any:
 
 
 def device(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function one that kernels may call, written out where it is called.
+    """Make a function callable from kernels, inlined where it is called.
 
-    It stays a plain Python function, which the simulator and a trace call as such. To Numba it looks like a
+    It stays a plain Python function for the simulator and for traces. To Numba it looks like a
     dispatcher with ``inline="always"``, and so is inlined before anything is compiled: a device function of
     ``cuda.jit`` would need a GPU to compile for.
     """

@@ -46,7 +46,8 @@ class Kernel:
         kind: ``cuda`` or ``cpu``.
         step: place in the teaching order; tables follow it.
         summary: one line for ``smembench list``.
-        build: makes the program for a case; its function closes over block, pad, stride and dtype, never over sizes.
+        build: makes the program for a case; its function closes over block, pad, stride, parameters and dtype,
+            never over sizes.
             Sizes decide ``grid``, and may choose between functions, each then with a ``variant``.
         computes: which of the problem's references its output is held to.
         blocks: whether the case has block dimensions.

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, get_type_hints
+from dataclasses import dataclass
 
-from smembench.model.errors import UsageError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 MEASURED = ("event_pair_us", "empty_kernel_us", "memory_bytes")
 """Fields of a device that are read anew each time, and may differ between runs on the same one."""
@@ -25,19 +23,22 @@ class Limits:
     multiprocessors: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceInfo:
-    """What run.json says of a device.
+class DeviceInfo(BaseModel):
+    """What run.json says of a device. Facts that other versions told are kept.
 
-    ``l2_bytes`` is the last-level cache, on the CPU too. ``peak_gb_s`` is memory clock × 2 × bus width, in 10^9
-    bytes a second. ``event_pair_us`` is what an event pair reads around nothing, taken off every GPU sample;
-    ``empty_kernel_us`` what is left of the reading around an empty kernel.
+    A run.json that should not tell the machine has a name and a kind alone. ``l2_bytes`` is the last-level cache, on
+    the CPU too. ``peak_gb_s`` is memory clock × 2 × bus width, in 10^9 bytes a second. ``event_pair_us`` is what an
+    event pair reads around nothing, taken off every GPU sample; ``empty_kernel_us`` what is left of the reading around
+    an empty kernel.
     """
 
+    model_config = ConfigDict(frozen=True, strict=True, extra="allow", protected_namespaces=())
+    __pydantic_extra__: dict[str, JsonValue] = Field(init=False)
+
     name: str
-    kind: str
-    model: str
-    memory_bytes: int
+    kind: str = Field(default_factory=lambda given: given["name"].partition(":")[0])
+    model: str = Field(default_factory=lambda given: given["name"])
+    memory_bytes: int = 0
     threads: int | None = None
     uuid: str | None = None
     compute_capability: str | None = None
@@ -54,22 +55,7 @@ class DeviceInfo:
     event_pair_us: float | None = None
     empty_kernel_us: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; what the device does not have is left out."""
-        return {key: value for key, value in asdict(self).items() if value is not None}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> DeviceInfo:
-        """A device as run.json describes it, which leaves out what it does not have or should not tell.
-
-        Raises:
-            UsageError: for a field that is not of its type.
-        """
-        hints = get_type_hints(cls)
-        described = {"kind": data["name"].partition(":")[0], "model": data["name"], "memory_bytes": 0, **data}
-        known = {key: value for key, value in described.items() if key in hints}
-        for key, value in known.items():
-            # A float may well be written without a point.
-            if not isinstance(value, hints[key]) and not (isinstance(value, int) and "float" in str(hints[key])):
-                raise UsageError(f"run.json: the device {data['name']} has the {key} {value!r}")
-        return cls(**known)
+    @property
+    def told(self) -> dict[str, JsonValue]:
+        """The facts that are known, by name: what run.json holds."""
+        return self.model_dump(exclude_unset=True, exclude_none=True)

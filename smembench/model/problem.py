@@ -70,7 +70,8 @@ class Axis:
     values: tuple[int, ...] = ()
 
 
-BLOCK = Axis("block", "Block dimensions in threads.", "32x32,16x16 or the kernel's")
+DEFAULT_BLOCKS = (Block(32, 32), Block(16, 16))
+BLOCK = Axis("block", "Block dimensions in threads.", f"{','.join(map(str, DEFAULT_BLOCKS))} or the kernel's")
 PAD = Axis("pad", "Of the kernels with a tile only the padded, or only the unpadded.")
 PAD_WIDTH = Axis("pad_width", "Extra columns of a padded tile.", "1")
 
@@ -104,7 +105,7 @@ class Problem(ABC):
     """The problem whose command measures this one as well; it has its own when empty."""
     dtypes: ClassVar[tuple[str, ...]]
     default_n: ClassVar[int]
-    default_blocks: ClassVar[tuple[Block, ...]] = (Block(32, 32), Block(16, 16))
+    default_blocks: ClassVar[tuple[Block, ...]] = DEFAULT_BLOCKS
     sizes: ClassVar[tuple[Axis, ...]]
     """The sizes a user may give; ``shapes`` says what they make."""
     parameters: ClassVar[tuple[Axis, ...]] = ()

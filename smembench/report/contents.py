@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from smembench.report.canvas import Plot, file_name
 from smembench.report.environment import environment, overview
@@ -16,10 +15,10 @@ from smembench.report.figures.roofline import rooflines, without_roof
 from smembench.report.figures.samples import strips
 from smembench.report.figures.sizes import over_sizes
 from smembench.report.selection import by_time, night, whole
+from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.compare import compare_runs
 from smembench.studies.history.series import series_of
-from smembench.studies.load import StoredRun
 from smembench.views.compare import comparison_sections
 from smembench.views.history import history_sections
 from smembench.views.ladder import ladder as steps
@@ -50,7 +49,7 @@ class Chapter:
     topics: Sequence[Topic]
 
 
-def contents(runs: Sequence[StoredRun]) -> list[Chapter]:
+def contents(runs: Sequence[Run]) -> list[Chapter]:
     """The chapters of a report of at least one run: what changed between runs, then each run that is shown whole."""
     ordered = by_time(runs)
     shown = whole(ordered)
@@ -62,59 +61,58 @@ def contents(runs: Sequence[StoredRun]) -> list[Chapter]:
     return _distinct([Chapter("Overview", topics), *(_of_run(stored) for stored, _ in shown)])
 
 
-def _comparison(before: StoredRun, stored: StoredRun) -> Topic:
+def _comparison(before: Run, stored: Run) -> Topic:
     found = compare_runs([before], [stored])
     plot = changes(found, file_name(stored.id))
     heading = f"{stored.id} against {before.id}"
     return Topic(heading, (), comparison_sections(found), [] if plot is None else [plot])
 
 
-def _history(ordered: Sequence[StoredRun]) -> list[Topic]:
+def _history(ordered: Sequence[Run]) -> list[Topic]:
     series = [one for one in series_of([night(stored) for stored in ordered]) if len(one.times) >= _SERIES]
     plot = over_runs(series)
     return [] if plot is None else [Topic("History", (), history_sections(series, fine=True), [plot])]
 
 
-def _of_run(stored: StoredRun) -> Chapter:
+def _of_run(stored: Run) -> Chapter:
     topics = [
         _documents(stored),
         Topic("Over sizes", plots=over_sizes(stored.rows)),
-        Topic("Roofline", without_roof(stored.rows, stored.run), plots=rooflines(stored.rows, stored.run)),
+        Topic("Roofline", without_roof(stored), plots=rooflines(stored)),
         _ladders(stored),
         *_tables(stored),
-        Topic("Environment", sections=environment(stored.run)),
+        Topic("Environment", sections=environment(stored.description)),
     ]
     return Chapter(stored.id, [topic for topic in topics if topic.sections or topic.plots or topic.text])
 
 
-def _documents(stored: StoredRun) -> Topic:
+def _documents(stored: Run) -> Topic:
     found = documented(stored.rows)
-    samples = {row.case: stored.values(row.case_id) for rows in found for row in rows}
-    plots = [gains(rows, _here(rows, stored.run)) for rows in found]
+    plots = [gains(rows, _here(stored.only(rows))) for rows in found]
     shown = [plot for plot in plots if plot is not None]
-    return Topic("The documents' figures", (), reproduction(stored.rows, samples, stored.run), shown)
+    return Topic("The documents' figures", (), reproduction(stored), shown)
 
 
-def _here(rows: Sequence[Row], run: Mapping[str, Any]) -> str:
+def _here(run: Run) -> str:
     """The device of the kernels, beside which the CPU's loop stands."""
-    return device_names([row for row in rows if row.device != "cpu"] or rows, run)
+    return device_names(run.only([row for row in run.rows if row.device != "cpu"] or run.rows))
 
 
-def _ladders(stored: StoredRun) -> Topic:
+def _ladders(stored: Run) -> Topic:
     """The steps of each ladder, what each changes and gains."""
     found = []
     plots = []
     for rows in groups(stored.rows):
-        for section in steps(rows, stored.run):
+        for section in steps(stored.only(rows)):
             if len(section.cells) >= _STEPS:
                 found.append(section)
                 plots.append(ladder(section, f"steps-{_name(rows[0])}", f"the ladder of {subject(rows[0])}"))
     return Topic("Ladders", (), found, [plot for plot in plots if plot is not None])
 
 
-def _tables(stored: StoredRun) -> list[Topic]:
+def _tables(stored: Run) -> list[Topic]:
     topics = []
-    for rows, section in zip(groups(stored.rows), sections(stored.rows, stored.run), strict=True):
+    for rows, section in zip(groups(stored.rows), sections(stored), strict=True):
         heading, name = subject(rows[0]), _name(rows[0])
         plots = (ladder(section, name, heading), strips(rows, stored, name, heading))
         topics.append(Topic(heading, (), [section], [plot for plot in plots if plot is not None]))

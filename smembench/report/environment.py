@@ -3,43 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from smembench.studies.load import StoredRun
+from smembench.store.run import Run
+from smembench.store.run_json import Description
 from smembench.views.columns import Column
 from smembench.views.sections import Section
 
 _TABLES = ("devices", "versions", "config")
 
 
-def environment(run: Mapping[str, Any]) -> list[Section]:
+def environment(run: Description) -> list[Section]:
     """Devices beside each other, software, configuration, and the run itself; none for a run without run.json."""
     found = []
-    devices = run.get("devices", [])
-    if devices:
+    if run.devices:
+        devices = [device.told for device in run.devices]
         keys = dict.fromkeys(key for device in devices for key in device if key != "name")
         found.append(
             Section(
                 heading="Devices",
-                columns=[_text(""), *(_text(str(device.get("name", ""))) for device in devices)],
+                columns=[_text(""), *(_text(device.name) for device in run.devices)],
                 cells=[[key, *(shown(device.get(key)) for device in devices)] for key in keys],
             )
         )
-    if versions := run.get("versions"):
-        found.append(_pairs("Software", versions))
-    if config := run.get("config"):
-        found.append(_pairs("Configuration", _without_sweeps(config)))
-    if rest := {key: value for key, value in run.items() if key not in _TABLES}:
+    if run.versions:
+        found.append(_pairs("Software", run.versions))
+    if config := run.config.data:
+        config.pop("sweep", None)
+        config |= {f"sweep {place}": sweep for place, sweep in enumerate(run.config.sweep, start=1)}
+        found.append(_pairs("Configuration", config))
+    if rest := {key: value for key, value in run.data.items() if key not in _TABLES}:
         found.append(_pairs("Run", rest))
     return found
 
 
-def overview(runs: Sequence[StoredRun]) -> Section:
+def overview(runs: Sequence[Run]) -> Section:
     """The runs of a report, one a line."""
     headings = ("run", "device", "cases", "ok", "failed", "skipped")
     cells = []
     for stored in runs:
-        models = [str(device.get("model", device.get("name", ""))) for device in stored.run.get("devices", [])]
+        models = [device.model for device in stored.description.devices]
         states = [row.status for row in stored.rows]
         ok, skipped = states.count("ok"), states.count("skipped")
         failed = len(states) - ok - skipped
@@ -52,7 +54,7 @@ def overview(runs: Sequence[StoredRun]) -> Section:
     )
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value of run.json as text: nested ones as ``key=value``, what is empty as nothing."""
     if value is None or value in ([], {}):
         return ""
@@ -63,13 +65,7 @@ def shown(value: Any) -> str:
     return ",".join(map(shown, value)) if isinstance(value, list) else str(value)
 
 
-def _without_sweeps(config: Mapping[str, Any]) -> dict[str, Any]:
-    sweeps = config.get("sweep", [])
-    numbered = {f"sweep {place}": sweep for place, sweep in enumerate(sweeps, start=1)}
-    return {key: value for key, value in config.items() if key != "sweep"} | numbered
-
-
-def _pairs(heading: str, values: Mapping[str, Any]) -> Section:
+def _pairs(heading: str, values: Mapping[str, object]) -> Section:
     cells = [[key, text] for key, value in values.items() if (text := shown(value))]
     return Section(heading=heading, columns=[_text(""), _text("value")], cells=cells)
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
+from smembench.store.run import Run
 from smembench.studies.history.read import Device, Night, Timed, devices_of
-from smembench.studies.load import StoredRun
 
 
-def by_time(runs: Sequence[StoredRun]) -> list[StoredRun]:
+def by_time(runs: Sequence[Run]) -> list[Run]:
     """Runs, oldest first."""
     return sorted(runs, key=lambda stored: (began(stored), stored.id))
 
 
-def began(stored: StoredRun) -> datetime:
+def began(stored: Run) -> datetime:
     """When a run began; the least moment where neither run.json nor a row tells."""
-    text = str(stored.run.get("started_at_utc") or min((row.started_at_utc for row in stored.rows), default=""))
+    text = stored.description.started_at_utc or min((row.started_at_utc for row in stored.rows), default="")
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -24,7 +25,7 @@ def began(stored: StoredRun) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def whole(ordered: Sequence[StoredRun]) -> list[tuple[StoredRun, StoredRun | None]]:
+def whole(ordered: Sequence[Run]) -> list[tuple[Run, Run | None]]:
     """The runs that no newer one replaces, each with the newest that it replaces, if any.
 
     A newer run on the same devices replaces one of the same configuration, and one whose cases it all has.
@@ -32,7 +33,7 @@ def whole(ordered: Sequence[StoredRun]) -> list[tuple[StoredRun, StoredRun | Non
     Args:
         ordered: oldest first.
     """
-    before: dict[int, StoredRun | None] = {}
+    before: dict[int, Run | None] = {}
     for place, stored in enumerate(ordered):
         newer = [other for other in range(place + 1, len(ordered)) if _replaces(ordered[other], stored)]
         if newer:
@@ -42,23 +43,19 @@ def whole(ordered: Sequence[StoredRun]) -> list[tuple[StoredRun, StoredRun | Non
     return [(ordered[place], previous) for place, previous in sorted(before.items())]
 
 
-def _replaces(newer: StoredRun, older: StoredRun) -> bool:
-    if [_model(device) for device in newer.run.get("devices", [])] != [
-        _model(device) for device in older.run.get("devices", [])
-    ]:
+def _replaces(newer: Run, older: Run) -> bool:
+    models = ([device.model for device in run.description.devices] for run in (newer, older))
+    if next(models) != next(models):
         return False
-    configs = [stored.run.get("config", {}).get("name") for stored in (newer, older)]
-    same = configs[0] is not None and configs[0] == configs[1]
-    return same or {row.case_id for row in older.rows} <= {row.case_id for row in newer.rows}
+    name = newer.description.config.name
+    if name and name == older.description.config.name:
+        return True
+    return {row.case_id for row in older.rows} <= {row.case_id for row in newer.rows}
 
 
-def _model(device: dict[str, object]) -> str:
-    return str(device.get("model", device.get("name")))
-
-
-def night(stored: StoredRun) -> Night:
+def night(stored: Run) -> Night:
     """A run as histories take it."""
-    devices = devices_of(stored.run)
+    devices = devices_of(stored.description)
     times, failed = {}, {}
     for row in stored.rows:
         key = (row.case_id, devices.get(row.device) or Device(row.device, ""))
@@ -67,4 +64,4 @@ def night(stored: StoredRun) -> Night:
             times[key] = Timed(row.elapsed_ms, clock, row.throttle_reasons or "")
         else:
             failed[key] = row.status
-    return Night(stored.path, stored.id, began(stored), stored.run, times, failed)
+    return Night(stored.path or Path(), stored.id, began(stored), stored.description, times, failed)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
-from typing import Any
+
+from pydantic import JsonValue
 
 from smembench.model.device import MEASURED, DeviceInfo
 from smembench.model.version import VERSION
 from smembench.run.config import Config
+from smembench.store.run_json import Description, Git, Host, StoredConfig
+from smembench.store.schema import SCHEMA_VERSION
 from smembench.toolchains.registry import toolchains
 
 _OTHERS = ("pandas", "rich", "typer", "pydantic")
@@ -51,7 +54,7 @@ def _code_makers() -> dict[str, str]:
     return found
 
 
-def git_revision() -> dict[str, Any] | None:
+def git_revision() -> Git | None:
     """Revision of the checkout smembench runs from and whether it has changes; None where there is no git."""
     folder = Path(__file__).parent
 
@@ -61,31 +64,37 @@ def git_revision() -> dict[str, Any] | None:
         ).stdout.strip()
 
     try:
-        return {"revision": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain"))}
+        return Git(revision=git("rev-parse", "HEAD"), dirty=bool(git("status", "--porcelain")))
     except (OSError, subprocess.SubprocessError):
         return None
 
 
-def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def differences(before: Description, now: Description) -> list[str]:
     """What would make two parts of one run incomparable: config, devices, driver, versions."""
-    found = []
-    if before.get("config") != now.get("config"):
-        found.append("the configuration differs")
-    for part in ("versions", "devices"):
-        old, new = (_flat(run.get(part, {})) for run in (before, now))
-        found += [
-            f"{key} was {old.get(key)}, is {new.get(key)}"
-            for key in dict.fromkeys([*old, *new])
-            if old.get(key) != new.get(key)
-        ]
-    return found
+    found = [] if _given(before.config) == _given(now.config) else ["the configuration differs"]
+    old, new = _facts(before), _facts(now)
+    return found + [
+        f"{name} was {old.get(name)}, is {new.get(name)}"
+        for name in dict.fromkeys([*old, *new])
+        if old.get(name) != new.get(name)
+    ]
 
 
-def _flat(part: Any) -> dict[str, Any]:
-    """Versions as they are, devices as ``name field``; what is read anew each time, and may differ, is left out."""
-    if isinstance(part, dict):
-        return part
-    return {f"{device['name']} {key}": value for device in part for key, value in device.items() if key not in MEASURED}
+def _given(config: StoredConfig) -> StoredConfig:
+    """The config without the sweeps' empty lists: an axis that a later problem brought is no difference."""
+    sweeps = [{key: value for key, value in sweep.items() if value != []} for sweep in config.sweep]
+    return config.model_copy(update={"sweep": sweeps})
+
+
+def _facts(run: Description) -> dict[str, JsonValue]:
+    """Versions by name, then facts of devices; what is read anew each time, and may differ, is left out."""
+    devices = {
+        f"{device.name} {key}": value
+        for device in run.devices
+        for key, value in device.told.items()
+        if key not in MEASURED
+    }
+    return {**run.versions, **devices}
 
 
 def describe_run(
@@ -96,31 +105,30 @@ def describe_run(
     *,
     anonymous: bool,
     argv: Sequence[str],
-) -> dict[str, Any]:
+) -> Description:
     """The content of run.json at the start of a run.
 
     With ``anonymous`` nothing that identifies a machine is kept: host name, UUIDs, arguments, memory sizes of
     the host.
     """
-    described = [device.to_dict() for device in devices]
-    run: dict[str, Any] = {
-        "schema_version": 1,
-        "run_id": run_id,
-        "started_at_utc": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seed": seed,
-        "config": config.model_dump(mode="json"),
-        "versions": versions(cuda=any(device["kind"] == "cuda" for device in described)),
-        "git": git_revision(),
-    }
+    infos = list(devices)
+    description = Description(
+        schema_version=SCHEMA_VERSION,
+        run_id=run_id,
+        started_at_utc=datetime.now(UTC).isoformat(timespec="seconds"),
+        seed=seed,
+        config=StoredConfig.model_validate(config.model_dump(mode="json")),
+        versions=versions(cuda=any(info.kind == "cuda" for info in infos)),
+        git=git_revision(),
+        devices=[DeviceInfo.model_validate(_unnamed(info) if anonymous else info.told) for info in infos],
+    )
     if anonymous:
-        run["devices"] = [
-            {k: v for k, v in device.items() if k != "uuid"}
-            if device["kind"] == "cuda"
-            else {"name": "cpu", "kind": "cpu"}
-            for device in described
-        ]
-        return run
-    run["devices"] = described
-    run["host"] = {"name": platform.node(), "system": platform.platform()}
-    run["argv"] = list(argv)
-    return run
+        return description
+    host = Host(name=platform.node(), system=platform.platform())
+    return description.model_copy(update={"host": host, "argv": list(argv)})
+
+
+def _unnamed(info: DeviceInfo) -> dict[str, JsonValue]:
+    """What many machines have alike: of a GPU all but its UUID, of a CPU that it is one."""
+    kept = [key for key in info.told if key != "uuid"] if info.kind == "cuda" else ["name", "kind"]
+    return {key: info.told[key] for key in kept}

@@ -1,6 +1,6 @@
-"""Where a series of medians changed its level: robust, and strict enough for thousands of nights of hundreds of cases.
+"""Changes of level in a series of medians: robust, and strict enough for thousands of nights of hundreds of cases.
 
-Nothing here knows of runs: a series is times in ms in the order they were measured.
+A series is times in ms in the order they were measured; nothing here knows of runs.
 """
 
 from __future__ import annotations
@@ -15,19 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 THRESHOLD = 0.01
-"""Least relative change of level that is told, unless another is asked for."""
+"""Default for the least relative change of level that is reported."""
 SHORTEST = 3
-"""Fewest nights of a stretch: one bad night, or two, are no change."""
+"""Fewest nights per level: one or two bad nights are no change."""
 _CLIP = 4.0
-"""Noise widths beyond which a night counts no more than this, however far off it is."""
+"""Noise widths at which a night's deviation is clipped."""
 _CRITICAL = 5.6
-"""CUSUM from which on a change is believed. Of 100 000 simulated series of 1000 unchanged nights, with normal noise of
-0.5 or 1 %, one was given a change. Three nights slower by five noise widths are found after 100 others in 96 % of
-series, after 30 in two thirds: the noise of few nights is known badly, and the fourth or fifth night decides."""
+"""Least CUSUM of a change: about one false change in 100 000 simulated series of 1000 nights
+(results/reference/notes/statistics.md)."""
 _SHARPEST = 0.1
 """Least noise width assumed, as a share of the threshold: quantised times may repeat themselves exactly."""
 _LOCAL = 15
-"""Nights on either side of a change that tell a step from a drift."""
+"""Nights on either side of a change that distinguish a step from a drift."""
 
 Values = NDArray[np.float64]
 

@@ -82,9 +82,9 @@ def differs(found: Sequence[Evidence], confidence: float = CONFIDENCE) -> list[E
 
 
 def timer_step(*sides: Sequence[float]) -> float:
-    """The clock's resolution as times in ms show it, relative to the shortest: the smallest gap within a side.
+    """The clock's resolution, relative to the shortest time: the smallest gap between times in ms of one side.
 
-    0 where each side has a single reading: the gap between the sides may be what is looked for.
+    0 where each side has a single reading: the gap between the sides may be the difference itself.
     """
     shortest = min(min(side) for side in sides)
     gaps: Floats = np.concatenate([np.diff(np.unique(np.asarray(side, dtype=np.float64))) for side in sides]) / shortest

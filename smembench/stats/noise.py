@@ -1,13 +1,13 @@
 """How large a difference noise alone makes: p-values and intervals of many cases with few rounds each.
 
-Three rounds a side are too few to resample: a bootstrap's interval never leaves the values that were seen, and of
-normal rounds it covers the truth in 90 % of comparisons, whether 95 % are asked for or 99 %. Student's t is right for
-one case, but its four degrees of freedom see nothing among two hundred. The cases tell each other how noisy rounds
-are: the distribution of their noise is estimated from all of them (nonparametric maximum likelihood, by expectation
-maximisation on a grid), and each case's p-value averages over the noise that this distribution and its own rounds
-allow: the empirical partially Bayes test of Ignatiadis and Sen, "Empirical partially Bayes multiple testing and
-compound χ² decisions" (2023). It assumes that logarithms of round medians scatter normally around a side's own
-centre, and nothing of how noise varies between cases. A case by itself gets Student's t.
+Three rounds per side are too few to resample: a bootstrap's interval never leaves the values seen, and covers the truth
+too rarely. Student's t is right for one case, but its four degrees of freedom detect nothing among two hundred. So
+cases share what they tell of the noise: its distribution is estimated from all of them (nonparametric maximum
+likelihood, by expectation maximisation on a grid), and each case's p-value averages over the noise that this
+distribution and its own rounds allow. That is the empirical partially Bayes test of Ignatiadis and Sen, "Empirical
+partially Bayes multiple testing and compound χ² decisions" (2023). It assumes that logarithms of round medians scatter
+normally around their side's centre, and nothing of how noise varies between cases. A single case gets Student's t.
+Simulations: results/reference/notes/statistics.md.
 """
 
 from __future__ import annotations
@@ -24,15 +24,14 @@ from scipy.special import erfc
 Floats = npt.NDArray[np.float64]
 
 _NOISE = np.exp(np.linspace(math.log(1e-5), math.log(1.0), 150))
-"""Relative standard deviations of a round's median that are thought of: from 0.001 % to 100 %."""
+"""Grid of relative standard deviations of a round's median: from 0.001 % to 100 %."""
 _UNSEEN = 3.0
-"""Cases' worth of belief that the noise may be anything, evenly over the logarithm: it keeps a few cases that happen
-to agree from ruling everything else out. Chosen by simulation: with 1 more than one comparison in a hundred of two
-noisy cases has a false verdict."""
+"""Weight, in cases, of a prior that is uniform over the logarithm of the noise, so that a few cases that happen to
+agree do not rule out the rest. Chosen by simulation (results/reference/notes/statistics.md)."""
 _STEPS = 30
-"""Of expectation maximisation; more change no p-value that matters."""
+"""Steps of expectation maximisation; more change no p-value that matters."""
 _FARTHEST = 37.0
-"""Standard deviations beyond which a probability is nothing to a float."""
+"""Standard deviations beyond which a tail probability underflows a float."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +57,8 @@ def weigh(base: Sequence[float], new: Sequence[float], step: float = 0.0, clock:
 
     Each side's variance counts as much as it adds to that of the effect, as in Welch's test, so that many quiet units
     do not speak for a few noisy ones; the degrees of freedom are Satterthwaite's at equal variances. A side of a
-    single unit is taken to be as noisy as the other. What remains: where a few cases are compared, and three rounds
-    of one side are many times noisier than the other's, up to 3 % of comparisons have a false verdict instead of 1 %.
+    single unit is taken to be as noisy as the other. Where few cases are compared and one side is many times noisier,
+    false verdicts are more frequent (results/reference/notes/statistics.md).
     """
     logs = [np.log(np.asarray(side, dtype=np.float64)) for side in (base, new)]
     if max(map(len, logs)) < 2:
@@ -86,7 +85,7 @@ def _median_spread(count: int) -> float:
 
 
 class Noise:
-    """What is known of the noise of each of several cases, each by its own units and by the others'."""
+    """Estimated noise of several cases, each from its own units and the other cases'."""
 
     def __init__(self, evidence: Sequence[Evidence]) -> None:
         def column(name: str) -> Floats:
@@ -94,7 +93,7 @@ class Noise:
 
         self.effects = column("effect")
         self._steps = column("step")
-        # What the clock adds is known; the rest may be any of the noises.
+        # The clock's share is known; the rest may be any noise of the grid.
         noise = np.hypot(_NOISE, column("clock")[:, None])
         self._weights = _weights(column("variance"), column("freedom"), noise)
         self._deviations = noise * np.sqrt(column("spread"))[:, None]
@@ -124,7 +123,7 @@ class Noise:
 
 
 def _weights(variances: Floats, freedom: Floats, noise: Floats) -> Floats:
-    """For each case (rows) the weight of each noise (columns), by its own units and the other cases'."""
+    """Posterior weight of each noise (columns) per case (rows), from its own units and the other cases'."""
     observed = np.maximum(variances, _NOISE[0] ** 2)
     # Density of a variance with so many degrees of freedom, for each noise it may come from.
     log_likelihood = -freedom[:, None] * (np.log(noise) + observed[:, None] / noise**2 / 2)
@@ -133,7 +132,7 @@ def _weights(variances: Floats, freedom: Floats, noise: Floats) -> Floats:
     prior: Any = np.ones(len(_NOISE))
     for _ in range(_STEPS):
         prior = _share(likelihood * prior).sum(axis=0) + anything
-    # Each case is held against what the others say, lest its own luck count twice.
+    # A case's prior excludes its own share, so that its data do not count twice.
     own = _share(likelihood * prior)
     return _share(likelihood * (own.sum(axis=0) - own + anything))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 MIN_SAMPLES = 3
-"""Fewest samples of a case too slow for more; below it a median says nothing."""
+"""Fewest samples of a case that is too slow for more; a median of fewer says nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,62 +1,43 @@
-"""The journal of a run: what the run is, then a JSON line for every trial, on disk before the next begins."""
+"""The journal of a run: its description, then a JSON line for every trial, on disk before the next begins."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-from smembench.model.case import Case
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
 from smembench.model.errors import UsageError
-from smembench.model.measurement import Conditions, Resources, Status, Trial
-from smembench.store.run_json import fault
+from smembench.model.measurement import Trial
+from smembench.store.run_json import Description, fault
 
 _NEEDED = ("run_id", "seed", "config", "devices")
 """What a run that goes on, or is read back, cannot do without."""
 
 
-def encode(trial: Trial) -> dict[str, Any]:
-    """A trial as plain data."""
-    return {
-        "case": trial.case.to_dict(),
-        "round": trial.round,
-        "status": trial.status.value,
-        "started_at_utc": trial.started_at_utc,
-        "reason": trial.reason,
-        "verified": trial.verified,
-        "max_error": trial.max_error,
-        "samples": list(trial.samples),
-        "discarded": trial.discarded,
-        "discarded_ms": list(trial.discarded_ms),
-        "seconds": trial.seconds,
-        "resources": asdict(trial.resources),
-        "conditions": {key: value for key, value in asdict(trial.conditions).items() if value is not None},
-    }
+@dataclass(frozen=True, slots=True)
+class _First:
+    run: Description
 
 
-def decode(data: Mapping[str, Any]) -> Trial:
-    """The trial that ``encode`` wrote."""
-    return Trial(
-        **{
-            **data,
-            "case": Case.from_dict(data["case"]),
-            "status": Status(data["status"]),
-            "samples": tuple(data["samples"]),
-            "discarded_ms": tuple(data.get("discarded_ms", ())),  # older journals have their number alone
-            "resources": Resources(**data.get("resources", {})),
-            "conditions": Conditions(**data["conditions"]),
-        }
-    )
+@dataclass(frozen=True, slots=True)
+class _Other:
+    visit: Trial
+
+
+_FIRST, _OTHER = TypeAdapter(_First), TypeAdapter(_Other)
+Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
     """What a journal holds: the run, the trials, and the length of the part that is whole."""
 
-    run: dict[str, Any]
+    description: Description
     trials: list[Trial]
     whole_bytes: int
 
@@ -76,16 +57,18 @@ def read(path: Path) -> Contents:
     lines = whole.splitlines()
     if not lines:
         raise UsageError(f"{path}: the journal has no beginning; there is nothing to resume")
-    decoded: list[Any] = []
-    for number, line in enumerate(lines, 1):
-        try:
-            entry = json.loads(line)
-            decoded.append(entry["run"] if number == 1 else decode(entry["visit"]))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise UsageError(f"{path}, line {number}: damaged ({type(error).__name__}: {error})") from None
-    if wrong := fault(decoded[0], _NEEDED):
-        raise UsageError(f"{path}, line 1: damaged: {wrong}")
-    return Contents(decoded[0], decoded[1:], len(whole))
+    description = _parsed(_FIRST, lines[0], f"{path}, line 1").run
+    trials = [_parsed(_OTHER, line, f"{path}, line {number}").visit for number, line in enumerate(lines[1:], 2)]
+    if missing := [name for name in _NEEDED if name not in description.model_fields_set]:
+        raise UsageError(f"{path}, line 1: damaged: it has no {missing[0]}")
+    return Contents(description, trials, len(whole))
+
+
+def _parsed(kind: TypeAdapter[Entry], line: bytes, where: str) -> Entry:
+    try:
+        return kind.validate_json(line)
+    except ValidationError as error:
+        raise UsageError(f"{where}: damaged: {fault(error)}") from None
 
 
 class Journal:
@@ -96,10 +79,10 @@ class Journal:
         self._file = descriptor
 
     @classmethod
-    def create(cls, path: Path, run: Mapping[str, Any]) -> Journal:
+    def create(cls, path: Path, description: Description) -> Journal:
         """A new journal that begins with the run's description."""
         journal = cls(path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666))
-        journal._write({"run": dict(run)})
+        journal._write({"run": description.data})
         return journal
 
     @classmethod
@@ -115,9 +98,9 @@ class Journal:
         Raises:
             OSError: when the disk is full or the file is gone.
         """
-        self._write({"visit": encode(trial)})
+        self._write(_OTHER.dump_python(_Other(trial), mode="json", exclude_none=True))
 
-    def _write(self, entry: Mapping[str, Any]) -> None:
+    def _write(self, entry: Mapping[str, JsonValue]) -> None:
         line = json.dumps(entry, ensure_ascii=False).encode() + b"\n"
         while line:
             line = line[os.write(self._file, line) :]

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+
+from pydantic import ValidationError
 
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Measurement, Trial
 from smembench.store import journal, schema
 from smembench.store.csv_files import check_folder, table_text, write_whole
 from smembench.store.journal import Journal
-from smembench.store.relations import relate
-from smembench.store.run_json import fault
-from smembench.store.schema import Row
+from smembench.store.run import Run
+from smembench.store.run_json import Description, fault
 
 CASES = "cases.csv"
 SAMPLES = "samples.csv"
@@ -28,29 +28,23 @@ def new_run_id(name: str, now: datetime | None = None) -> str:
     return f"{now or datetime.now(UTC):%Y%m%dT%H%M%SZ}-{name}"
 
 
-def rows_of(run_id: str, measurements: Sequence[Measurement]) -> list[Row]:
-    """Rows of a run, relations between its cases included."""
-    relations = relate(measurements)
-    return [schema.row_of(run_id, measurement, relations) for measurement in measurements]
-
-
 class RunFolder:
     """``<root>/<run id>/``; made by ``create``, or taken up again by ``resume``."""
 
-    def __init__(self, path: Path, run: Mapping[str, Any], trials: list[Trial], open_journal: Journal) -> None:
+    def __init__(self, path: Path, description: Description, trials: list[Trial], open_journal: Journal) -> None:
         self.path = path
-        self.run = dict(run)
+        self.description = description
         self.trials = trials
         self._journal = open_journal
 
     @classmethod
-    def create(cls, root: Path, run: Mapping[str, Any]) -> RunFolder:
+    def create(cls, root: Path, description: Description) -> RunFolder:
         """Make the folder when the run starts.
 
         Raises:
             UsageError: when it cannot be made or written.
         """
-        path = root / run["run_id"]
+        path = root / description.run_id
         try:
             path.mkdir(parents=True)
         except FileExistsError:
@@ -58,7 +52,7 @@ class RunFolder:
         except OSError as error:
             raise UsageError(f"--output {root}: {path} cannot be made ({error.strerror})") from None
         check_folder(path, f"--output {root}")
-        return cls(path, run, [], Journal.create(path / JOURNAL, run))
+        return cls(path, description, [], Journal.create(path / JOURNAL, description))
 
     @classmethod
     def resume(cls, path: Path) -> RunFolder:
@@ -68,12 +62,12 @@ class RunFolder:
             UsageError: when there is nothing to resume, or its journal is damaged.
         """
         if not (path / JOURNAL).exists():
-            done = read_run(path).get("complete")
+            done = read_description(path).complete
             reason = "the run is complete" if done else f"there is no {JOURNAL} in it"
             raise UsageError(f"--resume {path}: {reason}; start a new run instead")
         check_folder(path, f"--resume {path}")
         contents = journal.read(path / JOURNAL)
-        return cls(path, contents.run, contents.trials, Journal.reopen(path / JOURNAL, contents))
+        return cls(path, contents.description, contents.trials, Journal.reopen(path / JOURNAL, contents))
 
     def append(self, trial: Trial) -> None:
         """Keep a trial.
@@ -84,44 +78,45 @@ class RunFolder:
         self._journal.append(trial)
         self.trials.append(trial)
 
-    def finish(self, measurements: Sequence[Measurement], *, complete: bool) -> list[Row]:
+    def finish(self, measurements: Sequence[Measurement], *, complete: bool) -> Run:
         """Write the run's files, each under its name only when whole; a complete run needs its journal no more.
 
         Raises:
             OSError: when the disk is full or the folder is gone.
         """
-        run_id = self.run["run_id"]
-        rows = rows_of(run_id, measurements)
-        samples = schema.sample_fields(run_id, measurements)
         ended = datetime.now(UTC).isoformat(timespec="seconds")
-        write_whole(self.path / CASES, table_text(schema.COLUMNS, map(schema.to_fields, rows)))
+        description = self.description.model_copy(update={"complete": complete, "ended_at_utc": ended})
+        run = Run.of(description, measurements, self.path, complete=complete)
+        samples = schema.sample_fields(description.run_id, measurements)
+        write_whole(self.path / CASES, table_text(schema.COLUMNS, map(schema.to_fields, run.rows)))
         write_whole(self.path / SAMPLES, table_text(schema.SAMPLE_COLUMNS, samples))
-        write_whole(self.path / RUN, to_json({**self.run, "complete": complete, "ended_at_utc": ended}))
+        write_whole(self.path / RUN, to_json(description.data))
         if complete:
             self._journal.discard()
         else:
             self._journal.close()
-        return rows
+        return run
 
 
-def to_json(data: Mapping[str, Any]) -> str:
+def to_json(data: object) -> str:
     """Indented JSON with a newline at its end."""
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
-def read_run(folder: Path) -> dict[str, Any]:
-    """A run's run.json, or nothing when it has none.
+def read_description(folder: Path) -> Description:
+    """A run's run.json, an empty one where it has none.
 
     Raises:
-        UsageError: when it is there and does not describe a run.
+        UsageError: when it is there and does not describe a run, with the field.
     """
     path = folder / RUN
     try:
-        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return Description.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: cannot be read ({error})") from None
-    if wrong := fault(data):
-        raise UsageError(f"{path}: damaged: {wrong}; mend it, or move it away to read the cases without it")
-    return data
+        return Description()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    except ValidationError as error:
+        raise UsageError(
+            f"{path}: damaged: {fault(error)}; mend it, or move it away to read the cases without it"
+        ) from None

@@ -1,48 +1,90 @@
-"""The shape of a run's description, in run.json and at the head of a journal: what every reader of it relies on."""
+"""run.json: what a run was, on what it was measured, and how it ended. A journal begins with the same, but its end."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from reprlib import repr as shortened
 
-_SAID: dict[type, str] = {str: "text", list: "a list", dict: "an object"}
-_RUN: dict[str, type] = {
-    "run_id": str,
-    "started_at_utc": str,
-    "config": dict,
-    "versions": dict,
-    "devices": list,
-    "git": dict,
-    "host": dict,
-}
-_NULLABLE = ("git", "host")
-_CONFIG: dict[str, type] = {"name": str, "sweep": list}
-_DEVICE: dict[str, type] = {"name": str, "kind": str}
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, SerializerFunctionWrapHandler, model_serializer
+from pydantic_core import ValidationError
+
+from smembench.model.device import DeviceInfo
+
+_OBJECT = ("model_type", "model_attributes_type", "dataclass_type", "dict_type")
 
 
-def fault(run: object, needed: Collection[str] = ()) -> str:
-    """The first thing that keeps this from describing a run, or ""; to leave out what is not needed is no fault."""
-    if not isinstance(run, dict):
-        return "it is not an object"
-    return next((f"it has no {name}" for name in needed if name not in run), "") or next(_faults(run), "")
+class _Part(BaseModel):
+    """A part of run.json. Every field may be missing; fields of other versions are kept and written back."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="allow")
+    __pydantic_extra__: dict[str, JsonValue] = Field(init=False)
+
+    @property
+    def data(self) -> dict[str, JsonValue]:
+        """Plain data for JSON: the fields that were given, and no others."""
+        return self.model_dump(mode="json", exclude_unset=True)
 
 
-def _faults(run: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong; each is only looked for when there is nothing before it."""
-    told = {name: value for name, value in run.items() if value is not None or name not in _NULLABLE}
-    yield from _wrong("", told, _RUN)
-    yield from _wrong("config.", run.get("config", {}), _CONFIG)
-    for place, device in enumerate(run.get("devices", ())):
-        where = f"devices[{place}]"
-        if not isinstance(device, dict) or "name" not in device:
-            yield f"{where} is not an object with a name"
-        yield from _wrong(f"{where}.", device, _DEVICE)
-        yield from (
-            f"{where}.{name} is not one value" for name, value in device.items() if isinstance(value, list | dict)
-        )
+class Git(_Part):
+    """The checkout smembench ran from, and whether it had changes."""
+
+    revision: str = ""
+    dirty: bool = False
 
 
-def _wrong(where: str, found: Mapping[str, Any], kinds: Mapping[str, type]) -> Iterator[str]:
-    for name, kind in kinds.items():
-        if name in found and not isinstance(found[name], kind):
-            yield f"{where}{name} is not {_SAID[kind]}"
+class Host(_Part):
+    """The machine."""
+
+    name: str = ""
+    system: str = ""
+
+
+class StoredConfig(_Part):
+    """The config of a run as it is stored: its name and its sweeps; how long was sampled is among the other fields."""
+
+    name: str = ""
+    sweep: list[dict[str, JsonValue]] = []
+
+    @model_serializer(mode="wrap")
+    def _sweeps_last(self, dump: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
+        """In the order of ``run.config.Config``."""
+        data: dict[str, JsonValue] = dump(self)
+        if "sweep" in data:
+            data["sweep"] = data.pop("sweep")
+        return data
+
+
+class Description(_Part):
+    """A whole run.json.
+
+    ``complete`` is None until a run ends, False where it was cut off. ``git`` and ``host`` are None where they are not
+    known or not told. ``resumed_with_differences``: what was another, each time that the run went on with --force.
+    """
+
+    schema_version: int = 1
+    run_id: str = ""
+    started_at_utc: str = ""
+    seed: int | None = None
+    config: StoredConfig = StoredConfig()
+    versions: dict[str, str] = {}
+    git: Git | None = None
+    devices: list[DeviceInfo] = []
+    host: Host | None = None
+    argv: list[str] = []
+    resumed_with_differences: list[list[str]] = []
+    complete: bool | None = None
+    ended_at_utc: str | None = None
+
+    def device(self, name: str) -> DeviceInfo | None:
+        """The device of that name; None where the run does not tell."""
+        return next((device for device in self.devices if device.name == name), None)
+
+
+def fault(error: ValidationError) -> str:
+    """The first fault in one line: the field's place and what is wrong with its value."""
+    first = error.errors(include_url=False)[0]
+    if first["type"] == "json_invalid":
+        return f"it is not JSON ({first['ctx']['error']})"
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).removeprefix(".")
+    reason = "should be an object" if first["type"] in _OBJECT else first["msg"].removeprefix("Input ")
+    said = f"{place}: {reason}" if place else f"it {reason}"
+    return said if first["type"] == "missing" else f"{said}, not {shortened(first['input'])}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, get_type_hints
+from dataclasses import asdict, dataclass, fields
+from types import NoneType
+from typing import Annotated, Any, get_args, get_type_hints
+
+from pydantic import BeforeValidator, TypeAdapter, ValidationError, with_config
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case, parameters_of
@@ -16,9 +18,23 @@ SCHEMA_VERSION = 1
 SAMPLE_COLUMNS = ("schema_version", "run_id", "case_id", "round", "sample", "elapsed_ms")
 
 
+def _flag(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError("neither true nor false")
+    return text == "true"
+
+
+Flag = Annotated[bool, BeforeValidator(_flag)]
+"""A bool as it is written in a CSV field."""
+
+
+@with_config(allow_inf_nan=False)
 @dataclass(frozen=True, slots=True)
 class Row:
     """One row of cases.csv; the fields are its columns, in order. What does not apply is None, an empty field.
+
+    A column named like a field of Case, Measurement, Conditions, Resources or Relations holds that field, one named
+    ``predicted_…`` that of Prediction.
 
     ``shared_bytes`` is one block's tile (one thread's tile buffer on the CPU). ``elapsed_ms`` is the median a
     launch. ``bytes`` and ``flops`` are the problem's counts a launch; ``effective_gb_s`` and ``gflop_s`` are
@@ -51,7 +67,7 @@ class Row:
     cache: str
     status: str
     reason: str | None
-    verified: bool
+    verified: Flag
     max_error: float | None
     samples: int
     elapsed_ms: float | None
@@ -76,8 +92,8 @@ class Row:
     rounds: int | None
     samples_discarded: int | None
     precision: float | None
-    converged: bool | None
-    within_cache: bool | None
+    converged: Flag | None
+    within_cache: Flag | None
     memory_clock_mhz: int | None
     other_processes: int | None
     cpu_mhz: float | None
@@ -111,103 +127,54 @@ class Row:
         return None if self.block_x is None or self.block_y is None else Block(self.block_x, self.block_y)
 
     @property
+    def parameters(self) -> tuple[tuple[str, int], ...]:
+        """Parameters of the problem."""
+        return parameters_of(self.case_id)
+
+    @property
     def case(self) -> Case:
         """The case this row is of."""
-        return Case(
-            self.problem,
-            self.kernel,
-            self.device,
-            self.dtype,
-            self.m,
-            self.n,
-            self.k,
-            self.block,
-            self.pad,
-            self.cache,
-            self.compiler,
-            self.stride,
-            parameters_of(self.case_id),
-        )
+        return Case(**{field.name: getattr(self, field.name) for field in fields(Case)})
 
 
 COLUMNS = tuple(field.name for field in fields(Row))
 REQUIRED = COLUMNS[: COLUMNS.index("started_at_utc") + 1]
 """The columns every schema-1 file has; those after them are additions."""
+_OPTIONAL = frozenset(name for name, hint in get_type_hints(Row).items() if NoneType in get_args(hint))
 _POSITIVE = ("elapsed_ms", "elapsed_ms_min", "elapsed_ms_q1", "elapsed_ms_q3", "elapsed_ms_max", "bytes")
 """What every case that succeeded has."""
-_HINTS = get_type_hints(Row)
+_ROW = TypeAdapter(Row)
 
 
 def row_of(run_id: str, measurement: Measurement, relations: Mapping[Case, Relations]) -> Row:
     """The row of a measurement."""
-    case, summary, conditions = measurement.case, measurement.summary, measurement.conditions
-    related = relations.get(case, Relations())
-    return Row(
-        schema_version=SCHEMA_VERSION,
-        run_id=run_id,
-        case_id=case.id,
-        problem=case.problem,
-        kernel=case.kernel,
-        device=case.device,
-        compiler=case.compiler,
-        dtype=case.dtype,
-        m=case.m,
-        n=case.n,
-        k=case.k,
-        block_x=case.block.x if case.block else None,
-        block_y=case.block.y if case.block else None,
-        pad=case.pad,
-        shared_bytes=measurement.shared_bytes or None,
-        cache=case.cache,
-        status=measurement.status.value,
-        reason=measurement.reason or None,
-        verified=measurement.verified,
-        max_error=measurement.max_error,
-        samples=len(measurement.samples),
-        elapsed_ms=summary.median if summary else None,
-        elapsed_ms_min=summary.min if summary else None,
-        elapsed_ms_q1=summary.q1 if summary else None,
-        elapsed_ms_q3=summary.q3 if summary else None,
-        elapsed_ms_max=summary.max if summary else None,
-        bytes=measurement.bytes_moved,
-        effective_gb_s=measurement.effective_gb_s,
-        flops=measurement.flops or None,
-        gflop_s=measurement.gflop_s,
-        percent_of_copy=related.percent_of_copy,
-        percent_of_peak=measurement.percent_of_peak,
-        speedup_vs_cpu=related.speedup_vs_cpu,
-        speedup_vs_naive=related.speedup_vs_naive,
-        sm_clock_mhz=conditions.sm_clock_mhz,
-        temperature_c=conditions.temperature_c,
-        power_w=conditions.power_w,
-        throttle_reasons=conditions.throttle_reasons,
-        started_at_utc=measurement.started_at_utc,
-        percent_of_copygmem=related.percent_of_copygmem,
-        rounds=measurement.rounds,
-        samples_discarded=measurement.discarded,
-        precision=measurement.precision,
-        converged=measurement.converged,
-        within_cache=measurement.within_cache,
-        memory_clock_mhz=conditions.memory_clock_mhz,
-        other_processes=conditions.other_processes,
-        cpu_mhz=conditions.cpu_mhz,
-        cpu_governor=conditions.cpu_governor,
-        cpu_load=conditions.cpu_load,
-        cpu_waiting=conditions.cpu_waiting,
-        predicted_load_conflict=measurement.prediction.load_conflict,
-        predicted_store_conflict=measurement.prediction.store_conflict,
-        predicted_load_sectors=measurement.prediction.load_sectors,
-        predicted_store_sectors=measurement.prediction.store_sectors,
-        predicted_occupancy=measurement.prediction.occupancy,
-        stride=case.stride,
-        predicted_constant_addresses=measurement.prediction.constant_addresses,
-        bytes_per_clock=measurement.bytes_per_clock,
-        registers=measurement.resources.registers,
-        local_bytes=measurement.resources.local_bytes,
-    )
+    case, summary = measurement.case, measurement.summary
+    named: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "run_id": run_id,
+        "case_id": case.id,
+        "block_x": case.block.x if case.block else None,
+        "block_y": case.block.y if case.block else None,
+        "shared_bytes": measurement.shared_bytes or None,
+        "status": measurement.status.value,
+        "reason": measurement.reason or None,
+        "samples": len(measurement.samples),
+        "elapsed_ms": summary.median if summary else None,
+        "elapsed_ms_min": summary.min if summary else None,
+        "elapsed_ms_q1": summary.q1 if summary else None,
+        "elapsed_ms_q3": summary.q3 if summary else None,
+        "elapsed_ms_max": summary.max if summary else None,
+        "bytes": measurement.bytes_moved,
+        "flops": measurement.flops or None,
+        "samples_discarded": measurement.discarded,
+    }
+    for part in (case, measurement.conditions, measurement.resources, relations.get(case, Relations())):
+        named |= {field.name: getattr(part, field.name) for field in fields(part)}
+    named |= {f"predicted_{name}": value for name, value in asdict(measurement.prediction).items()}
+    return Row(**{name: named[name] if name in named else getattr(measurement, name) for name in COLUMNS})
 
 
-def to_text(value: Any) -> str:
+def to_text(value: object) -> str:
     """A value as it stands in a CSV field: floats in full precision, None empty."""
     if value is None:
         return ""
@@ -221,20 +188,20 @@ def to_fields(row: Row) -> list[str]:
     return [to_text(getattr(row, column)) for column in COLUMNS]
 
 
-def from_fields(record: Mapping[str, str]) -> Row:
-    """The row of a record read by column name.
+def from_fields(record: Mapping[str, str | None]) -> Row:
+    """The row of a record read by column name; columns that later versions added may be absent, and are then empty.
 
     Raises:
         ValueError: for a missing column or a field that is not of its type.
     """
-    values: dict[str, Any] = {}
-    for column in COLUMNS:
-        # Columns that later versions added may be absent, and are then empty.
-        text = record.get(column)
-        if text is None and column in REQUIRED:
-            raise ValueError(f"the column {column} is missing")
-        values[column] = _from_text(text or "", str(_HINTS[column]), column)
-    row = Row(**values)
+    if missing := [column for column in REQUIRED if record.get(column) is None]:
+        raise ValueError(f"the column {missing[0]} is missing")
+    texts = {column: record.get(column) or (None if column in _OPTIONAL else "") for column in COLUMNS}
+    try:
+        row = _ROW.validate_python(texts)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise ValueError(f"the column {first['loc'][0]} holds {first['input']!r}") from None
     if row.schema_version != SCHEMA_VERSION:
         raise ValueError(f"schema version {row.schema_version}; this smembench reads {SCHEMA_VERSION}")
     if row.problem not in PROBLEMS:
@@ -243,21 +210,6 @@ def from_fields(record: Mapping[str, str]) -> Row:
         if not (getattr(row, column) or 0) > 0:
             raise ValueError(f"an ok case has no positive {column}")
     return row
-
-
-def _from_text(text: str, hint: str, column: str) -> Any:
-    if text == "" and "None" in hint:
-        return None
-    try:
-        if "bool" in hint:
-            return {"true": True, "false": False}[text]
-        if "float" in hint:
-            if not math.isfinite(value := float(text)):
-                raise ValueError
-            return value
-        return int(text) if "int" in hint else text
-    except (KeyError, ValueError):
-        raise ValueError(f"the column {column} holds {text!r}") from None
 
 
 def sample_fields(run_id: str, measurements: Sequence[Measurement]) -> Iterator[list[str]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from smembench.model.errors import UsageError
 from smembench.store.csv_files import write_whole
-from smembench.store.run_folder import CASES, RUN, read_run, to_json
+from smembench.store.run_folder import CASES, RUN, read_description, to_json
 
 BASELINE = "baseline.json"
 
@@ -22,7 +22,7 @@ def pin(folder: Path) -> str:
     name = config_of(folder)
     if name is None:
         raise UsageError(f"{folder}: is no run of smembench; name a folder with {CASES} and run.json in it")
-    if not read_run(folder).get("complete"):
+    if not read_description(folder).complete:
         raise UsageError(f"{folder}: the run is not complete; go on with: smembench run --resume {folder}")
     _write(folder.parent, {**_read(folder.parent), name: folder.name})
     return name
@@ -56,13 +56,11 @@ def config_of(folder: Path) -> str | None:
     Raises:
         UsageError: for a run.json that is damaged.
     """
-    run = read_run(folder)
-    if not run or not (folder / CASES).exists():
+    if not (folder / RUN).exists() or not (folder / CASES).exists():
         return None
-    try:
-        return str(run["config"]["name"])
-    except KeyError:
-        raise UsageError(f"{folder / RUN}: names no config") from None
+    if not (name := read_description(folder).config.name):
+        raise UsageError(f"{folder / RUN}: names no config")
+    return name
 
 
 def _read(root: Path) -> dict[str, str]:

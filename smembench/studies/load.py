@@ -1,43 +1,18 @@
-"""Stored runs, whole: rows, samples by round and description, from a folder, a cases.csv or a killed run's journal."""
+"""A stored run, whole: from its folder, from a cases.csv, or from the journal of a run that was killed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from smembench.model.errors import UsageError
-from smembench.store.csv_files import Samples, read_rows, read_samples
-from smembench.store.run_folder import CASES, JOURNAL, SAMPLES, read_run, rows_of
-from smembench.store.schema import Row
+from smembench.store import journal
+from smembench.store.csv_files import read_rows, read_samples
+from smembench.store.run import Run
+from smembench.store.run_folder import CASES, JOURNAL, SAMPLES, read_description
+from smembench.store.run_json import Description
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRun:
-    """One run as it was stored.
-
-    ``samples`` are ms a launch by case id and round; empty where the run kept none, as beside a bare cases.csv.
-    ``run`` is its run.json, empty where there is none. ``complete`` is False for a run that was cut off.
-    """
-
-    path: Path
-    rows: Sequence[Row]
-    run: Mapping[str, Any] = field(default_factory=dict)
-    samples: Mapping[str, Samples] = field(default_factory=dict)
-    complete: bool = True
-
-    @property
-    def id(self) -> str:
-        """The run's id, which begins with its UTC time; the file's name where no row has one."""
-        return next((row.run_id for row in self.rows if row.run_id), str(self.run.get("run_id", self.path.name)))
-
-    def values(self, case_id: str) -> list[float]:
-        """Samples of a case over all its rounds, in order."""
-        return [value for values in self.samples.get(case_id, {}).values() for value in values]
-
-
-def load(path: Path) -> StoredRun:
+def load(path: Path) -> Run:
     """Read a run's folder, or a cases.csv with what lies beside it.
 
     Raises:
@@ -51,20 +26,35 @@ def load(path: Path) -> StoredRun:
     rows = read_rows(path / CASES if path.is_dir() else path)
     # Files beside a CSV that --csv wrote somewhere are another run's.
     own = path.is_dir() or path.name == CASES
-    run = read_run(folder) if own else {}
+    description = read_description(folder) if own else Description()
     samples = read_samples(folder / SAMPLES) if own and (folder / SAMPLES).exists() else {}
-    return StoredRun(path, rows, run, samples, complete=bool(run.get("complete", True)))
+    return Run(rows, description, samples, path, complete=description.complete is not False)
 
 
-def _cut_off(folder: Path) -> StoredRun:
-    """A run without its cases.csv, from its journal."""
-    if not (folder / JOURNAL).exists():
+def _cut_off(folder: Path) -> Run:
+    """A run without its cases.csv, from its journal: every case it holds, in the order they were begun.
+
+    Raises:
+        UsageError: for a folder without a journal, for a journal that cannot be read, and for one of cases that this
+            smembench does not know.
+    """
+    path = folder / JOURNAL
+    if not path.exists():
         raise UsageError(f"{folder}: holds no {CASES}; give a run's folder")
-    from smembench.studies.recover import recover  # imports Numba: only a run that was cut off needs it
+    # They import Numba, which only a run that was cut off needs.
+    from smembench.explain.prediction import predict, trace_together
+    from smembench.run.config import from_stored
+    from smembench.run.stop_rule import rules_of
+    from smembench.store.assemble import assemble
 
-    measurements, run = recover(folder / JOURNAL)
-    by_round: dict[str, dict[int, list[float]]] = {}
-    for measurement in measurements:
-        for sample in measurement.samples:
-            by_round.setdefault(measurement.case.id, {}).setdefault(sample.round, []).append(sample.elapsed_ms)
-    return StoredRun(folder, rows_of(run["run_id"], measurements), run, by_round, complete=False)
+    contents = journal.read(path)
+    infos = {device.name: device for device in contents.description.devices}
+    rules = rules_of(from_stored(contents.description.config.data))
+    precision = {kind: rule.precision for kind, rule in rules.items()}
+    try:
+        cases = list(dict.fromkeys(trial.case for trial in contents.trials))
+        trace_together(cases, lambda case, number, of: None)
+        measurements = assemble(cases, contents.trials, infos, precision, predict)
+    except (LookupError, TypeError, ValueError) as error:
+        raise UsageError(f"{path}: holds a trial that cannot be read here ({type(error).__name__}: {error})") from None
+    return Run.of(contents.description, measurements, folder, complete=False)

@@ -1,13 +1,14 @@
-"""What reading registers costs a main loop of single-precision multiply-adds, from its machine code.
+"""Register bank conflicts: what they cost a main loop of single-precision multiply-adds, from its machine code.
 
-The register file has a bank of even and one of odd registers, each of which delivers one operand of a warp a cycle,
-while a multiply-add has three and could leave every cycle. An operand with ``.reuse`` stays for the next instruction
-that reads the same register in the same place. An instruction whose reads are not done two cycles after it left holds
-up the next. NVIDIA documents none of this; two banks were found by timing, for compute capability 7.0 first (Jia,
-Maggioni, Staiger and Scarpazza, "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018). The two
-cycles are what fits one kernel: with them unrolled's loop loses 14 % of its cycles, and Nsight Compute counted as many
-on an H200 (2026-11-20); with one it would be 27 %, with three 11 %. So it is said of compute capability 9.0 alone.
-Only reads by multiply-adds count.
+The register file has a bank of even and one of odd registers. Each delivers one operand of a warp per cycle, while a
+multiply-add has three and could issue every cycle. An operand with ``.reuse`` stays for the next instruction that reads
+the same register in the same slot. An instruction whose reads take more than two cycles after its issue delays the
+next.
+
+NVIDIA documents none of this. Two banks were found by timing, for compute capability 7.0 first (Jia, Maggioni, Staiger
+and Scarpazza, "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018). The two cycles were fitted
+to one kernel on compute capability 9.0, so the model is for that alone. Only reads by multiply-adds count.
+Measurements: results/reference/notes/register_bank_conflicts.md.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 CAPABILITY = "9.0"
-"""The compute capability of which the model was held against counters."""
+"""The compute capability on which the model was compared with counters."""
 
 _OPCODE, _FFMA, _BRANCH = 0xFFF, 0x223, 0x947
 _NO_REGISTER = 255  # RZ, which reads as zero
 _BANKS = 2
 _DEPTH = 2
-"""Cycles that the reads of an instruction may take before the next waits."""
+"""Cycles that the reads of an instruction may take before the next one waits; fitted to unrolled's loop."""
 
 Instruction = tuple[int, int]
 """The lower and the upper 64 bits."""
@@ -30,7 +31,7 @@ Instruction = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class MainLoop:
-    """Instructions of a loop, how many of them are multiply-adds, and the cycles a warp needs to issue them."""
+    """Instructions of a loop, the multiply-adds among them, and the cycles in which a warp issues them."""
 
     instructions: int
     multiply_adds: int
@@ -51,7 +52,7 @@ def main_loop(code: Sequence[Instruction]) -> MainLoop | None:
 
 
 def cycles(code: Sequence[Instruction]) -> int:
-    """Cycles in which a warp issues a piece of code, if it waits for nothing but reads of registers."""
+    """Cycles in which a warp issues a sequence of instructions, if it waits for register bank conflicts only."""
     now = 0
     done = [0] * _BANKS
     kept: dict[int, int] = {}
@@ -64,7 +65,7 @@ def cycles(code: Sequence[Instruction]) -> int:
 
 
 def _operands(word: Instruction, kept: dict[int, int]) -> tuple[set[int], dict[int, int]]:
-    """Registers that a multiply-add has to read, and those that stay, by the place of the operand."""
+    """Registers that a multiply-add has to read, and those kept for reuse, by operand slot."""
     low, high = word
     if low & _OPCODE != _FFMA:
         return set(), {}
@@ -78,7 +79,7 @@ def _multiply_adds(code: Sequence[Instruction]) -> int:
 
 
 def _target(place: int, word: Instruction) -> int:
-    """Where a branch leads; of another instruction, behind it."""
+    """The index that a branch jumps to; for another instruction, the next one."""
     low, high = word
     if low & _OPCODE != _BRANCH:
         return place + 1

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.run.environment import git_revision, versions
-from smembench.store.schema import Row
+from smembench.store.run import Run
+from smembench.store.run_json import Description
 from smembench.studies.compilers import Build, PortedCase, measured
 from smembench.toolchains.machine_code import MachineCode, machine_code
 from smembench.toolchains.registry import compilers as toolchains
@@ -18,31 +18,30 @@ from smembench.views.columns import Column, milliseconds, number
 from smembench.views.sections import Section, device_names
 
 
-def of_run(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Section]:
+def of_run(run: Run) -> list[Section]:
     """A section for each problem, size, dtype and port of a run.
 
     Instructions are those that the compilers here make for its device's capability, where they are the run's.
     """
-    capabilities = {device["name"]: device.get("compute_capability") for device in run.get("devices", ())}
-    others = _other_makers(run)
+    capabilities = {device.name: device.compute_capability for device in run.description.devices}
+    others = _other_makers(run.description)
 
     def code(case: Case) -> MachineCode | None:
         return None if others else machine_code(case, capabilities.get(case.device))
 
-    sections = compilers(measured(rows, code), _with_versions(device_names(rows, run), run))
+    sections = compilers(measured(run.rows, code), _with_versions(device_names(run), run.description.versions))
     if sections and others:
         left_out = f"Instructions are left out: the run's code is by {', '.join(others)}."
         sections[-1] = replace(sections[-1], sentence=f"{sections[-1].sentence} {left_out}".strip())
     return sections
 
 
-def _other_makers(run: Mapping[str, Any]) -> list[str]:
+def _other_makers(run: Description) -> list[str]:
     """What made a run's code and is another one here, or none."""
-    there, here = run.get("versions", {}), versions(cuda=True)
-    found = [
-        f"{name} {there[name]}" for name in ("smembench", *_makers()) if name in there and there[name] != here.get(name)
-    ]
-    made, is_here = ((state or {}).get("revision", "") for state in (run.get("git"), git_revision()))
+    there, here = run.versions, versions(cuda=True)
+    makers = ("smembench", *_makers())
+    found = [f"{name} {there[name]}" for name in makers if name in there and there[name] != here.get(name)]
+    made, is_here = (state.revision if state else "" for state in (run.git, git_revision()))
     if made and is_here and made != is_here:
         found.append(f"revision {made[:7]}")
     return found
@@ -50,7 +49,7 @@ def _other_makers(run: Mapping[str, Any]) -> list[str]:
 
 def of_code(pairs: Sequence[PortedCase], capability: str, makers: Mapping[str, str]) -> list[Section]:
     """The same of pairs that were compiled and not measured, by compilers of these versions."""
-    return compilers(pairs, _with_versions(f"compute capability {capability}", {"versions": makers}))
+    return compilers(pairs, _with_versions(f"compute capability {capability}", makers))
 
 
 def compilers(pairs: Sequence[PortedCase], where: str) -> list[Section]:
@@ -147,6 +146,5 @@ def _makers() -> list[str]:
     return [name for toolchain in toolchains() for name in toolchain.makers]
 
 
-def _with_versions(where: str, run: Mapping[str, Any]) -> str:
-    recorded = run.get("versions", {})
+def _with_versions(where: str, recorded: Mapping[str, str]) -> str:
     return " · ".join([where, *(f"{name} {recorded[name]}" for name in _makers() if name in recorded)])

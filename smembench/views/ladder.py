@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
+from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.ladder import Rung, apart, ceiling, climb, steps
 from smembench.views.columns import FIGURES, Column, milliseconds, number, value
 from smembench.views.sections import Bar, Section, describe, label, notes
 
 
-def ladder(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Section]:
+def ladder(run: Run) -> list[Section]:
     """One section for every problem, device, size, stride, dtype and cache mode with a step of a ladder.
 
     Rows that are neither a step, nor the ceiling, nor another library's are left out.
     """
     groups: dict[tuple[object, ...], list[Row]] = {}
-    for row in filter(_is_step, rows):
+    for row in filter(_is_step, run.rows):
         groups.setdefault(_place(row), []).append(row)
-    beside = [row for row in rows if _beside(row)]
+    beside = [row for row in run.rows if _beside(row)]
     return [
-        _section([*group, *(row for row in beside if _place(row) == place)], run) for place, group in groups.items()
+        _section(run.only([*group, *(row for row in beside if _place(row) == place)]))
+        for place, group in groups.items()
     ]
 
 
@@ -44,7 +45,8 @@ def _is_step(row: Row) -> bool:
     return (row.kernel, row.compiler) in known
 
 
-def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
+def _section(run: Run) -> Section:
+    rows = run.rows
     problem = PROBLEMS[rows[0].problem]
     rate, limit = problem.columns[0], ceiling(problem.name)
     rungs = climb(rows)
@@ -52,7 +54,7 @@ def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
     lines += [(row, "", _beside(row)) for row in rows if row.ok and _beside(row)]
     figures = [rate] if all(value(row, limit) is None for row, _, _ in lines) else [rate, limit]
     return Section(
-        heading=describe(rows, run),
+        heading=describe(run),
         columns=[
             Column("step", numeric=False),
             Column("elapsed ms"),

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
+from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.toolchains.registry import is_port
 from smembench.views.columns import FIGURES, Column, milliseconds, value
 from smembench.views.sections import Section, device_names, groups, label
 
 
-def limits(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Section]:
+def limits(run: Run) -> list[Section]:
     """One section for each problem that was measured beside a yardstick: memcpy, CuPy, PyTorch or cuBLAS.
 
     The best of a size and dtype is the fastest of Numba's kernels, or of CUDA C ports where only they were measured; a
@@ -21,10 +21,10 @@ def limits(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Section]:
     """
     found = []
     for problem in PROBLEMS:
-        of_problem = [row for row in rows if row.problem == problem and row.ok and row.case.kind == "cuda"]
+        of_problem = [row for row in run.rows if row.problem == problem and row.ok and row.case.kind == "cuda"]
         names = [name for name in _yardsticks(problem) if any(row.kernel == name for row in of_problem)]
         if names:
-            found.append(_section(of_problem, names, run))
+            found.append(_section(run.only(of_problem), names))
     return found
 
 
@@ -34,11 +34,11 @@ def _yardsticks(problem: str) -> tuple[str, ...]:
     return (*([ceiling] if ceiling else []), *registry.peers(problem))
 
 
-def _section(rows: Sequence[Row], names: Sequence[str], run: Mapping[str, Any]) -> Section:
-    problem = PROBLEMS[rows[0].problem]
+def _section(run: Run, names: Sequence[str]) -> Section:
+    problem = PROBLEMS[run.rows[0].problem]
     rate = problem.columns[0]
     cells = []
-    for group in sorted(groups(rows), key=_by_size):
+    for group in sorted(groups(run.rows), key=_by_size):
         ours = [row for row in group if row.kernel not in names and _solves(row)]
         if not ours:
             continue
@@ -58,7 +58,7 @@ def _section(rows: Sequence[Row], names: Sequence[str], run: Mapping[str, Any]) 
     headings = ["size", "dtype", "cache", "best", "elapsed ms", FIGURES[rate].heading, *(f"over\n{n}" for n in names)]
     words = ("size", "dtype", "cache", "best")
     return Section(
-        heading=f"{device_names(rows, run)} · {problem.title}: the best kernel of each size beside the limits",
+        heading=f"{device_names(run)} · {problem.title}: the best kernel of each size beside the limits",
         columns=[Column(name, numeric=name not in words) for name in headings],
         cells=cells,
     )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from smembench.store.schema import Row
+from smembench.store.run import Run
 from smembench.studies.compare import Comparison, Verdict
-from smembench.studies.nightly.monitoring import Compared, failed_rows
+from smembench.studies.nightly.monitoring import Compared
 from smembench.views.columns import Column, milliseconds
 from smembench.views.compare import namer
 from smembench.views.console import plain
@@ -48,22 +47,21 @@ class Summary:
         return "\n\n".join([*parts, *([markdown(self.sections).rstrip()] if self.sections else [])]) + "\n"
 
 
-def summarise(rows: Sequence[Row], run: Mapping[str, Any], compared: Compared, notes: Sequence[str]) -> Summary:
+def summarise(run: Run, compared: Compared, notes: Sequence[str]) -> Summary:
     """One page about a run.
 
     Args:
-        rows: the run's cases.
-        run: its run.json.
+        run: the night's.
         compared: the comparisons with what they were asked for as.
         notes: what else is to be said, as of runs that were removed.
     """
-    failed = failed_rows(rows)
+    failed = run.failed
     verdicts = [f"{len(failed)} failed" if failed else "nothing failed"]
     verdicts += [_verdict(asked, comparison) for asked, comparison in compared]
-    name = namer([row.case for row in rows])
-    statuses = Counter(row.status for row in rows)
+    name = namer([row.case for row in run.rows])
+    statuses = Counter(row.status for row in run.rows)
     lines = [
-        f"{run['run_id']} on {device_names(rows, run)}: "
+        f"{run.description.run_id} on {device_names(run)}: "
         + ", ".join(f"{count} {status}" for status, count in statuses.most_common()),
         *(f"{name(row.case)}: {row.status}: {row.reason}" for row in failed[:_MOST]),
     ]
@@ -73,7 +71,7 @@ def summarise(rows: Sequence[Row], run: Mapping[str, Any], compared: Compared, n
         lines += [f"{found.what} was {found.base}, is {found.new}" for found in comparison.environment]
     sections = [_section(asked, comparison) for asked, comparison in compared]
     return Summary(
-        headline=f"{run['config']['name']}: {', '.join(verdicts)}",
+        headline=f"{run.description.config.name}: {', '.join(verdicts)}",
         lines=[*lines, *notes],
         sections=[section for section in sections if section.cells],
     )

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import DEFAULT_COMPILER, Case
+from smembench.model.case import DEFAULT_COMPILER
+from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.reproduce.claims import CLAIMS, Finding, Holds, judge
 from smembench.studies.reproduce.figures import BLOCKS, FIGURES, SIZES, Figure, devices_of, figure_of
 from smembench.views.columns import Column, milliseconds, number, times
 from smembench.views.sections import Section, describe
 
-Samples = Mapping[Case, Sequence[float]]
 
-
-def reproduction(rows: Sequence[Row], samples: Samples, run: Mapping[str, Any]) -> list[Section]:
-    """One section for each problem of the documents and device that the rows hold."""
-    return [_section(group, samples, run) for group in documented(rows)]
+def reproduction(run: Run) -> list[Section]:
+    """One section for each problem of the documents and device that a run holds."""
+    return [_section(run.only(group)) for group in documented(run.rows)]
 
 
 def documented(rows: Sequence[Row]) -> list[list[Row]]:
@@ -46,7 +44,8 @@ def _is_documented(row: Row) -> bool:
     return known and at_size and row.block in (None, BLOCKS[row.problem])
 
 
-def _section(rows: Sequence[Row], samples: Samples, run: Mapping[str, Any]) -> Section:
+def _section(run: Run) -> Section:
+    rows = run.rows
     problem = rows[0].problem
     devices = devices_of(problem)
     baseline = PROBLEMS[problem].cpu_kernel or PROBLEMS[problem].copy_kernel
@@ -63,10 +62,10 @@ def _section(rows: Sequence[Row], samples: Samples, run: Mapping[str, Any]) -> S
             _documented(figure_of(problem, row.kernel, device), figure_of(problem, baseline, device))
             for device in devices
         )
-        cells.append([row.kernel, *documented, _here(row), _judged(row, rows, samples)])
+        cells.append([row.kernel, *documented, _here(row), _judged(row, run)])
     sources = dict.fromkeys(figure.source for figure in FIGURES if figure.problem == problem)
     return Section(
-        heading=f"{describe(rows, run)}, blocks of {BLOCKS[problem]}",
+        heading=f"{describe(run)}, blocks of {BLOCKS[problem]}",
         columns=columns,
         cells=cells,
         sentence=f"The documents' figures: {'; '.join(sources)}.",
@@ -99,13 +98,13 @@ def _vs_cpu(value: float | None) -> str:
     return "" if value is None else f"{times(value)} CPU"
 
 
-def _judged(row: Row, rows: Sequence[Row], samples: Samples) -> str:
+def _judged(row: Row, run: Run) -> str:
     lines = []
     for claim in CLAIMS:
         if (claim.problem, claim.faster) != (row.problem, row.kernel):
             continue
-        slower = next((other for other in rows if other.kernel == claim.slower), None)
-        sides = [samples.get(side.case, ()) if side else () for side in (slower, row)]
+        slower = next((other for other in run.rows if other.kernel == claim.slower), None)
+        sides = [run.values(side.case_id) if side else [] for side in (slower, row)]
         if not all(sides):
             lines.append(f"no samples of {claim.slower} and {claim.faster}")
         else:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.measurement import CROWDED
 from smembench.stats.summary import MIN_SAMPLES
+from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.toolchains.registry import is_port
 from smembench.views.columns import FIGURES, Column, compact, milliseconds, value
@@ -40,9 +40,9 @@ class Section:
 _ALWAYS = ("kernel", "elapsed ms", "±", "✓")
 
 
-def sections(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Section]:
-    """One section for each group of the rows."""
-    return [_section(group, run) for group in groups(rows)]
+def sections(run: Run) -> list[Section]:
+    """One section for each group of a run's rows."""
+    return [_section(run.only(group)) for group in groups(run.rows)]
 
 
 def groups(rows: Sequence[Row]) -> list[list[Row]]:
@@ -72,14 +72,11 @@ def labels(rows: Sequence[Row]) -> list[str]:
     return [f"{name} on {row.device}" if often[name] > 1 else name for name, row in zip(plain, rows, strict=True)]
 
 
-def describe(rows: Sequence[Row], run: Mapping[str, Any]) -> str:
-    """Devices, size, dtype, cache mode and library versions of rows of one size, for the line above a table."""
-    parts = [device_names(rows, run), subject(rows[0])]
-    libraries = [
-        f"{name} {run['versions'][name]}"
-        for name in ("numba", "numba-cuda", "numpy")
-        if name in run.get("versions", {})
-    ]
+def describe(run: Run) -> str:
+    """Devices, size, dtype, cache mode and library versions of a run of one size, for the line above a table."""
+    parts = [device_names(run), subject(run.rows[0])]
+    versions = run.description.versions
+    libraries = [f"{name} {versions[name]}" for name in ("numba", "numba-cuda", "numpy") if name in versions]
     return " · ".join([*parts, ", ".join(libraries)] if libraries else parts)
 
 
@@ -92,14 +89,15 @@ def subject(row: Row) -> str:
     return f"{problem.title} {problem.size(row.case)} {row.dtype}{parameters}{stride}{cache}"
 
 
-def device_names(rows: Sequence[Row], run: Mapping[str, Any]) -> str:
-    """Models of the devices these rows were measured on, GPUs first; their names where the run tells no more."""
-    models = {device["name"]: str(device.get("model", device["name"])) for device in run.get("devices", [])}
-    used = sorted({row.device for row in rows}, key=lambda name: (name == "cpu", name))
+def device_names(run: Run) -> str:
+    """Models of the devices that a run's rows were measured on, GPUs first; their names where it tells no more."""
+    models = {device.name: device.model for device in run.description.devices}
+    used = sorted({row.device for row in run.rows}, key=lambda name: (name == "cpu", name))
     return " and ".join(models.get(name, name) for name in used)
 
 
-def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
+def _section(run: Run) -> Section:
+    rows = run.rows
     problem = PROBLEMS[rows[0].problem]
     figures = problem.columns
     with_device = len({row.device for row in rows}) > 1
@@ -137,7 +135,7 @@ def _section(rows: Sequence[Row], run: Mapping[str, Any]) -> Section:
     # A column that says nothing of any row, as blocks do not on a CPU's copies, is left out; times never are.
     told = [index for index, column in enumerate(columns) if column.heading in _ALWAYS or any(c[index] for c in cells)]
     return Section(
-        heading=describe(rows, run),
+        heading=describe(run),
         columns=[columns[index] for index in told],
         cells=[[line[index] for index in told] for line in cells],
         bars=_bars(rows, figures[0]),

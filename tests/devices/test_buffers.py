@@ -87,7 +87,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
     device = object.__new__(CudaDevice)
     device._given, device._placed, device._pool, device._compiled = (), {}, BufferPool(), {}
     device._handle, device._residue_ms, device._flush_buffer = 7, 0.0, None
-    device.info = DeviceInfo("cuda:0", "cuda", "none", memory_bytes=0, sm_count=1)
+    device.info = DeviceInfo(name="cuda:0", sm_count=1)
     device._stream, device._context = SimpleNamespace(synchronize=lambda: None), None
     fake = Gpu(device)
     monkeypatch.setattr(DeviceArray, "uploads", 0, raising=False)

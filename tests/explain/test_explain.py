@@ -17,7 +17,6 @@ import numba.cuda
 import pytest
 from rich.console import Console
 
-from smembench.cli.options import cuda_cases
 from smembench.explain import analysis, counters, prediction
 from smembench.explain.analysis import Explanation, best_pad, explain
 from smembench.explain.counters import ALLOWED_WAVEFRONTS, Comparison
@@ -34,7 +33,9 @@ from smembench.model.errors import UsageError
 from smembench.model.measurement import Measurement, Prediction, Status, Trial
 from smembench.store.assemble import assemble
 from smembench.store.relations import relate
+from smembench.store.run import Run
 from smembench.store.schema import row_of
+from smembench.studies.explain import cases as cases_of
 from smembench.toolchains.machine_code import MachineCode
 from smembench.views.explain import COMPARISON_COLUMNS, comparison, comparison_records, explanation, pads, picture
 from smembench.views.sections import Section, sections
@@ -56,7 +57,7 @@ LADDER = {"memcpy": 0.9, "copyGmem": 1.0, "naiveGmem": 4.0, "transposeSmem": 2.5
 
 
 def case(kernel: str, block: str = "32x32", dtype: str = "float32", pad: int = 1, n: int = 4096) -> Case:
-    (found,) = cuda_cases(kernel, block, dtype, str(pad), n)
+    (found,) = cases_of(kernel, blocks=block, dtypes=dtype, pads=str(pad), n=n)
     return found
 
 
@@ -428,7 +429,7 @@ def test_a_picture_of_one_dimension_has_the_banks_for_columns() -> None:
 
 
 def test_a_picture_has_every_word_of_a_wide_access() -> None:
-    _, row = (line.plain for line in picture(explain(cuda_cases("vectorized", None, None, "1", None)[0])))
+    _, row = (line.plain for line in picture(explain(cases_of("vectorized")[0])))
     assert row.split() == [*map(str, range(8)), *["."] * 24]
 
 
@@ -526,7 +527,9 @@ def test_a_comparison_as_table_and_records() -> None:
 
 def assembled(planned: Case, status: Status = Status.OK) -> Measurement:
     """The measurement of a case with made-up samples, on a GPU of capability 9.0."""
-    info = DeviceInfo(planned.device, planned.kind, "made up", 10**9, compute_capability="9.0")
+    info = DeviceInfo(
+        name=planned.device, kind=planned.kind, model="made up", memory_bytes=10**9, compute_capability="9.0"
+    )
     samples = (1.0,) * 10 if status is Status.OK else ()
     trial = Trial(planned, 0, status, "2026-01-01T00:00:00+00:00", verified=True, samples=samples)
     (measurement,) = assemble([planned], [trial], {info.name: info}, {info.kind: 0.005}, predict)
@@ -597,7 +600,7 @@ def drawn(found: list[Section], width: int) -> str:
 @pytest.mark.parametrize(("width", "shown"), [(80, False), (99, False), (100, True), (200, True)])
 def test_predictions_are_shown_where_there_is_room(measured: Measured, width: int, shown: bool) -> None:
     found = ladder(measured)
-    text = drawn(sections([row_of("run", item, relate(found)) for item in found], {}), width)
+    text = drawn(sections(Run([row_of("run", item, relate(found)) for item in found])), width)
     assert max(map(len, text.splitlines())) <= width
     for words in ("ld / st", "sectors", "pancy", "32 / 1", "4 / 32", "100 %"):
         assert (words in text) == shown
@@ -606,7 +609,7 @@ def test_predictions_are_shown_where_there_is_room(measured: Measured, width: in
 
 def test_the_predicted_columns(measured: Measured) -> None:
     found = ladder(measured)
-    (section,) = sections([row_of("run", item, relate(found)) for item in found], {})
+    (section,) = sections(Run([row_of("run", item, relate(found)) for item in found]))
     assert [column.heading.split()[0] for column in section.columns if column.wide] == ["conflicts", "sectors", "occu-"]
     assert [list(line[-4:-1]) for line in section.cells] == [
         ["", "", ""],

@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from smembench.cli.explain import _capability, _device
-from smembench.cli.options import cuda_cases
+from smembench.devices import cuda
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.prediction import predict
 from smembench.explain.record import to_dict
@@ -28,6 +27,8 @@ from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
+from smembench.studies.explain import cases as cases_of
+from smembench.studies.explain import target
 from smembench.toolchains import machine_code as machine_codes
 from smembench.toolchains import numba
 from smembench.toolchains.machine_code import MachineCode, machine_code, opcodes, parse
@@ -37,16 +38,14 @@ from smembench.views.explain_roof import roof
 from smembench.views.table import draw
 
 H200 = DeviceInfo(
-    "cuda:0",
-    "cuda",
-    "NVIDIA H200",
-    10**9,
+    name="cuda:0",
+    model="NVIDIA H200",
     compute_capability="9.0",
     sm_count=132,
     sm_clock_max_mhz=1980,
     peak_gb_s=4814.3,
 )
-BARE = DeviceInfo("cuda:0", "cuda", "unknown", 10**9, compute_capability="9.0", peak_gb_s=4814.3)
+BARE = DeviceInfo(name="cuda:0", model="unknown", compute_capability="9.0", peak_gb_s=4814.3)
 REFERENCE = Path(__file__).parents[2] / "results/reference/20261120T181658Z-documents"
 LOG = """ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'tiled' for 'sm_90'
@@ -82,7 +81,7 @@ PRODUCTS = [
 
 
 def case(kernel: str, block: str = "32x32", dtype: str = "float32", n: int = 4096) -> Case:
-    (found,) = cuda_cases(kernel, block, dtype, "1", n)
+    (found,) = cases_of(kernel, blocks=block, dtypes=dtype, n=n)
     return found
 
 
@@ -303,13 +302,13 @@ def test_the_roofs_of_a_round_trip_are_those_of_its_kernel() -> None:
 
 def test_without_sizes_a_kernel_is_explained_as_its_command_measures_it() -> None:
     names = "transposeSmem,naive,constantUniform,addOnePinned,setRowReadRow,h2dPinned"
-    cases = cuda_cases(names, None, None, "1", None)
+    cases = cases_of(names)
     assert [(found.m, found.n, found.k, found.dtype) for found in cases] == [
         (4096, 4096, None, "float32"),
         (1024, 1024, 1024, "float32"),
         (1, 2**22, None, "float32"),
         (1, 100_000, None, "int32"),
-        (256, 0, None, "int32"),
+        (256, 24576, None, "int32"),
         (1, 256, None, "int32"),
     ]
 
@@ -336,20 +335,26 @@ def test_roofs_without_a_device_say_what_is_needed() -> None:
 
 
 def test_the_roofs_are_of_the_gpu_of_a_run(tmp_path: Path) -> None:
-    device = _device(REFERENCE, None)
+    device, capability = target(REFERENCE)
     assert device is not None
-    assert (device.model, device.sm_count, _capability(device)) == ("NVIDIA H200", 132, "9.0")
+    assert (device.model, device.sm_count, capability) == ("NVIDIA H200", 132, "9.0")
     (tmp_path / "cases.csv").write_text((REFERENCE / "cases.csv").read_text())
     (tmp_path / "run.json").write_text(json.dumps({"devices": [{"name": "cpu", "kind": "cpu"}]}))
     with pytest.raises(UsageError, match=r"--run .*: its run\.json names no GPU"):
-        _device(tmp_path, None)
+        target(tmp_path)
 
 
-def test_the_capability_is_that_of_the_device() -> None:
-    assert _capability(None) == "9.0"
-    assert _capability(replace(H200, compute_capability="8.6")) == "8.6"
-    assert _capability(replace(H200, compute_capability="6.1")) is None
-    assert _device(None, "8.0") is None
+@pytest.mark.parametrize(("of_gpu", "meant"), [("8.6", "8.6"), ("6.1", None)])
+def test_the_capability_is_that_of_the_device(of_gpu: str, meant: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = replace(H200, compute_capability=of_gpu)
+    monkeypatch.setattr(cuda, "gpu_info", lambda index: gpu)
+    assert target() == (gpu, meant)
+
+
+def test_without_a_gpu_and_with_a_capability_none_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "gpu_info", lambda index: None)
+    assert target() == (None, "9.0")
+    assert target(capability="8.0") == (None, "8.0")
 
 
 def test_an_explanation_as_json() -> None:

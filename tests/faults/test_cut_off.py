@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
@@ -25,6 +26,7 @@ from smembench.model.measurement import Status, Trial
 from smembench.store import journal
 from smembench.store.journal import Journal
 from smembench.store.run_folder import JOURNAL
+from smembench.store.run_json import Description, StoredConfig
 
 KERNELS = Path(__file__).parent / "kernels"
 CONFIG = """
@@ -38,6 +40,7 @@ kernel = "sleepy"
 n = [16, 17, 18, 19]
 device = "cpu"
 """
+EMPTY = Description(run_id="x", seed=1, config=StoredConfig(), devices=[])
 TRIAL = Trial(
     Case("transpose", "copyGmem", "cpu", "float32", 8, 8), 0, Status.OK, "2026-01-01T00:00:00+00:00", samples=(1.5, 2.5)
 )
@@ -243,7 +246,7 @@ def test_a_removed_folder_ends_in_one_line(config: Path, tmp_path: Path) -> None
 
 def test_a_journal_cut_at_every_byte_gives_back_every_whole_trial(tmp_path: Path) -> None:
     path = tmp_path / JOURNAL
-    writer = Journal.create(path, {"run_id": "x", "seed": 1, "config": {}, "devices": []})
+    writer = Journal.create(path, EMPTY)
     ends = [path.stat().st_size]
     for round_ in range(3):
         writer.append(replace(TRIAL, round=round_))
@@ -267,7 +270,7 @@ def test_a_journal_cut_at_every_byte_gives_back_every_whole_trial(tmp_path: Path
 
 def test_a_journal_damaged_in_the_middle_is_refused_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / JOURNAL
-    writer = Journal.create(path, {"run_id": "x", "seed": 1, "config": {}, "devices": []})
+    writer = Journal.create(path, EMPTY)
     for _ in range(3):
         writer.append(TRIAL)
     writer.close()
@@ -281,10 +284,13 @@ WRITER = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from smembench.store.journal import Journal, decode
-import json
-trial = decode(json.loads(sys.argv[2]))
-writer = Journal.create(Path(sys.argv[1]), {"run_id": "x", "seed": 1, "config": {}, "devices": []})
+from pydantic import TypeAdapter
+from smembench.model.measurement import Trial
+from smembench.store.journal import Journal
+from smembench.store.run_json import Description, StoredConfig
+trial = TypeAdapter(Trial).validate_json(sys.argv[2])
+empty = Description(run_id="x", seed=1, config=StoredConfig(), devices=[])
+writer = Journal.create(Path(sys.argv[1]), empty)
 for round_ in range(100000):
     writer.append(replace(trial, round=round_))
     print(round_, flush=True)
@@ -293,7 +299,7 @@ for round_ in range(100000):
 
 def test_200_kills_at_random_moments_lose_no_trial_that_was_acknowledged(tmp_path: Path) -> None:
     rng = random.Random(20260101)
-    argument = json.dumps(journal.encode(TRIAL))
+    argument = TypeAdapter(Trial).dump_json(TRIAL).decode()
     acknowledged_in_all = 0
     for attempt in range(200):
         path = tmp_path / f"{attempt}.jsonl"

@@ -19,11 +19,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=s
 COPY = Case("transpose", "copyGmem", "cuda:0", "float32", 4096, 4096, None, Block(32, 32))
 
 
-@pytest.fixture(scope="module")
-def gpu() -> CudaDevice:
-    return CudaDevice()
-
-
+@pytest.mark.untimed
 @pytest.mark.parametrize("compiler", toolchains.names())
 def test_registers_are_those_of_the_code_that_runs(gpu: CudaDevice, compiler: str) -> None:
     # In 16×16 blocks tiled takes other registers with link-time optimisation than without.
@@ -41,6 +37,7 @@ def test_registers_are_those_of_the_code_that_runs(gpu: CudaDevice, compiler: st
     prepared.close()
 
 
+@pytest.mark.untimed
 @pytest.mark.parametrize("compiler", toolchains.names())
 def test_the_driver_says_what_a_kernel_of_either_compiler_takes(gpu: CudaDevice, compiler: str) -> None:
     case = Case("transpose", "copyGmem", "cuda:0", "float32", 64, 64, None, Block(32, 32), compiler=compiler)
@@ -79,6 +76,7 @@ def test_cold_takes_longer_than_warm_where_the_cache_helps(gpu: CudaDevice) -> N
     assert medians["cold"] > 1.2 * medians["warm"]
 
 
+@pytest.mark.untimed
 def test_timed_launches_leave_the_result_right(gpu: CudaDevice) -> None:
     case = Case("transpose", "transposeSmemPad", "cuda:0", "float32", 1000, 3000, None, Block(32, 32), 1)
     problem, kernel = PROBLEMS["transpose"], registry.kernel_of(case)
@@ -104,6 +102,6 @@ def test_the_residue_and_the_description_are_plausible(gpu: CudaDevice) -> None:
     assert info.uuid is not None
     assert info.uuid.startswith("GPU-")
     assert info.uuid == gpu_uuid(0)
-    assert gpu_info(0) == replace(info, event_pair_us=None, empty_kernel_us=None)
+    assert gpu_info(0) == info.model_copy(update={"event_pair_us": None, "empty_kernel_us": None})
     assert gpu_info(99) is None
     assert gpu_uuid(99) is None

@@ -23,11 +23,6 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=s
 ACCESS = PROBLEMS["access"]
 
 
-@pytest.fixture(scope="module")
-def gpu() -> CudaDevice:
-    return CudaDevice()
-
-
 def elapsed_ms(gpu: CudaDevice, case: Case) -> float:
     """The median of a few samples of a case that is right."""
     kernel, inputs = registry.kernel_of(case), ACCESS.inputs(case, seed=1)
@@ -51,7 +46,7 @@ def case_of(gpu: CudaDevice, kernel: str, **values: Any) -> Case:
 
 @pytest.mark.untimed
 @pytest.mark.parametrize("kernel", registry.names("access"))
-@pytest.mark.parametrize("dtype", ACCESS.dtypes)
+@pytest.mark.parametrize("dtype", ["int32", "float64"])
 def test_the_compiler_leaves_no_access_out(kernel: str, dtype: str) -> None:
     """Nor does it write any twice: the loop has a store and a load of each tile."""
     case = Case("access", kernel, "cuda:0", dtype, 256, 4096, None, Block(32, 32), 1)

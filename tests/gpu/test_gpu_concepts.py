@@ -30,11 +30,6 @@ MEMORY = {
 }
 
 
-@pytest.fixture(scope="module")
-def gpu() -> CudaDevice:
-    return CudaDevice()
-
-
 def medians(gpu: CudaDevice, cases: Sequence[Case]) -> list[float]:
     """Median ms of 31 samples of each."""
     found = []
@@ -48,6 +43,7 @@ def medians(gpu: CudaDevice, cases: Sequence[Case]) -> list[float]:
     return found
 
 
+@pytest.mark.untimed
 @pytest.mark.parametrize("place", MEMORY)
 def test_arrays_are_in_the_kind_of_memory_asked_for(gpu: CudaDevice, place: Any) -> None:
     problem = PROBLEMS["transfer"]
@@ -58,6 +54,7 @@ def test_arrays_are_in_the_kind_of_memory_asked_for(gpu: CudaDevice, place: Any)
         assert checked(driver.cuPointerGetAttributes(1, [kind], address)) == [MEMORY[place]]
 
 
+@pytest.mark.untimed
 @pytest.mark.parametrize("kernel", ON_LINK, ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize("n", [1, 1000, 10_000_019])
 def test_timed_copies_leave_the_result_right(gpu: CudaDevice, kernel: registry.Kernel, n: int) -> None:
@@ -90,6 +87,7 @@ def test_diverging_reads_of_constant_memory_are_served_one_after_the_other(gpu: 
     assert diverging > 1.2 * uniform
 
 
+@pytest.mark.untimed
 @pytest.mark.parametrize("compiler", toolchains.names())
 @pytest.mark.parametrize("name", ["constantUniform", "constantDiverging"])
 @pytest.mark.parametrize("dtype", PROBLEMS["constant"].dtypes)

@@ -89,8 +89,8 @@ def test_a_short_function_is_called_many_times_a_sample() -> None:
 
 
 def test_the_cpu_says_what_it_is(cpu: CpuDevice) -> None:
-    info = cpu.info.to_dict()
-    assert (info["name"], info["kind"]) == ("cpu", "cpu")
-    assert info["model"]
-    assert 0 < cpu.limits().free_bytes <= info["memory_bytes"]
-    assert "uuid" not in info
+    info = cpu.info
+    assert (info.name, info.kind) == ("cpu", "cpu")
+    assert info.model
+    assert 0 < cpu.limits().free_bytes <= info.memory_bytes
+    assert "uuid" not in info.told

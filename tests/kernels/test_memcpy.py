@@ -18,7 +18,7 @@ def test_every_element_is_copied_once_in_pieces(monkeypatch: pytest.MonkeyPatch,
         target += source
 
     monkeypatch.setattr(memcpy, "copy", copy)
-    monkeypatch.setattr(memcpy, "PIECE_BYTES", 64)
+    monkeypatch.setattr(memcpy, "MAX_BYTES", 64)
     out, inp = np.zeros(size, dtype), np.arange(1, size + 1).astype(dtype)
     memcpy.enqueue(0, out, inp)
     assert (out == inp).all()

@@ -17,6 +17,7 @@ from smembench.model.device import Limits
 from smembench.model.errors import UsageError
 from smembench.run.config import from_flags, from_toml
 from smembench.run.plan import plan
+from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.views.sections import sections
 from smembench.views.sentences import sentence
@@ -147,7 +148,7 @@ def test_the_sentence_of_a_stencil_compares_ways_and_memories(rows: Rows) -> Non
 
 
 def test_the_heading_says_bytes_and_no_cache(rows: Rows) -> None:
-    (section,) = sections(rows({"h2dPinned": [1.0] * 5}, problem="transfer", block=None, n=256), {})
+    (section,) = sections(Run(rows({"h2dPinned": [1.0] * 5}, problem="transfer", block=None, n=256)))
     assert section.heading == "cuda:0 · host-device copy 1 KiB float32"
-    (section,) = sections(rows({"constantUniform": [1.0] * 5}, problem="constant", n=256), {})
+    (section,) = sections(Run(rows({"constantUniform": [1.0] * 5}, problem="constant", n=256)))
     assert section.heading == "cuda:0 · 1D stencil 256 float32 · warm cache"

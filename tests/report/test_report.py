@@ -21,8 +21,9 @@ from smembench.report.contents import contents, plots
 from smembench.report.figures.sizes import apart, prefixed
 from smembench.report.page import page
 from smembench.report.selection import by_time, whole
+from smembench.store.run import Run
+from smembench.store.run_json import Description
 from smembench.store.schema import Row
-from smembench.studies.load import StoredRun
 
 Rows = Callable[..., list[Row]]
 
@@ -82,7 +83,7 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="session")
-def stored(rows: Rows) -> StoredRun:
+def stored(rows: Rows) -> Run:
     """A run with two sizes, both problems, samples of three rounds, and a failed case."""
     found: list[Row] = []
     samples = {}
@@ -97,11 +98,11 @@ def stored(rows: Rows) -> StoredRun:
     for row in found:
         if row.elapsed_ms is not None:
             samples[row.case_id] = {turn: [row.elapsed_ms * (1 + turn / 100), row.elapsed_ms] for turn in range(3)}
-    return StoredRun(Path("nightly"), found, RUN, samples)
+    return Run(found, Description.model_validate(RUN), samples, Path("nightly"))
 
 
 @pytest.fixture(scope="session")
-def hostile(stored: StoredRun) -> StoredRun:
+def hostile(stored: Run) -> Run:
     """The same with markup in every string that a file can hold."""
     failed = [replace(row, kernel=HOSTILE, reason=HOSTILE, status="failed") for row in stored.rows if not row.ok]
     others = [
@@ -110,15 +111,19 @@ def hostile(stored: StoredRun) -> StoredRun:
         if row.ok
     ]
     run = {**RUN, "devices": [{**H200, "model": HOSTILE}], "host": {"name": HOSTILE}, "versions": {HOSTILE: HOSTILE}}
-    return replace(stored, rows=[*failed, *others], run={**run, "run_id": HOSTILE, HOSTILE: HOSTILE})
+    return replace(
+        stored,
+        rows=[*failed, *others],
+        description=Description.model_validate({**run, "run_id": HOSTILE, HOSTILE: HOSTILE}),
+    )
 
 
-def html(runs: Sequence[StoredRun]) -> str:
+def html(runs: Sequence[Run]) -> str:
     return page(contents(runs), title="smembench report", version="1")
 
 
 @pytest.fixture(scope="session")
-def text(stored: StoredRun) -> str:
+def text(stored: Run) -> str:
     return html([stored])
 
 
@@ -182,11 +187,11 @@ def test_words_and_lines_stand_out_in_light_and_dark(text: str) -> None:
             assert (other + 0.05) / (one + 0.05) >= (1.2 if name == "line" else 4.5), name
 
 
-def test_it_is_the_same_each_time(stored: StoredRun, text: str) -> None:
+def test_it_is_the_same_each_time(stored: Run, text: str) -> None:
     assert html([stored]) == text
 
 
-def test_strings_from_files_are_escaped_everywhere(hostile: StoredRun) -> None:
+def test_strings_from_files_are_escaped_everywhere(hostile: Run) -> None:
     text = html([hostile])
     found = Page(text)
     assert found.tags["script"] == 1
@@ -205,21 +210,21 @@ def test_the_policy_allows_the_one_script(text: str) -> None:
     assert policy == f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
 
 
-def test_a_bare_csv_is_enough(stored: StoredRun) -> None:
-    found = Page(html([StoredRun(Path("cases.csv"), stored.rows)]))
+def test_a_bare_csv_is_enough(stored: Run) -> None:
+    found = Page(html([Run(stored.rows, path=Path("cases.csv"))]))
     names = {str(name).partition("-")[0] for name in found.of("figure", "id")}
     assert names == {"documents", "time", "rate", "ladder"}
     assert "The run knows no peaks of cuda:0: it has no roofline." in found.text
 
 
-def test_a_run_in_which_nothing_succeeded_is_a_report_too(stored: StoredRun) -> None:
+def test_a_run_in_which_nothing_succeeded_is_a_report_too(stored: Run) -> None:
     failed = [row for row in stored.rows if not row.ok]
     found = Page(html([replace(stored, rows=failed)]))
     assert found.tags["svg"] == 0
     assert any("failed: LaunchError: out of luck" in text for text in found.text)
 
 
-def named(runs: Sequence[StoredRun], name: str) -> Plot:
+def named(runs: Sequence[Run], name: str) -> Plot:
     (found,) = [plot for plot in plots(contents(runs)) if plot.name == name]
     return found
 
@@ -228,7 +233,7 @@ def values(plot: Plot) -> set[str]:
     return set(render(plot, "svg", titled=False)[1].values())
 
 
-def test_the_roofline_holds_every_kernel_under_the_devices_roof(stored: StoredRun) -> None:
+def test_the_roofline_holds_every_kernel_under_the_devices_roof(stored: Run) -> None:
     plot = named([stored], "roofline-cuda-0")
     assert plot.data is not None
     on_gpu = [row for row in stored.rows if row.ok and row.device == "cuda:0"]
@@ -241,7 +246,7 @@ def test_the_roofline_holds_every_kernel_under_the_devices_roof(stored: StoredRu
     assert copy[4:] == ["0.00", "134.2 GB/s", "3"]
 
 
-def test_no_number_beside_an_axis_is_a_formula(stored: StoredRun) -> None:
+def test_no_number_beside_an_axis_is_a_formula(stored: Run) -> None:
     # All rates within a decade: the places between powers of ten must not be labelled as formulas.
     near = [row for row in stored.rows if row.problem == "matmul" and row.n == 4096]
     svg, _ = render(named([replace(stored, rows=near)], "roofline-cuda-0"), "svg", titled=False)
@@ -249,7 +254,7 @@ def test_no_number_beside_an_axis_is_a_formula(stored: StoredRun) -> None:
     assert b">100000<" in svg
 
 
-def test_a_run_with_more_steps_than_the_documents_has_its_ladder(stored: StoredRun, rows: Rows) -> None:
+def test_a_run_with_more_steps_than_the_documents_has_its_ladder(stored: Run, rows: Rows) -> None:
     assert not [plot.name for plot in plots(contents([stored])) if plot.name.startswith("ladder-steps")]
     kernels = ("memcpy", "naiveGmem", "transposeSmem", "transposeSmemPad", "transposeCoarsened", "transposeVectorized")
     longer = rows({kernel: [8.0 - place] * 3 for place, kernel in enumerate(kernels)}, pad=1)
@@ -268,13 +273,13 @@ def test_numbers_below_an_axis_have_room_beside_each_other() -> None:
     ]
 
 
-def test_the_compilers_ports_do_not_stand_beside_the_documents(stored: StoredRun) -> None:
+def test_the_compilers_ports_do_not_stand_beside_the_documents(stored: Run) -> None:
     ports = [replace(row, compiler="nvrtc", elapsed_ms=9.0) for row in stored.rows if row.device == "cuda:0" and row.ok]
     both = replace(stored, rows=[*stored.rows, *ports])
     assert values(named([both], "documents-transpose")) == values(named([stored], "documents-transpose"))
 
 
-def test_a_line_over_sizes_is_a_block(stored: StoredRun) -> None:
+def test_a_line_over_sizes_is_a_block(stored: Run) -> None:
     plot = named([stored], "time-transpose-cuda-0-float32-warm")
     assert "naiveGmem 32x32, 512x512: 0.5000 ms" in values(plot)
     assert plot.data is not None
@@ -282,12 +287,12 @@ def test_a_line_over_sizes_is_a_block(stored: StoredRun) -> None:
     assert ["memcpy", "0.06250", "0.5000"] in plot.data.cells
 
 
-def test_the_documents_gains_stand_beside_this_devices(stored: StoredRun) -> None:
+def test_the_documents_gains_stand_beside_this_devices(stored: Run) -> None:
     said = values(named([stored], "documents-transpose"))
     assert {"transposeSmem on Tesla K40: 1.69× naiveGmem", "transposeSmem on NVIDIA H200: 2.00× naiveGmem"} <= said
 
 
-def test_a_strip_says_how_wide_its_samples_spread(stored: StoredRun) -> None:
+def test_a_strip_says_how_wide_its_samples_spread(stored: Run) -> None:
     plot = named([stored], "samples-transpose-4096x4096-float32-warm")
     assert (
         "naiveGmem 16x16: median 4.0000 ms, quartiles 4.0000 to 4.0300, all 4.0000 to 4.0800, 6 samples in 3 rounds"
@@ -297,7 +302,7 @@ def test_a_strip_says_how_wide_its_samples_spread(stored: StoredRun) -> None:
     assert ["naiveGmem 16x16", "6", "3", "4.0000", "4.0000", "4.0000", "4.0300", "4.0800"] in plot.data.cells
 
 
-def test_a_single_figure_is_a_picture_on_white(stored: StoredRun) -> None:
+def test_a_single_figure_is_a_picture_on_white(stored: Run) -> None:
     plot = named([stored], "ladder-transpose-4096x4096-float32-warm")
     svg, _ = render(plot, "svg", titled=True)
     assert b"#ffffff" in svg
@@ -306,17 +311,17 @@ def test_a_single_figure_is_a_picture_on_white(stored: StoredRun) -> None:
     assert png.startswith(b"\x89PNG")
 
 
-def again(stored: StoredRun, day: int, **changes: Any) -> StoredRun:
-    run = {**stored.run, "started_at_utc": f"2026-01-{day:02}T02:00:00+00:00", "run_id": f"day {day}"}
+def again(stored: Run, day: int, **changes: Any) -> Run:
+    run = {**stored.description.data, "started_at_utc": f"2026-01-{day:02}T02:00:00+00:00", "run_id": f"day {day}"}
     rows = [replace(row, run_id=f"day {day}") for row in stored.rows]
-    return replace(stored, rows=rows, run=run | changes)
+    return replace(stored, rows=rows, description=Description.model_validate(run | changes))
 
 
-def shown(runs: Sequence[StoredRun]) -> list[tuple[str, str | None]]:
+def shown(runs: Sequence[Run]) -> list[tuple[str, str | None]]:
     return [(one.id, None if before is None else before.id) for one, before in whole(by_time(runs))]
 
 
-def test_the_newest_of_a_configuration_is_shown_whole(stored: StoredRun) -> None:
+def test_the_newest_of_a_configuration_is_shown_whole(stored: Run) -> None:
     first, second, third = (again(stored, day) for day in (1, 2, 3))
     other = again(stored, 4, devices=[{**H200, "model": "A100"}])
     fewer = replace(third, rows=third.rows[:1])
@@ -325,7 +330,7 @@ def test_the_newest_of_a_configuration_is_shown_whole(stored: StoredRun) -> None
     assert shown([first, fewer]) == [("day 3", "day 1")]
 
 
-def test_without_a_configuration_a_run_is_replaced_by_one_with_all_its_cases(stored: StoredRun) -> None:
+def test_without_a_configuration_a_run_is_replaced_by_one_with_all_its_cases(stored: Run) -> None:
     first, second = (again(stored, day, config={}) for day in (1, 2))
     part = replace(second, rows=second.rows[:1])
     assert shown([first, second]) == [("day 2", "day 1")]
@@ -333,7 +338,7 @@ def test_without_a_configuration_a_run_is_replaced_by_one_with_all_its_cases(sto
 
 
 @pytest.fixture(scope="session")
-def nights(stored: StoredRun) -> list[StoredRun]:
+def nights(stored: Run) -> list[Run]:
     """Eight runs of the transposes, naiveGmem a quarter slower in the last four."""
     found = []
     for day in range(1, 9):
@@ -350,7 +355,7 @@ def nights(stored: StoredRun) -> list[StoredRun]:
     return found
 
 
-def test_two_runs_are_compared(nights: list[StoredRun]) -> None:
+def test_two_runs_are_compared(nights: list[Run]) -> None:
     _, comparison = contents([nights[4], nights[3]])[0].topics
     assert comparison.heading == "day 5 against day 4"
     assert any(line[:2] == ["slower", "naiveGmem 16x16 4096x4096"] for line in comparison.sections[-1].cells)
@@ -360,7 +365,7 @@ def test_two_runs_are_compared(nights: list[StoredRun]) -> None:
     assert len(plot.data.cells) == len(nights[0].rows)
 
 
-def test_many_runs_have_a_history(nights: list[StoredRun]) -> None:
+def test_many_runs_have_a_history(nights: list[Run]) -> None:
     _, _, history = contents(nights)[0].topics
     (plot,) = history.plots
     said = values(plot)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from smembench.stats.differs import timer_step
@@ -19,9 +19,9 @@ TIMES = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=6)
 @given(PROBABILITIES, st.floats(0.001, 0.5))
 def test_q_values_accept_what_benjamini_and_hochberg_accept(p_values: list[float], rate: float) -> None:
     count = len(p_values)
-    passing = [
-        rank for rank, p in enumerate(sorted(p_values), start=1) if p * count / rank <= rate
-    ]  # the greatest such rank, and all before it
+    rates = [p * count / rank for rank, p in enumerate(sorted(p_values), start=1)]
+    assume(all(abs(found - rate) > 1e-12 for found in rates))  # rounding does not decide
+    passing = [rank for rank, found in enumerate(rates, start=1) if found <= rate]  # the greatest, and all before it
     limit = sorted(p_values)[max(passing) - 1] if passing else -1.0
     accepted = discovery_rates(np.array(p_values)) <= rate
     assert accepted.tolist() == [p <= limit for p in p_values]

@@ -17,11 +17,19 @@ from smembench.run.config import from_flags
 from smembench.run.plan import devices_needed, plan
 from smembench.store import schema
 from smembench.store.assemble import assemble
+from smembench.store.run import Run
 from smembench.store.schema import Row, row_of
 from smembench.views.sections import sections
 
 GPU = DeviceInfo(
-    "cuda:0", "cuda", "H200", 10**11, compute_capability="9.0", sm_count=100, l2_bytes=2**40, peak_gb_s=1.0
+    name="cuda:0",
+    kind="cuda",
+    model="H200",
+    memory_bytes=10**11,
+    compute_capability="9.0",
+    sm_count=100,
+    l2_bytes=2**40,
+    peak_gb_s=1.0,
 )
 CLOCK = Conditions(sm_clock_mhz=1000)
 LIMITS = Limits(
@@ -63,7 +71,7 @@ def test_where_the_clock_is_unknown_there_is_no_figure() -> None:
     found = measured("setRowReadRow", 500.0, Conditions())
     assert found.ok
     assert found.bytes_per_clock is found.percent_of_peak is None
-    (section,) = sections([row_of("run", found, {})], {})
+    (section,) = sections(Run([row_of("run", found, {})]))
     assert section.bars == []
     assert "bytes a clock" not in section.sentence
 
@@ -88,7 +96,7 @@ def test_more_than_the_banks_deliver_is_no_figure(kernel: str, dtype: str, per_c
 
 def test_a_table_has_conflicts_beside_bytes_a_clock_and_says_what_they_cost() -> None:
     rates = {"setRowReadRow": 120.0, "setRowReadCol": 7.5, "setRowReadColPad": 115.0, "serialAccess": 4.0}
-    (section,) = sections([row(kernel, rate) for kernel, rate in rates.items()], {})
+    (section,) = sections(Run([row(kernel, rate) for kernel, rate in rates.items()]))
     headings = [" ".join(column.heading.split()) for column in section.columns]
     cells = [dict(zip(headings, line, strict=True)) for line in section.cells]
     assert [line["conflicts ld / st"] for line in cells] == ["1 / 1", "32 / 1", "1 / 1", "32 / 32"]
@@ -106,7 +114,7 @@ def test_a_table_has_conflicts_beside_bytes_a_clock_and_says_what_they_cost() ->
 
 
 def test_strides_are_rows_of_one_table() -> None:
-    (section,) = sections([row("strided", 128.0 / stride, stride=stride) for stride in (1, 2, 32)], {})
+    (section,) = sections(Run([row("strided", 128.0 / stride, stride=stride) for stride in (1, 2, 32)]))
     place = [column.heading for column in section.columns].index("stride")
     assert [line[place] for line in section.cells] == ["1", "2", "32"]
     assert [bar.label for bar in section.bars] == ["strided stride 1", "strided stride 2", "strided stride 32"]

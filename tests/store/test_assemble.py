@@ -96,7 +96,7 @@ def test_a_flop_rate_over_the_peak_is_a_failure() -> None:
 
 
 def test_without_telemetry_nothing_is_refused() -> None:
-    bare = DeviceInfo("cuda:0", "cuda", "unknown", 10**9)
+    bare = DeviceInfo(name="cuda:0", model="unknown")
     measurement = measured(COPY, trial(COPY, *[0.001] * 10), info=bare)
     assert measurement.ok
     assert measurement.within_cache is measurement.percent_of_peak is None

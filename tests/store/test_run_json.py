@@ -10,7 +10,7 @@ import pytest
 
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
-from smembench.store.run_folder import JOURNAL, RUN, read_run
+from smembench.store.run_folder import JOURNAL, RUN, read_description, to_json
 from smembench.studies.load import load
 
 REFERENCE = Path(__file__).parents[2] / "results/reference"
@@ -35,9 +35,10 @@ HEAD: dict[str, Any] = {
     "folder", sorted(path.parent for path in REFERENCE.rglob("run.json")), ids=lambda path: path.name
 )
 def test_what_a_run_wrote_is_no_fault(folder: Path) -> None:
-    run = read_run(folder)
-    assert run["complete"]
-    first, *others = (DeviceInfo.from_dict(device).name for device in run["devices"])
+    run = read_description(folder)
+    assert to_json(run.data) == (folder / RUN).read_text()
+    assert run.complete
+    first, *others = (device.name for device in run.devices)
     assert first == "cuda:0"
     assert others in ([], ["cpu"])
 
@@ -45,54 +46,68 @@ def test_what_a_run_wrote_is_no_fault(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("run", "fault"),
     [
-        ([], "it is not an object"),
-        (None, "it is not an object"),
-        ({"run_id": 5}, "run_id is not text"),
-        ({"started_at_utc": None}, "started_at_utc is not text"),
-        ({"versions": ["numba"]}, "versions is not an object"),
-        ({"host": "node1"}, "host is not an object"),
-        ({"git": [1]}, "git is not an object"),
-        ({"config": "nightly"}, "config is not an object"),
-        ({"config": {"name": ["nightly"]}}, "config.name is not text"),
-        ({"config": {"sweep": None}}, "config.sweep is not a list"),
-        ({"devices": None}, "devices is not a list"),
-        ({"devices": {"cpu": 1}}, "devices is not a list"),
-        ({"devices": ["cpu"]}, "devices[0] is not an object with a name"),
-        ({"devices": [{"name": "cpu"}, {}]}, "devices[1] is not an object with a name"),
-        ({"devices": [{"name": ["cpu"]}]}, "devices[0].name is not text"),
-        ({"devices": [{"name": "cpu", "driver": [1]}]}, "devices[0].driver is not one value"),
+        ([], "it should be an object, not []"),
+        (None, "it should be an object, not None"),
+        ({"run_id": 5}, "run_id: should be a valid string, not 5"),
+        ({"started_at_utc": None}, "started_at_utc: should be a valid string, not None"),
+        ({"versions": ["numba"]}, "versions: should be an object, not ['numba']"),
+        ({"host": "node1"}, "host: should be an object, not 'node1'"),
+        ({"git": [1]}, "git: should be an object, not [1]"),
+        ({"config": "nightly"}, "config: should be an object, not 'nightly'"),
+        ({"config": {"name": ["nightly"]}}, "config.name: should be a valid string, not ['nightly']"),
+        ({"config": {"sweep": None}}, "config.sweep: should be a valid array, not None"),
+        ({"devices": None}, "devices: should be a valid array, not None"),
+        ({"devices": {"cpu": 1}}, "devices: should be a valid array, not {'cpu': 1}"),
+        ({"devices": ["cpu"]}, "devices[0]: should be an object, not 'cpu'"),
+        ({"devices": [{"name": "cpu"}, {}]}, "devices[1].name: Field required"),
+        ({"devices": [{"name": ["cpu"]}]}, "devices[0].name: should be a valid string, not ['cpu']"),
+        ({"devices": [{"name": "cpu", "driver": [1]}]}, "devices[0].driver: should be a valid string, not [1]"),
+        (
+            {"devices": [{"name": "cuda:0", "peak_gb_s": "fast"}]},
+            "devices[0].peak_gb_s: should be a valid number, not 'fast'",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, run: object, fault: str) -> None:
     (tmp_path / RUN).write_text(json.dumps(run))
     with pytest.raises(UsageError) as caught:
-        read_run(tmp_path)
+        read_description(tmp_path)
     assert str(caught.value).startswith(f"{tmp_path / RUN}: damaged: {fault}; ")
 
 
 def test_nesting_without_end_is_no_traceback(tmp_path: Path) -> None:
     (tmp_path / RUN).write_text("[" * 100_000)
-    with pytest.raises(UsageError, match="cannot be read"):
-        read_run(tmp_path)
+    with pytest.raises(UsageError, match="damaged: it is not JSON"):
+        read_description(tmp_path)
 
 
-@pytest.mark.parametrize("run", [{}, {"git": None, "host": None}, {"devices": []}, {"config": {}}, {"extra": [1]}])
+@pytest.mark.parametrize(
+    "run",
+    [
+        {},
+        {"git": None, "host": None},
+        {"devices": []},
+        {"config": {}},
+        {"extra": [1]},
+        {"devices": [{"name": "cuda:0", "colour": "green"}]},
+    ],
+)
 def test_what_is_left_out_is_no_fault(tmp_path: Path, run: dict[str, Any]) -> None:
     (tmp_path / RUN).write_text(json.dumps(run))
-    assert read_run(tmp_path) == run
+    assert read_description(tmp_path).data == run
 
 
-def test_a_device_of_wrong_types_is_named() -> None:
-    with pytest.raises(UsageError, match="the device cuda:0 has the peak_gb_s 'fast'"):
-        DeviceInfo.from_dict({"name": "cuda:0", "peak_gb_s": "fast"})
-    assert DeviceInfo.from_dict({"name": "cuda:0", "peak_gb_s": 4814}).kind == "cuda"
+def test_what_a_device_is_follows_from_its_name() -> None:
+    device = DeviceInfo.model_validate({"name": "cuda:0", "peak_gb_s": 4814})
+    assert (device.kind, device.model, device.peak_gb_s) == ("cuda", "cuda:0", 4814)
+    assert device.told == {"name": "cuda:0", "peak_gb_s": 4814}
 
 
 @pytest.mark.parametrize(
     ("head", "trials", "fault"),
     [
-        ([], [], "line 1: damaged: it is not an object"),
-        ({**HEAD, "devices": None}, [], "line 1: damaged: devices is not a list"),
+        ([], [], "line 1: damaged: run: should be an object, not []"),
+        ({**HEAD, "devices": None}, [], "line 1: damaged: run.devices: should be a valid array, not None"),
         ({key: value for key, value in HEAD.items() if key != "seed"}, [], "line 1: damaged: it has no seed"),
         (HEAD, [[]], "line 2: damaged"),
         (HEAD, [{**TRIAL, "case": {**CASE, "problem": "sort"}}], "holds a trial that cannot be read here"),
@@ -114,4 +129,4 @@ def test_a_journal_that_cannot_be_read_back_is_one_line(
 def test_a_whole_journal_is_read(tmp_path: Path) -> None:
     (tmp_path / JOURNAL).write_text("".join(f"{json.dumps(line)}\n" for line in ({"run": HEAD}, {"visit": TRIAL})))
     stored = load(tmp_path)
-    assert (stored.run, stored.complete, [row.status for row in stored.rows]) == (HEAD, False, ["ok"])
+    assert (stored.description.data, stored.complete, [row.status for row in stored.rows]) == (HEAD, False, ["ok"])

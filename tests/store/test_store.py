@@ -17,6 +17,7 @@ from smembench.store.schema import Row
 Measured = Callable[..., Measurement]
 Rows = Callable[..., list[Row]]
 
+REFERENCE = Path(__file__).parents[2] / "results/reference"
 DESIGNED = """
 schema_version, run_id, case_id, problem, kernel, device, compiler, dtype, m, n, k, block_x, block_y, pad,
 shared_bytes, cache, status, reason, verified, max_error, samples, elapsed_ms, elapsed_ms_min, elapsed_ms_q1,
@@ -29,8 +30,8 @@ floats = st.floats(allow_nan=False, allow_infinity=False)
 BY_HINT: dict[str, st.SearchStrategy[object]] = {
     "str": texts,
     "int": st.integers(),
-    "bool": st.booleans(),
-    "bool | None": st.none() | st.booleans(),
+    "Flag": st.booleans(),
+    "Flag | None": st.none() | st.booleans(),
     "str | None": st.none() | texts,
     "int | None": st.none() | st.integers(),
     "float | None": st.none() | floats,
@@ -66,6 +67,13 @@ def test_rows_round_trip_through_a_file(tmp_path_factory: pytest.TempPathFactory
     path = tmp_path_factory.mktemp("store") / "cases.csv"
     write_whole(path, as_csv(rows))
     assert read_rows(path) == rows
+
+
+@pytest.mark.parametrize("path", sorted(REFERENCE.rglob("cases.csv")), ids=lambda path: path.parent.name)
+def test_a_stored_run_is_written_again_byte_for_byte(path: Path) -> None:
+    rows = read_rows(path)
+    assert as_csv(rows) == path.read_text()
+    assert [row.case.id for row in rows] == [row.case_id for row in rows]
 
 
 def test_a_row_holds_the_median_and_what_follows_from_it(cases: Path) -> None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 from smembench.model.case import Block, Case
 from smembench.model.measurement import Conditions, Status, Trial
-from smembench.store.journal import decode, encode
+from smembench.store.journal import Journal, read
+from smembench.store.run_json import Description
 from smembench.views.run import trial_line
 
 TRIAL = Trial(
@@ -24,15 +29,44 @@ TRIAL = Trial(
 )
 
 
-def test_the_journal_keeps_everything_of_a_trial() -> None:
-    assert decode(json.loads(json.dumps(encode(TRIAL)))) == TRIAL
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A journal with one trial."""
+    path = tmp_path / "journal.jsonl"
+    head = {"run_id": "x", "seed": 1, "config": {"name": "x", "samples": 3}, "git": None, "devices": []}
+    writer = Journal.create(path, Description.model_validate(head))
+    writer.append(TRIAL)
+    writer.close()
+    return path
 
 
-def test_a_journal_from_before_discarded_samples_were_kept_is_readable() -> None:
-    older = encode(TRIAL)
-    del older["discarded_ms"], older["case"]["stride"]
-    read = decode(older)
-    assert (read.discarded, read.discarded_ms, read.case.stride) == (3, (), None)
+def changed(path: Path, **values: Any) -> None:
+    """Change the trial in a journal; None takes a value out."""
+    head, line = map(json.loads, path.read_text().splitlines())
+    line["visit"] = {name: value for name, value in (line["visit"] | values).items() if value is not None}
+    path.write_text(f"{json.dumps(head)}\n{json.dumps(line)}\n")
+
+
+def test_the_journal_keeps_everything_of_a_trial(path: Path) -> None:
+    assert read(path).trials == [TRIAL]
+
+
+def test_a_journal_from_before_discarded_samples_were_kept_is_readable(path: Path) -> None:
+    older = {name: getattr(TRIAL.case, name) for name in TRIAL.case.__slots__ if name != "stride"}
+    changed(path, discarded_ms=None, case=older, resources={"registers": None, "local_bytes": None}, conditions={})
+    (found,) = read(path).trials
+    assert (found.discarded, found.discarded_ms, found.case.stride) == (3, (), None)
+    assert found.case.block == Block(16, 16)
+
+
+def test_a_journal_goes_on_where_an_error_is_infinite_and_a_field_is_of_another_version(path: Path) -> None:
+    changed(path, max_error=float("inf"), colour="blue")
+    contents = read(path)
+    assert contents.trials[0].max_error == float("inf")
+    writer = Journal.reopen(path, contents)
+    writer.append(contents.trials[0])
+    writer.close()
+    assert read(path).trials == 2 * contents.trials
 
 
 def test_discarded_samples_are_listed_after_those_kept() -> None:

@@ -12,10 +12,11 @@ import pytest
 
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
+from smembench.store.run import Run
+from smembench.store.run_json import Description
 from smembench.store.schema import Row
 from smembench.studies.compare import Comparison, Verdict, compare_runs
 from smembench.studies.compare.itself import compare_with_itself
-from smembench.studies.load import StoredRun
 from smembench.views.compare import comparison_sections, namer, self_section
 from smembench.views.markdown import markdown
 
@@ -31,7 +32,7 @@ DEVICE = {
 }
 RUN = {"versions": {"numba": "0.68.0"}, "git": {"revision": "a" * 40, "dirty": False}, "devices": [DEVICE]}
 
-Make = Callable[..., StoredRun]
+Make = Callable[..., Run]
 
 
 @pytest.fixture
@@ -46,14 +47,14 @@ def make(rows: Callable[..., list[Row]]) -> Make:
         device: Mapping[str, Any] | None = None,
         run: Mapping[str, Any] | None = None,
         sampled: bool = True,
-    ) -> StoredRun:
+    ) -> Run:
         made = [replace(item, run_id=name, **(row or {})) for item in rows(times)]
         by_case = {
             item.case_id: {number: [median] * 3 for number, median in enumerate(rounds)}
             for item, rounds in zip(made, times.values(), strict=True)
         }
         described = {**RUN, "devices": [DEVICE | dict(device or {})]} | dict(run or {})
-        return StoredRun(Path(name), made, described, by_case if sampled else {})
+        return Run(made, Description.model_validate(described), by_case if sampled else {}, Path(name))
 
     return one
 
@@ -304,7 +305,7 @@ def test_names_are_short_and_tell_cases_apart() -> None:
 
 
 def test_verdicts_of_few_runs_say_what_they_do_not_know(make: Make) -> None:
-    def runs(factor: float, count: int) -> list[StoredRun]:
+    def runs(factor: float, count: int) -> list[Run]:
         return [make({"copyGmem": scaled(factor * (1 + number / 1e4))}, name=f"run{number}") for number in range(count)]
 
     for count, cautious in ((1, True), (2, True), (3, False)):

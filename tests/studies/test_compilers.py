@@ -10,8 +10,11 @@ from rich.console import Console
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
+from smembench.model.device import DeviceInfo
 from smembench.model.measurement import Measurement, Resources, Sample, Status
 from smembench.store.relations import relate
+from smembench.store.run import Run
+from smembench.store.run_json import Description, Git
 from smembench.store.schema import Row, row_of
 from smembench.studies.compilers import Build, compiled, measured, names, ports_of
 from smembench.toolchains.machine_code import MachineCode
@@ -23,7 +26,9 @@ from smembench.views.sentences import sentence
 from smembench.views.table import draw
 
 DOCUMENTED = ("copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad")
-RUN = {"devices": [{"name": "cuda:0", "model": "a GPU", "compute_capability": "9.0"}], "versions": {"numba": "1.2"}}
+RUN = Description(
+    devices=[DeviceInfo(name="cuda:0", model="a GPU", compute_capability="9.0")], versions={"numba": "1.2"}
+)
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +89,7 @@ def test_what_was_not_measured_is_compared_by_its_code() -> None:
 def test_a_port_that_was_not_measured_is_named_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view, "machine_code", lambda of, capability: code(of))
     refused = replace(row(case("copyGmem", "nvrtc"), 1.0), status="skipped", reason="too odd", elapsed_ms=None)
-    (section,) = view.of_run([row(case("copyGmem"), 1.0, 32), refused], RUN)
+    (section,) = view.of_run(Run([row(case("copyGmem"), 1.0, 32), refused], RUN))
     assert section.cells == [["copyGmem", "16x16", "1.0000 / -", "", "32 / -", "0 / -", "", "200 / -"]]
     assert section.sentence == "Not by CUDA C: copyGmem: too odd."
 
@@ -107,7 +112,7 @@ def test_the_table_says_how_fast_numba_is_and_what_may_be_to_blame(monkeypatch: 
         row(case("copyGmem"), 1.0, 32),
         row(case("copyGmem", "nvrtc"), 1.0, 32),
     ]
-    (section,) = view.of_run(rows, RUN)
+    (section,) = view.of_run(Run(rows, RUN))
     assert section.heading == "a GPU · numba 1.2 · matrix transpose 64×64 float32"
     assert section.cells[0] == ["naiveGmem", "16x16", "2.0000 / 1.8000", "0.900", "40 / 32", "0 / 0", "", "200 / 100"]
     assert section.sentence == (
@@ -115,7 +120,7 @@ def test_the_table_says_how_fast_numba_is_and_what_may_be_to_blame(monkeypatch: 
         "more registers and instructions."
     )
     assert "0.900" in drawn(section)
-    assert view.of_run(rows[:1], RUN) == []
+    assert view.of_run(Run(rows[:1], RUN)) == []
 
 
 @pytest.mark.parametrize(
@@ -147,7 +152,7 @@ def test_the_sentence_is_about_the_ratio_farthest_from_one(
 
     monkeypatch.setattr(view, "machine_code", with_loop)
     of = case("tiled", problem="matmul")
-    (section,) = view.of_run([row(of, elapsed[0], 40), row(port_of(of), elapsed[1], 32)], RUN)
+    (section,) = view.of_run(Run([row(of, elapsed[0], 40), row(port_of(of), elapsed[1], 32)], RUN))
     assert section.sentence.endswith(end)
 
 
@@ -159,9 +164,9 @@ def test_of_code_that_others_made_no_instructions_are_said(
     monkeypatch: pytest.MonkeyPatch, made: dict[str, object], by: str
 ) -> None:
     monkeypatch.setattr(view, "machine_code", lambda of, capability: code(of))
-    monkeypatch.setattr(view, "git_revision", lambda: {"revision": "abcdef"})
+    monkeypatch.setattr(view, "git_revision", lambda: Git(revision="abcdef"))
     rows = [row(case("copyGmem"), 1.0, 32), row(case("copyGmem", "nvrtc"), 1.0, 32)]
-    (section,) = view.of_run(rows, RUN | made)
+    (section,) = view.of_run(Run(rows, Description.model_validate(RUN.data | made)))
     assert section.cells[0][-1] == ""
     assert section.sentence.endswith(f"Instructions are left out: the run's code is by {by}.")
 
@@ -181,16 +186,16 @@ def test_the_best_of_a_size_stands_beside_its_yardsticks() -> None:
         row(case("naiveGmem"), 4.0),
         row(case("transposeSmemPad"), 1.0),
     ]
-    (section,) = limits(rows, RUN)
+    (section,) = limits(Run(rows, RUN))
     assert [column.heading for column in section.columns][-2:] == ["over\nmemcpy", "over\ntorch"]
     (line,) = section.cells
     assert line[3] == "transposeSmemPad 16x16"
     assert line[-2:] == ["0.900", "3.000"]
-    assert limits(rows[2:], RUN) == []
+    assert limits(Run(rows[2:], RUN)) == []
     port = row(case("transposeSmemPad", "nvrtc"), 0.9)
-    assert limits([*rows, port], RUN)[0].cells == [line]
-    assert limits([*rows[:2], port], RUN)[0].cells[0][3] == "transposeSmemPad nvrtc 16x16"
-    assert limits([*rows, replace(rows[3], kernel="somebodysOwn", elapsed_ms=0.1)], RUN)[0].cells == section.cells
+    assert limits(Run([*rows, port], RUN))[0].cells == [line]
+    assert limits(Run([*rows[:2], port], RUN))[0].cells[0][3] == "transposeSmemPad nvrtc 16x16"
+    assert limits(Run([*rows, replace(rows[3], kernel="somebodysOwn", elapsed_ms=0.1)], RUN))[0].cells == section.cells
 
 
 def test_a_sentence_says_nothing_of_disturbed_times_and_of_ports() -> None:

@@ -15,7 +15,9 @@ from smembench.model.errors import UsageError
 from smembench.model.measurement import Measurement
 from smembench.store import schema
 from smembench.store.csv_files import table_text
-from smembench.store.run_folder import CASES, JOURNAL, RUN, rows_of
+from smembench.store.run import Run
+from smembench.store.run_folder import CASES, JOURNAL, RUN
+from smembench.store.run_json import Description
 from smembench.studies.history.read import Device, Night, read_nights
 from smembench.studies.history.series import Newest, series_of
 from smembench.views.history import history_data, history_sections, short, sparkline
@@ -49,7 +51,8 @@ def store(tmp_path: Path, measured: Measured) -> Store:
             "complete": True,
             **run,
         }
-        rows = rows_of(run_id, [measured("copyGmem", [] if elapsed is None else [elapsed], device=device["name"])])
+        measurement = measured("copyGmem", [] if elapsed is None else [elapsed], device=device["name"])
+        rows = Run.of(Description(run_id=run_id), [measurement]).rows
         (folder / CASES).write_text(table_text(schema.COLUMNS, map(schema.to_fields, rows)))
         (folder / RUN).write_text(json.dumps(described))
         return folder
@@ -112,8 +115,8 @@ def test_another_gpu_or_host_begins_another_series(tmp_path: Path, store: Store)
 def test_partial_and_damaged_runs_are_named_and_skipped(tmp_path: Path, store: Store) -> None:
     faults: dict[str, Callable[[Path], object]] = {
         "not finished; go on with: smembench run --resume": lambda run: (run / CASES).rename(run / JOURNAL),
-        "run.json: cannot be read": lambda run: (run / RUN).write_text("{"),
-        "run.json: damaged: it is not an object": lambda run: (run / RUN).write_text("[]"),
+        "run.json: damaged: it is not JSON": lambda run: (run / RUN).write_text("{"),
+        "run.json: damaged: it should be an object": lambda run: (run / RUN).write_text("[]"),
         "run.json: damaged: devices[0]": lambda run: (run / RUN).write_text('{"complete": true, "devices": [{}]}'),
         "cases.csv: the column run_id is missing": lambda run: (run / CASES).write_text(""),
         "cases.csv has no rows": lambda run: (run / CASES).write_text(",".join(schema.COLUMNS) + "\n"),

@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from smembench.model.device import DeviceInfo
 from smembench.model.measurement import Measurement
 from smembench.run.config import from_toml
 from smembench.store.relations import relate
+from smembench.store.run import Run
+from smembench.store.run_json import Description
 from smembench.store.schema import Row, row_of
 from smembench.studies.ladder import ceiling, climb, problems, steps
 from smembench.views.ladder import ladder
@@ -20,12 +23,12 @@ Measured = Callable[..., Measurement]
 Rows = Callable[..., list[Row]]
 
 TRANSPOSES = [kernel.name for kernel in steps("transpose", "cuda")]
-RUN = {"devices": [{"name": "cuda:0", "kind": "cuda", "model": "H200"}]}
+RUN = Description(devices=[DeviceInfo(name="cuda:0", model="H200")])
 
 
 def climbed(found: list[Row]) -> dict[str, list[str]]:
     """The lines of the only table, by step."""
-    (section,) = ladder(found, RUN)
+    (section,) = ladder(Run(found, RUN))
     return {line[0]: list(line[1:]) for line in section.cells}
 
 
@@ -86,7 +89,7 @@ def test_the_gains_multiply_to_the_whole_climb(rows: Rows, times: list[float]) -
 def test_a_step_without_a_figure_is_left_out_and_said(rows: Rows) -> None:
     found = rows({"naiveGmem": [4.0], "transposeSmem": [], "transposeSmemPad": [1.0], "memcpy": [0.5]})
     assert [rung.gain for rung in climb(found)] == [None, 4.0]
-    (section,) = ladder(found, RUN)
+    (section,) = ladder(Run(found, RUN))
     assert len(section.cells) == 3
     assert section.notes[0] == "transposeSmem 32x32: failed: LaunchError: out of luck"
     assert climb([]) == []
@@ -102,7 +105,7 @@ def test_the_climb_as_a_table(measured: Measured) -> None:
         "transposeSmemPad": ["1.0000", "134.2", "50.0", "2.00×", "padded rows: no bank conflicts in the tile"],
         "memcpy": ["0.5000", "268.4", "100.0", "", "the ceiling"],
     }
-    (section,) = ladder(found, RUN)
+    (section,) = ladder(Run(found, RUN))
     assert section.heading.startswith("H200 · matrix transpose 4096×4096 float32")
     assert [bar.label for bar in section.bars] == list(climbed(found))
     assert section.sentence == (
@@ -114,7 +117,7 @@ def test_the_climb_as_a_table(measured: Measured) -> None:
 def test_a_gain_within_the_spread_is_in_brackets(rows: Rows) -> None:
     found = rows({"naive": [2.0, 3.0, 4.0], "tiled": [2.0, 2.9, 4.0]}, problem="matmul")
     assert climbed(found)["tiled 32x32"][2] == "(1.03×)"
-    (section,) = ladder(found, RUN)
+    (section,) = ladder(Run(found, RUN))
     assert section.sentence.startswith("The fastest is tiled 32x32, no different from naive 32x32 within the spread. ")
     assert section.sentence.endswith("gains in brackets are within the spread.")
     assert [column.heading for column in section.columns] == ["step", "elapsed ms", "GFLOP/s", "gain", "what changes"]
@@ -123,7 +126,7 @@ def test_a_gain_within_the_spread_is_in_brackets(rows: Rows) -> None:
 def test_tables_are_of_one_size_and_device_and_hold_only_steps(rows: Rows) -> None:
     both = [*rows({"naiveGmem": [4.0], "copyGmem": []}), *rows({"naiveGmem": [8.0]}, device="cpu")]
     both += rows({"cpu": [5.0]}, problem="matmul", device="cpu")
-    found = ladder([*both, *rows({"naiveGmem": [1.0]}, n=512)], RUN)
+    found = ladder(Run([*both, *rows({"naiveGmem": [1.0]}, n=512)], RUN))
     assert [section.cells[0][1] for section in found] == ["4.0000", "8.0000", "1.0000"]
     assert not any(section.notes for section in found)
 

@@ -20,6 +20,7 @@ from smembench.cli.nightly import Nightly, after
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Measurement, Sample
 from smembench.store.run_folder import CASES, JOURNAL, RUN, RunFolder
+from smembench.store.run_json import Description
 from smembench.studies.baseline import BASELINE, baselines, pin, unpin
 from smembench.studies.load import load
 from smembench.studies.nightly.monitoring import json_line, open_metrics
@@ -70,7 +71,7 @@ def night(results: Path, measured: Measured) -> Night:
             "devices": [H200],
             **run,
         }
-        folder = RunFolder.create(results, described)
+        folder = RunFolder.create(results, Description.model_validate(described))
         folder.finish(measurements, complete=complete)
         return folder.path
 
@@ -81,8 +82,8 @@ def names(paths: list[Path]) -> list[str]:
     return [path.name[6:8] for path in paths]
 
 
-def run_of(folder: Path) -> dict[str, Any]:
-    return dict(load(folder).run)
+def run_of(folder: Path) -> Description:
+    return load(folder).description
 
 
 def finished(options: Nightly, results: Path, folder: Path) -> tuple[int, str]:
@@ -307,7 +308,7 @@ def read_openmetrics(text: str) -> Iterable[Metric]:
 def test_metrics_are_valid_for_openmetrics_and_for_the_textfile_collector(results: Path, night: Night) -> None:
     device = {**H200, "model": 'A "quoted" \\ name\nin two lines'}
     stored = load(night(1, {**TIMES, "naiveGmem": None}, devices=[device]))
-    text = open_metrics(stored.rows, stored.run, [], 1)
+    text = open_metrics(stored, [], 1)
     assert text.endswith("# EOF\n")
     families = {family.name: family for family in read_openmetrics(text)}
     assert {family.name: family.samples for family in parse_prometheus(text)} == {
@@ -328,7 +329,7 @@ def test_metrics_are_valid_for_openmetrics_and_for_the_textfile_collector(result
 
 def test_a_json_line_is_one_line(results: Path, night: Night) -> None:
     stored = load(night(1, {"copyGmem": None}))
-    line = json_line(stored.rows, stored.run, [], 1)
+    line = json_line(stored, [], 1)
     assert line.count("\n") == 1
     assert list(json.loads(line)["failed"].values()) == ["failed"]
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.views.columns import Column
 from smembench.views.latex import escape, latex
@@ -69,6 +70,6 @@ def test_no_text_leaves_its_cell(text: str) -> None:
 
 def test_tables_of_a_run_have_as_many_cells_as_columns(rows: Callable[..., list[Row]]) -> None:
     times = {"copyGmem": [1.0], "naiveGmem": [4.0], "transposeSmem": []}
-    text = latex(sections(rows(times), {}))
+    text = latex(sections(Run(rows(times))))
     body = [line for line in text.splitlines() if line.endswith(r"\\")]
     assert {line.count(" & ") for line in body} == {6}

@@ -11,6 +11,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from smembench.model.case import Block
+from smembench.store.run import Run
+from smembench.store.run_json import Description
 from smembench.store.schema import Row
 from smembench.views.columns import Column, milliseconds, number, times
 from smembench.views.console import plain
@@ -22,10 +24,15 @@ from smembench.views.table import bar_text, draw
 
 Rows = Callable[..., list[Row]]
 
-RUN = {
-    "devices": [{"name": "cpu", "kind": "cpu", "model": "EPYC"}, {"name": "cuda:0", "kind": "cuda", "model": "H200"}],
-    "versions": {"numba": "0.68", "numba-cuda": "0.30", "numpy": "2.4"},
-}
+RUN = Description.model_validate(
+    {
+        "devices": [
+            {"name": "cpu", "kind": "cpu", "model": "EPYC"},
+            {"name": "cuda:0", "kind": "cuda", "model": "H200"},
+        ],
+        "versions": {"numba": "0.68", "numba-cuda": "0.30", "numpy": "2.4"},
+    }
+)
 TRANSPOSES = {"copyGmem": [1.0], "naiveGmem": [4.0], "transposeSmem": [2.5], "transposeSmemPad": [1.25]}
 PRODUCTS = {"cpu": [5e5], "naive": [2.0], "tiled": [1.0]}
 
@@ -54,12 +61,12 @@ def everything(rows: Rows) -> list[Section]:
     """Sections of both problems with a failed case, over two devices and in blocks with long names."""
     wide = rows({**TRANSPOSES, "naiveGmem": []}, n=10**6, block=Block(1024, 1), pad=1)
     slow = rows({name: [1e5, 1e6] for name in PRODUCTS}, problem="matmul", device="cpu", block=Block(64, 16))
-    return sections([*wide, *slow, *rows(PRODUCTS, problem="matmul", pad=10)], RUN)
+    return sections(Run([*wide, *slow, *rows(PRODUCTS, problem="matmul", pad=10)], RUN))
 
 
 def test_rows_of_one_size_dtype_and_cache_make_a_section(rows: Rows) -> None:
     cold, small = rows(TRANSPOSES, cache="cold"), rows(TRANSPOSES, n=512)
-    found = sections([*rows(TRANSPOSES), *cold, *small, *rows(PRODUCTS, problem="matmul")], RUN)
+    found = sections(Run([*rows(TRANSPOSES), *cold, *small, *rows(PRODUCTS, problem="matmul")], RUN))
     assert [section.heading.split(" · ")[1:3] for section in found] == [
         ["matrix transpose 4096×4096 float32", "warm cache"],
         ["matrix transpose 4096×4096 float32", "cold cache"],
@@ -68,13 +75,13 @@ def test_rows_of_one_size_dtype_and_cache_make_a_section(rows: Rows) -> None:
     ]
     assert found[0].heading.startswith("H200 · ")
     both = [*rows({"cpu": [5.0]}, problem="matmul", device="cpu"), *rows({"naive": [1.0]}, problem="matmul")]
-    assert sections(both, RUN)[0].heading.startswith("H200 and EPYC · ")
+    assert sections(Run(both, RUN))[0].heading.startswith("H200 and EPYC · ")
     assert found[0].heading.endswith(" · numba 0.68, numba-cuda 0.30, numpy 2.4")
 
 
 def test_a_transpose_shows_times_bandwidth_and_share_of_the_copy(rows: Rows) -> None:
     times_ms = {"memcpy": [0.5], "copyGmem": [1.0], "transposeSmem": [1.9, 2.0, 2.1]}
-    _, copy, shared = tabulated(sections(rows(times_ms), {})[0])
+    _, copy, shared = tabulated(sections(Run(rows(times_ms)))[0])
     assert shared == {
         "kernel": "transposeSmem",
         "block": "32x32",
@@ -88,14 +95,14 @@ def test_a_transpose_shows_times_bandwidth_and_share_of_the_copy(rows: Rows) -> 
 
 
 def test_pads_are_shown_where_there_are_any(rows: Rows) -> None:
-    (section,) = sections([*rows({"transposeSmem": [2.0]}, pad=0), *rows({"transposeSmemPad": [2.0]}, pad=1)], {})
+    (section,) = sections(Run([*rows({"transposeSmem": [2.0]}, pad=0), *rows({"transposeSmemPad": [2.0]}, pad=1)]))
     assert [line["block"] for line in tabulated(section)] == ["32x32", "32x32 +1"]
     assert [bar.label for bar in section.bars] == ["transposeSmem 32x32", "transposeSmemPad 32x32 +1"]
 
 
 def test_a_product_shows_speed_ups_and_where_each_ran(rows: Rows) -> None:
     cpu = rows({"cpu": [1000.0]}, problem="matmul", device="cpu", block=None)
-    (section,) = sections([*cpu, *rows({"naive": [2.0], "tiled": [1.0]}, problem="matmul")], {})
+    (section,) = sections(Run([*cpu, *rows({"naive": [2.0], "tiled": [1.0]}, problem="matmul")]))
     lines = tabulated(section)
     assert [line["on"] for line in lines] == ["cpu", "cuda:0", "cuda:0"]
     assert [line["vs naive"] for line in lines] == ["", "1.00×", "2.00×"]
@@ -103,7 +110,7 @@ def test_a_product_shows_speed_ups_and_where_each_ran(rows: Rows) -> None:
 
 
 def test_a_failed_case_is_a_row_without_figures_and_a_note(rows: Rows) -> None:
-    (section,) = sections(rows({"copyGmem": [1.0] * 30, "naiveGmem": []}), {})
+    (section,) = sections(Run(rows({"copyGmem": [1.0] * 30, "naiveGmem": []})))
     assert [cell for cell in section.cells[1] if cell] == ["naiveGmem", "32x32", "failed"]
     assert [note for note in section.notes if "naiveGmem" in note] == [
         "naiveGmem 32x32: failed: LaunchError: out of luck"
@@ -205,8 +212,8 @@ def test_text_of_cells_is_not_taken_for_markup() -> None:
 
 def test_the_documents_stand_beside_what_was_measured(rows: Rows) -> None:
     found = rows({**TRANSPOSES, "naiveGmem": []}, block=Block(16, 16))
-    samples = {row.case: TRANSPOSES[row.kernel] * 6 for row in found if row.ok}
-    (section,) = reproduction([*found, *rows(TRANSPOSES)], samples, RUN)
+    samples = {row.case_id: {0: TRANSPOSES[row.kernel] * 6} for row in found if row.ok}
+    (section,) = reproduction(Run([*found, *rows(TRANSPOSES)], RUN, samples))
     copy, naive, shared, padded = section.cells
     assert [column.heading for column in section.columns] == [
         *("kernel", "Tesla M2090", "Tesla K40", "here", "holds here?")
@@ -230,8 +237,8 @@ def test_only_what_the_documents_measured_stands_beside_them(rows: Rows) -> None
         *(replace(row, compiler="nvrtc") for row in rows(other, block=Block(16, 16))),
         *rows(other, block=Block(16, 16), device="cpu"),
     ]
-    samples = {row.case: [row.elapsed_ms or 0.0] * 6 for row in found}
-    beside = reproduction(found, samples, RUN)
+    samples = {row.case_id: {0: [row.elapsed_ms or 0.0] * 6} for row in found}
+    beside = reproduction(Run(found, RUN, samples))
     assert [section.heading.split(" · ")[0] for section in beside] == ["H200", "EPYC"]
     for section, factor in zip(beside, (1, 3), strict=True):
         assert [line[0] for line in section.cells] == list(TRANSPOSES)
@@ -241,7 +248,7 @@ def test_only_what_the_documents_measured_stands_beside_them(rows: Rows) -> None
 
 def test_rows_of_two_devices_have_names_of_their_own(rows: Rows) -> None:
     here = rows({"memcpy": [1.0] * 3, "copyGmem": [1.0] * 3})
-    (section,) = sections([*here, *rows({"memcpy": [], "copyGmem": [2.0] * 3}, device="cpu")], RUN)
+    (section,) = sections(Run([*here, *rows({"memcpy": [], "copyGmem": [2.0] * 3}, device="cpu")], RUN))
     assert [bar.label for bar in section.bars] == [
         "memcpy 32x32 on cuda:0",
         "copyGmem 32x32 on cuda:0",
@@ -258,14 +265,14 @@ def test_a_table_without_lines_is_left_out() -> None:
 
 
 def test_one_sample_has_no_spread(rows: Rows) -> None:
-    (section,) = sections(rows({"copyGmem": [1.0], "naiveGmem": [1.0, 1.0, 1.0]}), {})
+    (section,) = sections(Run(rows({"copyGmem": [1.0], "naiveGmem": [1.0, 1.0, 1.0]})))
     spread = [column.heading for column in section.columns].index("±")
     assert [line[spread] for line in section.cells] == ["", "0.0 %"]
 
 
 def test_a_column_that_says_nothing_is_left_out(rows: Rows) -> None:
     without, with_block = (
-        sections(rows({"copyGmem": [1.0, 1.1, 1.2]}, block=block), {})[0] for block in (None, Block(8, 8))
+        sections(Run(rows({"copyGmem": [1.0, 1.1, 1.2]}, block=block)))[0] for block in (None, Block(8, 8))
     )
     headings = [[column.heading for column in section.columns] for section in (without, with_block)]
     assert ["block" in names for names in headings] == [False, True]

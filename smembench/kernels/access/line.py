@@ -1,4 +1,4 @@
-"""Patterns without a tile: threads in a line, over 1024 elements that they share out among themselves."""
+"""Patterns without a tile: threads in a line over 1024 elements."""
 
 from math import gcd
 

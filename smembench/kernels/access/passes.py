@@ -1,10 +1,9 @@
-"""What every access kernel does: passes over its tiles, each a store, a barrier, a load and a barrier.
+"""The loop of every access kernel: passes over its tiles, each a store, a barrier, a load and a barrier.
 
-One launch of the documents' kernels touches shared memory twice a thread and takes a few microseconds, whatever the
-pattern. Here a thread carries 32 bytes of values and keeps storing and loading them, so that the time is that of the
-banks: on compute capability 9.0 the loop compiles to 16 accesses of 4 bytes, their addresses in two registers and
-offsets, beside two barriers and four other instructions. Barriers and other threads' stores keep the compiler from
-leaving any of them out.
+The documents' kernels touch shared memory twice per thread and take a few microseconds, whatever the pattern. Here a
+thread carries 32 bytes of values and keeps storing and loading them, so that the banks determine the time: on compute
+capability 9.0 the loop compiles to 16 accesses of 4 bytes, their addresses in two registers and offsets, beside two
+barriers and four other instructions. Barriers and other threads' stores keep the compiler from leaving any of them out.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class Access(Problem):
         Axis("n", "Threads.", f"{default_n} for each multiprocessor of the GPU"),
     )
     kernel_axes = (
-        Axis("block", "Block dimensions in threads, the tile's as well.", "32x32,32x16"),
+        Axis("block", "Block dimensions in threads, the tile's as well.", ",".join(map(str, default_blocks))),
         Axis("stride", "Elements from lane to lane, of the kernel strided.", f"1:{MAX_STRIDE}"),
         PAD,
         PAD_WIDTH,

@@ -58,7 +58,7 @@ class Constant(Problem):
     default_n = 2**22
     default_blocks = (Block(256, 1),)
     sizes = (Axis("n", "Elements of the output.", str(default_n)),)
-    kernel_axes = (Axis("block", "Block dimensions in threads, counted in a row.", "256x1"),)
+    kernel_axes = (Axis("block", "Block dimensions in threads, counted in a row.", str(default_blocks[0])),)
     options = ("kernel", "dtype", "device", "cache", "compiler")
     bound = "arithmetic"
     columns = ("gflop_s", "effective_gb_s", "predicted_constant_addresses")

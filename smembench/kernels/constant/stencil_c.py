@@ -37,7 +37,7 @@ extern "C" __global__ void NAME(T *out, const T *in, const T *given, unsigned n)
 
 
 def stencil_port(kernel: Kernel, lanes: int, *, table: str = "", declared: str = "") -> Kernel:
-    """The port of a stencil kernel.
+    """The CUDA C port of a stencil kernel.
 
     Args:
         kernel: the Numba kernel.

@@ -1,11 +1,11 @@
-"""Asynchronous copies from global to shared memory: past the registers, while the thread goes on.
+"""Asynchronous copies from global to shared memory, which bypass registers while the thread goes on.
 
 ``cp.async`` (PTX ISA, "Data Movement and Conversion Instructions: Asynchronous copy") only starts a copy. A thread
-closes its copies into groups, and later waits until no more than its newest few are on their way. Then it sees its own
-copies; those of the other threads of its block it sees after a barrier that follows their wait. Copies of 128 bits go
-past the L1 (``.cg``). All need compute capability 8.0.
+commits its copies in groups, and later waits until all but its newest groups are complete. It then sees its own copies;
+those of other threads of its block it sees after a barrier that follows their wait. Copies of 128 bits bypass the L1
+(``.cg``). All need compute capability 8.0.
 
-In the simulator and in a trace a copy is a load and a store at once, so groups and waits have nothing to do there.
+In the simulator and in a trace a copy is a load and a store at once, and groups and waits do nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from smembench.kernels.intrinsics.vector import (
 )
 
 _SHARED_SPACE = 3
-"""Of shared memory in NVVM IR, where a pointer to it has 32 bits."""
+"""Address space of shared memory in NVVM IR, where a pointer to it has 32 bits."""
 
 
 def copy_vector_async(tile: Any, place: Any, array: Any, index: Any) -> None:
@@ -39,16 +39,16 @@ def copy_vector_async(tile: Any, place: Any, array: Any, index: Any) -> None:
 
 
 def copy_element_async(tile: Any, place: Any, array: Any, index: Any) -> None:
-    """Start to copy one element of a global array into a tile: 4 or 8 bytes, which go through the L1 (``.ca``)."""
+    """Start to copy one element of a global array into a tile: 4 or 8 bytes, through the L1 (``.ca``)."""
     tile[place] = array[index]
 
 
 def commit_copies() -> None:
-    """Close the copies that this thread started since the last time into a group, which may be empty."""
+    """Commit the copies that this thread started since the last commit as a group, which may be empty."""
 
 
 def wait_for_copies(newest: Any) -> None:
-    """Wait until all groups of this thread but the ``newest`` ones are done; that number is a constant."""
+    """Wait until all groups of this thread but the ``newest`` ones, a constant, are complete."""
 
 
 def _type_commit(_context: Any) -> Any:
@@ -72,7 +72,7 @@ def _type_element(_context: Any) -> Any:
 
 
 def emit_copy_async(builder: Any, target: Any, source: Any, size: int) -> None:
-    """Start to copy so many bytes from one pointer to another, for functions that are lowered as a whole."""
+    """Start to copy ``size`` bytes from one pointer to another, for functions lowered as one intrinsic."""
     cache = "cg" if size == BYTES else "ca"
     target = builder.addrspacecast(target, target.type.pointee.as_pointer(_SHARED_SPACE))
     assembly = f"cp.async.{cache}.shared.global [$0], [$1], {size};"

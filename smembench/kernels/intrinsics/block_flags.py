@@ -1,16 +1,14 @@
-"""From one block to the next: "what I wrote to global memory is there", without the host in between.
+"""Release/acquire flags in global memory: one block waits for another's partial sums, without the host in between.
 
-A block hands over by raising a flag of its own, and the block after it waits for that and lowers it again, so that the
-next launch finds all of them down. A persistent grid, all of whose blocks run at once, comes to its end in whatever
-order they start. So does a larger one where the GPU starts the block before no later, which CUDA does not promise.
+A block raises its own flag when its sums are written. The next block waits for that flag and lowers it, so every launch
+finds all flags down. A persistent grid, whose blocks all run at once, terminates in whatever order they start. So does
+a larger one where the GPU starts the block before no later, which CUDA does not promise.
 
-What is handed over can be loaded and added to, or ``accumulate`` adds to it where it is.
+The flags are a variable of the module, as ``__device__ unsigned flags[4096];`` in CUDA C, zero when it is loaded. One
+thread stores with release and loads with acquire semantics at the scope of the GPU (PTX ISA, "Memory Consistency
+Model"); barriers before the store and after the load extend that to all threads of both blocks.
 
-The flags are a variable of the module, as ``__device__ unsigned flags[4096];`` of CUDA C is, zero when it is loaded.
-One thread stores with release and loads with acquire semantics at the scope of the GPU (PTX ISA, "Memory Consistency
-Model"); the barriers before the one and after the other make that hold for all threads of both blocks.
-
-In the simulator and in a trace there is nothing to wait for: blocks run in order, one after the other.
+In the simulator and in a trace the functions do nothing: blocks run in order.
 """
 
 from __future__ import annotations
@@ -22,21 +20,21 @@ from llvmlite import ir
 from smembench.kernels.intrinsics.vector import assemble, pointer_to, register, types
 
 MOST_BLOCKS = 4096
-"""Of a grid: as many as there are flags."""
+"""Most blocks of a grid: the number of flags."""
 
 _VARIABLE, _GLOBAL_SPACE, _BYTES = "smembench_block_flags", 1, 4
 
 
 def raise_flag(block: Any) -> None:
-    """Raise the flag of this block, by one thread, after a barrier that follows what it handed over."""
+    """Raise this block's flag; for one thread, after a barrier that follows the writes of all."""
 
 
 def wait_for_flag(block: Any) -> None:
-    """Wait until that block has raised its flag and lower it, by one thread, before a barrier for the others."""
+    """Wait for a block's flag and lower it; for one thread, before a barrier for the others."""
 
 
 def accumulate(array: Any, index: Any, value: Any) -> None:
-    """Add to an element of an array in global memory, where its sum is computed, so that it need not be loaded.
+    """Add to an element in global memory where it is, without loading it.
 
     ``red.global.add`` of PTX, which takes subnormal numbers of single precision for zero.
     """
@@ -64,7 +62,7 @@ def _lower_raise_flag(context: Any, builder: Any, signature: Any, args: Any) -> 
 
 
 def _lower_wait_for_flag(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    # The number is LLVM's, so that a kernel may wait in more than one place.
+    # LLVM numbers the label, so that a kernel may wait more than once.
     wait = (
         "{ .reg .u32 flag; .reg .pred down;"
         " wait_${:uid}: ld.acquire.gpu.global.u32 flag, [$0]; setp.eq.u32 down, flag, 0; @down bra wait_${:uid};"

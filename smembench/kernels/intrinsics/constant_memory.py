@@ -22,9 +22,9 @@ _ADDRESS_SPACE = 4
 
 
 def constant_array(array: Any, name: str, count: int) -> Any:
-    """The input ``array`` of ``count`` elements in constant memory, where it is the module's variable ``name``.
+    """The input ``array`` of ``count`` elements in constant memory, as the module's variable ``name``.
 
-    ``name`` and ``count`` are literals or constants around the kernel, and a kernel asks for a name once. In the
+    ``name`` and ``count`` are literals or constants around the kernel; a kernel uses a name once. In the
     simulator and in a trace it is the array itself.
     """
     return array

@@ -1,13 +1,12 @@
-"""128-bit accesses of Numba arrays in kernels: 16 bytes a thread in one instruction instead of one element.
+"""128-bit accesses of Numba arrays in kernels: 16 bytes per thread in one instruction instead of one element.
 
-Each function is plain Python in the simulator and in a trace, and one instruction in a compiled kernel, a copy two:
-``ld.global.v4`` for an array in global memory, ``st.shared.v4`` for a tile, nothing at all for a local array, which
-lives in registers. An index counts elements and must be a multiple of ``vector_width``, since the hardware faults on an
-address that is no multiple of 16 bytes. Arrays must begin at such an address: global ones do, shared and local ones
-with ``alignment=ALIGNMENT``.
+Each function is plain Python in the simulator and in a trace, and one instruction in a compiled kernel (a copy: two):
+``ld.global.v4`` for a global array, ``st.shared.v4`` for a tile, nothing for a local array, which lives in registers.
+An index counts elements and must be a multiple of ``vector_width``: hardware faults on addresses that are no multiple
+of 16 bytes. Arrays must begin at such an address. Global ones do; shared and local ones take ``alignment=ALIGNMENT``.
 
-The streaming ones add the cache operator ``.cs`` (PTX ISA, "Cache Operators": likely accessed once, evicted first);
-they are for arrays in global memory only.
+The streaming functions add the cache operator ``.cs`` (PTX ISA, "Cache Operators": likely accessed once, evicted
+first), for global arrays only.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from smembench.kernels.numba_cuda import SIMULATED, lower_builtin, type_callable
 from smembench.model.problem import ITEMSIZE
 
 BYTES = 16
-"""Bytes of an access, the most one thread can ask for in one instruction (PTX ISA, ``ld``)."""
+"""Bytes per access, the most per thread and instruction (PTX ISA, ``ld``)."""
 
 PAIR = 2
-"""Elements of the narrower access, of shared memory, for what is no multiple of a vector."""
+"""Elements of the narrower access, for shared memory whose elements are no whole vectors."""
 
 ALIGNMENT = None if SIMULATED else BYTES
 """For ``cuda.shared.array`` and ``cuda.local.array``: the simulator knows no alignment."""
@@ -37,7 +36,7 @@ _VECTOR = ir.VectorType(_WORD, BYTES // 4)
 
 
 def vector_width(dtype: str) -> int:
-    """Elements of a dtype in one access."""
+    """Elements of a dtype per 128-bit access."""
     return BYTES // ITEMSIZE[dtype]
 
 
@@ -69,7 +68,7 @@ def store_vector(array: Any, index: Any, values: Sequence[Any]) -> None:
 
 
 def copy_vector(target: Any, place: Any, source: Any, index: Any) -> None:
-    """Load ``vector_width`` elements from ``index`` on and store them from ``place`` on, in an access each.
+    """Copy ``vector_width`` elements from ``index`` to ``place``, with one load and one store.
 
     Raises:
         ValueError: as load_vector, for a place as well.
@@ -78,7 +77,7 @@ def copy_vector(target: Any, place: Any, source: Any, index: Any) -> None:
 
 
 def load_vector_streaming(array: Any, index: Any) -> tuple[Any, ...]:
-    """As load_vector, of lines that the caches may drop first: ``ld.global.cs``.
+    """load_vector with lines that the caches may evict first: ``ld.global.cs``.
 
     Raises:
         ValueError: as load_vector.
@@ -87,7 +86,7 @@ def load_vector_streaming(array: Any, index: Any) -> tuple[Any, ...]:
 
 
 def store_vector_streaming(array: Any, index: Any, values: Sequence[Any]) -> None:
-    """As store_vector, into lines that the caches may drop first: ``st.global.cs``.
+    """store_vector with lines that the caches may evict first: ``st.global.cs``.
 
     Raises:
         ValueError: as load_vector.
@@ -105,7 +104,7 @@ def _span(array: Any, index: Any, elements: int = 0) -> slice:
 
 
 def vector_of(array: Any) -> Any:
-    """Numba's type of what one access holds; None, which is no match, for arrays that have no such access."""
+    """Numba's type of the elements of one access; None, which matches nothing, for arrays without 128-bit accesses."""
     if not isinstance(array, types.Array) or array.ndim != 1 or array.layout != "C":
         return None
     return types.UniTuple(array.dtype, 8 * BYTES // array.dtype.bitwidth)
@@ -133,7 +132,7 @@ def _type_store(_context: Any) -> Any:
 
 
 def type_copy(_context: Any) -> Any:
-    """How the types of a copy's arguments decide that there is one."""
+    """The typing of a copy: void where target and source have the same vectors."""
 
     def typer(target: Any, place: Any, source: Any, index: Any) -> Any:
         integers = isinstance(place, types.Integer) and isinstance(index, types.Integer)
@@ -191,7 +190,7 @@ def _lower_store(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def emit_copy(builder: Any, target: Any, source: Any) -> None:
-    """``copy_vector`` from one pointer to another, for functions that are lowered as a whole."""
+    """``copy_vector`` from one pointer to another, for functions lowered as one intrinsic."""
     loaded = builder.load(source)
     stored = builder.store(loaded, target)
     loaded.align = stored.align = BYTES
@@ -231,13 +230,13 @@ def _lower_store_streaming(context: Any, builder: Any, signature: Any, args: Any
 
 
 def register(function: Callable[..., Any], typing: Any, lowering: Any, *arguments: Any) -> None:
-    """Let kernels call a plain function: how its result follows from its arguments, and what it compiles to."""
+    """Make a plain function callable from kernels, by its typing and its lowering."""
     type_callable(function)(typing)
     lower_builtin(function, *arguments)(lowering)
 
 
 def assemble(builder: Any, assembly: str, constraints: str = "", *args: Any) -> None:
-    """An instruction in its place among all accesses of memory, for what it reads and writes is not said."""
+    """Emit inline assembly with a memory clobber, so that no memory access moves across it."""
     function = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])
     builder.call(ir.InlineAsm(function, assembly, f"{constraints}~{{memory}}", side_effect=True), args)
 

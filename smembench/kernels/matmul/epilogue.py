@@ -14,9 +14,9 @@ from smembench.kernels.numba_cuda import device, uint32
 
 @cache
 def write_within(tiling: Tiling, width: int) -> Callable[..., Any]:
-    """``(c, total, row0, col0, top, left, m, n, ldc)``: results from row ``top`` to m and from column ``left`` to n.
+    """``(c, total, row0, col0, top, left, m, n, ldc)``: write results in rows ``top`` to m and columns ``left`` to n.
 
-    The first of a thread's belongs at ``row0``, ``col0``; ``width`` elements are written at a time.
+    A thread's first result belongs at ``row0``, ``col0``; each access writes ``width`` elements.
     """
     down, across = tiling.down, tiling.across
     (a_size, b_size), (rows_apart, columns_apart) = tiling.fragments, tiling.apart
@@ -37,7 +37,7 @@ def write_within(tiling: Tiling, width: int) -> Callable[..., Any]:
 
 @cache
 def add_within(tiling: Tiling, width: int) -> Callable[..., Any]:
-    """``(total, c, row0, col0, top, left, m, n, ldc)``: add what ``write_within`` would replace, by whole vectors."""
+    """``(total, c, row0, col0, top, left, m, n, ldc)``: add what ``write_within`` would overwrite, by vectors."""
     down, across = tiling.down, tiling.across
     (a_size, b_size), (rows_apart, columns_apart) = tiling.fragments, tiling.apart
 
@@ -55,12 +55,12 @@ def add_within(tiling: Tiling, width: int) -> Callable[..., Any]:
 
 
 class Staging(NamedTuple):
-    """Writing through shared memory, some of each thread's rows at a time.
+    """Writing through shared memory, some rows of each thread at a time.
 
-    ``parts``: how often. ``stage(tile, total, row, col, part)``: rows of the thread whose first result lies at ``row``
-    and ``col`` of the block's tile. ``write(c, tile, thread, part, begun, row0, col0, top, left, m, n, ldc)``: what all
-    threads staged, of a tile from ``row0`` and ``col0`` on, as far as ``write_within`` would write it; where that is
-    ``begun``, it is added to what is there.
+    ``parts``: how often. ``stage(tile, total, row, col, part)``: stores rows of the thread whose first result lies at
+    ``row`` and ``col`` of the block's tile. ``write(c, tile, thread, part, begun, row0, col0, top, left, m, n, ldc)``:
+    what all threads staged of a tile from ``row0`` and ``col0``, within the bounds of ``write_within``; with ``begun``
+    it is added to C instead.
     """
 
     parts: int
@@ -70,9 +70,9 @@ class Staging(NamedTuple):
 
 @cache
 def staging(tiling: Tiling, elements: int) -> Staging:
-    """For rows of C that are not aligned, through so many elements of shared memory.
+    """Staging for rows of C that are not aligned, through ``elements`` elements of shared memory.
 
-    A thread's elements written one by one would be single words of a sector each, and a sector written four times.
+    Written directly, each element would be one word of its own sector, and each sector would be written four times.
     """
     columns, across, threads, size = tiling.columns, tiling.across, tiling.threads, tiling.vector
     (a_size, b_size), (rows_apart, columns_apart) = tiling.fragments, tiling.apart

@@ -20,11 +20,11 @@ from smembench.kernels.numba_cuda import DeviceFunction, device, uint32, uint64
 from smembench.model.hardware import WARP
 
 A_LANES = 8
-"""Threads beside each other that copy from a row of A, to as many columns of its tile, in different banks."""
+"""Neighbouring threads that copy from one row of A, into as many columns of its tile, in different banks."""
 
 
 class Copy(NamedTuple):
-    """One of a thread's, counted from its first element of A or B: rows below, elements along, place in the tile."""
+    """One copy of a thread, relative to its first element of A or B: rows below, elements along, offset in the tile."""
 
     of_a: bool
     row: int
@@ -33,7 +33,7 @@ class Copy(NamedTuple):
 
 
 def copies(tiling: Tiling, b_width: int) -> list[Copy]:
-    """All of a thread's: those of B by ``b_width`` elements, those of A one by one, since its tile is transposed."""
+    """A thread's copies per tile: of B ``b_width`` elements each, of A one each, since its tile is transposed."""
     b_lanes = lanes_along_b(tiling, b_width)
     a_in_row, b_in_row = tiling.depth // A_LANES, tiling.columns // (b_lanes * b_width)
     found = []
@@ -47,7 +47,7 @@ def copies(tiling: Tiling, b_width: int) -> list[Copy]:
 
 
 def lanes_along_b(tiling: Tiling, b_width: int) -> int:
-    """Threads beside each other that copy from a row of B."""
+    """Neighbouring threads that copy from one row of B."""
     return min(WARP, tiling.columns // b_width)
 
 
@@ -55,7 +55,7 @@ def lanes_along_b(tiling: Tiling, b_width: int) -> int:
 def _start(tiling: Tiling, b_width: int, first: int, last: int) -> DeviceFunction:
     """``(a_tile, b_tile, to_a, to_b, a, b, from_a, from_b, lda, ldb)``: start the copies from ``first`` to ``last``.
 
-    What comes from the same row has the same address, but for a constant. Lowered as a whole, as ``load_fragments``.
+    Copies from one row share an address up to a constant. Lowered as one intrinsic, as ``load_fragments`` is.
     """
     some = copies(tiling, b_width)[first:last]
     copy_of_b = copy_element_async if b_width == 1 else copy_vector_async
@@ -99,10 +99,10 @@ def _typed(
 
 
 def steps_with_copies(tiling: Tiling, b_width: int, order: ResultOrder, over: int) -> DeviceFunction:
-    """All steps of a tile but the last, and after each of the first ``over`` as many copies as after the others.
+    """All steps of a tile but the last, with an equal share of the copies after each of the first ``over`` steps.
 
     ``(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b, a_base, b_base, a, b, thread, row0, col0, k0, short, k, lda,
-    ldb)``: the tile at ``k0``, or behind the last one that once more, is copied to ``a_base`` and ``b_base``.
+    ldb)``: copies the tile at ``k0``, or past the end the last one again, to ``a_base`` and ``b_base``.
     """
     depth, columns, pitch = tiling.depth, tiling.columns, tiling.pitch
     count, b_lanes = len(copies(tiling, b_width)), lanes_along_b(tiling, b_width)

@@ -20,11 +20,11 @@ from smembench.model.case import Case
 class Predication(NamedTuple):
     """The functions for one tiling and the sides of one case.
 
-    ``origin(index, tile, side)``: the first row or column of a block's tile. ``short(k)``: what the first tile lacks of
-    the depth of the others; positions along k are counted from so much before its first element. ``first(k, short)``:
-    where that tile ends. ``begin(thread, row0, col0, lda, ldb)``: where a thread's shares begin, for ``load(a_held,
+    ``origin(index, tile, side)``: the first row or column of a block's tile. ``short(k)``: by how much the first tile
+    along k is shorter than the others; positions along k begin that much before its first element. ``first(k, short)``:
+    where that tile ends. ``begin(thread, row0, col0, lda, ldb)``: where a thread's share begins, for ``load(a_held,
     b_held, a, b, from_a, from_b, thread, row0, col0, k0, short, m, n, k, lda, ldb)``, which loads the tiles at ``k0``;
-    behind the last ones, those once more, or zeros.
+    past the end it loads the last ones again, or zeros.
     """
 
     label: str
@@ -36,7 +36,7 @@ class Predication(NamedTuple):
 
 
 def predication(tiling: Tiling, case: Case) -> Predication:
-    """With the fewest comparisons that a case allows."""
+    """The functions with the fewest bounds checks that a case allows."""
     assert case.k is not None
     depth = tiling.depth
     sides = ((case.m, tiling.rows), (case.n, tiling.columns), (case.k, depth))
@@ -55,7 +55,7 @@ def predication(tiling: Tiling, case: Case) -> Predication:
 
 
 def predicated(tiling: Tiling, case: Case) -> Predication:
-    """With a comparison for every load."""
+    """The functions with a bounds check per load."""
     a_width, b_width = tiling.widths(case)
     of_a, of_b = load_a(tiling, a_width), load_b(tiling, b_width)
 
@@ -90,7 +90,7 @@ def _nowhere(thread: Any, row0: Any, col0: Any, lda: Any, ldb: Any) -> Any:
 
 
 def _straight(tiling: Tiling, case: Case) -> tuple[DeviceFunction, DeviceFunction]:
-    """``begin`` and ``load`` of tiles that lie inside."""
+    """``begin`` and ``load`` for tiles without bounds checks."""
     a_width, b_width = tiling.widths(case)
     depth, threads = tiling.depth, tiling.threads
     a_across, b_across = depth // a_width, tiling.columns // b_width

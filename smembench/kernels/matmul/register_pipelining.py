@@ -21,14 +21,14 @@ from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import DeviceFunction, device, uint64
 
 _ASSEMBLY = {"float": ("f", "fma.rn.f32"), "double": ("d", "fma.rn.f64")}
-"""Of an LLVM type the constraint and the instruction."""
+"""LLVM type to assembly constraint and instruction."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResultOrder:
-    """Along rows of results or along columns, whether B is the first factor, and whether B's fragment is loaded first.
+    """Order of a thread's multiply-adds: along rows or columns, B as first factor, B's fragment loaded first.
 
-    The last two decide nothing but which registers ptxas chooses.
+    The last two only affect which registers ptxas chooses.
     """
 
     by_rows: bool
@@ -44,9 +44,9 @@ class ResultOrder:
 
 
 def scheduling_barrier() -> None:
-    """Let no access of memory move from one side to the other: ``bar.warp.sync``, in SASS a NOP.
+    """Scheduling barrier: the compiler moves no memory access across it. ``bar.warp.sync``, a NOP in SASS.
 
-    ptxas would move loads from global memory down to some 250 instructions before their values are stored.
+    Without it ptxas moves loads from global memory down to shortly before their values are stored.
     """
 
 
@@ -60,9 +60,9 @@ register(scheduling_barrier, lambda _context: lambda: types.void, _lower_schedul
 
 @cache
 def outer_product(tiling: Tiling, order: ResultOrder, part: int) -> DeviceFunction:
-    """``(total, a_parts, b_parts)``: add the products of the fragments numbered ``part`` among those held.
+    """``(total, a_parts, b_parts)``: multiply-add of the outer product of the fragments in register buffer ``part``.
 
-    Each multiply-add is a piece of volatile assembly, which NVVM leaves in its place.
+    Each multiply-add is volatile inline assembly, which NVVM does not reorder.
     """
     across = tiling.across
     first_a, first_b = part * tiling.down, part * across
@@ -102,9 +102,9 @@ def _multiply_add(builder: Any, x: Any, y: Any, addend: Any) -> Any:
 
 @cache
 def load_fragments(tiling: Tiling, order: ResultOrder, part: int) -> DeviceFunction:
-    """``(a_parts, b_parts, a_tile, b_tile, at_a, at_b)``: of one step, into the fragments numbered ``part``.
+    """``(a_parts, b_parts, a_tile, b_tile, at_a, at_b)``: load a step's fragments into register buffer ``part``.
 
-    Lowered as a whole: inlining a loop for every fragment took Numba most of its time.
+    Lowered as one intrinsic, since inlining a loop per fragment takes Numba most of its compile time.
     """
     down, across, size = tiling.down, tiling.across, tiling.vector
     rows_apart, columns_apart = tiling.apart
@@ -137,9 +137,9 @@ def _typed_load(a_parts: Any, b_parts: Any, a_tile: Any, b_tile: Any, at_a: Any,
 
 @cache
 def pipelined_steps(tiling: Tiling, order: ResultOrder, first: int, count: int) -> DeviceFunction:
-    """``(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)``: ``count`` steps from ``first`` on, written out.
+    """``(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)``: ``count`` unrolled steps from ``first``.
 
-    Each loads the fragments of the step after it, and multiplies those that the step before it loaded.
+    Each step loads the fragments of the next one, and multiplies those that the step before it loaded.
     """
     if count > 1:
         one = pipelined_steps(tiling, order, first, count // 2)

@@ -35,7 +35,7 @@ __device__ __forceinline__ unsigned this_thread()
     return threadIdx.y * BX + threadIdx.x;
 }
 
-// Of a thread's first result in the tile: neighbouring lanes lie below each other in pairs.
+// Row of a thread's first result in the tile: neighbouring lanes lie below each other in pairs.
 __device__ __forceinline__ unsigned row_in_tile()
 {
     unsigned warp = this_thread() / WARP, lane = this_thread() % WARP;
@@ -48,7 +48,7 @@ __device__ __forceinline__ unsigned column_in_tile()
     return warp % WARPS * LANES_ACROSS * ACROSS + lane / 2 % LANES_ACROSS * WIDE;
 }
 
-// What the first tile along k lacks of the depth of the others.
+// Columns by which the first tile along k is shorter than the others.
 __device__ __forceinline__ unsigned lacking(unsigned k)
 {
     return DEPTH - 1 - (k - 1) % DEPTH;
@@ -78,7 +78,7 @@ __device__ __forceinline__ void store_share(T *a_tile, T *b_tile, const Share &h
         *(Vector *)&to_b[i * B_STEP * COLUMNS] = held.b[i];
 }
 
-// Those of one step, from where the thread's first element of it lies.
+// Fragments of one step, from the thread's first elements of it.
 __device__ __forceinline__ void load_fragments(Fragments &parts, const T *of_a, const T *of_b)
 {
     auto load_b = [&] {
@@ -108,12 +108,11 @@ __device__ __forceinline__ void multiply(Results &total, const Fragments &parts)
 }
 """
 )
-"""A tiling's, and device functions for a thread's share, fragments and products."""
-"""Device functions for a thread's share, fragments and products."""
+"""Constants of the tiling, and device functions: tile loads and stores, fragment loads, the MMA step."""
 
 
 def register_pipelining_constants(tiling: Tiling, order: ResultOrder) -> dict[str, int]:
-    """What REGISTER_PIPELINING is for."""
+    """The constants that REGISTER_PIPELINING uses."""
     return {**constants_of(tiling), "BY_ROWS": int(order.by_rows), "B_EARLY": int(order.b_early)}
 
 

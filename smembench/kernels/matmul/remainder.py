@@ -27,29 +27,29 @@ SIDE = 8
 """Rows, and columns, of a chunk."""
 
 MAX_REMAINDER = SIDE
-"""Rows or columns that are left over at most: with more of them, tiles that are moved inwards cost less."""
+"""Most rows or columns of a remainder: with more, tiles that are moved inwards cost less."""
 
 AT_ONCE = 6
-"""Places along k, each with SIDE loads and one: as many as leave ptxas a good choice of registers for main loops."""
+"""Steps along k whose loads are issued together: more take so many registers that ptxas makes the main loop worse."""
 
 
 def small_remainder(case: Case, tiling: Tiling) -> bool:
-    """Whether whole tiles cover all of C but a few rows or columns, or both, and B's tiles hold the sums of chunks."""
+    """Whether whole tiles leave at most MAX_REMAINDER rows and columns, and B's tiles can hold the sums of a chunk."""
     left = [side % tile for side, tile in ((case.m, tiling.rows), (case.n, tiling.columns))]
     fit = SIDE * _pitch(tiling) <= 2 * tiling.b_elements
     return fit and min(case.m // tiling.rows, case.n // tiling.columns) > 0 and max(left) in range(1, MAX_REMAINDER + 1)
 
 
 def _pitch(tiling: Tiling) -> int:
-    """From a row of a chunk's sums, one of each thread, to the next, so that columns lie in different banks."""
+    """Pitch of a chunk's sums, a row per row of the chunk, padded so that columns lie in different banks."""
     return tiling.threads + SIDE
 
 
 class Remainder(NamedTuple):
     """The functions for one tiling.
 
-    ``chunks(m, n)``: how many there are. ``corner(chunk, m, n)``: row and column where one begins; those of the last
-    columns come first. ``sum_up(tile, held, a, b, thread, row, col, m, n, k, lda, ldb)``: each thread's sums for the
+    ``chunks(m, n)``: their number. ``corner(chunk, m, n)``: first row and column of one; those of the last columns
+    come first. ``sum_up(tile, held, a, b, thread, row, col, m, n, k, lda, ldb)``: each thread's sums for the
     chunk that begins there, into SIDE registers ``held`` and from there into shared memory; beyond the edges of C the
     last row and column are read. ``write(c, tile, thread, row, col, m, n, ldc)``: its results, a thread each.
     """
@@ -62,14 +62,14 @@ class Remainder(NamedTuple):
 
 @cache
 def remainder(tiling: Tiling) -> Remainder:
-    """All of them, for a block all of whose threads call ``sum_up`` and, behind a barrier, ``write``."""
+    """The functions for a tiling. All threads of a block call ``sum_up`` and, after a barrier, ``write``."""
     rows, columns, threads = tiling.rows, tiling.columns, tiling.threads
     members, pitch = threads // SIDE, _pitch(tiling)
     zero = number(tiling.dtype)(0)
 
     @device
     def strips(side: Any, tile: Any) -> Any:
-        """Of SIDE rows or columns each, beyond whole tiles."""
+        """Strips of SIDE rows or columns beyond whole tiles."""
         return uint32(uint32(side % uint32(tile) + uint32(SIDE - 1)) // uint32(SIDE))
 
     @device
@@ -131,8 +131,9 @@ def remainder(tiling: Tiling) -> Remainder:
 def _products(rows: int, count: int, apart: int, within: bool) -> DeviceFunction:
     """``(held, a, b, row, col, at, m, k, lda, ldb)``: add up to ``rows`` rows of A by a column of B.
 
-    Of ``count`` places along k, from ``at`` on and so far ``apart``, all before k or, unless ``within``, any. All loads
-    come before all multiplications. It is lowered as a whole: NVVM would unroll a loop less, and wait in every turn.
+    They are at ``count`` positions along k, from ``at`` and ``apart`` from each other; with ``within`` all lie before
+    k. All loads come before all multiplications. Lowered as one intrinsic: NVVM would unroll a loop less, and wait in
+    each iteration.
     """
 
     def add(held: Any, a: Any, b: Any, row: Any, col: Any, at: Any, m: Any, k: Any, lda: Any, ldb: Any) -> None:

@@ -39,7 +39,7 @@ class TileSteps(NamedTuple):
 
 
 def tile_steps(case: Case, tiling: Tiling, steps: int = 1) -> TileSteps:
-    """All of them; ``multiply`` with ``steps`` along k."""
+    """The functions for a case; ``mma_step`` does ``steps`` along k."""
     a_width, b_width = tiling.widths(case)
     return TileSteps(
         position(tiling),
@@ -54,7 +54,7 @@ def tile_steps(case: Case, tiling: Tiling, steps: int = 1) -> TileSteps:
 
 @cache
 def load_a(tiling: Tiling, width: int) -> DeviceFunction:
-    """``(held, a, thread, row0, k0, m, k, lda)``: a thread's share of the columns from ``k0`` on, into registers."""
+    """``(held, a, thread, row0, k0, m, k, lda)``: load a thread's share of the columns from ``k0`` into registers."""
     across = tiling.depth // width
     step = tiling.threads // across
     count = tiling.rows // step
@@ -79,7 +79,7 @@ def load_a(tiling: Tiling, width: int) -> DeviceFunction:
 
 @cache
 def load_b(tiling: Tiling, width: int) -> DeviceFunction:
-    """``(held, b, thread, col0, k0, n, k, ldb)``: a thread's share of the rows from ``k0`` on, into registers."""
+    """``(held, b, thread, col0, k0, n, k, ldb)``: load a thread's share of the rows from ``k0`` into registers."""
     across = tiling.columns // width
     step = tiling.threads // across
     count = tiling.depth // step
@@ -105,7 +105,7 @@ def load_b(tiling: Tiling, width: int) -> DeviceFunction:
 
 @cache
 def store_a(tiling: Tiling, width: int) -> DeviceFunction:
-    """``(tile, base, held, thread)``: what ``load_a`` loaded into shared memory, transposed."""
+    """``(tile, base, held, thread)``: store what ``load_a`` loaded into shared memory, transposed."""
     pitch = tiling.pitch
     across = tiling.depth // width
     step = tiling.threads // across
@@ -124,7 +124,7 @@ def store_a(tiling: Tiling, width: int) -> DeviceFunction:
 
 @cache
 def store_b(tiling: Tiling, width: int) -> DeviceFunction:
-    """``(tile, base, held, thread)``: what ``load_b`` loaded into shared memory."""
+    """``(tile, base, held, thread)``: store what ``load_b`` loaded into shared memory."""
     columns = tiling.columns
     across = columns // width
     step = tiling.threads // across
@@ -147,10 +147,10 @@ def store_b(tiling: Tiling, width: int) -> DeviceFunction:
 def mma_step(tiling: Tiling, steps: int = 1) -> DeviceFunction:
     """``(total, a_part, b_part, a_tile, b_tile, at_a, at_b)``: the outer product of two fragments, ``steps`` along k.
 
-    NVVM unrolls a constant loop only as long as its body has no more than about 128 multiplications, two steps of
-    8 × 8. So they are written out here: a function of so many steps calls one of half as many twice.
+    NVVM unrolls a constant loop only up to about 128 multiplications per body, two steps of 8 × 8. So steps are
+    unrolled here: a function of several steps calls one of half as many twice.
 
-    A column of results at a time: row by row, ptxas 13.0 would need more than 128 registers for 8 × 8 of them.
+    Results are visited column by column: row by row, ptxas 13.0 needs more than 128 registers for 8 × 8 of them.
     """
     if steps > 1:
         half = mma_step(tiling, steps // 2)
@@ -180,7 +180,7 @@ def mma_step(tiling: Tiling, steps: int = 1) -> DeviceFunction:
 
 @cache
 def _copy(tiling: Tiling, size: int) -> DeviceFunction:
-    """``(part, place, tile, index)``: one access of a tile, into registers."""
+    """``(part, place, tile, index)``: load from a tile into registers in one access."""
 
     def vector(part: Any, place: Any, tile: Any, index: Any) -> None:
         store_vector(part, place, load_vector(tile, index))
@@ -193,7 +193,7 @@ def _copy(tiling: Tiling, size: int) -> DeviceFunction:
 
 @cache
 def write(tiling: Tiling, width: int) -> DeviceFunction:
-    """``(c, total, row0, col0, m, n, ldc)``: a thread's results, of which the first belongs at ``row0``, ``col0``."""
+    """``(c, total, row0, col0, m, n, ldc)``: write a thread's results; the first belongs at ``row0``, ``col0``."""
     within = write_within(tiling, width)
 
     def store(c: Any, total: Any, row0: Any, col0: Any, m: Any, n: Any, ldc: Any) -> None:
@@ -204,7 +204,7 @@ def write(tiling: Tiling, width: int) -> DeviceFunction:
 
 @cache
 def position(tiling: Tiling) -> DeviceFunction:
-    """``(thread)``: row and column in the tile of a thread's first result."""
+    """``(thread)``: row and column of a thread's first result in the tile."""
     width, (a_size, b_size) = tiling.block.x, tiling.fragments
     warps_across = tiling.block.x // LANES_ACROSS
     warp_rows, warp_columns = LANES_DOWN * tiling.down, LANES_ACROSS * tiling.across

@@ -18,14 +18,14 @@ from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE
 
 LANES_DOWN, LANES_ACROSS = 4, 8
-"""How the lanes of a warp lie in its tile."""
+"""Rows and columns of lanes in a warp tile."""
 
 _REGISTERS, _MOST = 64 * 1024, 256
-"""32-bit registers of an SM, and those a thread can be given, one of them reserved."""
+"""32-bit registers per SM, and the most per thread, one of them reserved."""
 
 
 def registers(dtype: str, down: int, across: int) -> int:
-    """32-bit registers that a thread with ``down`` × ``across`` results should have: as many again as they take."""
+    """32-bit registers per thread with ``down`` × ``across`` results: twice what the results take."""
     return 2 * down * across * ITEMSIZE[dtype] // 4
 
 
@@ -81,55 +81,55 @@ class Tiling:
 
     @property
     def pitch(self) -> int:
-        """From one column of A to the next: a vector more than there are rows, so that stores meet no conflicts."""
+        """Elements from one column of A's tile to the next: a vector of padding keeps stores free of conflicts."""
         return self.rows + self.vector
 
     @property
     def a_elements(self) -> int:
-        """Of A in shared memory at a time."""
+        """Elements of A's tile in shared memory."""
         return self.depth * self.pitch
 
     @property
     def b_elements(self) -> int:
-        """Of B in shared memory at a time."""
+        """Elements of B's tile in shared memory."""
         return self.depth * self.columns
 
     @property
     def elements(self) -> int:
-        """Of A and B in shared memory at a time."""
+        """Elements of both tiles in shared memory."""
         return self.a_elements + self.b_elements
 
     @property
     def a_share(self) -> int:
-        """Elements of A that a thread loads at a time."""
+        """Elements of A that a thread loads per tile."""
         return self.depth * self.rows // self.threads
 
     @property
     def b_share(self) -> int:
-        """Elements of B that a thread loads at a time."""
+        """Elements of B that a thread loads per tile."""
         return self.depth * self.columns // self.threads
 
     @property
     def fragments(self) -> tuple[int, int]:
-        """Elements of an access of A's and B's tiles: a vector, or a pair where a thread's share has no whole ones."""
+        """Elements per access of A's and B's tiles: a vector, or a pair where the results are no whole vectors."""
         of_a, of_b = (vector.PAIR if results % self.vector else self.vector for results in (self.down, self.across))
         return of_a, of_b
 
     @property
     def apart(self) -> tuple[int, int]:
-        """Rows and columns from one of a thread's fragments' accesses to the next."""
+        """Rows of A's and columns of B's tile between a thread's consecutive accesses."""
         down, across = (LANES_DOWN, LANES_ACROSS) if self.warps else (self.block.y, self.block.x)
         of_a, of_b = self.fragments
         return down * of_a, across * of_b
 
     @property
     def registers(self) -> int:
-        """32-bit registers a thread should have."""
+        """32-bit registers per thread."""
         return registers(self.dtype, self.down, self.across)
 
     @property
     def launch_bounds(self) -> tuple[int, int]:
-        """Threads of the block, and as many blocks on an SM as those registers allow."""
+        """Threads per block, and the blocks per SM that the registers allow."""
         return self.threads, _REGISTERS // (self.threads * self.registers)
 
     def program(self, function: Callable[..., Any], case: Case, label: str = "", *, few: bool = False) -> NumbaKernel:
@@ -147,7 +147,7 @@ class Tiling:
         )
 
     def widths(self, case: Case) -> tuple[int, int]:
-        """Elements an access of A, and of B and C: a vector where rows begin and end at one, else a single element."""
+        """Elements per access of A, and of B and C: a vector where rows begin and end at one, else a single element."""
         assert case.k is not None
         return self._width(case.k, case.stride), self._width(case.n, case.stride)
 
@@ -164,7 +164,7 @@ class Tiling:
         return None
 
     def _divides(self) -> bool:
-        """Whether warps fill the tile, and every thread loads as many elements of A, and of B, as the others."""
+        """Whether warps fill the tile, and all threads load equal shares of A and of B."""
         if self.warps and (self.block.x % LANES_ACROSS or self.block.y % (LANES_DOWN * self.slices)):
             return False
         sides = ((self.depth, self.rows), (self.columns, self.depth))
@@ -186,7 +186,7 @@ def kernel_of_tiling(
     block: Block,
     ladder: str = "",
 ) -> Kernel:
-    """A product with two tiles of A and two of B in shared memory, of which a file declares several.
+    """A kernel with two tiles of A and two of B in shared memory, for files that declare several.
 
     Args:
         name: the kernel's.

@@ -13,11 +13,11 @@ constexpr unsigned WARPS = BX / LANES_ACROSS, DOWN_APART = LANES_DOWN * WIDE, AC
 
 struct alignas(16) Vector { T lane[WIDE]; };
 """
-"""How threads lie over the tiles of A and B that they load, by vectors, and how far their results are apart."""
+"""How threads cover the tiles that they load, in vectors, and the distances between their results."""
 
 
 def constants_of(tiling: Tiling) -> dict[str, int]:
-    """What TILING is for."""
+    """The constants that TILING uses."""
     return {
         "WARP": WARP,
         "LANES_DOWN": LANES_DOWN,

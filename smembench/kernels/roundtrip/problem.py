@@ -28,7 +28,7 @@ class RoundTrip(HostArrays):
     default_n = 100_000
     default_blocks = (Block(128, 1),)
     sizes = (Axis("n", "Elements that one is added to.", str(default_n)),)
-    kernel_axes = (Axis("block", "Threads of a block of the round trip.", "128x1"),)
+    kernel_axes = (Axis("block", "Threads of a block of the round trip.", str(default_blocks[0])),)
     columns = ("effective_gb_s", "speedup_vs_cpu")
     cpu_kernel = "addOne"
 

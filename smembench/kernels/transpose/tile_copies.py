@@ -19,7 +19,7 @@ from smembench.model.hardware import WARP
 
 
 class TileOrder(NamedTuple):
-    """The order in which blocks take tiles, as far as GPUs start them in the order of their index.
+    """The order in which blocks take tiles, if the GPU starts them in the order of their index.
 
     ``turned``: whether the grid is as wide as the tiles are high. ``tile_of(x, y)``: the tile (across, down) of a
     block. ``label`` tells programs of one kernel apart.
@@ -30,7 +30,7 @@ class TileOrder(NamedTuple):
     label: str = ""
 
     def grid(self, columns: int, rows: int) -> tuple[int, int]:
-        """The grid for so many tiles."""
+        """The grid for ``columns`` × ``rows`` tiles."""
         return (rows, columns) if self.turned else (columns, rows)
 
 
@@ -53,9 +53,9 @@ IN_COLUMNS = TileOrder(True, _turned)
 
 @cache
 def in_pairs(apart: int) -> TileOrder:
-    """Column after column, but two that are ``apart`` tiles from each other in turn.
+    """Column after column, alternating between two that are ``apart`` tiles from each other.
 
-    The tiles across must be a multiple of twice as many.
+    The number of tiles across must be a multiple of twice ``apart``.
     """
 
     def tile_of(x: Any, y: Any) -> tuple[Any, Any]:
@@ -68,7 +68,7 @@ def in_pairs(apart: int) -> TileOrder:
 
 @cache
 def in_lines(block: Block) -> DeviceFunction:
-    """``(x, y)``: the ``vector`` and ``top`` of a block's thread; a warp lies over the tile as 8 vectors by 4 rows."""
+    """``(x, y)``: the ``vector`` and ``top`` of a block's thread; a warp covers 8 vectors by 4 rows of the tile."""
     width, warps_across = block.x, block.x // ACROSS
 
     def position_of(x: Any, y: Any) -> tuple[Any, Any]:
@@ -83,7 +83,7 @@ def in_lines(block: Block) -> DeviceFunction:
 
 
 def as_in_block(_block: Block) -> DeviceFunction:
-    """``(x, y)``: the ``vector`` and ``top`` of a block's thread; a warp lies over the tile as it lies in the block."""
+    """``(x, y)``: the ``vector`` and ``top`` of a block's thread; a warp covers the tile as it does the block."""
     return _itself
 
 
@@ -102,7 +102,10 @@ def swizzled_place(block: Block, dtype: str) -> DeviceFunction:
 
 @cache
 def tile_load(block: Block, dtype: str, copy: DeviceFunction) -> DeviceFunction:
-    """``(tile, base, inp, x0, y0, nx, ny, vector, top)``: into shared memory, by ``copy(tile, place, inp, index)``."""
+    """``(tile, base, inp, x0, y0, nx, ny, vector, top)``: global to shared memory, by ``copy``.
+
+    ``copy(tile, place, inp, index)`` moves one vector.
+    """
     wide = vector_width(dtype)
     side, by, place_of = wide * block.x, block.y, swizzled_place(block, dtype)
 
@@ -118,7 +121,7 @@ def tile_load(block: Block, dtype: str, copy: DeviceFunction) -> DeviceFunction:
 
 @cache
 def tile_prefetch(block: Block, dtype: str) -> DeviceFunction:
-    """``(held, inp, x0, y0, nx, ny, vector, top)``: into registers, whence ``put`` takes them."""
+    """``(held, inp, x0, y0, nx, ny, vector, top)``: global memory to registers, for ``tile_store``."""
     wide = vector_width(dtype)
     by, count = block.y, wide * block.x // block.y
 
@@ -134,7 +137,7 @@ def tile_prefetch(block: Block, dtype: str) -> DeviceFunction:
 
 @cache
 def tile_store(block: Block, dtype: str) -> DeviceFunction:
-    """``(tile, base, held, vector, top)``: what ``hold`` loaded into shared memory, over the edge whatever was held."""
+    """``(tile, base, held, vector, top)``: registers to shared memory; beyond the edge whatever they hold."""
     wide = vector_width(dtype)
     by, count, place_of = block.y, wide * block.x // block.y, swizzled_place(block, dtype)
 
@@ -148,9 +151,9 @@ def tile_store(block: Block, dtype: str) -> DeviceFunction:
 
 @cache
 def tile_write(block: Block, dtype: str, store: DeviceFunction = store_vector) -> DeviceFunction:
-    """``(out, tile, base, packed, x0, y0, nx, ny, vector, top)``: out of shared memory, transposed.
+    """``(out, tile, base, packed, x0, y0, nx, ny, vector, top)``: shared to global memory, transposed.
 
-    Elements below each other in the tile are packed into the vector ``packed``, which ``store(out, index, values)``
+    Elements of a column of the tile are packed into the vector ``packed``, which ``store(out, index, values)``
     writes.
     """
     wide = vector_width(dtype)

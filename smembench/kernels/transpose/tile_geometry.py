@@ -9,20 +9,20 @@ from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.problem import ITEMSIZE
 
 ACROSS = 8
-"""Lanes of a warp side by side in 128-bit accesses: 128 bytes of a row, a cache line."""
+"""Neighbouring lanes of a warp in 128-bit accesses: 128 bytes of a row, a cache line."""
 
 WARP_ROWS = 4
 """Rows that a warp then covers."""
 
 ON_THE_WAY = 64 * 1024
-"""Bytes of tiles that are to be on their way to an SM at a time."""
+"""Bytes of tiles in flight per SM."""
 
 SM_THREADS = 2048
-"""Threads that an SM runs at once, at most (compute capabilities 8.0, 9.0 and 10.0)."""
+"""Most threads per SM (compute capabilities 8.0, 9.0 and 10.0)."""
 
 
 def rows_fit(case: Case) -> str | None:
-    """The reason to refuse a block that cannot go over a tile as high as it is wide in whole passes, or None."""
+    """Why a block cannot cover a square tile as wide as itself in whole passes, or None."""
     block = block_of(case)
     if block.x % block.y:
         return f"{case.kernel} needs a block whose height divides its width, not {block}"
@@ -30,7 +30,7 @@ def rows_fit(case: Case) -> str | None:
 
 
 def power_of_two(case: Case) -> str | None:
-    """The reason to refuse a block whose width is no power of two, which a swizzle by XOR needs, or None."""
+    """Why a block's width does not suit a swizzle by XOR, which needs a power of two, or None."""
     block = block_of(case)
     if block.x & (block.x - 1):
         return f"{case.kernel} needs a block whose width is a power of two, not {block}"
@@ -38,18 +38,18 @@ def power_of_two(case: Case) -> str | None:
 
 
 def vector_side(case: Case) -> int:
-    """Side of the tile of a block whose threads access 16 bytes each: a row of threads is a row of the tile."""
+    """Side of the tile, in elements, of a block whose row of threads accesses a row of the tile by 16 bytes each."""
     return vector_width(case.dtype) * block_of(case).x
 
 
 def vectors_align(case: Case) -> bool:
-    """Whether every row begins at a multiple of 16 bytes, in the input and in the output."""
+    """Whether all rows of input and output begin at multiples of 16 bytes."""
     wide = vector_width(case.dtype)
     return case.n % wide == 0 and case.m % wide == 0
 
 
 def vectors_fit(case: Case) -> str | None:
-    """The reason to refuse a block that cannot go over its tile in whole passes of 128-bit accesses, or None."""
+    """Why a block cannot cover its tile in whole passes of 128-bit accesses, or None."""
     block, side = block_of(case), vector_side(case)
     step = max(vector_width(case.dtype), WARP_ROWS)
     if reason := power_of_two(case):
@@ -63,14 +63,14 @@ def vectors_fit(case: Case) -> str | None:
 
 
 def unaligned_elements(case: Case) -> int:
-    """Elements of a tile with an extra vector per row, rows above for any shift, and an unused vector per few rows."""
+    """Elements of a tile of unaligned rows: a vector more per row, rows above for any shift, and unused vectors."""
     wide, bx = vector_width(case.dtype), block_of(case).x
     rows = vector_side(case) + wide - 1
     return wide * (rows * (bx + 1) + bx)
 
 
 def one_tile(case: Case) -> int:
-    """Elements of the tile of vectors that there is for the sizes of the case."""
+    """Elements of the tile of vectors for the sizes of a case."""
     return vector_side(case) ** 2 if vectors_align(case) else unaligned_elements(case)
 
 
@@ -80,7 +80,7 @@ def two_tiles(case: Case) -> int:
 
 
 def two_tiles_fit(case: Case) -> str | None:
-    """The reason to refuse a block as vectors_fit does, or for two tiles larger than static shared memory, or None."""
+    """Why vectors_fit refuses a block, or why two tiles exceed static shared memory, or None."""
     if reason := vectors_fit(case):
         return reason
     needed = two_tiles(case) * ITEMSIZE[case.dtype]
@@ -93,5 +93,5 @@ def two_tiles_fit(case: Case) -> str | None:
 
 
 def resident(case: Case) -> int:
-    """Blocks with a tile of vectors on its way that an SM is to run at once, as far as its threads allow."""
+    """Blocks per SM that keep ON_THE_WAY bytes of tiles in flight, as far as its threads allow."""
     return min(ON_THE_WAY // (vector_side(case) ** 2 * ITEMSIZE[case.dtype]), SM_THREADS // threads_of(case))

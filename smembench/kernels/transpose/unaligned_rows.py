@@ -45,7 +45,7 @@ def unaligned(
     elements, dtype = unaligned_elements(case), number(case.dtype)
     position_of = position(block)
     load_tile, write_tile = tile_load(block, case.dtype, copy), tile_write(block, case.dtype, store)
-    # What precedes a row of the output in its first vector is a multiple of gcd(ny, lanes), and less than lanes.
+    # What precedes an output row in its first vector is a multiple of gcd(ny, wide) and less than wide.
     columns, rows = covering(case.n, case.m + wide - gcd(case.m, wide), Block(side, side))
     grid, tile_of = order.grid(columns, rows), order.tile_of
 
@@ -68,7 +68,7 @@ def unaligned(
 
 @cache
 def element_place(block: Block, dtype: str) -> DeviceFunction:
-    """``(y, upper, nx)``: where the tile has column ``x0`` of row ``y``, behind what precedes it in its vector."""
+    """``(y, upper, nx)``: offset in the tile of column ``x0`` of row ``y``, after what precedes it in its vector."""
     wide, across = vector_width(dtype), block.x + 1
 
     def place_of(y: Any, upper: Any, nx: Any) -> Any:
@@ -81,10 +81,10 @@ def element_place(block: Block, dtype: str) -> DeviceFunction:
 
 @cache
 def tile_load(block: Block, dtype: str, copy: DeviceFunction) -> DeviceFunction:
-    """``(tile, inp, x0, upper, nx, ny, thread)``: into shared memory, by ``copy(tile, place, inp, index)``.
+    """``(tile, inp, x0, upper, nx, ny, thread)``: global to shared memory by ``copy(tile, place, inp, index)``.
 
-    Threads take the tile's vectors in row-major order; those left over in the last pass bring the last one again, which
-    spares a branch.
+    Threads take the tile's vectors in row-major order. Surplus threads of the last pass copy the last vector again,
+    which saves a branch.
     """
     wide, place_of = vector_width(dtype), element_place(block, dtype)
     side, across, threads = wide * block.x, block.x + 1, block.x * block.y
@@ -101,7 +101,7 @@ def tile_load(block: Block, dtype: str, copy: DeviceFunction) -> DeviceFunction:
             start = uint32(within - uint32(within % uint32(wide)))
             if iy < ny and start < min(uint32(begin + nx), whole):
                 copy(tile, uint32(uint32(number + uint32(row // uint32(wide))) * uint32(wide)), inp, start)
-        # What follows the last whole vector of the input, one element a thread.
+        # What follows the last whole vector of the input, one element per thread.
         if thread < uint32(uint32(nx * ny) - whole):
             index = uint32(whole + thread)
             ix, iy = uint32(index % nx), uint32(index // nx)
@@ -113,10 +113,10 @@ def tile_load(block: Block, dtype: str, copy: DeviceFunction) -> DeviceFunction:
 
 @cache
 def tile_write(block: Block, dtype: str, store: DeviceFunction) -> DeviceFunction:
-    """``(out, tile, packed, places, x0, y0, upper, nx, ny, vector, top)``: out of shared memory, transposed.
+    """``(out, tile, packed, places, x0, y0, upper, nx, ny, vector, top)``: shared to global memory, transposed.
 
     Elements of a column are packed into the vector ``packed``, which ``store(out, index, values)`` writes. ``places``
-    is for where they are in the first pass: in every other they are as much to the right as their column.
+    holds their offsets in the first pass; in later passes they lie as far to the right as their column.
     """
     wide, place_of = vector_width(dtype), element_place(block, dtype)
     side, by = wide * block.x, block.y
@@ -134,7 +134,7 @@ def tile_write(block: Block, dtype: str, store: DeviceFunction) -> DeviceFunctio
         vector: Any,
         top: Any,
     ) -> None:
-        # The same in all passes, since a tile begins at a multiple of lanes and a block is a multiple of them high.
+        # The same in all passes: a tile begins at a multiple of wide, and a block's height is one.
         before = uint32(uint32(top * ny) % uint32(wide))
         ox = uint32(y0 + uint32(vector * uint32(wide)))
         left = uint32(x0 + top)

@@ -7,7 +7,7 @@ that compute nothing have I = 0 and no place on a logarithmic axis: their roof i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.device import DeviceInfo
 from smembench.model.peaks import peak_gflop_s
 from smembench.report.canvas import INK, MARKERS, MUTED, SERIES, Canvas, Plot, file_name, label_ends, printable, tick
+from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.views.columns import Column, number
 from smembench.views.sections import Section, label
@@ -23,21 +24,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def rooflines(rows: Sequence[Row], run: Mapping[str, Any]) -> list[Plot]:
+def rooflines(run: Run) -> list[Plot]:
     """A figure for each device whose peaks the run knows; the others have no roof to be held under."""
     found = []
-    for device in run.get("devices", []):
-        info = DeviceInfo.from_dict(device)
-        under = [row for row in rows if row.ok and row.device == info.name and PROBLEMS[row.problem].memory == "device"]
+    moving = [row for row in run.rows if row.ok and PROBLEMS[row.problem].memory == "device"]
+    for info in run.description.devices:
+        under = [row for row in moving if row.device == info.name]
         if under and info.peak_gb_s is not None:
             found.append(_plot(under, info, info.peak_gb_s))
     return found
 
 
-def without_roof(rows: Sequence[Row], run: Mapping[str, Any]) -> list[str]:
+def without_roof(run: Run) -> list[str]:
     """A sentence for each device with results but without a roofline."""
-    known = {device["name"] for device in run.get("devices", []) if device.get("peak_gb_s") is not None}
-    used = dict.fromkeys(row.device for row in rows if row.ok)
+    known = {device.name for device in run.description.devices if device.peak_gb_s is not None}
+    used = dict.fromkeys(row.device for row in run.rows if row.ok)
     return [f"The run knows no peaks of {name}: it has no roofline." for name in used if name not in known]
 
 

@@ -8,8 +8,8 @@ from math import ceil
 
 from smembench.report.canvas import INK, SERIES, Canvas, Plot, printable
 from smembench.stats.summary import Summary
+from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.studies.load import StoredRun
 from smembench.views.columns import Column, milliseconds
 from smembench.views.sections import Section, labels
 
@@ -19,7 +19,7 @@ _MOST = 400
 """Strokes of a strip; of more samples every second, third and so on is drawn."""
 
 
-def strips(rows: Sequence[Row], stored: StoredRun, name: str, subject: str) -> Plot | None:
+def strips(rows: Sequence[Row], stored: Run, name: str, subject: str) -> Plot | None:
     """Samples over their case's median, a strip a case and a lane a round; None where none were kept."""
     found = [
         (case, stored.samples[row.case_id])

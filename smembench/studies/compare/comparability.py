@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from smembench.model.device import MEASURED
 from smembench.model.measurement import CROWDED
+from smembench.store.run import Run
+from smembench.store.run_json import Description
 from smembench.store.schema import Row
 from smembench.studies.compare.verdicts import Difference
-from smembench.studies.load import StoredRun
 
 FACETS = ("device", "driver", "clocks")
 """What must be the same on both sides, unless it is what is compared."""
@@ -42,9 +42,7 @@ def fault(row: Row) -> str:
     return ""
 
 
-def facet_reason(
-    base: Sequence[tuple[StoredRun, Row]], new: Sequence[tuple[StoredRun, Row]], across: Collection[str] = ()
-) -> str:
+def facet_reason(base: Sequence[tuple[Run, Row]], new: Sequence[tuple[Run, Row]], across: Collection[str] = ()) -> str:
     """What differs between two sides of one case that must not, or "". What a side does not tell does not differ.
 
     Args:
@@ -58,7 +56,7 @@ def facet_reason(
             return f"not the same case: {difference}"
     for facet in (facet for facet in FACETS if facet not in across):
         for name in _PARTS[facet]:
-            values = [[_device(run, row.device).get(name) for run, row in side] for side in (base, new)]
+            values = [[_told(run, row.device, name) for run, row in side] for side in (base, new)]
             if difference := _differing(name, *values):
                 return f"another {_one(facet)}: {difference}"
     governors = [[row.cpu_governor for row in side] for side in sides]
@@ -67,11 +65,11 @@ def facet_reason(
     return ""
 
 
-def alike(one: StoredRun, other: StoredRun) -> bool:
+def alike(one: Run, other: Run) -> bool:
     """Whether two runs agree in all facets of the devices that both have, as far as they tell them."""
     return not any(
-        _differing(name, [device.get(name)], [_device(other, device.get("name", "")).get(name)])
-        for device in one.run.get("devices", ())
+        _differing(name, [_told(one, device.name, name)], [_told(other, device.name, name)])
+        for device in one.description.devices
         for facet in FACETS
         for name in _PARTS[facet]
     )
@@ -81,19 +79,21 @@ def _one(facet: str) -> str:
     return "clock policy" if facet == "clocks" else facet
 
 
-def _device(run: StoredRun, name: str) -> Mapping[str, Any]:
-    return next((device for device in run.run.get("devices", ()) if device.get("name") == name), {})
+def _told(run: Run, device: str, fact: str) -> object:
+    """What a run tells of a device; None where it does not."""
+    info = run.description.device(device)
+    return None if info is None else info.told.get(fact)
 
 
-def _differing(name: str, base: Sequence[Any], new: Sequence[Any]) -> str:
+def _differing(name: str, base: Sequence[object], new: Sequence[object]) -> str:
     """``driver 580, then 590`` where values that are told differ, within a side too; else ""."""
     told = list(dict.fromkeys(value for value in (*base, *new) if value is not None))
     return f"{_NAMES.get(name, name)} {', then '.join(map(str, told))}" if len(told) > 1 else ""
 
 
-def environment(base: Sequence[StoredRun], new: Sequence[StoredRun]) -> list[Difference]:
+def environment(base: Sequence[Description], new: Sequence[Description]) -> list[Difference]:
     """What is not the same in the run.json of both sides: software, devices, host, and how long was sampled."""
-    sides = [[_described(run.run) for run in runs if run.run] for runs in (base, new)]
+    sides = [[_described(run) for run in runs if run.model_fields_set] for runs in (base, new)]
     if not all(sides):
         return []
     names = dict.fromkeys(name for side in sides for described in side for name in described)
@@ -105,25 +105,26 @@ def environment(base: Sequence[StoredRun], new: Sequence[StoredRun]) -> list[Dif
     return found
 
 
-def _described(run: Mapping[str, Any]) -> dict[str, str]:
+def _described(run: Description) -> dict[str, str]:
     """A run.json as one text for each thing that can change a figure."""
-    found = {"git revision": revision(run), **{name: str(value) for name, value in run.get("versions", {}).items()}}
-    for device in run.get("devices", ()):
+    found = {"git revision": revision(run), **run.versions}
+    for device in run.devices:
         found |= {
-            f"{device.get('name')} {_NAMES.get(name, name.replace('_', ' '))}": str(value)
-            for name, value in device.items()
+            f"{device.name} {_NAMES.get(name, name.replace('_', ' '))}": str(value)
+            for name, value in device.told.items()
             if name not in (*MEASURED, "name", "kind")
         }
-    found |= {f"host {name}": str(value) for name, value in (run.get("host") or {}).items()}
+    found |= {f"host {name}": str(value) for name, value in (run.host.data if run.host else {}).items()}
     found |= {
         name.replace("_", " "): str(value)
-        for name, value in run.get("config", {}).items()
+        for name, value in run.config.data.items()
         if name not in ("name", "seed", "sweep")
     }
     return found
 
 
-def revision(run: Mapping[str, Any]) -> str:
+def revision(run: Description) -> str:
     """The git revision a run was made from, short, with ``+`` where the checkout had changes; – where unknown."""
-    git = run.get("git") or {}
-    return f"{str(git['revision'])[:_SHORT_REVISION]}{'+' if git.get('dirty') else ''}" if git.get("revision") else "–"
+    if run.git is None or not run.git.revision:
+        return "–"
+    return f"{run.git.revision[:_SHORT_REVISION]}{'+' if run.git.dirty else ''}"

@@ -11,10 +11,10 @@ import numpy as np
 from smembench.model.errors import UsageError
 from smembench.stats.differs import Effect, differs
 from smembench.stats.noise import discovery_rates
+from smembench.store.run import Run
 from smembench.studies.compare.comparability import environment
 from smembench.studies.compare.pairing import Pair, by_case, pair_up
 from smembench.studies.compare.verdicts import CONFIDENCE, FDR, THRESHOLD, CaseComparison, Comparison, Rules, Verdict
-from smembench.studies.load import StoredRun
 
 _DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
 _ONE_UNIT = (
@@ -24,8 +24,8 @@ _ONE_UNIT = (
 
 
 def compare_runs(
-    base: Sequence[StoredRun],
-    new: Sequence[StoredRun],
+    base: Sequence[Run],
+    new: Sequence[Run],
     *,
     threshold: float = THRESHOLD,
     fdr: float = FDR,
@@ -53,7 +53,7 @@ def compare_runs(
         base=[run.id for run in base],
         new=[run.id for run in new],
         cases=sorted(judge(pair_up(base, new, across), rules), key=_rank),
-        environment=environment(base, new),
+        environment=environment([run.description for run in base], [run.description for run in new]),
         only_base=[case for case in sides[0] if case not in set(sides[1])],
         only_new=[case for case in sides[1] if case not in set(sides[0])],
         threshold=threshold,

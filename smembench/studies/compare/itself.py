@@ -13,10 +13,10 @@ import numpy as np
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
 from smembench.stats.noise import Noise
+from smembench.store.run import Run
 from smembench.studies.compare.comparison import judge
 from smembench.studies.compare.pairing import pair_up
 from smembench.studies.compare.verdicts import CONFIDENCE, FDR, THRESHOLD, Rules, Verdict
-from smembench.studies.load import StoredRun
 
 SEEN_IN = 0.95
 """Share of pairs in which a slowdown must be seen to count as one that is."""
@@ -101,7 +101,7 @@ class _Tally:
 
 
 def compare_with_itself(
-    runs: Sequence[StoredRun],
+    runs: Sequence[Run],
     *,
     threshold: float = THRESHOLD,
     fdr: float = FDR,

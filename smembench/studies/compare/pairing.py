@@ -1,8 +1,8 @@
-"""The cases of two sides side by side: their units' medians, and whether they may be compared at all.
+"""Cases of two sides matched: their units' medians, and whether they are comparable.
 
-The unit is a round's median: samples of one round share everything that a trial sets up, and count once. Where a side
-has three runs or more the unit is a run's median, for the same reason: rounds of one run share its process and its
-hour. Such a side tells how much runs differ, for the other as well.
+A unit is a round's median: samples of one round share the setup of a trial, and count once. Where a side has three runs
+or more the unit is a run's median, for the same reason: rounds of one run share its process and its hour. Such a side
+also tells, for the other, how much runs differ.
 """
 
 from __future__ import annotations
@@ -17,23 +17,22 @@ from smembench.model.errors import UsageError
 from smembench.stats.differs import timer_step
 from smembench.stats.noise import Evidence, weigh
 from smembench.store.csv_files import Samples
+from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.compare.comparability import facet_reason, fault
 from smembench.studies.compare.verdicts import RUNS_AS_UNITS, Side
-from smembench.studies.load import StoredRun
 
 _EVENT_NOISE_MS = 1e-4
-"""Standard deviation of what event pairs add to a round's median: on an H200 (2026-11-20) their readings of any short
-kernel went up and down between two levels 0.13 µs apart, staying at one for about a second, so that all samples of a
-round agree and the next round's with them or not; now and then one is 0.2 µs off."""
+"""Standard deviation of what event pairs add to a round's median, since their readings switch between two levels for
+about a second at a time (results/reference/notes/timing.md)."""
 
-_Found = Sequence[tuple[StoredRun, Row]]
+_Found = Sequence[tuple[Run, Row]]
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One case on both sides. ``reason`` says why it is not comparable; ``evidence`` is None where it is not, or
-    where nothing tells its noise.
+    """One case on both sides. ``reason`` says why it is not comparable; ``evidence`` is None then, and where its noise
+    is unknown.
     """
 
     case: Case
@@ -43,17 +42,17 @@ class Pair:
     evidence: Evidence | None = None
 
 
-def by_case(runs: Sequence[StoredRun]) -> dict[str, list[tuple[StoredRun, Row]]]:
-    """Every row of these runs by case id, in the order of the files."""
-    found: dict[str, list[tuple[StoredRun, Row]]] = {}
+def by_case(runs: Sequence[Run]) -> dict[str, list[tuple[Run, Row]]]:
+    """All rows of the runs by case id, in the order of the files."""
+    found: dict[str, list[tuple[Run, Row]]] = {}
     for run in runs:
         for row in run.rows:
             found.setdefault(row.case_id, []).append((run, row))
     return found
 
 
-def pair_up(base: Sequence[StoredRun], new: Sequence[StoredRun], across: Collection[str] = ()) -> list[Pair]:
-    """Every case that both sides have; see ``comparability`` for ``across``.
+def pair_up(base: Sequence[Run], new: Sequence[Run], across: Collection[str] = ()) -> list[Pair]:
+    """The cases that both sides have; see ``comparability`` for ``across``.
 
     Raises:
         UsageError: for a sample that is not a positive number.

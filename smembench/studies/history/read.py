@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from smembench.model.errors import UsageError
-from smembench.store.run_folder import CASES, JOURNAL, read_run
+from smembench.store.run_folder import CASES, JOURNAL, read_description
+from smembench.store.run_json import Description
 
 _COLUMNS = ("run_id", "case_id", "device", "status", "elapsed_ms", "sm_clock_mhz", "throttle_reasons", "started_at_utc")
 
@@ -44,7 +44,7 @@ class Night:
     path: Path
     run_id: str
     started: datetime
-    run: Mapping[str, Any]
+    description: Description
     times: Mapping[tuple[str, Device], Timed]
     failed: Mapping[tuple[str, Device], str]
 
@@ -68,7 +68,7 @@ def read_nights(root: Path, since: datetime | None = None) -> tuple[list[Night],
     """
     if not root.is_dir():
         raise UsageError(f"{root}: there is no such folder; name the one runs are in, such as results")
-    nights: dict[tuple[Any, ...], Night] = {}
+    nights: dict[tuple[str, int | None, frozenset[Device]], Night] = {}
     skipped = []
     for path in _run_folders(root):
         try:
@@ -78,7 +78,7 @@ def read_nights(root: Path, since: datetime | None = None) -> tuple[list[Night],
             continue
         if night is None:
             continue
-        key = (night.run_id, night.run.get("seed"), frozenset(device for _, device in night.times))
+        key = (night.run_id, night.description.seed, frozenset(device for _, device in night.times))
         if key in nights:
             skipped.append(Skipped(path, f"the same run as {nights[key].path}"))
         else:
@@ -86,15 +86,12 @@ def read_nights(root: Path, since: datetime | None = None) -> tuple[list[Night],
     return sorted(nights.values(), key=lambda night: (night.started, night.run_id)), skipped
 
 
-def devices_of(run: Mapping[str, Any]) -> dict[str, Device]:
-    """The devices of a run.json by the names its rows use."""
-    host = str((run.get("host") or {}).get("name", ""))
+def devices_of(run: Description) -> dict[str, Device]:
+    """The devices of a run by the names its rows use."""
+    host = run.host.name if run.host else ""
     return {
-        device["name"]: Device(
-            str(device.get("model", device["name"])),
-            str(device.get("uuid") or (host if device["name"] == "cpu" else "")),
-        )
-        for device in run.get("devices", ())
+        device.name: Device(device.model, device.uuid or (host if device.name == "cpu" else ""))
+        for device in run.devices
     }
 
 
@@ -113,13 +110,13 @@ def _read(path: Path, since: datetime | None) -> Night | None:
         ValueError: for a field that is not what it should be.
         OSError: for a file that cannot be read.
     """
-    run = read_run(path)
+    run = read_description(path)
     devices = devices_of(run)
-    if not (path / CASES).exists() or not run.get("complete", True):
+    if not (path / CASES).exists() or run.complete is False:
         raise UsageError(f"not finished; go on with: smembench run --resume {path}")
     times: dict[tuple[str, Device], Timed] = {}
     failed: dict[tuple[str, Device], str] = {}
-    run_id, began = str(run.get("run_id", "")), str(run.get("started_at_utc", ""))
+    run_id, began = run.run_id, run.started_at_utc
     if since is not None and began and _moment(began) < since:
         return None
     for row_id, case_id, name, status, elapsed, clock, throttled, tried_at in _records(path / CASES):

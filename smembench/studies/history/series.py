@@ -11,7 +11,6 @@ from statistics import median
 from smembench.stats.changepoints import SHORTEST, THRESHOLD, Change, changes
 from smembench.studies.compare.comparability import environment
 from smembench.studies.history.read import Device, Night, Timed
-from smembench.studies.load import StoredRun
 
 
 class Newest(StrEnum):
@@ -106,8 +105,8 @@ def _weight(series: Series) -> tuple[int, float, str]:
 
 def _environment(before: Night, after: Night) -> list[str]:
     """What run.json says is not the same: versions and revision, devices with driver and clocks, how it was sampled."""
-    sides = ([StoredRun(night.path, (), night.run)] for night in (before, after))
-    return [f"{found.what} was {found.base}, is {found.new}" for found in environment(*sides)]
+    found = environment([before.description], [after.description])
+    return [f"{one.what} was {one.base}, is {one.new}" for one in found]
 
 
 def _state(before: Timed, after: Timed) -> list[str]:

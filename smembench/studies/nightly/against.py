@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from smembench.model.errors import SmembenchError, UsageError
+from smembench.store.run import Run
 from smembench.studies.baseline import baselines
 from smembench.studies.compare import Comparison, compare_runs
 from smembench.studies.compare.comparability import alike
-from smembench.studies.load import StoredRun, load
+from smembench.studies.load import load
 from smembench.studies.nightly.runs import runs_before
 
 LAST, BASELINE = "last", "baseline"
@@ -33,7 +34,7 @@ def check(compare_to: str, root: Path, config: str) -> None:
         _load(Path(compare_to), "--compare-to")
 
 
-def compare(compare_to: str, root: Path, new: StoredRun) -> tuple[list[tuple[str, Comparison]], list[str], list[str]]:
+def compare(compare_to: str, root: Path, new: Run) -> tuple[list[tuple[str, Comparison]], list[str], list[str]]:
     """The comparisons asked for by what each is with, what is to be said of them, and those that failed.
 
     ``last`` is the run before it, ``last:N`` the N before it as one side, without those on another driver or under
@@ -41,10 +42,10 @@ def compare(compare_to: str, root: Path, new: StoredRun) -> tuple[list[tuple[str
     run to the next; with ``last:N`` it is the newest N runs, this one among them, that are held against it.
     """
     count = _count(compare_to)
-    pinned = baselines(root).get(new.run["config"]["name"]) if count or compare_to == BASELINE else None
+    pinned = baselines(root).get(new.description.config.name) if count or compare_to == BASELINE else None
     asked: dict[str, list[Path]] = {}
     if compare_to != BASELINE:
-        asked[compare_to] = runs_before(root, new.run, count) if count else [Path(compare_to)]
+        asked[compare_to] = runs_before(root, new.description, count) if count else [Path(compare_to)]
     if pinned is not None and [pinned] not in asked.values():
         asked[BASELINE] = [pinned]
 
@@ -86,7 +87,7 @@ def _count(compare_to: str) -> int:
     return int(number)
 
 
-def _readable(paths: Sequence[Path], what: str) -> tuple[list[StoredRun], list[str]]:
+def _readable(paths: Sequence[Path], what: str) -> tuple[list[Run], list[str]]:
     """The runs that can be read, and why others cannot."""
     runs, damaged = [], []
     for path in paths:
@@ -97,7 +98,7 @@ def _readable(paths: Sequence[Path], what: str) -> tuple[list[StoredRun], list[s
     return runs, damaged
 
 
-def _load(path: Path, what: str) -> StoredRun:
+def _load(path: Path, what: str) -> Run:
     try:
         return load(path)
     except UsageError as error:

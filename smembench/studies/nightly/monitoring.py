@@ -5,32 +5,27 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
-from smembench.model.measurement import Status
+from smembench.store.run import Run
+from smembench.store.run_json import Description
 from smembench.store.schema import Row, to_text
 from smembench.studies.compare import Comparison
-from smembench.studies.history.read import devices_of
 
 Compared = Sequence[tuple[str, Comparison]]
 """Comparisons with what they were asked for as: ``last``, ``baseline`` or a path."""
 
 
-def failed_rows(rows: Sequence[Row]) -> list[Row]:
-    """The cases that should make the process exit with 1: neither ok nor skipped on purpose."""
-    return [row for row in rows if row.status not in (Status.OK, Status.SKIPPED)]
-
-
-def json_line(rows: Sequence[Row], run: Mapping[str, Any], compared: Compared, exit_code: int) -> str:
+def json_line(run: Run, compared: Compared, exit_code: int) -> str:
     """A run as one line of JSON: how it ended, what is slower than what, and the median of every case in ms."""
+    told = run.description
     line = {
-        "run_id": run["run_id"],
-        "started_at_utc": run["started_at_utc"],
-        "config": run["config"]["name"],
-        "host": (run.get("host") or {}).get("name"),
-        "devices": [device.model for device in devices_of(run).values()],
+        "run_id": told.run_id,
+        "started_at_utc": told.started_at_utc,
+        "config": told.config.name,
+        "host": told.host.name if told.host else None,
+        "devices": [device.model for device in told.devices],
         "exit_code": exit_code,
-        "failed": {row.case_id: row.status for row in failed_rows(rows)},
+        "failed": {row.case_id: row.status for row in run.failed},
         "compared": [
             {
                 "with": asked,
@@ -40,21 +35,21 @@ def json_line(rows: Sequence[Row], run: Mapping[str, Any], compared: Compared, e
             }
             for asked, comparison in compared
         ],
-        "elapsed_ms": {row.case_id: row.elapsed_ms for row in rows if row.ok},
+        "elapsed_ms": {row.case_id: row.elapsed_ms for row in run.rows if row.ok},
     }
     return json.dumps(line, ensure_ascii=False) + "\n"
 
 
-def open_metrics(rows: Sequence[Row], run: Mapping[str, Any], compared: Compared, exit_code: int) -> str:
+def open_metrics(run: Run, compared: Compared, exit_code: int) -> str:
     """A run as gauges, valid both as OpenMetrics 1.0 and as Prometheus text format 0.0.4.
 
     The textfile collector reads the latter, in which ``# EOF`` is a comment, and refuses timestamps of samples: when
     the run began is a gauge of its own. Cases that failed have no time, and 0 in ``smembench_case_ok``.
     """
-    of_run = {"config": run["config"]["name"]}
-    done = [row for row in rows if row.ok]
-    labels = {row.case_id: {**of_run, **_labels(row, run)} for row in rows}
-    began = datetime.fromisoformat(run["started_at_utc"]).timestamp()
+    of_run = {"config": run.description.config.name}
+    done = [row for row in run.rows if row.ok]
+    labels = {row.case_id: {**of_run, **_labels(row, run.description)} for row in run.rows}
+    began = datetime.fromisoformat(run.description.started_at_utc).timestamp()
     families: list[tuple[str, str, list[tuple[dict[str, str], float]]]] = [
         (
             "smembench_elapsed_seconds",
@@ -69,7 +64,7 @@ def open_metrics(rows: Sequence[Row], run: Mapping[str, Any], compared: Compared
         (
             "smembench_case_ok",
             "1 for a case that was verified and timed, 0 for one that failed or was skipped.",
-            [(labels[row.case_id], float(row.ok)) for row in rows],
+            [(labels[row.case_id], float(row.ok)) for row in run.rows],
         ),
         (
             "smembench_slower_cases",
@@ -87,8 +82,8 @@ def open_metrics(rows: Sequence[Row], run: Mapping[str, Any], compared: Compared
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 
-def _labels(row: Row, run: Mapping[str, Any]) -> dict[str, str]:
-    device = devices_of(run).get(row.device)
+def _labels(row: Row, run: Description) -> dict[str, str]:
+    device = run.device(row.device)
     return {
         "case": row.case_id,
         "problem": row.problem,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from smembench.model.errors import UsageError
-from smembench.store.run_folder import CASES, JOURNAL, RUN, SAMPLES, read_run
+from smembench.store.run_folder import CASES, JOURNAL, RUN, SAMPLES, read_description
+from smembench.store.run_json import Description
 from smembench.studies.history.read import devices_of
 
 SUMMARY = "summary.md"
@@ -15,7 +15,7 @@ _OWN = (CASES, SAMPLES, SUMMARY, RUN)
 """The files of a run, run.json last: until it is gone the folder is known for a run."""
 
 
-def runs_like(root: Path, run: Mapping[str, Any]) -> list[Path]:
+def runs_like(root: Path, run: Description) -> list[Path]:
     """Folders of complete runs directly in ``root`` of the same config name on the same devices, oldest first.
 
     A folder counts only under the run's own id: one that was renamed, or linked to, is somebody's to keep. Its
@@ -26,33 +26,32 @@ def runs_like(root: Path, run: Mapping[str, Any]) -> list[Path]:
         if path.is_symlink() or (path / JOURNAL).exists():
             continue
         try:
-            other = read_run(path)
-            if other.get("complete") and other["run_id"] == path.name and _alike(other, run):
-                found.append((str(other["started_at_utc"]), path))
-        except (UsageError, KeyError):
+            other = read_description(path)
+            if other.complete and other.run_id == path.name and _alike(other, run):
+                found.append((other.started_at_utc, path))
+        except UsageError:
             continue  # not a run, or a damaged one, which is nobody's to compare with or to remove
     return [path for _, path in sorted(found)]
 
 
-def _alike(other: Mapping[str, Any], run: Mapping[str, Any]) -> bool:
-    same_config: bool = other["config"]["name"] == run["config"]["name"]
-    return same_config and set(devices_of(other).items()) == set(devices_of(run).items())
+def _alike(other: Description, run: Description) -> bool:
+    return other.config.name == run.config.name and set(devices_of(other).items()) == set(devices_of(run).items())
 
 
-def runs_before(root: Path, run: Mapping[str, Any], count: int) -> list[Path]:
+def runs_before(root: Path, run: Description, count: int) -> list[Path]:
     """The newest complete runs like this one that began before it, at most ``count``, oldest first."""
     like = [path for path in runs_like(root, run) if (path / CASES).is_file()]
-    return like[: [path.name for path in like].index(run["run_id"])][-count:]
+    return like[: [path.name for path in like].index(run.run_id)][-count:]
 
 
-def surplus(root: Path, run: Mapping[str, Any], keep: int, pinned: Iterable[Path]) -> list[Path]:
+def surplus(root: Path, run: Description, keep: int, pinned: Iterable[Path]) -> list[Path]:
     """The runs like this one beyond the newest ``keep``, oldest first; pinned ones neither count nor go."""
     kept = {path.name for path in pinned}
     like = [path for path in runs_like(root, run) if path.name not in kept]
     return like[: max(len(like) - keep, 0)]
 
 
-def prune(root: Path, run: Mapping[str, Any], keep: int, pinned: Iterable[Path]) -> tuple[list[str], list[str]]:
+def prune(root: Path, run: Description, keep: int, pinned: Iterable[Path]) -> tuple[list[str], list[str]]:
     """Remove the runs like this one beyond the newest ``keep``; what was removed or left, and what went wrong."""
     said, failed = [], []
     for path in surplus(root, run, keep, pinned):

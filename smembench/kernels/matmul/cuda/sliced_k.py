@@ -31,12 +31,12 @@ from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE
 
 SLICE_BYTES = 32
-"""Of a row of A, for each slice: 8 float32, or 4 float64, since tiles of 8 would not fit into 48 KiB."""
+"""Bytes of a row of A per slice: 8 float32, or 4 float64, since tiles of 8 would not fit into 48 KiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Results of a thread, down and across, the slices of k, and how many sums cross from one to another at a time.
+    """Results per thread, down and across, the slices of k, and how many sums are passed between slices at a time.
 
     ``by_elements``: tiles are loaded an element at a time, whatever the alignment.
     """
@@ -57,11 +57,11 @@ class Variant:
 
 
 def program(case: Case, tiling: Tiling, at_once: int) -> NumbaKernel:
-    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` whose slices hand over ``at_once`` sums at a time."""
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` whose slices pass on ``at_once`` sums at a time."""
     slices = tiling.slices
     steps = tiling.depth // slices
     position, load_a, load_b, store_a, store_b, multiply, write = tile_steps(case, tiling, steps)
-    # Without comparisons slicedK has more on its way than the registers of two blocks on an SM hold, and spills.
+    # Without bounds checks slicedK has more loads in flight than the registers of two blocks per SM hold, and spills.
     label, origin, short_of, first, begin, load = (predication if tiling.by_elements else predicated)(tiling, case)
     few = tiling.by_elements and small_remainder(case, tiling)
     chunk_count, corner, sum_up, write_sums = remainder(tiling)
@@ -76,7 +76,7 @@ def program(case: Case, tiling: Tiling, at_once: int) -> NumbaKernel:
     size = vector if at_once % vector == 0 else 1
 
     def only(part: Any) -> Any:
-        """Where the second of two slices hands over; any arithmetic here costs the main loop registers."""
+        """Offset of the second of two slices; any arithmetic here costs the main loop registers."""
         return uint32(0)
 
     def several(part: Any) -> Any:
@@ -126,7 +126,7 @@ def program(case: Case, tiling: Tiling, at_once: int) -> NumbaKernel:
             store_a(a_tile, uint64(uint32(buffer * uint32(a_elements))), a_held, thread)
             store_b(b_tile, uint64(uint32(buffer * uint32(b_elements))), b_held, thread)
             cuda.syncthreads()
-        # A few rows of results at a time: the tile of B is where they cross over.
+        # A few rows of results at a time, through B's tile.
         for first_sum in range(0, results, at_once):
             cuda.syncthreads()
             if part > uint32(0):

@@ -42,19 +42,19 @@ from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
 
 FEWEST = 16
-"""Steps of a block at least, where there are more blocks than tiles; fewer were not tried."""
+"""Fewest steps per block where there are more blocks than tiles; fewer were not tried."""
 
 EVEN = 16
-"""Of so many multiprocessors one may be idle, so that all tiles have as many blocks."""
+"""One in so many multiprocessors may be idle, so that all tiles have equally many blocks."""
 
 VARIANT = Variant(8, 8, ResultOrder(by_rows=False))
 
 
 def blocks_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> int:
-    """Blocks that share ``tiles`` of so many steps along k on a device that can run ``resident`` on a multiprocessor.
+    """Blocks that share ``tiles`` of ``steps`` along k on a device that runs ``resident`` blocks per multiprocessor.
 
-    With no more tiles than multiprocessors, one on each: with two, sums would go through twice as many hands, which
-    takes longer than one alone waits. And as many for every tile, where that leaves idle no more than one in EVEN.
+    With no more tiles than multiprocessors, one block on each: with two, partial sums would be passed on twice as
+    often. Each tile gets equally many blocks where that leaves no more than one multiprocessor in EVEN idle.
     """
     most = min(max(tiles, tiles * steps // FEWEST), MOST_BLOCKS)
     if tiles > multiprocessors:
@@ -65,19 +65,18 @@ def blocks_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> in
 
 
 CHUNKS_PER_TILE = 32
-"""Pieces of what is left over that take as long as a tile: some 26 to 36 on an H200, inferred from whole products."""
+"""Chunks of the remainder that take as long as a tile, inferred from whole products (notes/remainder.md)."""
 
 COPYING = 8
-"""Steps along k of a tile after each of which some of the next tile is copied: the first half."""
+"""Steps of a tile that are followed by copies of the next one: the first half."""
 
 
 @device
 def first_step(block: Any, blocks: Any, steps: Any, chunks: Any, steps_per_chunk: Any) -> Any:
-    """A block's first of all steps, when all blocks share them evenly; that of the block after the last is the end.
+    """A block's first step, where all blocks share the steps evenly; the end for the block after the last.
 
-    Pieces, which blocks take in turn, count as so many steps each as ``steps_per_chunk`` says, or as fewer, so that
-    every block has a step where there are as many. ``blocks_on`` makes no more blocks: one without a step would hand
-    over nothing.
+    Chunks, which blocks take in turn, count as ``steps_per_chunk`` steps each, or fewer where a block would be left
+    without a step and never raise its flag. ``blocks_on`` makes no more blocks than steps.
     """
     cost = min(uint32(steps_per_chunk), uint32(max(uint32(steps // blocks), uint32(1)) - uint32(1)))
     all_before = uint32(uint64(uint64(block) * uint64(steps + cost * chunks)) // uint64(blocks))
@@ -90,7 +89,7 @@ def program(case: Case, tiling: Tiling) -> NumbaKernel:
     position, load_a, load_b, store_a, store_b, *_ = tile_steps(case, tiling)
     _, b_width = tiling.widths(case)
     few = small_remainder(case, tiling)
-    # Timed, not predicted: by the model of register reads B's fragment should come first where rows are aligned too.
+    # Chosen by timing: by the model of register bank conflicts B's fragment should come first for aligned rows too.
     order = replace(VARIANT.order, b_early=few or b_width == 1)
     add, write = add_within(tiling, b_width), write_within(tiling, b_width)
     dtype = number(case.dtype)
@@ -200,7 +199,7 @@ def program(case: Case, tiling: Tiling) -> NumbaKernel:
                     stage(b_tile, total, row, col, part)
                     cuda.syncthreads()
                     write_staged(c, b_tile, thread, part, since > uint32(0), row0, col0, top, left, m, n, ldc)
-            # For the writes handed over, and for the fragments that are still read when the next tile is stored.
+            # Partial sums are written before the flag is raised, and fragments read before the next tile is stored.
             cuda.syncthreads()
             if until < deep and thread == uint32(0):
                 raise_flag(block)

@@ -51,8 +51,8 @@ __device__ __forceinline__ void wait_for_copies()
 #endif
 }
 
-// A thread's copies of a tile, some after each of the first steps: those of B as vectors, those of A, whose tile is
-// transposed, one by one.
+// A thread's copies per tile, some after each of the first steps: vectors of B, and elements of A, whose tile is
+// transposed.
 constexpr unsigned B_LANES = COLUMNS / WIDE < WARP ? COLUMNS / WIDE : WARP;
 constexpr unsigned A_IN_ROW = DEPTH / A_LANES, B_IN_ROW = COLUMNS / (B_LANES * WIDE);
 constexpr unsigned B_COPIES = B_COUNT, COPIES = B_COPIES + A_COUNT * WIDE;
@@ -72,7 +72,7 @@ __device__ __forceinline__ void copy(const Way &way, unsigned number)
     }
 }
 
-// Of all steps, which blocks share evenly; that of the block after the last is the end.
+// A block's first step, where blocks share all steps evenly; the end for the block after the last.
 __device__ __forceinline__ unsigned first_step(unsigned block, unsigned blocks, unsigned steps)
 {
     return (unsigned long long)block * steps / blocks;
@@ -158,7 +158,7 @@ streamK(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsign
                 result = sum;
             }
         }
-        // For the writes handed over, and for the fragments that are still read when the next tile is stored.
+        // Partial sums are written before the flag is raised, and fragments read before the next tile is stored.
         __syncthreads();
         if (until < deep && thread == 0)
             raise_flag(block);

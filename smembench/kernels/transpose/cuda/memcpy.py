@@ -15,12 +15,12 @@ from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import COPY
 from smembench.model.case import Case
 
-PIECE_BYTES = 2**28
+MAX_BYTES = 2**28
 
 
 def enqueue(stream: int, out: Any, inp: Any) -> None:
-    """Enqueue copies of ``PIECE_BYTES`` at most, one after the other."""
-    count = PIECE_BYTES // inp.dtype.itemsize
+    """Enqueue copies of at most ``MAX_BYTES`` each."""
+    count = MAX_BYTES // inp.dtype.itemsize
     for start in range(0, inp.size, count):
         copy(stream, out[start : start + count], inp[start : start + count])
 

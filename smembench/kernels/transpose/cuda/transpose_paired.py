@@ -24,10 +24,10 @@ from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE
 
 APART = 16 * 1024
-"""Bytes between two columns of tiles that are taken in turn."""
+"""Bytes between the two columns of tiles that alternate."""
 
 CONFLICTING = 128 * 1024
-"""Bytes of a row of the input from which on powers of two conflict."""
+"""Fewest bytes of a row of the input at which powers of two conflict."""
 
 
 def rows_conflict(case: Case) -> bool:

@@ -27,7 +27,7 @@ from smembench.kernels.transpose.unaligned_rows import unaligned
 from smembench.model.case import Block, Case
 
 TILES = 4
-"""Tiles of a block: enough that most loads overlap, few enough that a matrix of 4096² has two rounds of blocks."""
+"""Tiles per block: enough that most loads overlap, few enough that a matrix of 4096² has two rounds of blocks."""
 
 
 def build(case: Case) -> NumbaKernel:

@@ -23,7 +23,7 @@ from smembench.model.case import Block, Case
 
 @device
 def copy_streaming(tile: Any, place: Any, inp: Any, index: Any) -> None:
-    """A vector's way into shared memory, of lines that the caches may drop first."""
+    """Copy a vector to shared memory, with lines that the caches may evict first."""
     store_vector(tile, place, load_vector_streaming(inp, index))
 
 

@@ -72,7 +72,7 @@ extern "C" __global__ void NAME(T *out, const T *in, unsigned nx, unsigned ny)
 
 
 def vectorized(kernel: Kernel, functions: str) -> Kernel:
-    """The port of a kernel that transposes by vectors, where rows are whole ones.
+    """The CUDA C port of a kernel that transposes by vectors, for rows of whole vectors.
 
     Args:
         kernel: the Numba kernel.
