@@ -104,23 +104,20 @@ def _judged(row: Row, run: Run) -> str:
         if (claim.problem, claim.faster) != (row.problem, row.kernel):
             continue
         slower = next((other for other in run.rows if other.kernel == claim.slower), None)
-        sides = [run.values(side.case_id) if side else [] for side in (slower, row)]
-        if not all(sides):
-            lines.append(f"no samples of {claim.slower} and {claim.faster}")
-        else:
-            lines.append(say(judge(claim, *sides)))
+        finding = slower and judge(claim, run, slower, row)
+        lines.append(say(finding) if finding else f"no samples of {claim.slower} and {claim.faster}")
     return "\n".join(lines)
 
 
 def say(finding: Finding) -> str:
     """``yes: 1.74× over naiveGmem``, then the bounds and samples, then the documents' ratios, a line each."""
-    claim = finding.claim
+    claim, effect = finding.claim, finding.effect
     verdict = {Holds.YES: "yes", Holds.NO: "NO", Holds.UNDECIDED: "undecided"}[finding.holds]
     documented = ", ".join(map(_ratio, sorted(claim.documented())))
     return "\n".join(
         (
-            f"{verdict}: {_ratio(finding.ratio)}× over {claim.slower}",
-            f"{_ratio(finding.low)}–{_ratio(finding.high)}, {finding.samples[0]}+{finding.samples[1]} samples",
+            f"{verdict}: {_ratio(effect.ratio)}× over {claim.slower}",
+            f"{_ratio(effect.low)}–{_ratio(effect.high)}, {finding.samples[0]}+{finding.samples[1]} samples",
             f"documents {documented}",
         )
     )

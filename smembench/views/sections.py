@@ -139,7 +139,7 @@ def _section(run: Run) -> Section:
         columns=[columns[index] for index in told],
         cells=[[line[index] for index in told] for line in cells],
         bars=_bars(rows, figures[0]),
-        sentence=sentence(rows),
+        sentence=sentence(run),
         notes=notes(rows),
     )
 

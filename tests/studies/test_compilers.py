@@ -45,8 +45,8 @@ def case(kernel: str, compiler: str = "numba", *, problem: str = "transpose", bl
 def row(of: Case, elapsed_ms: float, registers: int | None = None) -> Row:
     problem = PROBLEMS[of.problem]
     samples = tuple(Sample(0, index, elapsed_ms) for index in range(3))
-    done = Measurement(of, Status.OK, "", problem.bytes_moved(of), problem.flops(of), 0, samples=samples, verified=True)
-    done = replace(done, resources=Resources(registers, 0))
+    done = Measurement(of, Status.OK, "", problem.bytes_moved(of), problem.flops(of), 0, samples=samples)
+    done = replace(done, verified=True, precision=0.0, resources=Resources(registers, 0))
     return row_of("run", done, relate([done]))
 
 
@@ -200,6 +200,8 @@ def test_the_best_of_a_size_stands_beside_its_yardsticks() -> None:
 
 def test_a_sentence_says_nothing_of_disturbed_times_and_of_ports() -> None:
     naive, shared = row(case("naiveGmem"), 4.0), row(case("transposeSmem"), 1.0)
-    assert sentence([naive, shared]).startswith("Through shared memory the transpose is 4.00× as fast as naiveGmem")
+    assert sentence(Run([naive, shared])).startswith(
+        "Through shared memory the transpose is 4.00× as fast as naiveGmem"
+    )
     for changed in ({"cpu_waiting": 0.5}, {"throttle_reasons": "sw_thermal"}, {"compiler": "nvrtc"}):
-        assert sentence([replace(naive, **changed), shared]) == ""
+        assert sentence(Run([replace(naive, **changed), shared])) == ""
