@@ -114,6 +114,7 @@ def test_the_programming_guides_count_of_reads(block: int, m: int, n: int, k: in
     assert tiled == pytest.approx({"A": -(-n // block), "B": -(-m // block)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", PRODUCTS, ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize(
     ("m", "n", "k", "stride"),

@@ -167,6 +167,7 @@ def test_what_is_left_over_is_written_once_and_read_by_pieces(name: str, rows: i
     assert after == pytest.approx({"A": before["A"] + SIDE, "B": before["B"] + 1}, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["slicedK12x6", "serpentine", "streamK"])
 def test_what_is_left_over_stays_in_registers(name: str, ptx: Ptx) -> None:
     (block,) = kernel(name).default_blocks
@@ -266,6 +267,7 @@ COMPILED = [(name, "float32") for name in TILED]
 COMPILED += [("vectorized", "float64"), ("slicedK", "float64")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "dtype"), COMPILED)
 def test_the_compiler_keeps_results_in_registers(
     ptx: Ptx, by_nvvm: ByNvvm, monkeypatch: pytest.MonkeyPatch, name: str, dtype: str
@@ -322,6 +324,7 @@ def check_machine_code(name: str, by_nvvm: ByNvvm, monkeypatch: pytest.MonkeyPat
     assert loop.bound > (0.8 if name in SERPENTINE else 0.6)
 
 
+@pytest.mark.slow
 def test_three_slices_keep_12_by_6_results_in_registers(
     ptx: Ptx, by_nvvm: ByNvvm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -370,6 +373,7 @@ def test_tiles_that_are_loaded_once_more_are_counted_once_more(
     assert loads == {"A": pytest.approx(expected, rel=0.01), "B": pytest.approx(expected, rel=0.01)}
 
 
+@pytest.mark.slow
 def test_the_compiler_loads_single_elements_where_rows_are_not_aligned(ptx: Ptx) -> None:
     found = instructions(ptx(case("unrolled", n=4097)))
     assert not found["ld.global.v"] + found["st.global.v"]
