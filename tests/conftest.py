@@ -17,6 +17,7 @@ from hypothesis import settings
 
 from fake_driver import libraries
 from fake_driver.process import FakeDriver
+from programs import numba_kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import kernel_of
 from smembench.model.case import Block, Case
@@ -167,11 +168,11 @@ def rows(measured: Measured) -> Rows:
 @pytest.fixture(scope="session")
 def by_nvvm() -> Callable[[Case], bytes]:
     """What NVVM makes of a CUDA case for compute capability 9.0, once; skips where it is not there."""
-    from smembench.toolchains.machine_code import by_nvvm as really
+    from smembench.toolchains.numba import by_nvvm as really
 
     @cache
     def compiled(case: Case) -> bytes:
-        return really(case, kernel_of(case).build(case), "9.0")
+        return really(case, numba_kernel(kernel_of(case), case), "9.0")
 
     try:
         compiled(_SMALL)
@@ -187,7 +188,7 @@ def ptx(by_nvvm: Callable[[Case], bytes]) -> Ptx:
 
     def optimised(case: Case) -> str:
         code = by_nvvm(case)
-        if not kernel_of(case).build(case).constant:
+        if not numba_kernel(kernel_of(case), case).constant:
             options = LinkerOptions(arch="sm_90", link_time_optimization=True, ptx=True)
             code = bytes(Linker(ObjectCode.from_ltoir(code), options=options).link("ptx").code)
         return code.decode()

@@ -47,7 +47,7 @@ Compilers = Annotated[
     typer.Option(
         "--compiler",
         metavar="NAME,…",
-        help="numba, and nvrtc: the same kernels in CUDA C, where they have a twin. (default: numba)",
+        help="numba, and nvrtc: the same kernels in CUDA C, where they have a port. (default: numba)",
     ),
 ]
 Peers = Annotated[

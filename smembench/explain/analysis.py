@@ -11,7 +11,7 @@ from smembench.explain.constant import ConstantAccess, constant_accesses
 from smembench.explain.launch import launch
 from smembench.explain.occupancy import Occupancy, occupancy
 from smembench.explain.roof import Work
-from smembench.explain.trace import AccessSite, Request, Trace
+from smembench.explain.trace import AccessSite, Request, Trace, traceable
 from smembench.explain.traffic import GlobalTraffic, traffic
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
@@ -138,7 +138,7 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
     """
     kernel = registry.kernel_of(case)
     problem = PROBLEMS[case.problem]
-    program = kernel.build(case)
+    program = traceable(kernel, case)
     threads = program.block[0] * program.block[1]
     shared_bytes = kernel.shared_bytes(case)
     try:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from smembench.explain.banks import ideal_wavefronts, is_broadcast, wavefronts
 from smembench.explain.coalescing import efficiency, ideal_sectors, sectors
 from smembench.explain.constant import addresses
-from smembench.explain.trace import Request, Trace, trace
+from smembench.explain.trace import Request, Trace, trace, traceable
 from smembench.explain.warp import shifted
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import Kernel
@@ -35,12 +35,12 @@ def launch(kernel: Kernel, case: Case) -> tuple[Trace, list[Request]]:
     Raises:
         UsageError: as ``trace``.
     """
-    problem, program = PROBLEMS[case.problem], kernel.build(case)
+    problem, program = PROBLEMS[case.problem], traceable(kernel, case)
     period = pattern_period(case, kernel.results)
     ragged = bool(case.m % period or case.n % period)
 
     def traced(smaller: Case) -> Trace:
-        if program.dealt:
+        if program.grid_dependent:
             smaller = replace(smaller, m=case.m, n=case.n)
         return trace(kernel, smaller, program.grid, ragged=ragged)
 

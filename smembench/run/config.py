@@ -22,9 +22,10 @@ from pydantic import (
 
 from smembench.devices.select import canonical
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Block
+from smembench.model.case import DEFAULT_COMPILER, Block
 from smembench.model.errors import UsageError
 from smembench.run.axes import parse_blocks, parse_ints, parse_names, split, unknown
+from smembench.toolchains import registry as toolchains
 
 CACHE_MODES = ("warm", "cold")
 
@@ -93,9 +94,7 @@ def _first_dtype(data: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _compilers(value: Any, info: ValidationInfo) -> tuple[str, ...]:
-    from smembench.kernels.registry import COMPILERS
-
-    return parse_names(_as_text(value, _label(info)), COMPILERS, name=_label(info), what="compiler")
+    return parse_names(_as_text(value, _label(info)), toolchains.names(), name=_label(info), what="compiler")
 
 
 Ints = Annotated[tuple[int, ...], BeforeValidator(_ints)]
@@ -136,7 +135,7 @@ class Sweep(_Sized):
     """One product of axes over one problem. Every axis takes a value, a list or a range."""
 
     stride: Ints = ()
-    compiler: Annotated[tuple[str, ...], BeforeValidator(_compilers)] = ("numba",)
+    compiler: Annotated[tuple[str, ...], BeforeValidator(_compilers)] = (DEFAULT_COMPILER,)
     block: Annotated[tuple[Block, ...], BeforeValidator(_blocks), PlainSerializer(lambda v: [*map(str, v)])] = ()
     peers: bool = False
     pad: bool | None = None

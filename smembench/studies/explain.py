@@ -51,7 +51,8 @@ def cases(
     Raises:
         UsageError: for a name, block, dtype, pad or stride that does not exist, and what a kernel refuses.
     """
-    known = {found.name: found for found in registry.kernels() if (found.kind, found.compiler) == ("cuda", "numba")}
+    own = (found for found in registry.kernels() if found.kind == "cuda" and not (found.port or found.peer))
+    known = {found.name: found for found in own}
     found = []
     for name in parse_names(kernels, list(known), name="kernel", what="CUDA kernel"):
         kernel = known[name]
@@ -67,7 +68,7 @@ def cases(
         for dtype, block, pad in product(chosen, parse_blocks(blocks) if blocks else usual, padding):
             case = Case(problem.name, name, "cuda:0", dtype, shape.m, shape.n, shape.k, parameters=parameters)
             case = replace(case, block=block if kernel.blocks else None, pad=pad)
-            if reason := kernel.refuse(case):
+            if reason := kernel.unsupported(case):
                 raise UsageError(reason)
             if block.x * block.y > MAX_THREADS:
                 raise UsageError(f"--block {block}: a block has at most {MAX_THREADS} threads")
@@ -84,7 +85,7 @@ def _strided(case: Case, stride: int) -> Case:
     if not registry.kernel_of(case).strided:
         raise UsageError(f"--stride {stride}: {case.kernel} has no stride; leave it out")
     strided = replace(case, stride=stride)
-    if reason := PROBLEMS[case.problem].refuse(strided):
+    if reason := PROBLEMS[case.problem].unsupported(strided):
         raise UsageError(f"--stride {stride}: {reason}")
     return strided
 

@@ -31,8 +31,7 @@ class Rung:
 
 def steps(problem: str, kind: str) -> tuple[Kernel, ...]:
     """The kernels of the ladder on a kind of device, from the lowest up."""
-    wanted = (problem, kind, "numba")
-    return tuple(k for k in registry.kernels() if (k.problem, k.kind, k.compiler) == wanted and k.ladder)
+    return tuple(k for k in registry.kernels() if (k.problem, k.kind) == (problem, kind) and k.ladder and not k.port)
 
 
 def problems() -> tuple[str, ...]:

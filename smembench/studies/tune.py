@@ -98,7 +98,7 @@ def _variants(base: Case, kernel: Kernel) -> Iterable[Case]:
 
 
 def _fits(case: Case, kernel: Kernel) -> bool:
-    return kernel.refuse(case) is None and kernel.shared_bytes(case) <= STATIC_SHARED_BYTES
+    return kernel.unsupported(case) is None and kernel.shared_bytes(case) <= STATIC_SHARED_BYTES
 
 
 def _promising(cases: Sequence[Case], predict: Predict, begin: Begin) -> Iterable[Case]:

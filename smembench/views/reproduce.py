@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import DEFAULT_COMPILER
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.reproduce.claims import CLAIMS, Finding, Holds, judge
@@ -39,7 +40,7 @@ def documented(rows: Sequence[Row]) -> list[list[Row]]:
 def _is_documented(row: Row) -> bool:
     known = any((figure.problem, figure.kernel) == (row.problem, row.kernel) for figure in FIGURES)
     here = ({row.m, row.n, row.k or row.n}, row.dtype, row.cache, row.stride, row.compiler)
-    at_size = here == ({SIZES[row.problem]}, "float32", "warm", None, "numba")
+    at_size = here == ({SIZES[row.problem]}, "float32", "warm", None, DEFAULT_COMPILER)
     return known and at_size and row.block in (None, BLOCKS[row.problem])
 
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from functools import partial
 
-from smembench.kernels.common.cuda_c import NVRTC
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.clauses import time
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import difference
+from smembench.toolchains.registry import is_port
 
 
 def sentence(run: Run) -> str:
     """What the problem says of a run of one size; "" when there is nothing to compare."""
-    done = [row for row in run.rows if row.ok and not row.disturbed and row.compiler != NVRTC]
+    done = [row for row in run.rows if row.ok and not row.disturbed and not is_port(row.compiler)]
     clauses = PROBLEMS[done[0].problem].summary(done, partial(compared, run)) if done else []
     text = "; ".join(clauses)
     return text[:1].upper() + text[1:] + "." if text else ""

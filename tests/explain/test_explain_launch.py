@@ -30,6 +30,7 @@ from smembench.model.errors import UsageError
 from smembench.studies.explain import cases as cases_of
 from smembench.studies.explain import target
 from smembench.toolchains import machine_code as machine_codes
+from smembench.toolchains import numba
 from smembench.toolchains.machine_code import MachineCode, machine_code, opcodes, parse
 from smembench.toolchains.register_bank_conflicts import MainLoop
 from smembench.views.explain import explanation
@@ -62,8 +63,9 @@ def elf(sections: Mapping[str, bytes]) -> bytes:
         place = named[".shstrtab"].index(name.encode())
         headers += struct.pack("<IIQQQQIIQQ", place, 1, 0, 0, at, len(content), 0, 0, 16, 0)
         contents, at = contents + content, at + len(content)
-    begin = b"\x7fELF".ljust(0x28, b"\0") + struct.pack("<Q", at)
-    return begin.ljust(0x3A, b"\0") + struct.pack("<HHH", 64, len(named), len(sections)) + contents + headers
+    kind = b"\x7fELF\2\1\1".ljust(16, b"\0")  # 64 bits, lowest byte first
+    begin = kind + struct.pack("<HHIQQQIHHHHHH", 2, 190, 1, 0, 0, at, 0, 64, 0, 0, 64, len(named), len(sections))
+    return begin + contents + headers
 
 
 INSTRUCTION, NOP = (struct.pack("<QQ", low, 0) for low in (0x7A0245, 0x7918))
@@ -128,7 +130,7 @@ def test_a_shorter_loop_stands_for_the_whole(
     """By counting all steps, the first and the last ones, which differ, among them."""
     small = [Block(8, 8), *kernel.default_blocks]
     products = [Case("matmul", kernel.name, "cuda:0", "float32", m, n, k, block, stride=stride) for block in small]
-    large = next(product for product in products if kernel.refuse(product) is None)
+    large = next(product for product in products if kernel.unsupported(product) is None)
     shorter = explain(large)
     pattern = Matmul.pattern
     monkeypatch.setattr(Matmul, "pattern", lambda self, case, results: replace(pattern(self, case, results), k=case.k))
@@ -244,8 +246,8 @@ def test_a_kernel_is_compiled_once_for_all_sizes(monkeypatch: pytest.MonkeyPatch
         return LOG, CODE
 
     monkeypatch.setattr(machine_codes, "_compiled", {})
-    monkeypatch.setattr(machine_codes, "by_nvvm", lambda *arguments: b"")
-    monkeypatch.setattr(machine_codes, "_link", link)
+    monkeypatch.setattr(numba, "by_nvvm", lambda *arguments: b"")
+    monkeypatch.setattr(numba, "_link", link)
     for n in (64, 128, 4096):
         assert machine_code(case("tiled", n=n), "9.0") == MachineCode(40, 24, 100)
     assert machine_code(case("tiled", "16x16"), "8.0") == MachineCode(40, 24, 100)
@@ -258,7 +260,7 @@ def test_without_a_compiler_registers_are_not_known(monkeypatch: pytest.MonkeyPa
         raise RuntimeError("no libnvrtc")
 
     monkeypatch.setattr(machine_codes, "_compiled", {})
-    monkeypatch.setattr(machine_codes, "by_nvvm", missing)
+    monkeypatch.setattr(numba, "by_nvvm", missing)
     assert machine_code(case("tiled"), "9.0") is None
 
 

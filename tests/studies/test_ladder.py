@@ -134,7 +134,7 @@ def test_tables_are_of_one_size_and_device_and_hold_only_steps(rows: Rows) -> No
 def test_other_libraries_stand_below_the_ladder(rows: Rows) -> None:
     found = rows({"naiveGmem": [4.0], "transposeSmem": [2.0]})
     torch = replace(rows({"copyGmem": [3.0]})[0], kernel="torch", compiler="torch", block_x=None, block_y=None)
-    twin = replace(found[0], compiler="nvrtc")
-    lines = climbed([torch, twin, *found])
+    port = replace(found[0], compiler="nvrtc")
+    lines = climbed([torch, port, *found])
     assert list(lines) == ["naiveGmem 32x32", "transposeSmem 32x32", "torch"]
     assert lines["torch"][-2:] == ["", "PyTorch's copy of a transposed view"]
