@@ -343,8 +343,8 @@ def test_the_roofs_are_of_the_gpu_of_a_run(tmp_path: Path) -> None:
 
 def test_the_capability_is_that_of_the_device() -> None:
     assert _capability(None) == "9.0"
-    assert _capability(replace(H200, compute_capability="8.6")) == "8.6"
-    assert _capability(replace(H200, compute_capability="6.1")) is None
+    assert _capability(H200.model_copy(update={"compute_capability": "8.6"})) == "8.6"
+    assert _capability(H200.model_copy(update={"compute_capability": "6.1"})) is None
     assert _device(None, "8.0") is None
 
 
