@@ -1,68 +1,230 @@
 """smembench: a benchmark of GPU shared memory in plain Python.
 
-For notebooks and scripts::
+For notebooks and scripts; tables are pandas DataFrames with the columns of cases.csv, one row per case::
 
     import smembench
-    frame = smembench.measure("configs/quick.toml")      # a pandas DataFrame, one row a case
-    frame = smembench.read("results/<run>/cases.csv")    # the same from a stored run
+    frame = smembench.measure(problem="transpose", n=256)              # one sweep
+    frame = smembench.measure("configs/quick.toml", output="results")  # a config, stored in results/<run>
+    frame = smembench.resume("results/<run>")                          # what was left undone
+    frame = smembench.read("results/<run>")
+    smembench.compare("results/<before>", "results/<after>").counts
+    smembench.explain_kernel("transposeSmem", n=1024).degree("load")
+    smembench.tune("transpose", device="cuda").best
+
+Errors are ``SmembenchError``s. Ctrl-C while something is measured is a KeyboardInterrupt; that of
+``measure`` and ``resume`` has a ``run`` with what was finished, which ``frame`` makes a DataFrame of.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
 from smembench.model.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     import pandas as pd
 
-__all__ = ["__version__", "measure", "read"]
+    from smembench.explain.analysis import Explanation
+    from smembench.store.run import Run
+    from smembench.studies.compare import Comparison
+    from smembench.studies.run import Outcome, Watch
+    from smembench.studies.tune import Tuned
+
+__all__ = [
+    "DeviceUnavailable",
+    "SmembenchError",
+    "UsageError",
+    "__version__",
+    "compare",
+    "explain_kernel",
+    "frame",
+    "measure",
+    "read",
+    "resume",
+    "tune",
+]
+
+_Paths = str | Path | list[str | Path]
 
 
-def measure(config: str | Path | dict[str, Any], overrides: Sequence[str] = ()) -> pd.DataFrame:
-    """Measure a TOML file or a config given as a dict, and return the columns of cases.csv.
+def measure(
+    config: str | Path | Mapping[str, Any] | None = None,
+    overrides: Sequence[str] = (),
+    *,
+    output: str | Path | None = None,
+    anonymous: bool = False,
+    progress: bool = False,
+    **keys: Any,
+) -> pd.DataFrame:
+    """Measure a config, or one sweep given by its keys.
 
     Args:
-        config: a path, or the content of a config: ``{"sweep": [{"problem": "transpose", "n": 1024}]}``.
-        overrides: ``key=value`` as for ``smembench run --set``; only for a path.
+        config: a TOML file, or its content: ``{"sweep": [{"problem": "transpose", "n": 1024}]}``.
+        overrides: ``key=value`` as for ``smembench run --set``.
+        output: where the run's folder is made; without it nothing is stored.
+        anonymous: leave out of its run.json what identifies the machine.
+        progress: show a progress bar and notes on stderr.
+        keys: in place of a config, those of one sweep and of the run: ``problem="matmul", n=[256, 512], rounds=5``.
 
     Raises:
-        smembench.model.errors.UsageError: for a config that cannot run.
-        smembench.model.errors.DeviceUnavailable: for a device that is not there.
+        UsageError: for a config that cannot run.
+        DeviceUnavailable: for a device that is not there.
+        RunInterrupted: a KeyboardInterrupt whose ``run`` has what was finished.
     """
-    from smembench.explain.prediction import predict
-    from smembench.run.config import from_stored, from_toml
-    from smembench.run.session import open_session
-    from smembench.store.run import Run
-    from smembench.store.run_folder import new_run_id
-    from smembench.store.run_json import Description
+    from smembench.run.config import Config, from_data, from_toml
+    from smembench.studies.run import run
 
-    chosen = from_stored(config) if isinstance(config, dict) else from_toml(Path(config), overrides)
-    with open_session(chosen) as session:
-        trials = list(session.run())
-        described = Description(run_id=new_run_id(chosen.name))
-        return _frame(Run.of(described, session.measurements(trials, predict)).rows)
+    if config is not None and keys:
+        raise UsageError(f"{next(iter(keys))}: give a config or the keys of a sweep; overrides change a config")
+    if config is None:
+        of_run = {key: keys.pop(key) for key in list(keys) if key in Config.model_fields}
+        config = {**of_run, "sweep": [keys]}
+    chosen = from_data(config, overrides) if isinstance(config, Mapping) else from_toml(Path(config), overrides)
+    return _finished(
+        run(chosen, output=None if output is None else Path(output), anonymous=anonymous, watch=_watch(progress))
+    )
+
+
+def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -> pd.DataFrame:
+    """Go on with a run that was interrupted or killed.
+
+    Args:
+        folder: the run's.
+        force: go on although device, driver or versions differ, and have it recorded.
+        progress: show a progress bar and notes on stderr.
+
+    Raises:
+        UsageError: when there is nothing to resume, or the environment differs.
+        DeviceUnavailable: for a device that is not there.
+        RunInterrupted: as from ``measure``.
+    """
+    from smembench.run.config import from_stored
+    from smembench.store.run_folder import RunFolder
+    from smembench.studies.run import run
+
+    begun = RunFolder.resume(Path(folder))
+    return _finished(run(from_stored(begun.description.config.data), resume=begun, force=force, watch=_watch(progress)))
 
 
 def read(path: str | Path) -> pd.DataFrame:
-    """The cases of a stored run: a folder or a cases.csv.
+    """The cases of a stored run: a folder, also of a run that was cut off, or a cases.csv.
 
     Raises:
-        smembench.model.errors.UsageError: for a file that cannot be read.
+        UsageError: for a file that cannot be read.
     """
-    from smembench.store.csv_files import read_rows
-    from smembench.store.run_folder import CASES
+    from smembench.studies.load import load
 
-    path = Path(path)
-    return _frame(read_rows(path / CASES if path.is_dir() else path))
+    return frame(load(Path(path)))
 
 
-def _frame(rows: Sequence[Any]) -> pd.DataFrame:
+def compare(
+    base: _Paths,
+    new: _Paths,
+    *,
+    threshold: float = 0.02,
+    fdr: float = 0.01,
+    confidence: float = 0.95,
+    across: Collection[str] = (),
+) -> Comparison:
+    """Compare stored runs case by case; several paths are one side.
+
+    Args:
+        base: runs' folders or cases.csv files.
+        new: the same, measured after it.
+        threshold: the smallest effect that counts, as a fraction.
+        fdr: the false discovery rate over the cases.
+        confidence: of the intervals around the ratios.
+        across: what may differ: device, driver, clocks.
+
+    Raises:
+        UsageError: for runs that cannot be read, and rules that cannot be.
+    """
+    from smembench.studies.compare import compare_runs
+    from smembench.studies.load import load
+
+    sides = [[load(Path(path)) for path in (paths if isinstance(paths, list) else [paths])] for paths in (base, new)]
+    return compare_runs(*sides, threshold=threshold, fdr=fdr, confidence=confidence, across=across)
+
+
+def explain_kernel(
+    kernel: str,
+    *,
+    block: str | None = None,
+    dtype: str | None = None,
+    pad_width: int = 1,
+    n: int | None = None,
+    stride: int | None = None,
+    capability: str | None = None,
+) -> Explanation:
+    """What a trace of a CUDA kernel says of its conflicts, sectors and occupancy; needs no GPU.
+
+    Raises:
+        UsageError: for a name, block, dtype, pad or stride that cannot be.
+    """
+    from smembench.studies.explain import cases, explained, target
+
+    device, capability = target(capability=capability)
+    (case,) = cases(kernel, blocks=block, dtypes=dtype, pads=str(pad_width), n=n, stride=stride, device=device)
+    return explained(case, capability)
+
+
+def tune(
+    problem: str,
+    *,
+    n: int | None = None,
+    dtype: str = "float32",
+    kernel: str | None = None,
+    device: str = "auto",
+    progress: bool = False,
+    **sampling: Any,
+) -> Tuned:
+    """Search the fastest kernel, block and pad of a problem on a device.
+
+    Args:
+        problem: transpose or matmul.
+        n: side of the square matrices; the problem's where it is None.
+        dtype: element type.
+        kernel: names with commas between them; all where it is None.
+        device: auto, cuda, cuda:1, cpu.
+        progress: show a progress bar and notes on stderr.
+        sampling: the run's keys, as ``rounds=5``.
+
+    Raises:
+        UsageError: for what cannot be tuned.
+        DeviceUnavailable: for a device that is not there.
+    """
+    from smembench.studies.tune import candidates, tuned
+
+    watch = _watch(progress)
+    return tuned(candidates(problem, n=n, dtype=dtype, kernel=kernel, device=device, watch=watch), sampling, watch)
+
+
+def frame(run: Run) -> pd.DataFrame:
+    """The cases of a run as a DataFrame with the columns of cases.csv."""
     import pandas as pd
 
     from smembench.store.schema import COLUMNS
 
-    return pd.DataFrame([[getattr(row, column) for column in COLUMNS] for row in rows], columns=list(COLUMNS))
+    return pd.DataFrame([[getattr(row, column) for column in COLUMNS] for row in run.rows], columns=list(COLUMNS))
+
+
+def _finished(outcome: Outcome) -> pd.DataFrame:
+    if outcome.error is not None:
+        raise outcome.error
+    return frame(outcome.run)
+
+
+def _watch(progress: bool) -> Watch:
+    from smembench.studies.run import SILENT, Watch
+
+    if not progress:
+        return SILENT
+    from smembench.views.console import stderr
+    from smembench.views.progress import progress as bar
+
+    return Watch(note=lambda line: stderr.print(line, soft_wrap=True, markup=False), progress=bar)

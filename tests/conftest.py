@@ -17,10 +17,12 @@ from hypothesis import settings
 
 from fake_driver import libraries
 from fake_driver.process import FakeDriver
+from programs import numba_kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import kernel_of
 from smembench.model.case import Block, Case
 from smembench.model.measurement import Measurement, Sample, Status
+from smembench.stats.summary import precision_of
 from smembench.store.relations import relate
 from smembench.store.schema import Row, row_of
 from warm import WarmPython
@@ -145,6 +147,7 @@ def measured() -> Measured:
             shared_bytes=0,
             reason="" if elapsed_ms else "LaunchError: out of luck",
             verified=bool(elapsed_ms),
+            precision=precision_of(elapsed_ms) if elapsed_ms else None,
             samples=tuple(Sample(0, index, value) for index, value in enumerate(elapsed_ms)),
         )
 
@@ -165,11 +168,11 @@ def rows(measured: Measured) -> Rows:
 @pytest.fixture(scope="session")
 def by_nvvm() -> Callable[[Case], bytes]:
     """What NVVM makes of a CUDA case for compute capability 9.0, once; skips where it is not there."""
-    from smembench.toolchains.machine_code import by_nvvm as really
+    from smembench.toolchains.numba import by_nvvm as really
 
     @cache
     def compiled(case: Case) -> bytes:
-        return really(case, kernel_of(case).build(case), "9.0")
+        return really(case, numba_kernel(kernel_of(case), case), "9.0")
 
     try:
         compiled(_SMALL)
@@ -185,7 +188,7 @@ def ptx(by_nvvm: Callable[[Case], bytes]) -> Ptx:
 
     def optimised(case: Case) -> str:
         code = by_nvvm(case)
-        if not kernel_of(case).build(case).constant:
+        if not numba_kernel(kernel_of(case), case).constant:
             options = LinkerOptions(arch="sm_90", link_time_optimization=True, ptx=True)
             code = bytes(Linker(ObjectCode.from_ltoir(code), options=options).link("ptx").code)
         return code.decode()

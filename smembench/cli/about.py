@@ -21,9 +21,10 @@ def list_() -> None:
 
     for problem in PROBLEMS.values():
         say(f"{problem.name}: {problem.title}, {', '.join(problem.dtypes)}")
-        for kernel in (k for k in registry.kernels() if k.problem == problem.name and k.compiler != "nvrtc"):
-            twin = registry.find(problem.name, kernel.name, kernel.kind, "nvrtc")
-            say(f"  {kernel.kind:<5} {kernel.name:<23} {kernel.summary}{'; also by nvrtc' if twin else ''}")
+        for kernel in (k for k in registry.kernels() if k.problem == problem.name and not k.port):
+            ports = (k.compiler for k in registry.of_name(problem.name, kernel.name, kernel.kind) if k.port)
+            also = "".join(f"; also by {compiler}" for compiler in ports)
+            say(f"  {kernel.kind:<5} {kernel.name:<23} {kernel.summary}{also}")
     from smembench.devices.cuda import gpu_count, why_unusable
 
     say("lessons:")

@@ -31,7 +31,7 @@ def compilers(
     ] = None,
     block: options.Blocks = None,
     kernel: Annotated[
-        str | None, typer.Option("--kernel", metavar="NAME,…", help="Kernels with a twin. (default: all of them)")
+        str | None, typer.Option("--kernel", metavar="NAME,…", help="Kernels with a port. (default: all of them)")
     ] = None,
     dtype: options.Dtypes = None,
     device: options.Devices = None,
@@ -65,10 +65,11 @@ def compilers(
     from smembench.run.axes import parse_names
     from smembench.run.config import from_flags
     from smembench.studies.compilers import names
+    from smembench.toolchains import registry as toolchains
 
-    chosen = parse_names(problem, [name for name in PROBLEMS if names(name)], name="PROBLEM", what="problem with twins")
+    chosen = parse_names(problem, [name for name in PROBLEMS if names(name)], name="PROBLEM", what="problem with ports")
     known = [name for each in chosen for name in names(each)]
-    wanted = parse_names(kernel, known, name="--kernel", what="kernel with a twin") if kernel else known
+    wanted = parse_names(kernel, known, name="--kernel", what="kernel with a port") if kernel else known
     sweeps = [
         options.given(
             problem=each,
@@ -77,7 +78,7 @@ def compilers(
             block=block,
             dtype=dtype,
             device="cuda" if static else device or "cuda",
-            compiler="numba,nvrtc",
+            compiler=",".join(toolchains.names()),
         )
         for each in chosen
         if (of_problem := [name for name in names(each) if name in wanted])
@@ -102,11 +103,12 @@ def _static(config: Any, capability: str) -> None:
     from dataclasses import replace
 
     from smembench.explain.occupancy import MAX_THREADS
+    from smembench.model.case import DEFAULT_COMPILER
     from smembench.model.device import Limits
     from smembench.model.hardware import STATIC_SHARED_BYTES
     from smembench.run.environment import versions
     from smembench.run.plan import plan
-    from smembench.studies.compilers import compiled
+    from smembench.studies.compilers import compiled, ports_of
     from smembench.toolchains.machine_code import machine_code
     from smembench.views.compilers import of_code
     from smembench.views.console import stdout
@@ -115,13 +117,13 @@ def _static(config: Any, capability: str) -> None:
     memory = Limits(free_bytes=2**62)
     blocks = replace(memory, max_threads=MAX_THREADS, max_shared_bytes=STATIC_SHARED_BYTES)
     planned = plan(config, {"cuda:0": blocks, "cpu": memory}, {"cuda:0": "cuda:0"})
-    refused = {item.case: item.skip for item in planned if item.skip}
-    cases = [item.case for item in planned if item.case.compiler == "numba" and item.case.block is not None]
-    taken = [case for case in cases if case not in refused]
+    unsupported = {item.case: item.skip for item in planned if item.skip}
+    cases = [item.case for item in planned if ports_of(item.case) and item.case.compiler == DEFAULT_COMPILER]
+    taken = [case for case in cases if case not in unsupported]
     if not taken:
-        raise UsageError(f"--static: nothing can be compiled: {refused[cases[0]]}")
-    pairs = compiled(taken, lambda case: machine_code(case, capability), refused)
-    if all(pair.numba.registers is None and pair.nvrtc.registers is None for pair in pairs):
+        raise UsageError(f"--static: nothing can be compiled: {unsupported[cases[0]]}")
+    pairs = compiled(taken, lambda case: machine_code(case, capability), unsupported)
+    if all(pair.ours.registers is None and pair.port.registers is None for pair in pairs):
         raise UsageError(
             "--static: NVIDIA's compiler libraries are not there, or do not know compute capability "
             f'{capability}; install them with: pip install "smembench[cu13]"'

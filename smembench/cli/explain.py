@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.cli import options
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
     from smembench.model.case import Case
-    from smembench.model.device import DeviceInfo
-
-_CAPABILITY = "9.0"
 
 
 def explain(
@@ -98,10 +93,9 @@ def explain(
     """
     from json import dumps
 
-    from smembench.explain import analysis
+    from smembench.explain.analysis import best_pad as search_pad
     from smembench.explain.record import to_dict
-    from smembench.kernels.problems import PROBLEMS
-    from smembench.toolchains.machine_code import machine_code
+    from smembench.studies.explain import cases, explained, target
     from smembench.views.console import plain, stdout
     from smembench.views.explain import explanation, pads, picture
     from smembench.views.explain_roof import roof
@@ -112,92 +106,38 @@ def explain(
         raise UsageError(f"{' and '.join(chosen)}: give one of them")
     if csv is not None and not measure:
         raise UsageError(f"--csv {csv}: is written with --measure; use --json for the explanation itself")
-    cases = options.cuda_cases(kernel, block, dtype, pad_width, n)
-    if stride is not None:
-        cases = [_strided(case, stride) for case in cases]
-    device = _device(run, capability)
-    cases = [PROBLEMS[case.problem].on_device(case, device.sm_count if device else None) for case in cases]
-    capability = capability or _capability(device)
+    device, capability = target(run, capability)
+    found = cases(kernel, blocks=block, dtypes=dtype, pads=pad_width, n=n, stride=stride, device=device)
     if measure:
-        _measure(cases, capability, csv)
+        _measure(found, capability, csv)
         return
-    (case, *more) = cases
+    (case, *more) = found
     if more:
-        raise UsageError(f"{len(cases)} cases: one at a time is explained, several only with --measure")
+        raise UsageError(f"{len(found)} cases: one at a time is explained, several only with --measure")
     if best_pad:
-        best, tried = analysis.best_pad(case)
+        best, tried = search_pad(case)
         draw(stdout, [pads(tried, best, f"{case.kernel} · block {case.block} · {case.dtype}")])
         return
-    explained = analysis.explain(case, capability, machine_code(case, capability))
+    said = explained(case, capability)
     if json:
-        typer.echo(dumps(to_dict(explained, capability, device), indent=2))
+        typer.echo(dumps(to_dict(said, capability, device), indent=2))
         return
-    draw(stdout, [*explanation(explained), roof(explained, capability, device)])
-    for line in picture(explained):
+    draw(stdout, [*explanation(said), roof(said, capability, device)])
+    for line in picture(said):
         line.plain = plain(stdout, line.plain)
         stdout.print(line, soft_wrap=True)
 
 
-def _strided(case: Case, stride: int) -> Case:
-    """The case with that stride.
-
-    Raises:
-        UsageError: for a kernel or a problem that has none, or not that one.
-    """
-    from smembench.kernels.problems import PROBLEMS
-    from smembench.kernels.registry import kernel_of
-
-    if not kernel_of(case).strided:
-        raise UsageError(f"--stride {stride}: {case.kernel} has no stride; leave it out")
-    strided = replace(case, stride=stride)
-    if reason := PROBLEMS[case.problem].refuse(strided):
-        raise UsageError(f"--stride {stride}: {reason}")
-    return strided
-
-
-def _device(run: Path | None, capability: str | None) -> DeviceInfo | None:
-    """The GPU whose roofs are meant: that of a stored run, or the one here; None with --cc, which names none.
-
-    Raises:
-        UsageError: for a run that cannot be read or has no GPU.
-    """
-
-    if run is None:
-        from smembench.devices.cuda import gpu_info
-
-        return None if capability else gpu_info(0)
-    if capability:
-        raise UsageError("--cc and --run: give one of them; the run's GPU has a compute capability")
-    from smembench.studies.load import load
-
-    devices = load(run).description.devices
-    gpus = [device for device in devices if device.kind == "cuda"]
-    if not gpus:
-        raise UsageError(f"--run {run}: its run.json names no GPU; give a run that was measured on one")
-    return gpus[0]
-
-
-def _capability(device: DeviceInfo | None) -> str | None:
-    """That of the device, None where its limits are not known; without a device the default."""
-    from smembench.explain.occupancy import CAPABILITIES
-
-    if device is None:
-        return _CAPABILITY
-    return device.compute_capability if device.compute_capability in CAPABILITIES else None
-
-
 def _measure(cases: Sequence[Case], capability: str | None, csv: Path | None) -> None:
-    from smembench.explain.counters import compare
-    from smembench.run.session import locked
     from smembench.store.csv_files import check_writable, table_text, write_whole
+    from smembench.studies.explain import counted
     from smembench.views.console import stdout
     from smembench.views.explain import COMPARISON_COLUMNS, comparison, comparison_records
     from smembench.views.table import draw
 
     if csv is not None:
         check_writable(csv, force=False)
-    with locked({case.device for case in cases}):
-        found = compare(cases, capability)
+    found = counted(cases, capability)
     draw(stdout, [comparison(found, f"Predicted from a trace, and counted by the hardware: {len(cases)} cases")])
     if csv is not None:
         write_whole(csv, table_text(COMPARISON_COLUMNS, comparison_records(found)))

@@ -107,7 +107,7 @@ def _finish(options: Nightly, root: Path, folder: Path, console: Console) -> int
     from smembench.studies.baseline import baselines
     from smembench.studies.load import load
     from smembench.studies.nightly.against import compare
-    from smembench.studies.nightly.monitoring import failed_rows, json_line, open_metrics
+    from smembench.studies.nightly.monitoring import json_line, open_metrics
     from smembench.studies.nightly.runs import SUMMARY, prune
     from smembench.views.console import stderr
     from smembench.views.nightly import print_summary, summarise
@@ -118,7 +118,7 @@ def _finish(options: Nightly, root: Path, folder: Path, console: Console) -> int
         said, failed = prune(root, run.description, options.keep, baselines(root).values())
         notes, problems = [*notes, *said], [*problems, *failed]
     slower = any(comparison.regressions for _, comparison in compared)
-    code = FAILED if problems or failed_rows(run.rows) else REGRESSION if slower else 0
+    code = FAILED if problems or run.failed else REGRESSION if slower else 0
     summary = summarise(run, compared, [*notes, *problems])
     print_summary(console, summary)
     writes: list[tuple[Path | None, Callable[[Path], None]]] = [

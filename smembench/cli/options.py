@@ -5,17 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
-from itertools import product
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from smembench.model.problem import BLOCK, Axis
-
-if TYPE_CHECKING:
-    from smembench.model.case import Case
 
 SAMPLING, RUNNING = "Sampling", "Running and output"
 
@@ -51,7 +47,7 @@ Compilers = Annotated[
     typer.Option(
         "--compiler",
         metavar="NAME,…",
-        help="numba, and nvrtc: the same kernels in CUDA C, where they have a twin. (default: numba)",
+        help="numba, and nvrtc: the same kernels in CUDA C, where they have a port. (default: numba)",
     ),
 ]
 Peers = Annotated[
@@ -239,42 +235,3 @@ def sign(command: Callable[..., None], parameters: Sequence[inspect.Parameter]) 
 def given(**values: Any) -> dict[str, Any]:
     """The options that were given."""
     return {name: value for name, value in values.items() if value is not None}
-
-
-def cuda_cases(kernels: str, blocks: str | None, dtypes: str | None, pads: str, n: int | None) -> list[Case]:
-    """CUDA cases of kernels whose problem follows from their names: the product of the lists.
-
-    Without blocks each kernel has the first it runs in, without a dtype or n the first that its problem has.
-
-    Raises:
-        UsageError: for a name, block, dtype or pad that does not exist, and a block that a kernel refuses.
-    """
-    from smembench.explain.occupancy import MAX_THREADS
-    from smembench.kernels import registry
-    from smembench.kernels.problems import PROBLEMS
-    from smembench.model.case import Case
-    from smembench.model.errors import UsageError
-    from smembench.run.axes import parse_blocks, parse_ints, parse_names
-
-    known = {found.name: found for found in registry.kernels() if (found.kind, found.compiler) == ("cuda", "numba")}
-    cases = []
-    for name in parse_names(kernels, list(known), name="kernel", what="CUDA kernel"):
-        kernel = known[name]
-        problem = PROBLEMS[kernel.problem]
-        what = f"element type for {problem.name}"
-        chosen = parse_names(dtypes, problem.dtypes, name="--dtype", what=what) if dtypes else problem.dtypes[:1]
-        padding: Sequence[int | None] = [None]
-        if kernel.pad is not None:
-            padding = parse_ints(pads, name="--pad-width", least=0) if kernel.pad else [0]
-        shape = problem.shapes({} if n is None else {"n": (n,)})[0]
-        (parameters, *_) = problem.combinations({})
-        usual = (kernel.default_blocks or problem.default_blocks)[:1]
-        for dtype, block, pad in product(chosen, parse_blocks(blocks) if blocks else usual, padding):
-            case = Case(problem.name, name, "cuda:0", dtype, shape.m, shape.n, shape.k, parameters=parameters)
-            case = replace(case, block=block if kernel.blocks else None, pad=pad)
-            if reason := kernel.refuse(case):
-                raise UsageError(reason)
-            if block.x * block.y > MAX_THREADS:
-                raise UsageError(f"--block {block}: a block has at most {MAX_THREADS} threads")
-            cases.append(case)
-    return cases

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from smembench.cli import options
 from smembench.cli.options import Sampling, takes
-from smembench.model.errors import UsageError
-
-if TYPE_CHECKING:
-    from smembench.model.case import Case
-    from smembench.model.measurement import Measurement
-    from smembench.studies.tune import Search
-
-_FINAL_ROUNDS = 10
-"""Rounds of the finalists against each other, unless --rounds says otherwise."""
 
 
 @takes(sampling=Sampling)
@@ -52,74 +42,26 @@ def tune(
 
       smembench tune transpose --kernel transposeSmemPad --dry-run
     """
-    from smembench.cli.progress import progress
-    from smembench.devices.select import resolve
-    from smembench.kernels import registry
-    from smembench.kernels.problems import PROBLEMS
-    from smembench.model.case import Case
-    from smembench.run.axes import parse_names
-    from smembench.run.config import PRESETS
+    from smembench.cli.measure import watch
     from smembench.store.csv_files import check_writable, write_whole
-    from smembench.studies.ladder import problems
-    from smembench.studies.tune import finalists, predicted_cost, search, to_toml
-    from smembench.views.console import stderr, stdout
+    from smembench.studies.tune import candidates, to_toml, tuned
+    from smembench.views.console import stdout
     from smembench.views.table import draw
-    from smembench.views.tune import finals
+    from smembench.views.tune import counts, finals
 
-    (problem,) = parse_names(problem, problems(), name="tune", what="problem with kernels to choose from")[:1]
-    contract = PROBLEMS[problem]
-    (dtype,) = parse_names(dtype, contract.dtypes, name="--dtype", what=f"element type for {problem}")[:1]
     if output is not None:
         check_writable(output, force=force, what="--output")
-    (where,), note = resolve([device])
-    if note:
-        stderr.print(note, soft_wrap=True, markup=False)
-    known = [name for name in registry.names(problem) if registry.find(problem, name, where.partition(":")[0])]
-    names = parse_names(kernel, known, name="--kernel", what=f"{problem} kernel on {where}") if kernel else known
-    shape = contract.shapes({} if n is None else {"n": (n,)})[0]
-    (parameters, *_) = contract.combinations({})
-    base = Case(problem, "", where, dtype, shape.m, shape.n, shape.k, parameters=parameters)
-    with progress() as begin:
-        found = search(base, names, predicted_cost, begin)
-    if not found.cases:
-        raise UsageError(f"--kernel {kernel}: none of them is a candidate for the fastest {problem}")
+    watching = watch()
+    found = candidates(problem, n=n, dtype=dtype, kernel=kernel, device=device, watch=watching)
     if dry_run:
-        _print(found)
+        for case in found.cases:
+            typer.echo(case.id)
+        typer.echo(f"{counts(found)}; nothing was measured", err=True)
         return
-    stderr.print(_counts(found), soft_wrap=True, markup=False)
-    first = _measured(found.cases, {**PRESETS["quick"], **sampling.config()})
-    # The ceiling is measured in every run and is no candidate.
-    chosen = finalists(measurement for measurement in first if measurement.case in found.cases)
-    if not chosen:
-        raise UsageError(f"no candidate could be measured: {first[-1].reason}")
-    last = _measured(chosen, {"rounds": _FINAL_ROUNDS, **sampling.config()})
-    section, best = finals(last, chosen, f"{contract.title} {base.size} {dtype} on {where}: the finalists")
+    watching.note(counts(found))
+    done = tuned(found, sampling.config(), watching)
+    section = finals(done)
     draw(stdout, [section])
     if output is not None:
-        write_whole(output, to_toml(best, [section.heading, section.sentence]))
-        stderr.print(f"wrote {output}", soft_wrap=True, markup=False)
-
-
-def _counts(found: Search) -> str:
-    return (
-        f"{len(found.cases)} candidates; {found.over_limits} were over a block's limits, "
-        f"{found.predicted_slow} predicted to need {found.allowed:g} times the traffic"
-    )
-
-
-def _print(found: Search) -> None:
-    for case in found.cases:
-        typer.echo(case.id)
-    typer.echo(f"{_counts(found)}; nothing was measured", err=True)
-
-
-def _measured(cases: Sequence[Case], sampling: dict[str, Any]) -> list[Measurement]:
-    """Measure these cases in one interleaved run."""
-    from smembench.cli.progress import progress
-    from smembench.run.config import from_stored
-    from smembench.run.session import open_session
-    from smembench.studies.tune import as_sweep
-
-    config = from_stored({"name": "tune", **sampling, "sweep": [as_sweep(case) for case in cases]})
-    with open_session(config) as session, progress() as begin:
-        return session.measurements(list(session.run(begin=begin)))
+        write_whole(output, to_toml(done.best, [section.heading, section.sentence]))
+        watching.note(f"wrote {output}")

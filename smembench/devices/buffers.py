@@ -11,7 +11,7 @@ from cuda.bindings import driver
 
 from smembench.devices.base import GUARD_BYTES, POISON, check_guards
 from smembench.kernels.numba_cuda import checked, copy, cuda
-from smembench.kernels.registry import Place
+from smembench.kernels.program import MemoryKind
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Enqueue = Callable[[], Any]
 
 
-def allocate(count: int, dtype: Any, place: Place) -> Any:
+def allocate(count: int, dtype: Any, place: MemoryKind) -> Any:
     """A one-dimensional array without content: a NumPy array unless it is on the device."""
     match place:
         case "device":
@@ -70,7 +70,7 @@ class BufferPool:
         return self._buffers[slot]
 
 
-def place_input(array: Array, place: Place, pool: BufferPool, slot: int) -> Any:
+def place_input(array: Array, place: MemoryKind, pool: BufferPool, slot: int) -> Any:
     """Put an input where a program needs it. NumPy's own memory is pageable, so a pageable input stays in place."""
     match place:
         case "device":
@@ -88,7 +88,7 @@ def place_input(array: Array, place: Place, pool: BufferPool, slot: int) -> Any:
 class Output:
     """An output between two guards; on the device it comes from ``pool`` where that is given."""
 
-    def __init__(self, count: int, dtype: Any, place: Place, pool: BufferPool | None = None) -> None:
+    def __init__(self, count: int, dtype: Any, place: MemoryKind, pool: BufferPool | None = None) -> None:
         self._guard = GUARD_BYTES // np.dtype(dtype).itemsize
         count += 2 * self._guard
         pooled = pool is not None and place == "device"

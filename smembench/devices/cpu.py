@@ -13,6 +13,7 @@ import numpy as np
 
 from smembench.devices.base import GUARD_BYTES, POISON, check_guards
 from smembench.devices.host_clock import HostClock
+from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo, Limits
@@ -93,7 +94,9 @@ class CpuDevice:
         """Allocate the output; compiled kernels are kept from case to case."""
         key = (case.problem, case.kernel, case.block, case.pad, case.parameters)
         if key not in self._compiled:
-            self._compiled[key] = kernel.build(case).function
+            program = kernel.build(case)
+            assert isinstance(program, HostFunction), case.id
+            self._compiled[key] = program.function
         flush = self._flush if case.cache == "cold" else None
         return CpuPrepared(self._compiled[key], inputs, problem.output_length(case), problem.scalars(case), flush)
 

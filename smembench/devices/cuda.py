@@ -15,20 +15,18 @@ from smembench.devices.buffers import BufferPool, Enqueue, Output, between_copie
 from smembench.devices.cuda_description import attribute, describe
 from smembench.devices.cuda_graph import GraphTimer, calibrate, nothing
 from smembench.devices.cuda_helpers import busy, empty, read_all
-from smembench.devices.cuda_symbols import copy_to_symbol, loaded
 from smembench.devices.host_clock import HostClock
 from smembench.devices.nvml import Nvml
-from smembench.kernels.common.cuda_c import Source
 from smembench.kernels.numba_cuda import SIMULATED, checked, cuda
-from smembench.kernels.registry import Kernel, Place, Program
+from smembench.kernels.program import GpuKernel, HostFunction, MemoryKind, Program
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo, Limits
 from smembench.model.errors import DeviceUnavailable
 from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.measurement import Conditions, Resources
 from smembench.model.problem import Problem
-from smembench.toolchains import nvrtc
-from smembench.toolchains.resources import resources_of
+from smembench.toolchains.registry import Compiled, toolchain_of
 
 if TYPE_CHECKING:
     from smembench.devices.base import Sampler
@@ -90,11 +88,12 @@ class CudaDevice:
         self._stream = cuda.stream()
         self._handle = int(getattr(self._stream.handle, "value", self._stream.handle))
         self._nvml = Nvml(self.uuid)
-        self._compiled: dict[Any, Any] = {}
+        self._compiled: dict[tuple[object, ...], Compiled[Any]] = {}
         self._given: tuple[Array, ...] = ()
-        self._placed: dict[Place, list[Any]] = {}
+        self._placed: dict[MemoryKind, list[Any]] = {}
         self._pool = BufferPool()
         self._flush_buffer: Any = None
+        self._read_all: Any = None
         self._residue_ms, empty_kernel_ms = self._calibrate()
         overhead = {
             "event_pair_us": 1000 * self._residue_ms,
@@ -148,24 +147,20 @@ class CudaDevice:
     def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> CudaPrepared:
         """Compile, place the inputs unless they are there already, and allocate the output."""
         self._select()
-        program = kernel.build(case).on(self.info.sm_count or _SM_GUESS)
+        program = kernel.build(case)
+        assert not isinstance(program, HostFunction), case.id
+        if isinstance(program, GpuKernel):
+            program = program.on(self.info.sm_count or _SM_GUESS)
         placed = self._place(inputs, program.inputs)
         output = Output(problem.output_length(case), inputs[0].dtype, program.output, self._pool)
         outputs = [output]
-        compiled = None
-        enqueue: Enqueue
-        if program.on_host:
-            enqueue = partial(program.function, self._handle, output.array, *placed)
-        else:
-            code = self._compile(case, program)
-            compiled = code.get_kernel(program.function.entry) if isinstance(program.function, Source) else code
-            scalars = [np.uint32(value) for value in problem.scalars(case)]
+        compiled = self._compile(case, program)
+        launch = compiled.launcher(program, self._handle, [np.uint32(value) for value in problem.scalars(case)])
+        enqueue: Enqueue = partial(launch, output.array, *placed)
+        if isinstance(program, GpuKernel):
             if program.constant:
                 values = inputs[problem.arrays.index(program.constant) - 1]  # the first array is the output
-                library = loaded(code, (output.array, *placed, *scalars))
-                copy_to_symbol(library, program.constant, values, self._handle)
-            launch = self._launcher(compiled, program, scalars)
-            enqueue = partial(launch, output.array, *placed)
+                compiled.fill(program.constant, values, self._handle)
             if not program.on_device:
                 enqueue, on_device = between_copies(self._handle, launch, placed, output)
                 outputs.append(on_device)
@@ -173,7 +168,7 @@ class CudaDevice:
         timing = (self._stream, self._handle, self._residue_ms, flush, program.on_device)
         return CudaPrepared(enqueue, outputs, compiled, *timing)
 
-    def _place(self, inputs: tuple[Array, ...], place: Place) -> list[Any]:
+    def _place(self, inputs: tuple[Array, ...], place: MemoryKind) -> list[Any]:
         """The inputs where a program wants them, kept until others come."""
         if self._given is not inputs:
             self._placed = {}  # freed before the next are allocated
@@ -182,34 +177,23 @@ class CudaDevice:
             self._placed[place] = [place_input(array, place, self._pool, i) for i, array in enumerate(inputs, 1)]
         return self._placed[place]
 
-    def _compile(self, case: Case, program: Program) -> Any:
-        """Machine code or Numba's dispatcher, kept for the cases that share it; that compiles at its first launch."""
-        tile = (case.block, case.pad, case.stride, case.parameters, program.variant)
+    def _compile(self, case: Case, program: Program) -> Compiled[Any]:
+        """A program compiled by its toolchain, kept for the cases that share it."""
+        variant = program.variant if isinstance(program, GpuKernel) else ""
+        tile = (case.block, case.pad, case.stride, case.parameters, variant)
         key = (case.problem, case.kernel, case.compiler, case.dtype, *tile)
         if key not in self._compiled:
-            if isinstance(program.function, Source):
-                self._compiled[key] = nvrtc.compiled(program.function, self.info.compute_capability or "")
-            else:
-                # Optimisation at link time, Numba's default, hides a module's variables from the host.
-                options = {"lto": False} if program.constant else {}
-                self._compiled[key] = cuda.jit(program.function, launch_bounds=program.launch_bounds, **options)
+            capability = self.info.compute_capability or ""
+            self._compiled[key] = toolchain_of(program).compile(case, program, capability)
         return self._compiled[key]
-
-    def _launcher(self, compiled: Any, program: Program, scalars: Sequence[np.uint32]) -> Callable[..., Any]:
-        """What launches a compiled kernel when it is called with arrays on the device."""
-        if isinstance(program.function, Source):
-            return nvrtc.launcher(compiled, program, self._handle, scalars)
-        configured = compiled[program.grid, program.block, self._stream, program.dynamic_bytes]
-        return lambda *arrays: configured(*arrays, *scalars)
 
     def _flush(self) -> Callable[[], Any]:
         """Enqueues reads of twice the L2, from a buffer and by a kernel kept for later cases."""
         count = 2 * (self.info.l2_bytes or _L2_GUESS) // 4
         if self._flush_buffer is None:
-            self._flush_buffer = cuda.to_device(np.zeros(count, np.float32))
-        dispatcher = self._compiled.setdefault(("flush",), cuda.jit(read_all))
+            self._flush_buffer, self._read_all = cuda.to_device(np.zeros(count, np.float32)), cuda.jit(read_all)
         blocks = 4 * (self.info.sm_count or _SM_GUESS)
-        return partial(dispatcher[blocks, 1024, self._stream], self._flush_buffer, np.uint32(count))
+        return partial(self._read_all[blocks, 1024, self._stream], self._flush_buffer, np.uint32(count))
 
     def conditions(self) -> Conditions:
         """NVML's view now."""
@@ -230,7 +214,7 @@ class CudaPrepared:
         self,
         enqueue: Enqueue,
         outputs: Sequence[Output],
-        compiled: Any,
+        compiled: Compiled[Any],
         stream: Any,
         handle: int,
         residue_ms: float,
@@ -264,8 +248,14 @@ class CudaPrepared:
         return wanted
 
     def resources(self) -> Resources:
-        """What the driver says of the kernel."""
-        return resources_of(self._compiled)
+        """What the driver says of the kernel.
+
+        A figure beside the measurement: where a version of a library does not give it, it is left out.
+        """
+        try:
+            return self._compiled.resources()
+        except Exception:  # whichever library lacks it raises its own
+            return Resources()
 
     def sampler(self, warmup: float) -> Sampler:
         """Graph-captured samples; with arrays in host memory, calls and waits by the host's clock."""
@@ -283,5 +273,4 @@ class CudaPrepared:
             self._timer.close()
             self._timer = None
         self._outputs = ()
-        self._compiled = None
         self._enqueue = nothing

@@ -12,6 +12,7 @@ import numpy as np
 
 from smembench.devices.base import POISON
 from smembench.kernels.numba_cuda import SIMULATED, cuda
+from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 from smembench.model.errors import DeviceUnavailable
@@ -35,7 +36,9 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
         raise DeviceUnavailable("simulator: set NUMBA_ENABLE_CUDASIM=1 before the start")
     output = np.empty(problem.output_length(case), inputs[0].dtype)
     output.view("u1")[:] = POISON
-    program = kernel.build(case).on(_MULTIPROCESSORS)
+    program = kernel.build(case)
+    assert isinstance(program, NumbaKernel), case.id
+    program = program.on(_MULTIPROCESSORS)
     launch: Any = cuda.jit(program.function)[program.grid, program.block, None, program.dynamic_bytes]
     with _numba_mended():
         launch(output, *inputs, *(np.uint32(value) for value in problem.scalars(case)))

@@ -11,7 +11,7 @@ from smembench.explain.constant import ConstantAccess, constant_accesses
 from smembench.explain.launch import launch
 from smembench.explain.occupancy import Occupancy, occupancy
 from smembench.explain.roof import Work
-from smembench.explain.trace import AccessSite, Request, Trace
+from smembench.explain.trace import AccessSite, Request, Trace, traceable
 from smembench.explain.traffic import GlobalTraffic, traffic
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
@@ -24,7 +24,7 @@ MAX_PAD = 32
 
 @dataclass(frozen=True, slots=True)
 class SharedAccess:
-    """One shared access of the source over all warps of a launch; figures are means a request.
+    """One shared access of the source over all warps of a launch; figures are means per request.
 
     ``degree`` is wavefronts over those of a conflict-free request: 1 is free of conflicts, 32 the worst.
     """
@@ -50,9 +50,9 @@ class SharedAccess:
 
 @dataclass(frozen=True, slots=True)
 class GlobalAccess:
-    """One global access of the source over all warps of a launch; figures are means a request.
+    """One global access of the source over all warps of a launch; figures are means per request.
 
-    ``efficiency`` is the share of the bytes moved that was asked for.
+    ``efficiency`` is the share of the bytes moved that was requested.
     """
 
     site: AccessSite
@@ -72,7 +72,7 @@ class GlobalAccess:
 class Explanation:
     """What a trace says of a case.
 
-    ``traffic`` is what a whole launch asks of global memory, and ``work`` what it has to do; ``code`` is None where
+    ``traffic`` is a whole launch's requests to global memory, and ``work`` what it has to do; ``code`` is None where
     no compiler is there, and then the occupancy does not count registers.
     """
 
@@ -95,7 +95,7 @@ class Explanation:
         return sum(access.of_all for access in chosen) / ideal if ideal else None
 
     def wavefronts(self, kind: str) -> float | None:
-        """Wavefronts a request of all shared loads, or of all stores; None where there are none."""
+        """Wavefronts per request of all shared loads, or of all stores; None where there are none."""
         return mean((access.wavefronts, access.requests) for access in self.shared if access.site.kind == kind)
 
     @property
@@ -114,7 +114,7 @@ class Explanation:
         return PROBLEMS[self.case.problem].bytes_moved(self.case)
 
     def sectors(self, kind: str) -> float | None:
-        """Sectors a request of all global loads, or of all stores; None where there are none."""
+        """Sectors per request of all global loads, or of all stores; None where there are none."""
         return mean((access.sectors, access.requests) for access in self.memory if access.site.kind == kind)
 
 
@@ -138,7 +138,7 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
     """
     kernel = registry.kernel_of(case)
     problem = PROBLEMS[case.problem]
-    program = kernel.build(case)
+    program = traceable(kernel, case)
     threads = program.block[0] * program.block[1]
     shared_bytes = kernel.shared_bytes(case)
     try:

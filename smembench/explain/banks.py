@@ -1,6 +1,6 @@
 """Bank conflicts of shared memory, compute capability 5.0 and later: 32 banks, successive 4-byte words in turn.
 
-Source of the rules for up to 4 bytes a lane: CUDA C++ Programming Guide, "Compute Capability 5.x", section
+Source of the rules for up to 4 bytes per lane: CUDA C++ Programming Guide, "Compute Capability 5.x", section
 "Shared Memory", to which the sections of later capabilities refer. Lanes in one word share one access; of several
 stores to one address, one wins, at no further cost. What a wavefront is: Nsight Compute Kernel Profiling Guide,
 "Memory Tables".
@@ -86,5 +86,5 @@ def is_broadcast(addresses: Sequence[int | None], width: int) -> bool:
 
 
 def _part(lane: int, width: int) -> int:
-    """Which part of the warp a lane is served with: as many lanes as fill the banks, at most all."""
+    """The part of the warp that a lane is served with; a part has as many lanes as fill the banks, at most all."""
     return lane // min(WARP, BANKS * WORD_BYTES // width)

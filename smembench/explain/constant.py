@@ -16,7 +16,7 @@ from smembench.explain.trace import AccessSite, Request, Trace
 
 @dataclass(frozen=True, slots=True)
 class ConstantAccess:
-    """One constant access of the source over all warps of a launch; ``addresses`` is the mean a request."""
+    """One constant access of the source over all warps of a launch; ``addresses`` is the mean per request."""
 
     site: AccessSite
     source: str
@@ -25,12 +25,12 @@ class ConstantAccess:
 
 
 def addresses(lanes: Iterable[int | None]) -> int:
-    """Different addresses of a request, and so the requests it is split into; lanes that take no part are None."""
+    """Distinct addresses of a request, which is split into as many requests; inactive lanes are None."""
     return len({address for address in lanes if address is not None})
 
 
 def constant_accesses(traced: Trace, requests: Iterable[Request]) -> tuple[ConstantAccess, ...]:
-    """The constant ones of a launch's requests, in the order of the source."""
+    """Accesses of constant memory among a launch's requests, in the order of the source."""
     found: dict[AccessSite, list[Request]] = {}
     for request in requests:
         if request.site.space == "constant":

@@ -24,7 +24,7 @@ METRICS: tuple[str, ...] = (
     _WARPS,
 )
 ALLOWED_WAVEFRONTS = 0.15
-"""Wavefronts a request by which counters and prediction may differ."""
+"""Wavefronts per request by which counters and prediction may differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Comparison:
 def compare(cases: Sequence[Case], capability: str | None) -> list[Comparison]:
     """Predict and count every case.
 
-    Wavefronts a shared request agree within ``ALLOWED_WAVEFRONTS``, sectors a global request exactly (to 0.005, the
+    Wavefronts per shared request agree within ``ALLOWED_WAVEFRONTS``, sectors per global request exactly (to 0.005, the
     rounding of a quotient). A compiler may merge neighbouring accesses of a thread into wider ones, as it does with the
     reads of A's tile in ``tiled``; the counters then count fewer, wider requests than the source has, and the two do
     not agree. Requests and bytes of all global loads stand beside those of the trace; how often each element is read by

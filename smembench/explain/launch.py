@@ -1,9 +1,9 @@
 """All requests of a launch, from traces of a few of its blocks and steps.
 
-Steps of a loop over k, or passes, repeat the same requests, so how often each is made grows by as many with every
-period. Two traces, the second with a period more, say by how many, and so what the whole launch makes: exactly, however
-much is done before and after the loop, but where lanes of a warp make one access fewer than others, over an edge, since
-a trace takes their n-th for one request.
+Steps of a loop over k, or passes, repeat the same requests, so the count of each request grows by a constant per
+period. Two traces, the second one period longer, give that constant and so the counts of the whole launch. They are
+exact whatever is done before and after the loop, except where some lanes of a warp make one access fewer over an edge,
+since a trace takes the lanes' n-th accesses for one request.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import replace
 from smembench.explain.banks import ideal_wavefronts, is_broadcast, wavefronts
 from smembench.explain.coalescing import efficiency, ideal_sectors, sectors
 from smembench.explain.constant import addresses
-from smembench.explain.trace import Request, Trace, trace
+from smembench.explain.trace import Request, Trace, trace, traceable
 from smembench.explain.warp import shifted
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import Kernel
@@ -24,7 +24,7 @@ from smembench.model.hardware import SECTOR_BYTES, WAVEFRONT_BYTES
 from smembench.model.problem import pattern_period
 
 _STEPS = {"global": SECTOR_BYTES, "shared": WAVEFRONT_BYTES}
-"""Bytes by which a request may begin later and cost the same."""
+"""Bytes by which a request can be shifted at the same cost."""
 
 
 def launch(kernel: Kernel, case: Case) -> tuple[Trace, list[Request]]:
@@ -35,12 +35,12 @@ def launch(kernel: Kernel, case: Case) -> tuple[Trace, list[Request]]:
     Raises:
         UsageError: as ``trace``.
     """
-    problem, program = PROBLEMS[case.problem], kernel.build(case)
+    problem, program = PROBLEMS[case.problem], traceable(kernel, case)
     period = pattern_period(case, kernel.results)
     ragged = bool(case.m % period or case.n % period)
 
     def traced(smaller: Case) -> Trace:
-        if program.dealt:
+        if program.grid_dependent:
             smaller = replace(smaller, m=case.m, n=case.n)
         return trace(kernel, smaller, program.grid, ragged=ragged)
 
@@ -76,7 +76,7 @@ def _shape(request: Request) -> tuple[int | None, ...]:
 
 
 def _cost(request: Request) -> tuple[float, ...]:
-    """All that is said of a request; with another k rows of A are as far apart as before but for whole sectors."""
+    """All figures of a request. Another k moves rows of A apart by whole sectors, which changes none of them."""
     lanes, width = request.addresses, request.site.width
     active = sum(address is not None for address in lanes)
     match request.site.space:

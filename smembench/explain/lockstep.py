@@ -1,8 +1,8 @@
-"""Run a kernel's Python once for all threads of a block that take the same way, instead of once for each.
+"""Run a kernel's Python once for all threads of a block that take the same path, instead of once per thread.
 
-Numbers that differ between threads are arrays with an element for each. Where such a number decides a branch, the way
-of most of these threads is taken; the others begin anew later, and come to the same branch among themselves. What a
-thread does in a run that it leaves half way it does again, so whatever is noted of it must bear being noted twice.
+Numbers that differ between threads are arrays with one element per thread. Where one decides a branch, the path of most
+of these threads is taken; the others start again later, and reach the same branch among themselves. A thread that
+leaves a run repeats what it did there, so recording an access twice must do no harm.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Indices = NDArray[np.intp]
 
 _FEW = 4
-"""Threads that go the same way, below which numbers for each take less time than arrays for all."""
+"""Fewest threads on one path for which arrays take less time than separate numbers."""
 
 
 class Group:

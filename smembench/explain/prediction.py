@@ -1,4 +1,4 @@
-"""What is predicted of a case before it is timed, from its trace, alone or of many cases by several processes."""
+"""Predictions for a case before it is timed, from its trace; many cases are traced by several processes."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from smembench.model.case import Case
 from smembench.model.measurement import Prediction
 
 _WORTH_IT = 16
-"""Traces from which on starting processes takes less time than it saves."""
+"""Fewest traces for which starting processes saves time."""
 _MOST_PROCESSES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a trace says of a case whatever the device, and what its occupancy follows from."""
+    """A trace's figures, which hold on any device, and what the occupancy depends on."""
 
     prediction: Prediction
     threads: int

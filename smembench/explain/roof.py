@@ -3,7 +3,7 @@
 The roofline model (Williams, Waterman and Patterson, Roofline, Communications of the ACM 52(4), 2009) in times instead
 of rates, so that it holds for kernels that compute nothing. Memory carries the compulsory bytes at its peak, as if no
 cache held any of them before; arithmetic does the FLOPs at its own. L1 and shared memory are one unit, which serves a
-wavefront a clock on each multiprocessor, up to 128 bytes, be they needed or not (CUDA C++ Programming Guide, "Shared
+wavefront per clock on each multiprocessor, up to 128 bytes, be they needed or not (CUDA C++ Programming Guide, "Shared
 Memory": 32 banks, each 32 bits a clock; Nsight Compute Kernel Profiling Guide: wavefronts are processed on different
 cycles), so bank conflicts and broadcasts cost what they cost. Wavefronts are those of the source: a compiler that
 merges loads makes do with fewer.

@@ -24,11 +24,13 @@ from numpy.typing import NDArray
 from smembench.explain.lockstep import Group, run
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.program import LibraryCall, NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
+from smembench.toolchains.registry import toolchain_of
 
 _NOWHERE = -1
 """In place of the address, of a lane that does not take part."""
@@ -216,6 +218,20 @@ def kinds_of_blocks(grid: tuple[int, int], like: tuple[int, int]) -> dict[tuple[
     return {(x, y): across * down for x, across in columns.items() for y, down in rows.items()}
 
 
+def traceable(kernel: Kernel, case: Case) -> NumbaKernel:
+    """The program of a kernel that can be traced.
+
+    Raises:
+        UsageError: for a kernel of another kind: a library's, or one in CUDA C.
+    """
+    program = kernel.build(case)
+    if isinstance(program, LibraryCall):
+        raise UsageError(f"{kernel.name}: is a library's copy, not a kernel with source to explain")
+    if not isinstance(program, NumbaKernel):
+        raise UsageError(f"{kernel.name}: {toolchain_of(program).language} is not traced, only its Numba kernel")
+    return program
+
+
 def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ragged: bool = True) -> Trace:
     """Trace a CUDA kernel on one block of each kind.
 
@@ -226,13 +242,9 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
         ragged: whether blocks at the edges differ; if not, one block stands for all.
 
     Raises:
-        UsageError: for a kernel that cannot be traced: a library's, or one that uses what the recorder does not have.
+        UsageError: as ``traceable``, and for a kernel that uses what the recorder does not have.
     """
-    program = kernel.build(case)
-    if program.on_host:
-        raise UsageError(f"{kernel.name}: is a library's copy, not a kernel with source to explain")
-    if not callable(program.function):
-        raise UsageError(f"{kernel.name}: CUDA C is not traced, only its Numba twin")
+    program = traceable(kernel, case)
     width, height = program.block
     recorder = _Recorder(program.dynamic_bytes, program.function.__code__.co_filename, width * height)
     problem, size = PROBLEMS[case.problem], ITEMSIZE[case.dtype]

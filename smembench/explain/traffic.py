@@ -1,4 +1,4 @@
-"""What a whole launch asks of global memory.
+"""Requests of a whole launch to global memory.
 
 The programming guide counts accesses by threads: without shared memory A is read B.width times and B A.height times,
 with it B.width / block_size and A.height / block_size times. Hardware counts requests of warps and the sectors they
@@ -22,7 +22,7 @@ from smembench.model.problem import ITEMSIZE
 class GlobalTraffic:
     """All loads of one global array by a launch, or all its stores.
 
-    ``per_element`` is how often threads ask for each element of the array, ``requests`` those of warps, ``sectors`` the
+    ``per_element`` is the accesses of threads per element of the array, ``requests`` those of warps, ``sectors`` the
     32-byte sectors they touch, every time anew, and ``wavefronts`` the fewest that can serve them.
     """
 

@@ -1,4 +1,4 @@
-"""One memory request of a warp: a byte address a lane, None where the lane is inactive."""
+"""One memory request of a warp: a byte address per lane, None where the lane is inactive."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from smembench.model.hardware import WARP
 
 WIDTHS = (1, 2, 4, 8, 16)
-"""Bytes one lane can ask for in one instruction (PTX ISA, ``ld``: .b8 to .b64, and vectors up to 128 bits)."""
+"""Bytes per lane and instruction (PTX ISA, ``ld``: .b8 to .b64, and vectors up to 128 bits)."""
 
 
 def active_lanes(addresses: Sequence[int | None], width: int) -> list[tuple[int, int]]:
@@ -29,10 +29,10 @@ def active_lanes(addresses: Sequence[int | None], width: int) -> list[tuple[int,
 
 
 def shifted(addresses: Sequence[int | None], step: int) -> tuple[int | None, ...]:
-    """The addresses from the last multiple of ``step`` bytes on that none of them lies before.
+    """The addresses relative to the last multiple of ``step`` bytes that is not above any of them.
 
-    Requests that are the same from there on cost the same, with a step of a sector in global memory and one of all
-    banks' words in shared memory.
+    Requests with equal relative addresses cost the same: with a step of a sector in global memory, and of a word per
+    bank in shared memory.
     """
     begin = min((address for address in addresses if address is not None), default=0) // step * step
     return tuple(None if address is None else address - begin for address in addresses)

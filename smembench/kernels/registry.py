@@ -11,67 +11,21 @@ import os
 import pkgutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Literal
 
 import smembench.kernels
-from smembench.model.case import Block, Case
+from smembench.kernels.program import Program
+from smembench.model.case import DEFAULT_COMPILER, Block, Case
 from smembench.model.errors import UsageError
 from smembench.model.problem import ITEMSIZE
 
 EXTRA_KERNELS = "SMEMBENCH_KERNELS"
-COMPILERS = ("numba", "nvrtc")
-"""What kernels written here are compiled by."""
-
-Place = Literal["device", "pageable", "pinned"]
-"""Where an array is: on the device, or in host memory, page-locked or not."""
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """What a factory returns: a function and the grid it is launched on.
-
-    CUDA: a plain Python function for ``cuda.jit``, or a ``cuda_c.Source`` for NVRTC; ``grid`` and ``block`` in CUDA's
-    (x, y) order. With ``on_host`` the function is not compiled but called as ``function(stream, out, *inputs)`` to
-    enqueue work of a library on the stream, whose handle is an integer. ``dynamic_bytes`` of shared memory are given
-    to each block at launch. ``inputs`` and ``output`` say where the case's arrays are. A function on the host gets them
-    as they are; for a kernel, arrays in host memory are copied to the device before it and back after it, in its time.
-    ``launch_bounds`` promises the compiler at most so many threads a block and at least so many blocks on an SM, by
-    which it limits a thread's registers. ``variant`` tells apart the functions of one block, pad and dtype between
-    which sizes choose. ``constant`` names an input that the kernel reads from constant memory: the device copies it
-    into the module's variable of that name before the launches of a trial.
-    ``dealt`` tells predictions that what a block does depends on how many there are.
-    With ``blocks`` the grid is persistent: ``grid`` has a block for each tile of the output, but any grid computes all
-    of it, and ``blocks`` says how many of them a device of so many multiprocessors is to launch.
-    CPU: a function that does the whole grid in one call.
-    """
-
-    function: Any
-    grid: tuple[int, int] = (1, 1)
-    block: tuple[int, int] = (1, 1)
-    on_host: bool = False
-    dynamic_bytes: int = 0
-    inputs: Place = "device"
-    output: Place = "device"
-    launch_bounds: tuple[int, int] | None = None
-    variant: str = ""
-    constant: str = ""
-    dealt: bool = False
-    blocks: Callable[[int], int] | None = None
-
-    def on(self, multiprocessors: int) -> Program:
-        """The program with the grid that a device of so many multiprocessors is to launch it on."""
-        return self if self.blocks is None else replace(self, grid=(self.blocks(multiprocessors), 1))
-
-    @property
-    def on_device(self) -> bool:
-        """Whether all arrays are on the device. If not, only the host's clock sees the whole of the copies."""
-        return self.inputs == self.output == "device"
 
 
 def _nothing(case: Case) -> int:
@@ -102,9 +56,10 @@ class Kernel:
         default_blocks: the blocks it runs in unless others are asked for; the problem's when empty.
         pad: None for a kernel without a tile, else whether its tile is padded.
         tile_elements: elements of the shared tile (CUDA) or of one thread's tile buffer (CPU).
-        refuse: why a case cannot be run, or None.
+        unsupported: why a case cannot be run, or None.
         strided: whether the case may have a stride.
-        compiler: what makes a program of it: numba, nvrtc for a CUDA C twin, or the library that a peer comes with.
+        compiler: the toolchain that compiles it, as ``--compiler`` and the results name it; of a peer, its library.
+        peer: whether it is another library's, measured beside those written here.
         standard: whether it runs unless kernels are named; the others are asked for with ``--kernel``.
         ladder: what it changes against the step before, in a few words, for ``smembench ladder``, which climbs the
             kernels that have one in the order of ``step``.
@@ -122,16 +77,17 @@ class Kernel:
     default_blocks: tuple[Block, ...] = ()
     pad: bool | None = None
     tile_elements: Callable[[Case], int] = _nothing
-    refuse: Callable[[Case], str | None] = _anything
+    unsupported: Callable[[Case], str | None] = _anything
     strided: bool = False
     standard: bool = True
-    compiler: str = "numba"
+    compiler: str = DEFAULT_COMPILER
+    peer: bool = False
     ladder: str = ""
 
     @property
-    def peer(self) -> bool:
-        """Whether it is another library's, measured beside those written here."""
-        return self.compiler not in COMPILERS
+    def port(self) -> bool:
+        """Whether it is a kernel once more, written for another toolchain than the default."""
+        return self.compiler != DEFAULT_COMPILER and not self.peer
 
     def shared_bytes(self, case: Case) -> int:
         """Bytes of the tile for this case."""
@@ -194,7 +150,7 @@ def of_name(problem: str, name: str, kind: str) -> tuple[Kernel, ...]:
     return tuple(k for k in kernels() if (k.problem, k.name, k.kind) == (problem, name, kind))
 
 
-def find(problem: str, name: str, kind: str, compiler: str = "numba") -> Kernel | None:
+def find(problem: str, name: str, kind: str, compiler: str = DEFAULT_COMPILER) -> Kernel | None:
     """The kernel of that name and compiler on that kind of device, or None."""
     wanted = (problem, name, kind, compiler)
     return next((k for k in kernels() if (k.problem, k.name, k.kind, k.compiler) == wanted), None)
@@ -208,6 +164,6 @@ def kernel_of(case: Case) -> Kernel:
     """
     kernel = find(case.problem, case.kernel, case.kind, case.compiler)
     if kernel is None:
-        by = "" if case.compiler == "numba" else f" by {case.compiler}"
+        by = "" if case.compiler == DEFAULT_COMPILER else f" by {case.compiler}"
         raise LookupError(f"no {case.kind} kernel {case.kernel!r} for {case.problem}{by}")
     return kernel

@@ -6,6 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
+DEFAULT_COMPILER = "numba"
+"""The compiler of cases unless another is asked for. Copies and functions on the CPU have none and bear its name."""
+
 
 class Block(NamedTuple):
     """Block dimensions in threads, ``x`` first as in CUDA's ``dim3``."""
@@ -38,7 +41,7 @@ class Case:
     block: Block | None = None
     pad: int | None = None
     cache: str = "warm"
-    compiler: str = "numba"
+    compiler: str = DEFAULT_COMPILER
     stride: int | None = None
     parameters: tuple[tuple[str, int], ...] = ()
 

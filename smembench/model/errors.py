@@ -18,12 +18,6 @@ class UsageError(SmembenchError):
     exit_code = 2
 
 
-class RunInterrupted(SmembenchError):
-    """The user stopped the run; what was measured is kept."""
-
-    exit_code = 130
-
-
 class DeviceUnavailable(SmembenchError):
     """The device that was asked for is not there or cannot be used."""
 

@@ -15,5 +15,9 @@ WAVEFRONT_BYTES = BANKS * WORD_BYTES
 STATIC_SHARED_BYTES = 48 * 1024
 """Shared memory of a block at most, unless it is dynamic and the launch opts in to more."""
 
+EVENT_NOISE_MS = 1e-4
+"""Standard deviation of what event pairs add to a round's median, since their readings switch between two levels for
+about a second at a time (results/reference/notes/timing.md)."""
+
 SECTOR_BYTES = 32
 """Bytes of a sector, the unit in which L1 asks L2, and L2 asks memory."""

@@ -169,7 +169,7 @@ class Problem(ABC):
         """The case as a device of so many multiprocessors runs it, for sizes that follow from the device."""
         return case
 
-    def refuse(self, case: Case) -> str | None:
+    def unsupported(self, case: Case) -> str | None:
         """Why a case makes no sense whatever the kernel, or None."""
         return None
 

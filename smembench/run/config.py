@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,9 +22,10 @@ from pydantic import (
 
 from smembench.devices.select import canonical
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Block
+from smembench.model.case import DEFAULT_COMPILER, Block
 from smembench.model.errors import UsageError
 from smembench.run.axes import parse_blocks, parse_ints, parse_names, split, unknown
+from smembench.toolchains import registry as toolchains
 
 CACHE_MODES = ("warm", "cold")
 
@@ -92,9 +94,7 @@ def _first_dtype(data: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _compilers(value: Any, info: ValidationInfo) -> tuple[str, ...]:
-    from smembench.kernels.registry import COMPILERS
-
-    return parse_names(_as_text(value, _label(info)), COMPILERS, name=_label(info), what="compiler")
+    return parse_names(_as_text(value, _label(info)), toolchains.names(), name=_label(info), what="compiler")
 
 
 Ints = Annotated[tuple[int, ...], BeforeValidator(_ints)]
@@ -135,7 +135,7 @@ class Sweep(_Sized):
     """One product of axes over one problem. Every axis takes a value, a list or a range."""
 
     stride: Ints = ()
-    compiler: Annotated[tuple[str, ...], BeforeValidator(_compilers)] = ("numba",)
+    compiler: Annotated[tuple[str, ...], BeforeValidator(_compilers)] = (DEFAULT_COMPILER,)
     block: Annotated[tuple[Block, ...], BeforeValidator(_blocks), PlainSerializer(lambda v: [*map(str, v)])] = ()
     peers: bool = False
     pad: bool | None = None
@@ -183,6 +183,18 @@ def from_stored(data: dict[str, Any]) -> Config:
     return _validate(data, where="stored config: ", flags=False)
 
 
+def from_data(data: Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:
+    """A config from the content of a file, with ``key=value`` overrides as for ``from_toml``.
+
+    Raises:
+        UsageError: for a key that does not exist or a value that cannot be.
+    """
+    changed = deepcopy(dict(data))
+    for override in overrides:
+        _override(changed, override)
+    return _validate(changed, where="", flags=False)
+
+
 def from_toml(path: Path, overrides: Sequence[str] = (), flags: Mapping[str, Any] = MappingProxyType({})) -> Config:
     """Read a TOML file, put the run's keys from ``flags`` over it, and apply ``key=value`` overrides.
 
@@ -226,11 +238,11 @@ def _override(data: dict[str, Any], override: str) -> None:
     sweeps = data.get("sweep")
     hits = [
         sweep
-        for sweep in (sweeps if isinstance(sweeps, list) else [])
+        for sweep in (sweeps if isinstance(sweeps, (list, tuple)) else ())
         if isinstance(sweep, dict) and problem in ("", sweep.get("problem"))
     ]
     if not hits:
-        raise UsageError(f"--set {override!r}: the file has no sweep of {problem or 'any problem'} to set it in")
+        raise UsageError(f"--set {override!r}: there is no sweep of {problem or 'any problem'} to set it in")
     for sweep in hits:
         sweep[field] = value
 

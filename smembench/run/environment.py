@@ -6,9 +6,10 @@ import platform
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -18,22 +19,10 @@ from smembench.model.version import VERSION
 from smembench.run.config import Config
 from smembench.store.run_json import Description, Git, Host, StoredConfig
 from smembench.store.schema import SCHEMA_VERSION
+from smembench.toolchains.registry import toolchains
 
-LIBRARIES = (
-    "numba",
-    "numba-cuda",
-    "llvmlite",
-    "numpy",
-    "cuda-bindings",
-    "cuda-core",
-    "nvidia-nvvm",
-    "cupy-cuda13x",
-    "torch",
-    "pandas",
-    "rich",
-    "typer",
-    "pydantic",
-)
+_OTHERS = ("pandas", "rich", "typer", "pydantic")
+"""Packages beside those of the toolchains."""
 
 
 def versions(*, cuda: bool = False) -> dict[str, str]:
@@ -43,7 +32,7 @@ def versions(*, cuda: bool = False) -> dict[str, str]:
     not optimise at link time.
     """
     found = {"smembench": VERSION, "python": platform.python_version()}
-    for library in LIBRARIES:
+    for library in (*chain.from_iterable(toolchain.packages for toolchain in toolchains()), *_OTHERS):
         try:
             found[library] = version(library)
         except PackageNotFoundError:
@@ -57,15 +46,11 @@ def versions(*, cuda: bool = False) -> dict[str, str]:
 
 
 def _code_makers() -> dict[str, str]:
-    """What nvJitLink and NVRTC say of themselves, as far as they are there."""
-    found = {}
-    for name in ("nvjitlink", "nvrtc"):
-        try:
-            library = import_module(f"cuda.bindings.{name}")
-            major, minor = (library.nvrtcVersion()[1:]) if name == "nvrtc" else library.version()
-        except Exception:  # each raises its own where it finds no library
-            continue
-        found[name] = f"{major}.{minor}"
+    """What the toolchains' libraries say of themselves, as far as they are there."""
+    found: dict[str, str] = {}
+    for toolchain in toolchains():
+        with suppress(Exception):  # each raises its own where it finds no library
+            found |= toolchain.libraries()
     return found
 
 

@@ -10,6 +10,7 @@ from smembench.devices.base import GUARD_BYTES
 from smembench.devices.select import AUTO, CPU
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.program import GpuKernel
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 from smembench.model.device import Limits
@@ -70,7 +71,7 @@ def _placements(sweep: Sweep, resolve: Mapping[str, str]) -> list[tuple[str, Ker
         for name in dict.fromkeys(chosen):
             found = _on(device, name, sweep)
             if not found and name in sweep.kernel and device != CPU:
-                raise _no_twin(name, sweep)
+                raise _no_port(name, sweep)
             if not found and name in sweep.kernel and not _fell_back(sweep, resolve):
                 raise _needs_gpu(f"kernel {name!r} runs", [sweep], resolve)
             placements |= dict.fromkeys(place for place in found if _wanted(place[1], sweep))
@@ -109,10 +110,14 @@ def _on(device: str, name: str, sweep: Sweep) -> list[tuple[str, Kernel]]:
     return [(device, kernel) for kernel in named if kernel.peer or kernel.compiler in sweep.compiler]
 
 
-def _no_twin(name: str, sweep: Sweep) -> UsageError:
-    twins = [twin for twin in registry.names(sweep.problem) if registry.find(sweep.problem, twin, "cuda", "nvrtc")]
+def _no_port(name: str, sweep: Sweep) -> UsageError:
+    ports = [
+        port
+        for port in registry.names(sweep.problem)
+        if any(registry.find(sweep.problem, port, "cuda", compiler) for compiler in sweep.compiler)
+    ]
     compilers = ",".join(sweep.compiler)
-    return UsageError(f"kernel {name!r} has no twin for --compiler {compilers} (there are: {', '.join(twins)})")
+    return UsageError(f"kernel {name!r} has no port for --compiler {compilers} (there are: {', '.join(ports)})")
 
 
 def _needs_gpu(what: str, sweeps: Sequence[Sweep], resolve: Mapping[str, str]) -> SmembenchError:
@@ -150,7 +155,7 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
             case = replace(case, cache=cache, compiler=kernel.compiler)
             case = problem.on_device(case, limits[device].multiprocessors)
             for variant in _variants(case, kernel, problem, sweep):
-                refused = kernel.refuse(variant) or ""
+                refused = kernel.unsupported(variant) or ""
                 if not refused:
                     _check(variant, kernel, problem, limits[device], limits.get(CPU))
                 planned.append(Planned(variant, refused))
@@ -202,7 +207,7 @@ def host_bytes(case: Case, problem: Problem) -> int:
 
 def _check(case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: Limits | None) -> None:
     where = f"{case.problem} {case.kernel} {case.size} {case.dtype} on {case.device}"
-    if reason := problem.refuse(case):
+    if reason := problem.unsupported(case):
         raise UsageError(f"{where}: {reason}")
     if limits.max_elements is not None:
         for count in problem.lengths(case):
@@ -240,11 +245,12 @@ def _check_block(case: Case, block: Block, kernel: Kernel, limits: Limits) -> No
             f"block {block}{padding}: the {case.dtype} tile of {case.kernel} takes {shared} bytes and "
             f"{case.device} has {limits.max_shared_bytes} for a block; choose a smaller block or pad"
         )
-    if limits.max_grid is not None:
-        grid = kernel.build(case).grid
-        if grid[0] > limits.max_grid[0] or grid[1] > limits.max_grid[1]:
+    program = kernel.build(case)
+    if limits.max_grid is not None and isinstance(program, GpuKernel):
+        x, y = program.grid
+        if x > limits.max_grid[0] or y > limits.max_grid[1]:
             raise UsageError(
-                f"size {case.size} in blocks of {block}: a grid of {grid[0]} × {grid[1]} blocks is over the "
+                f"size {case.size} in blocks of {block}: a grid of {x} × {y} blocks is over the "
                 f"limit of {limits.max_grid[0]} × {limits.max_grid[1]} on {case.device}; choose larger blocks"
             )
 

@@ -39,12 +39,12 @@ class TrialWorker(Protocol):
         """See ``Worker.close``."""
 
 
-class Interrupted(Exception):
-    """The user stopped the run; ``trial`` is what the one under way had, if anything."""
+Begin = Callable[[Case, int, int], None]
+"""Called when work on a case begins, with its number and how many there are as far as is known."""
 
-    def __init__(self, trial: Trial | None) -> None:
-        super().__init__("interrupted")
-        self.trial = trial
+
+def unseen(case: Case, number: int, of: int) -> None:
+    """Nothing, where nobody watches."""
 
 
 @dataclass(slots=True)
@@ -93,16 +93,13 @@ class Runner:
         self._progress: dict[Case, _Progress] = {item.case: _Progress() for item in planned}
         self._memory = _largest(item.case for item in planned if not item.skip)
 
-    def run(
-        self, done: Iterable[Trial] = (), begin: Callable[[Case, int, int], None] = lambda case, number, of: None
-    ) -> Iterator[Trial]:
+    def run(self, done: Iterable[Trial] = (), begin: Begin = unseen) -> Iterator[Trial]:
         """Yield a trial for every case and round that ``done`` does not hold already.
 
-        ``begin`` is called before each with the case, the number of the trial and how many there are as far as
-        is known: cases that do not converge need more.
+        ``begin`` is called before each; cases that do not converge add to the number of trials.
 
         Raises:
-            Interrupted: on Ctrl-C, with what the trial under way had.
+            KeyboardInterrupt: on Ctrl-C, after what the trial under way had was yielded.
             DeviceUnavailable: when no new worker can be had: the device stays dead.
         """
         for trial in done:
@@ -120,7 +117,13 @@ class Runner:
             ):
                 trials += 1
                 begin(case, trials, trials + left - 1 + later)
-                yield self._note(self._try(case, round_))
+                try:
+                    trial = self._try(case, round_)
+                except KeyboardInterrupt:
+                    if (cut_short := self._stop()) is not None:
+                        yield self._note(cut_short)
+                    raise
+                yield self._note(trial)
 
     def close(self) -> None:
         """Let the worker go."""
@@ -148,8 +151,6 @@ class Runner:
             if self._worker is None:
                 self._worker = self._hire()
             return self._worker.run(request, self._timeout + seconds)
-        except KeyboardInterrupt:
-            raise Interrupted(self._stop()) from None
         except WorkerTimeout as error:
             self._worker = None
             return Trial(case, round_, Status.TIMEOUT, started, str(error))

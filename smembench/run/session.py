@@ -10,12 +10,11 @@ from types import TracebackType
 
 from smembench.devices.lock import DeviceLock
 from smembench.devices.select import CPU, resolve, uuid_of
-from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
 from smembench.model.measurement import Measurement, Trial
 from smembench.run.config import Config
 from smembench.run.plan import Planned, devices_needed, left_out, plan
-from smembench.run.runner import Runner
+from smembench.run.runner import Begin, Runner, unseen
 from smembench.run.stop_rule import StopRule, rules_of
 from smembench.run.worker import Worker
 from smembench.store.assemble import Predict, assemble, unpredicted
@@ -34,9 +33,7 @@ class Session:
     _runner: Runner
     _held: ExitStack
 
-    def run(
-        self, done: Iterable[Trial] = (), begin: Callable[[Case, int, int], None] = lambda case, number, of: None
-    ) -> Iterator[Trial]:
+    def run(self, done: Iterable[Trial] = (), begin: Begin = unseen) -> Iterator[Trial]:
         """Run a trial of every case in every round that ``done`` does not hold; see ``Runner.run``."""
         return self._runner.run(done, begin)
 

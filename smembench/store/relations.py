@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Case
+from smembench.model.case import DEFAULT_COMPILER, Case
 from smembench.model.measurement import Measurement
 
 
@@ -51,7 +51,7 @@ def _peer(case: Case, kernel: str | None) -> Case | None:
 def _blockless(case: Case, kernel: str | None, device: str = "") -> Case | None:
     if kernel is None:
         return None
-    return replace(case, kernel=kernel, device=device or case.device, block=None, pad=None, compiler="numba")
+    return replace(case, kernel=kernel, device=device or case.device, block=None, pad=None, compiler=DEFAULT_COMPILER)
 
 
 def _percent(ratio: float | None) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from smembench.model.measurement import Measurement
+from smembench.model.measurement import Measurement, Status
 from smembench.store.csv_files import Samples
 from smembench.store.relations import relate
 from smembench.store.run_json import Description
@@ -52,6 +52,11 @@ class Run:
         """The run's id, which begins with its UTC time; its file's name where neither a row nor run.json has one."""
         named = next((row.run_id for row in self.rows if row.run_id), self.description.run_id)
         return named or (self.path.name if self.path else "")
+
+    @property
+    def failed(self) -> list[Row]:
+        """The cases that should make the process exit with 1: neither ok nor skipped on purpose."""
+        return [row for row in self.rows if row.status not in (Status.OK, Status.SKIPPED)]
 
     def values(self, case_id: str) -> list[float]:
         """Samples of a case over all its rounds, in order."""

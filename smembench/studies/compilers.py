@@ -1,4 +1,4 @@
-"""Kernels by both compilers side by side: the GPU is the same, so what differs is the compiler's."""
+"""Kernels beside their ports to another toolchain: the GPU is the same, so what differs is the compiler's."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from smembench.kernels import registry
-from smembench.kernels.common.cuda_c import NVRTC
-from smembench.model.case import Case
+from smembench.model.case import DEFAULT_COMPILER, Case
 from smembench.store.schema import Row
 from smembench.toolchains.machine_code import MachineCode
 
@@ -16,8 +15,8 @@ Code = Callable[[Case], MachineCode | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """A kernel by one compiler: ms a launch, registers and bytes of local memory a thread, instructions of its code.
+class Build:
+    """A kernel by one compiler: ms per launch, registers and bytes of local memory per thread, instructions.
 
     ``loop_bound`` is the share of the arithmetic peak that its main loop can reach by its instructions and their reads
     of registers. None where it was not measured, or no compiler is there to ask.
@@ -31,24 +30,33 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """One case by Numba and by NVRTC; ``case`` is Numba's, and ``missing`` why there is nothing of the twin."""
+class PortedCase:
+    """A case by the default compiler and by that of a port.
+
+    Attributes:
+        case: the default compiler's.
+        compiler: the port's.
+        ours: the kernel by the default compiler.
+        port: the port.
+        missing: why there is nothing of the port; empty where there is.
+    """
 
     case: Case
-    numba: Side
-    nvrtc: Side
+    compiler: str
+    ours: Build
+    port: Build
     missing: str = ""
 
     @property
     def ratio(self) -> float | None:
-        """The speed of Numba's kernel over that of the twin: 1 where it is as fast."""
-        if self.numba.elapsed_ms is None or self.nvrtc.elapsed_ms is None:
+        """The speed of the kernel over that of the port: 1 where it is as fast."""
+        if self.ours.elapsed_ms is None or self.port.elapsed_ms is None:
             return None
-        return self.nvrtc.elapsed_ms / self.numba.elapsed_ms
+        return self.port.elapsed_ms / self.ours.elapsed_ms
 
 
-def measured(rows: Iterable[Row], code: Code) -> list[Pair]:
-    """Pairs among the rows of a run, in their order; a case without a row of its twin is left out.
+def measured(rows: Iterable[Row], code: Code) -> list[PortedCase]:
+    """Ported cases among the rows of a run, in their order; a case without a row of a port is left out.
 
     Args:
         rows: of one run.
@@ -56,41 +64,47 @@ def measured(rows: Iterable[Row], code: Code) -> list[Pair]:
     """
     found = {row.case: row for row in rows}
 
-    def side(row: Row) -> Side:
+    def build(row: Row) -> Build:
         if not row.ok:
-            return Side()
-        found = _side(code(row.case))
-        return replace(found, elapsed_ms=row.elapsed_ms, registers=row.registers, local_bytes=row.local_bytes)
+            return Build()
+        static = _build(code(row.case))
+        return replace(static, elapsed_ms=row.elapsed_ms, registers=row.registers, local_bytes=row.local_bytes)
 
-    by_numba = (row for row in found.values() if row.ok and row.compiler != NVRTC)
-    twins = ((row, found[twin_of(row.case)]) for row in by_numba if twin_of(row.case) in found)
-    return [Pair(row.case, side(row), side(twin), "" if twin.ok else twin.reason or twin.status) for row, twin in twins]
-
-
-def compiled(cases: Sequence[Case], code: Code, refused: Mapping[Case, str] = MappingProxyType({})) -> list[Pair]:
-    """Pairs of cases that were not measured, by what both compilers make of them, but for twins that are refused."""
-
-    def pair(case: Case) -> Pair:
-        twin = twin_of(case)
-        reason = refused.get(twin, "")
-        return Pair(case, _side(code(case)), Side() if reason else _side(code(twin)), reason)
-
-    return [pair(case) for case in cases]
+    ours = (row for row in found.values() if row.ok and row.compiler == DEFAULT_COMPILER)
+    pairs = ((row, found[port]) for row in ours for port in ports_of(row.case) if port in found)
+    return [
+        PortedCase(row.case, port.compiler, build(row), build(port), "" if port.ok else port.reason or port.status)
+        for row, port in pairs
+    ]
 
 
-def _side(found: MachineCode | None) -> Side:
+def compiled(
+    cases: Sequence[Case], code: Code, unsupported: Mapping[Case, str] = MappingProxyType({})
+) -> list[PortedCase]:
+    """Ported cases that were not measured, by what the compilers make of them, but for unsupported ports."""
+
+    def pair(case: Case, port: Case) -> PortedCase:
+        reason = unsupported.get(port, "")
+        return PortedCase(case, port.compiler, _build(code(case)), Build() if reason else _build(code(port)), reason)
+
+    return [pair(case, port) for case in cases for port in ports_of(case)]
+
+
+def _build(found: MachineCode | None) -> Build:
     """What is known without a measurement."""
     if found is None:
-        return Side()
+        return Build()
     loop = found.loop.bound if found.loop else None
-    return Side(None, found.registers, found.spilled_bytes, found.instructions, loop)
+    return Build(None, found.registers, found.spilled_bytes, found.instructions, loop)
 
 
-def twin_of(case: Case) -> Case:
-    """The same case as CUDA C."""
-    return replace(case, compiler=NVRTC)
+def ports_of(case: Case) -> list[Case]:
+    """The same case by the compiler of each port of its kernel."""
+    kernels = registry.of_name(case.problem, case.kernel, case.kind)
+    return [replace(case, compiler=kernel.compiler) for kernel in kernels if kernel.port]
 
 
 def names(problem: str) -> tuple[str, ...]:
-    """The kernels of a problem that have a twin, in teaching order."""
-    return tuple(name for name in registry.names(problem) if registry.find(problem, name, "cuda", NVRTC))
+    """The kernels of a problem that have a port, in teaching order."""
+    ported = {kernel.name for kernel in registry.kernels() if kernel.problem == problem and kernel.port}
+    return tuple(name for name in registry.names(problem) if name in ported)

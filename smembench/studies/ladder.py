@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import Kernel
+from smembench.store.run import Run
 from smembench.store.schema import Row
+from smembench.studies.difference import tells_apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,19 +17,18 @@ class Rung:
     """A step that was measured.
 
     ``row`` is the fastest of its blocks; ``gain`` the time of the rung below over its own, None for the lowest;
-    ``apart`` whether the quartiles of the two do not overlap, so that the gain is more than the spread.
+    ``differs`` whether noise alone would not make it.
     """
 
     kernel: Kernel
     row: Row
     gain: float | None
-    apart: bool
+    differs: bool
 
 
 def steps(problem: str, kind: str) -> tuple[Kernel, ...]:
     """The kernels of the ladder on a kind of device, from the lowest up."""
-    wanted = (problem, kind, "numba")
-    return tuple(k for k in registry.kernels() if (k.problem, k.kind, k.compiler) == wanted and k.ladder)
+    return tuple(k for k in registry.kernels() if (k.problem, k.kind) == (problem, kind) and k.ladder and not k.port)
 
 
 def problems() -> tuple[str, ...]:
@@ -42,9 +42,10 @@ def ceiling(problem: str) -> str:
     return "percent_of_copy" if PROBLEMS[problem].ceiling_kernel else "percent_of_peak"
 
 
-def climb(rows: Sequence[Row]) -> list[Rung]:
-    """The rungs among rows of one size on one device, from the lowest up; steps without a figure are left out."""
+def climb(run: Run) -> list[Rung]:
+    """The rungs of a run of one size on one device, from the lowest up; steps without a figure are left out."""
     rungs: list[Rung] = []
+    rows = run.rows
     if not rows:
         return rungs
     for kernel in steps(rows[0].problem, rows[0].case.kind):
@@ -52,25 +53,13 @@ def climb(rows: Sequence[Row]) -> list[Rung]:
         if done:
             row = min(done, key=_elapsed)
             below = rungs[-1].row if rungs else None
-            rungs.append(Rung(kernel, row, _gain(below, row), below is not None and apart(below, row)))
+            rungs.append(Rung(kernel, row, _gain(below, row), below is not None and tells_apart(run, below, row)))
     return rungs
-
-
-def apart(one: Row, other: Row) -> bool:
-    """Whether the middle halves of the samples of two rows with figures do not overlap."""
-    (low, high), (other_low, other_high) = _middle(one), _middle(other)
-    return high < other_low or other_high < low
 
 
 def _elapsed(row: Row) -> float:
     assert row.elapsed_ms is not None, row.case_id
     return row.elapsed_ms
-
-
-def _middle(row: Row) -> tuple[float, float]:
-    assert row.elapsed_ms_q1 is not None, row.case_id
-    assert row.elapsed_ms_q3 is not None, row.case_id
-    return row.elapsed_ms_q1, row.elapsed_ms_q3
 
 
 def _gain(below: Row | None, row: Row) -> float | None:

@@ -1,11 +1,14 @@
-"""The search for a device's best block, pad and kernel: candidates, pruned; finalists; the winner as a config. Pure."""
+"""The search for a device's best block, pad and kernel: candidates, pruned; finalists; the winner as a config."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from types import MappingProxyType
+from typing import Any
 
+from smembench.devices.select import resolve
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import Kernel
@@ -13,7 +16,13 @@ from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
 from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.measurement import Measurement
+from smembench.run.axes import parse_names
+from smembench.run.config import PRESETS, from_stored
+from smembench.run.runner import Begin, unseen
+from smembench.run.session import open_session
 from smembench.stats.summary import median_interval
+from smembench.studies.ladder import problems
+from smembench.studies.run import SILENT, Watch
 
 SIDES = (4, 8, 16, 32, 64, 128)
 """Sides of blocks that are tried beside a kernel's own."""
@@ -23,6 +32,8 @@ PADS = (1, 2)
 ALLOWED = 4.0
 """How many times the fewest sectors, or wavefronts, a candidate may need: the model knows no caches and no latency."""
 FINALISTS = 5
+FINAL_ROUNDS = 10
+"""Rounds of the finalists against each other, unless the run's keys say otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +45,6 @@ class PredictedCost:
 
 
 Predict = Callable[[Case], PredictedCost | None]
-Begin = Callable[[Case, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +57,7 @@ class Search:
     allowed: float = ALLOWED
 
 
-def _unseen(case: Case, number: int, of: int) -> None:
-    pass
-
-
-def search(base: Case, names: Sequence[str], predict: Predict, begin: Begin = _unseen) -> Search:
+def search(base: Case, names: Sequence[str], predict: Predict, begin: Begin = unseen) -> Search:
     """Every kernel, block and pad that is worth measuring at the size, dtype and device of ``base``.
 
     Args:
@@ -92,7 +98,7 @@ def _variants(base: Case, kernel: Kernel) -> Iterable[Case]:
 
 
 def _fits(case: Case, kernel: Kernel) -> bool:
-    return kernel.refuse(case) is None and kernel.shared_bytes(case) <= STATIC_SHARED_BYTES
+    return kernel.unsupported(case) is None and kernel.shared_bytes(case) <= STATIC_SHARED_BYTES
 
 
 def _promising(cases: Sequence[Case], predict: Predict, begin: Begin) -> Iterable[Case]:
@@ -121,6 +127,87 @@ def predicted_cost(case: Case) -> PredictedCost | None:
         return None
     sectors = sum(access.sectors for access in explained.traffic)
     return PredictedCost(sectors, sum(access.of_all for access in explained.shared))
+
+
+def candidates(
+    problem: str,
+    *,
+    n: int | None = None,
+    dtype: str = "float32",
+    kernel: str | None = None,
+    device: str = "auto",
+    watch: Watch = SILENT,
+) -> Search:
+    """What is worth measuring of a problem on a device.
+
+    Args:
+        problem: one that has a ladder.
+        n: side of the square matrices; the problem's where it is None.
+        dtype: element type.
+        kernel: names with commas between them; all where it is None.
+        device: a name, or auto.
+        watch: what is called on the way.
+
+    Raises:
+        UsageError: for a name that does not exist, and kernels of which none is a candidate.
+    """
+    (problem,) = parse_names(problem, problems(), name="tune", what="problem with kernels to choose from")[:1]
+    contract = PROBLEMS[problem]
+    (dtype,) = parse_names(dtype, contract.dtypes, name="--dtype", what=f"element type for {problem}")[:1]
+    (where,), note = resolve([device])
+    if note:
+        watch.note(note)
+    known = [name for name in registry.names(problem) if registry.find(problem, name, where.partition(":")[0])]
+    names = parse_names(kernel, known, name="--kernel", what=f"{problem} kernel on {where}") if kernel else known
+    shape = contract.shapes({} if n is None else {"n": (n,)})[0]
+    (parameters, *_) = contract.combinations({})
+    base = Case(problem, "", where, dtype, shape.m, shape.n, shape.k, parameters=parameters)
+    with watch.progress() as begin:
+        found = search(base, names, predicted_cost, begin)
+    if not found.cases:
+        raise UsageError(f"--kernel {kernel}: none of them is a candidate for the fastest {problem}")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """The fastest case, the finalists it was measured against, and all that was measured with them."""
+
+    best: Case
+    finalists: Sequence[Case]
+    measurements: Sequence[Measurement]
+
+
+def tuned(found: Search, sampling: Mapping[str, Any] = MappingProxyType({}), watch: Watch = SILENT) -> Tuned:
+    """Measure candidates quickly, and the finalists against each other in one interleaved run.
+
+    Args:
+        found: the candidates.
+        sampling: keys of the run that replace those of both measurements.
+        watch: what is called on the way.
+
+    Raises:
+        UsageError: for a key that does not exist, and when nothing could be measured.
+        DeviceUnavailable: for a device that is not there or in use.
+        KeyboardInterrupt: on Ctrl-C; there is nothing worth keeping.
+    """
+    first = _measured(found.cases, {**PRESETS["quick"], **sampling}, watch)
+    # The ceiling is measured in every run and is no candidate.
+    chosen = finalists(measurement for measurement in first if measurement.case in found.cases)
+    if not chosen:
+        raise UsageError(f"no candidate could be measured: {first[-1].reason}")
+    last = _measured(chosen, {"rounds": FINAL_ROUNDS, **sampling}, watch)
+    times = {m.case: m.summary.median for m in last if m.summary is not None and m.case in chosen}
+    if not times:
+        raise UsageError(f"no finalist could be measured again: {last[-1].reason}")
+    return Tuned(min(times, key=times.__getitem__), chosen, last)
+
+
+def _measured(cases: Sequence[Case], sampling: Mapping[str, Any], watch: Watch) -> list[Measurement]:
+    """Measure these cases in one interleaved run."""
+    config = from_stored({"name": "tune", **sampling, "sweep": [as_sweep(case) for case in cases]})
+    with open_session(config) as session, watch.progress() as begin:
+        return session.measurements(list(session.run(begin=begin)))
 
 
 def lower_end(measurement: Measurement) -> float:

@@ -1,20 +1,86 @@
-"""CUDA C compiled at run time by NVRTC and launched through cuda.core, as Numba launches its own kernels."""
+"""NVRTC: CUDA C compiled at run time and launched through cuda.core, as Numba launches its own kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TextIO
+from io import StringIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-import numpy as np
-from cuda.core import LaunchConfig, ObjectCode, ProgramOptions, Stream, launch
-from cuda.core import Program as CudaProgram
+from smembench.kernels.program import CudaCKernel
+from smembench.model.case import Case
+from smembench.model.measurement import Resources
+from smembench.toolchains.registry import Toolchain
 
-from smembench.kernels.common.cuda_c import Source
-from smembench.kernels.registry import Program
+if TYPE_CHECKING:
+    import numpy as np
+
+    from smembench.model.problem import Array
 
 
-def compiled(source: Source, capability: str, log: TextIO | None = None) -> ObjectCode:
-    """Machine code for a compute capability such as ``9.0``, with ptxas's report of it into ``log``. Needs no GPU.
+class _Module:
+    """Machine code that is loaded when it is first used, and the kernel in it."""
+
+    def __init__(self, code: Any, entry: str) -> None:
+        self._code, self._kernel = code, code.get_kernel(entry)
+
+    def launcher(self, program: CudaCKernel, stream: int, scalars: Sequence[np.uint32]) -> Callable[..., Any]:
+        """A launch with the arrays' pointers, then the scalars."""
+        from cuda.core import LaunchConfig, Stream, launch
+
+        queue, kernel = Stream.from_handle(stream), self._kernel
+        config = LaunchConfig(grid=program.grid, block=program.block, shmem_size=program.dynamic_bytes)
+
+        def enqueue(*arrays: Any) -> None:
+            launch(queue, config, kernel, *(array.device_ctypes_pointer.value for array in arrays), *scalars)
+
+        return enqueue
+
+    def fill(self, variable: str, values: Array, stream: int) -> None:
+        """A variable of the code that was loaded."""
+        from smembench.toolchains.symbols import copy_to_symbol
+
+        copy_to_symbol(self._code.handle, variable, values, stream)
+
+    def resources(self) -> Resources:
+        """Attributes of the kernel on the current device."""
+        from cuda.bindings import driver
+
+        from smembench.kernels.numba_cuda import checked
+
+        names = driver.CUfunction_attribute
+        wanted = (names.CU_FUNC_ATTRIBUTE_NUM_REGS, names.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)
+        device = checked(driver.cuCtxGetDevice())
+        return Resources(*(checked(driver.cuKernelGetAttribute(name, self._kernel.handle, device)) for name in wanted))
+
+
+class Nvrtc(Toolchain[CudaCKernel]):
+    """NVIDIA's run-time compiler."""
+
+    name = "nvrtc"
+    language = "CUDA C"
+    kind = CudaCKernel
+    makers = ("nvrtc",)
+
+    def libraries(self) -> dict[str, str]:
+        """NVRTC's own version."""
+        from cuda.bindings import nvrtc
+
+        _, major, minor = nvrtc.nvrtcVersion()
+        return {"nvrtc": f"{major}.{minor}"}
+
+    def compile(self, case: Case, program: CudaCKernel, capability: str) -> _Module:
+        """Compiles at once."""
+        return _Module(compiled(program, capability), program.entry)
+
+    def machine_code(self, case: Case, program: CudaCKernel, capability: str) -> tuple[str, bytes]:
+        """By the same call as for a launch."""
+        log = StringIO()
+        code = bytes(compiled(program, capability, log).code)
+        return log.getvalue(), code
+
+
+def compiled(program: CudaCKernel, capability: str, log: TextIO | None = None) -> Any:
+    """Machine code (``cuda.core.ObjectCode``) for a compute capability, with ptxas's report of it into ``log``.
 
     Where there is a driver, NVRTC keeps what it compiled, and says nothing of what it finds again; for a report it
     compiles anew.
@@ -22,17 +88,11 @@ def compiled(source: Source, capability: str, log: TextIO | None = None) -> Obje
     Raises:
         Exception: NVRTC's, with its log, for a source that does not compile.
     """
+    from cuda.core import Program, ProgramOptions
+
     arch = f"sm_{capability.replace('.', '')}"
     options = ProgramOptions(arch=arch, std="c++17", ptxas_options=["-v"], no_cache=log is not None)
-    return CudaProgram(source.text, "c++", options).compile("cubin", logs=log)
+    return Program(program.source, "c++", options).compile("cubin", logs=log)
 
 
-def launcher(kernel: Any, program: Program, stream: int, scalars: Sequence[np.uint32]) -> Callable[..., Any]:
-    """What enqueues a launch when it is called with arrays on the device: their pointers, then the scalars."""
-    queue = Stream.from_handle(stream)
-    config = LaunchConfig(grid=program.grid, block=program.block, shmem_size=program.dynamic_bytes)
-
-    def enqueue(*arrays: Any) -> None:
-        launch(queue, config, kernel, *(array.device_ctypes_pointer.value for array in arrays), *scalars)
-
-    return enqueue
+TOOLCHAIN = Nvrtc()

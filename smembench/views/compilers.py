@@ -1,4 +1,4 @@
-"""The tables of ``smembench compilers``: Numba beside NVRTC, case by case."""
+"""The tables of ``smembench compilers``: a kernel beside its port, case by case."""
 
 from __future__ import annotations
 
@@ -11,18 +11,15 @@ from smembench.model.case import Case
 from smembench.run.environment import git_revision, versions
 from smembench.store.run import Run
 from smembench.store.run_json import Description
-from smembench.studies.compilers import Pair, Side, measured
+from smembench.studies.compilers import Build, PortedCase, measured
 from smembench.toolchains.machine_code import MachineCode, machine_code
+from smembench.toolchains.registry import compilers as toolchains
 from smembench.views.columns import Column, milliseconds, number
 from smembench.views.sections import Section, device_names
 
-_BOTH = "numba / nvrtc"
-_COMPILERS = ("numba", "numba-cuda", "nvjitlink", "nvrtc")
-_MAKERS = ("smembench", *_COMPILERS)
-
 
 def of_run(run: Run) -> list[Section]:
-    """A section for each problem, size and dtype of a run's pairs.
+    """A section for each problem, size, dtype and port of a run.
 
     Instructions are those that the compilers here make for its device's capability, where they are the run's.
     """
@@ -42,32 +39,35 @@ def of_run(run: Run) -> list[Section]:
 def _other_makers(run: Description) -> list[str]:
     """What made a run's code and is another one here, or none."""
     there, here = run.versions, versions(cuda=True)
-    found = [f"{name} {there[name]}" for name in _MAKERS if name in there and there[name] != here.get(name)]
+    makers = ("smembench", *_makers())
+    found = [f"{name} {there[name]}" for name in makers if name in there and there[name] != here.get(name)]
     made, is_here = (state.revision if state else "" for state in (run.git, git_revision()))
     if made and is_here and made != is_here:
         found.append(f"revision {made[:7]}")
     return found
 
 
-def of_code(pairs: Sequence[Pair], capability: str, makers: Mapping[str, str]) -> list[Section]:
+def of_code(pairs: Sequence[PortedCase], capability: str, makers: Mapping[str, str]) -> list[Section]:
     """The same of pairs that were compiled and not measured, by compilers of these versions."""
     return compilers(pairs, _with_versions(f"compute capability {capability}", makers))
 
 
-def compilers(pairs: Sequence[Pair], where: str) -> list[Section]:
-    """A section for each problem, size and dtype: both times and their ratio, and what both codes take."""
-    groups: dict[str, list[Pair]] = {}
+def compilers(pairs: Sequence[PortedCase], where: str) -> list[Section]:
+    """A section for each problem, size, dtype and port: both times and their ratio, and what both codes take."""
+    groups: dict[tuple[str, str], list[PortedCase]] = {}
     for pair in pairs:
         problem = PROBLEMS[pair.case.problem]
-        groups.setdefault(f"{problem.title} {problem.size(pair.case)} {pair.case.dtype}", []).append(pair)
-    return [_section(f"{where} · {subject}", group) for subject, group in groups.items()]
+        subject = f"{problem.title} {problem.size(pair.case)} {pair.case.dtype}"
+        groups.setdefault((subject, pair.compiler), []).append(pair)
+    return [_section(f"{where} · {subject}", group) for (subject, _), group in groups.items()]
 
 
-def _section(heading: str, pairs: Sequence[Pair]) -> Section:
-    timed = any(pair.numba.elapsed_ms is not None for pair in pairs)
+def _section(heading: str, pairs: Sequence[PortedCase]) -> Section:
+    timed = any(pair.ours.elapsed_ms is not None for pair in pairs)
+    both, language = f"{pairs[0].case.compiler} / {pairs[0].compiler}", _language(pairs[0].compiler)
     headings = ["kernel", "block"]
-    headings += [f"elapsed ms\n{_BOTH}", "over\nCUDA C"] if timed else []
-    headings += [f"registers\n{_BOTH}", f"local bytes\n{_BOTH}", "shared\nbytes", f"instructions\n{_BOTH}"]
+    headings += [f"elapsed ms\n{both}", f"over\n{language}"] if timed else []
+    headings += [f"registers\n{both}", f"local bytes\n{both}", "shared\nbytes", f"instructions\n{both}"]
     return Section(
         heading=heading,
         columns=[Column(name, numeric=name not in ("kernel", "block")) for name in headings],
@@ -76,50 +76,50 @@ def _section(heading: str, pairs: Sequence[Pair]) -> Section:
     )
 
 
-def _line(pair: Pair, *, timed: bool) -> list[str]:
+def _line(pair: PortedCase, *, timed: bool) -> list[str]:
     case = pair.case
     line = [case.kernel, f"{case.block} +{case.pad}" if case.pad else str(case.block or "")]
     if timed:
-        times = (side.elapsed_ms for side in (pair.numba, pair.nvrtc))
+        times = (side.elapsed_ms for side in (pair.ours, pair.port))
         line.append(_both(*(None if time is None else milliseconds(time) for time in times)))
         line.append("" if pair.ratio is None else f"{pair.ratio:.3f}")
     shared = registry.kernel_of(case).shared_bytes(case)
     return [*line, _of(pair, "registers"), _of(pair, "local_bytes"), str(shared or ""), _of(pair, "instructions")]
 
 
-def _of(pair: Pair, name: str) -> str:
-    return _both(getattr(pair.numba, name), getattr(pair.nvrtc, name))
+def _of(pair: PortedCase, name: str) -> str:
+    return _both(getattr(pair.ours, name), getattr(pair.port, name))
 
 
-def _both(numba: object, nvrtc: object) -> str:
-    if numba is None and nvrtc is None:
+def _both(ours: object, port: object) -> str:
+    if ours is None and port is None:
         return ""
-    return f"{'-' if numba is None else numba} / {'-' if nvrtc is None else nvrtc}"
+    return f"{'-' if ours is None else ours} / {'-' if port is None else port}"
 
 
-def _sentence(pairs: Sequence[Pair]) -> str:
+def _sentence(pairs: Sequence[PortedCase]) -> str:
     """The range of the ratios, and what of the code may explain the one that is farthest from 1."""
     timed = sorted(((pair.ratio, pair) for pair in pairs if pair.ratio is not None), key=lambda item: item[0])
     if not timed:
         return ""
     (lowest, low), (highest, high) = timed[0], timed[-1]
-    said = f"Numba's kernels run at {number(lowest)} to {number(highest)} of the speed of CUDA C"
+    ours, port = _language(low.case.compiler), _language(low.compiler)
+    said = f"{ours}'s kernels run at {number(lowest)} to {number(highest)} of the speed of {port}"
     if lowest * highest <= 1:
-        end = f"lowest for {low.case.kernel} {low.case.block}{_reason(low.numba, low.nvrtc, lowest, 'Numba')}"
+        end = f"lowest for {low.case.kernel} {low.case.block}{_reason(low.ours, low.port, lowest, ours)}"
     else:
-        end = (
-            f"highest for {high.case.kernel} {high.case.block}{_reason(high.nvrtc, high.numba, 1 / highest, 'CUDA C')}"
-        )
+        end = f"highest for {high.case.kernel} {high.case.block}{_reason(high.port, high.ours, 1 / highest, port)}"
     return f"{said}; {end}."
 
 
-def _missing(pairs: Sequence[Pair]) -> str:
-    """Which twins there are no figures of, and why."""
+def _missing(pairs: Sequence[PortedCase]) -> str:
+    """Which ports there are no figures of, and why."""
     reasons = dict.fromkeys((pair.case.kernel, pair.missing) for pair in pairs if pair.missing)
-    return f"Not by CUDA C: {'; '.join(f'{kernel}: {reason}' for kernel, reason in reasons)}." if reasons else ""
+    said = "; ".join(f"{kernel}: {reason}" for kernel, reason in reasons)
+    return f"Not by {_language(pairs[0].compiler)}: {said}." if reasons else ""
 
 
-def _reason(slower: Side, faster: Side, ratio: float, who: str) -> str:
+def _reason(slower: Build, faster: Build, ratio: float, who: str) -> str:
     """What the slower's code has more of, and what its main loop can reach where that is less."""
     if ratio >= 1:
         return ""
@@ -132,10 +132,19 @@ def _reason(slower: Side, faster: Side, ratio: float, who: str) -> str:
     return f", where {who} takes more {' and '.join(more)}" if more else ""
 
 
-def _more(slower: Side, faster: Side, name: str) -> bool:
+def _more(slower: Build, faster: Build, name: str) -> bool:
     ours, theirs = getattr(slower, name), getattr(faster, name)
     return ours is not None and theirs is not None and ours > theirs
 
 
+def _language(compiler: str) -> str:
+    return next(toolchain.language for toolchain in toolchains() if toolchain.name == compiler)
+
+
+def _makers() -> list[str]:
+    """Of the versions recorded, those that decide the code of kernels."""
+    return [name for toolchain in toolchains() for name in toolchain.makers]
+
+
 def _with_versions(where: str, recorded: Mapping[str, str]) -> str:
-    return " · ".join([where, *(f"{name} {recorded[name]}" for name in _COMPILERS if name in recorded)])
+    return " · ".join([where, *(f"{name} {recorded[name]}" for name in _makers() if name in recorded)])

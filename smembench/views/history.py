@@ -7,6 +7,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from smembench.model.case import DEFAULT_COMPILER
 from smembench.stats.changepoints import SHORTEST
 from smembench.studies.history.read import Device, Night, Skipped
 from smembench.studies.history.series import Newest, Series, Turn
@@ -112,9 +113,9 @@ def _unknown(series: Sequence[Series]) -> list[str]:
 
 
 def short(case_id: str) -> str:
-    """A case's id without what its section or nearly every case says: problem, device, numba, warm."""
+    """A case's id without what its section or nearly every case says: problem, device, the default compiler, warm."""
     parts = case_id.split("/")
-    kept = [part for place, part in enumerate(parts) if place not in (0, 2) and part not in ("numba", "warm")]
+    kept = [part for place, part in enumerate(parts) if place not in (0, 2) and part not in (DEFAULT_COMPILER, "warm")]
     return " ".join(kept) if len(parts) > 2 else case_id
 
 

@@ -8,7 +8,8 @@ from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.studies.ladder import Rung, apart, ceiling, climb, steps
+from smembench.studies.difference import tells_apart
+from smembench.studies.ladder import Rung, ceiling, climb, steps
 from smembench.views.columns import FIGURES, Column, milliseconds, number, value
 from smembench.views.sections import Bar, Section, describe, label, notes
 
@@ -49,7 +50,7 @@ def _section(run: Run) -> Section:
     rows = run.rows
     problem = PROBLEMS[rows[0].problem]
     rate, limit = problem.columns[0], ceiling(problem.name)
-    rungs = climb(rows)
+    rungs = climb(run)
     lines = [(rung.row, _gain(rung), rung.kernel.ladder) for rung in rungs]
     lines += [(row, "", _beside(row)) for row in rows if row.ok and _beside(row)]
     figures = [rate] if all(value(row, limit) is None for row, _, _ in lines) else [rate, limit]
@@ -73,31 +74,31 @@ def _section(run: Run) -> Section:
             for row, gain, change in lines
         ],
         bars=[Bar(label(row), value(row, rate) or 0.0, FIGURES[rate].unit) for row, _, _ in lines],
-        sentence=_sentence(rungs, limit),
+        sentence=_sentence(run, rungs, limit),
         notes=notes(rows),
     )
 
 
 def _gain(rung: Rung) -> str:
-    """``1.79×``, in brackets where it is within the spread, nothing for the lowest rung."""
+    """``1.79×``, in brackets where noise alone would make it, nothing for the lowest rung."""
     if rung.gain is None:
         return ""
     text = f"{number(rung.gain)}×"
-    return text if rung.apart else f"({text})"
+    return text if rung.differs else f"({text})"
 
 
-def _sentence(rungs: Sequence[Rung], limit: str) -> str:
+def _sentence(run: Run, rungs: Sequence[Rung], limit: str) -> str:
     """How far the ladder climbs, and how near its fastest rung is to the limit."""
     if not rungs:
         return ""
     lowest, best = rungs[0].row, min((rung.row for rung in rungs), key=lambda row: row.elapsed_ms or 0.0)
     said = [f"The fastest is {label(best)}"]
-    if apart(lowest, best):
+    if tells_apart(run, lowest, best):
         said.append(f"{number((lowest.elapsed_ms or 0.0) / (best.elapsed_ms or 1.0))} times as fast as {label(lowest)}")
     elif best is not lowest:
-        said.append(f"no different from {label(lowest)} within the spread")
+        said.append(f"no different from {label(lowest)} within the noise")
     if (share := value(best, limit)) is not None:
         said.append(f"at {number(share)} % of {'memcpy' if limit == 'percent_of_copy' else 'the arithmetic peak'}")
     text = f"{', '.join(said)}. Each step is shown in the fastest of its blocks"
-    within = any(rung.gain is not None and not rung.apart for rung in rungs)
-    return f"{text}; gains in brackets are within the spread." if within else f"{text}."
+    within = any(rung.gain is not None and not rung.differs for rung in rungs)
+    return f"{text}; gains in brackets are within the noise." if within else f"{text}."

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smembench.kernels import registry
-from smembench.kernels.common.cuda_c import NVRTC
 from smembench.kernels.problems import PROBLEMS
 from smembench.store.run import Run
 from smembench.store.schema import Row
+from smembench.toolchains.registry import is_port
 from smembench.views.columns import FIGURES, Column, milliseconds, value
 from smembench.views.sections import Section, device_names, groups, label
 
@@ -16,7 +16,7 @@ from smembench.views.sections import Section, device_names, groups, label
 def limits(run: Run) -> list[Section]:
     """One section for each problem that was measured beside a yardstick: memcpy, CuPy, PyTorch or cuBLAS.
 
-    The best of a size and dtype is the fastest of Numba's kernels, or of CUDA C twins where only they were measured; a
+    The best of a size and dtype is the fastest of Numba's kernels, or of CUDA C ports where only they were measured; a
     yardstick's column is the best's speed over its.
     """
     found = []
@@ -42,7 +42,7 @@ def _section(run: Run, names: Sequence[str]) -> Section:
         ours = [row for row in group if row.kernel not in names and _solves(row)]
         if not ours:
             continue
-        best = min(ours, key=lambda row: (row.compiler == NVRTC, _elapsed(row)))
+        best = min(ours, key=lambda row: (is_port(row.compiler), _elapsed(row)))
         others = {row.kernel: f"{_elapsed(row) / _elapsed(best):.3f}" for row in group if row.kernel in names}
         cells.append(
             [

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from smembench.store.run import Run
 from smembench.studies.compare import Comparison, Verdict
-from smembench.studies.nightly.monitoring import Compared, failed_rows
+from smembench.studies.nightly.monitoring import Compared
 from smembench.views.columns import Column, milliseconds
 from smembench.views.compare import namer
 from smembench.views.console import plain
@@ -55,7 +55,7 @@ def summarise(run: Run, compared: Compared, notes: Sequence[str]) -> Summary:
         compared: the comparisons with what they were asked for as.
         notes: what else is to be said, as of runs that were removed.
     """
-    failed = failed_rows(run.rows)
+    failed = run.failed
     verdicts = [f"{len(failed)} failed" if failed else "nothing failed"]
     verdicts += [_verdict(asked, comparison) for asked, comparison in compared]
     name = namer([row.case for row in run.rows])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import DEFAULT_COMPILER
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.reproduce.claims import CLAIMS, Finding, Holds, judge
@@ -39,7 +40,7 @@ def documented(rows: Sequence[Row]) -> list[list[Row]]:
 def _is_documented(row: Row) -> bool:
     known = any((figure.problem, figure.kernel) == (row.problem, row.kernel) for figure in FIGURES)
     here = ({row.m, row.n, row.k or row.n}, row.dtype, row.cache, row.stride, row.compiler)
-    at_size = here == ({SIZES[row.problem]}, "float32", "warm", None, "numba")
+    at_size = here == ({SIZES[row.problem]}, "float32", "warm", None, DEFAULT_COMPILER)
     return known and at_size and row.block in (None, BLOCKS[row.problem])
 
 
@@ -103,23 +104,20 @@ def _judged(row: Row, run: Run) -> str:
         if (claim.problem, claim.faster) != (row.problem, row.kernel):
             continue
         slower = next((other for other in run.rows if other.kernel == claim.slower), None)
-        sides = [run.values(side.case_id) if side else [] for side in (slower, row)]
-        if not all(sides):
-            lines.append(f"no samples of {claim.slower} and {claim.faster}")
-        else:
-            lines.append(say(judge(claim, *sides)))
+        finding = slower and judge(claim, run, slower, row)
+        lines.append(say(finding) if finding else f"no samples of {claim.slower} and {claim.faster}")
     return "\n".join(lines)
 
 
 def say(finding: Finding) -> str:
     """``yes: 1.74× over naiveGmem``, then the bounds and samples, then the documents' ratios, a line each."""
-    claim = finding.claim
+    claim, effect = finding.claim, finding.effect
     verdict = {Holds.YES: "yes", Holds.NO: "NO", Holds.UNDECIDED: "undecided"}[finding.holds]
     documented = ", ".join(map(_ratio, sorted(claim.documented())))
     return "\n".join(
         (
-            f"{verdict}: {_ratio(finding.ratio)}× over {claim.slower}",
-            f"{_ratio(finding.low)}–{_ratio(finding.high)}, {finding.samples[0]}+{finding.samples[1]} samples",
+            f"{verdict}: {_ratio(effect.ratio)}× over {claim.slower}",
+            f"{_ratio(effect.low)}–{_ratio(effect.high)}, {finding.samples[0]}+{finding.samples[1]} samples",
             f"documents {documented}",
         )
     )

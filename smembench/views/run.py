@@ -1,11 +1,19 @@
-"""One line per trial, for --verbose."""
+"""A run as it goes on, line by line, for --verbose."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from smembench.model.device import DeviceInfo
 from smembench.model.measurement import Status, Trial
 from smembench.stats.summary import Summary
+
+
+def device_line(info: DeviceInfo) -> str:
+    """How a device was calibrated; "" where nothing is taken off its samples."""
+    if info.event_pair_us is None:
+        return ""
+    return f"{info.name}: an empty event pair reads {info.event_pair_us:.3f} µs, taken off every sample"
 
 
 def trial_line(trial: Trial) -> str:

@@ -11,6 +11,7 @@ from smembench.model.measurement import CROWDED
 from smembench.stats.summary import MIN_SAMPLES
 from smembench.store.run import Run
 from smembench.store.schema import Row
+from smembench.toolchains.registry import is_port
 from smembench.views.columns import FIGURES, Column, compact, milliseconds, value
 from smembench.views.sentences import sentence
 
@@ -55,13 +56,13 @@ def groups(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def label(row: Row) -> str:
-    """A row's kernel, compiler if it is a twin, block and pad, and a stride that is compared with others in one table.
+    """A row's kernel, compiler if it is a port, block and pad, and a stride that is compared with others in one table.
 
     ``transposeSmemPad 32x32 +1``, ``naive nvrtc 16x16``, ``strided stride 8``.
     """
-    twin = row.compiler if row.compiler == "nvrtc" else ""
+    port = row.compiler if is_port(row.compiler) else ""
     stride = f"stride {row.stride}" if row.stride and PROBLEMS[row.problem].strides_in_rows else ""
-    return " ".join(part for part in (row.kernel, twin, _block(row), stride) if part)
+    return " ".join(part for part in (row.kernel, port, _block(row), stride) if part)
 
 
 def labels(rows: Sequence[Row]) -> list[str]:
@@ -138,7 +139,7 @@ def _section(run: Run) -> Section:
         columns=[columns[index] for index in told],
         cells=[[line[index] for index in told] for line in cells],
         bars=_bars(rows, figures[0]),
-        sentence=sentence(rows),
+        sentence=sentence(run),
         notes=notes(rows),
     )
 

@@ -5,28 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Case
-from smembench.model.measurement import Measurement
 from smembench.stats.summary import median_interval
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row
+from smembench.studies.tune import Search, Tuned
 from smembench.views.columns import FIGURES, Column, milliseconds, value
 from smembench.views.sections import Bar, Section, label
 
 Interval = tuple[float, float]
 
 
-def finals(run: Sequence[Measurement], finalists: Sequence[Case], heading: str) -> tuple[Section, Case]:
-    """Finalists by their median, with its 95 % interval, and the first of them.
-
-    Args:
-        run: everything that was measured with them, the copy ceiling among it.
-        finalists: the cases to show; at least one of them was measured.
-        heading: the line above the table.
-    """
-    intervals = {m.case: median_interval([sample.elapsed_ms for sample in m.samples]) for m in run if m.ok}
-    shown = [row for row in Run.of(Description(), run).rows if row.ok and row.case in finalists]
+def finals(tuned: Tuned) -> Section:
+    """Finalists by their median, with its 95 % interval."""
+    done = [measurement for measurement in tuned.measurements if measurement.ok]
+    intervals = {m.case: median_interval([sample.elapsed_ms for sample in m.samples]) for m in done}
+    shown = [row for row in Run.of(Description(), tuned.measurements).rows if row.ok and row.case in tuned.finalists]
     rows = sorted(shown, key=lambda row: row.elapsed_ms or 0.0)
     figures = PROBLEMS[rows[0].problem].columns
     columns = [Column("finalist", numeric=False), Column("elapsed ms"), Column("95 % interval")]
@@ -39,14 +33,22 @@ def finals(run: Sequence[Measurement], finalists: Sequence[Case], heading: str) 
         ]
         for row in rows
     ]
-    section = Section(
-        heading,
+    best = tuned.best
+    return Section(
+        f"{PROBLEMS[best.problem].title} {best.size} {best.dtype} on {best.device}: the finalists",
         [*columns, *(Column(FIGURES[name].heading) for name in figures)],
         cells,
         [Bar(label(row), value(row, figures[0]) or 0.0, FIGURES[figures[0]].unit) for row in rows],
         verdict(rows, [intervals[row.case] for row in rows]),
     )
-    return section, rows[0].case
+
+
+def counts(found: Search) -> str:
+    """How many candidates there are, and why others are none."""
+    return (
+        f"{len(found.cases)} candidates; {found.over_limits} were over a block's limits, "
+        f"{found.predicted_slow} predicted to need {found.allowed:g} times the traffic"
+    )
 
 
 def verdict(rows: Sequence[Row], intervals: Sequence[Interval]) -> str:

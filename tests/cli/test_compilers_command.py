@@ -27,7 +27,7 @@ def test_both_codes_without_a_gpu(program: Program, problem: str, kernel: str) -
     assert line.split()[-1].isdecimal()
 
 
-def test_a_twin_that_does_not_take_the_size_has_no_figures(program: Program) -> None:
+def test_a_port_that_does_not_take_the_size_has_no_figures(program: Program) -> None:
     done = program("compilers", "transpose", "--static", "--kernel", "transposeHalfWarp", "--n", "65")
     if done.returncode == 2:
         pytest.skip("needs NVIDIA's compiler libraries")
@@ -41,8 +41,8 @@ def test_a_twin_that_does_not_take_the_size_has_no_figures(program: Program) -> 
     ("arguments", "words"),
     [
         (("compilers", "transpose", "--static", "--kernel", "transposeHalfWarp", "--block", "8x7"), "not 8x7"),
-        (("compilers", "sort"), "PROBLEM 'sort': no such problem with twins"),
-        (("compilers", "--kernel", "transposeSmemDyn"), "no such kernel with a twin"),
+        (("compilers", "sort"), "PROBLEM 'sort': no such problem with ports"),
+        (("compilers", "--kernel", "transposeSmemDyn"), "no such kernel with a port"),
         (("compilers", "--block", "2048x1", "--static"), "block 2048x1"),
         (("show", NIGHTLY, "--compilers"), "holds nothing that --compilers shows"),
         (("show", NIGHTLY, "--limits", "--ladder"), "--ladder --limits: a run is shown in one way"),

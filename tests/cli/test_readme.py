@@ -56,8 +56,8 @@ DOCUMENTED = ("copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad", "nai
 LAST = ("transposeHalfWarp", "serpentine", "serpentine16x8", "streamK")
 
 
-@pytest.mark.parametrize(("mark", "kernels"), [("twins", DOCUMENTED), ("last", LAST)])
-def test_the_twins_are_those_of_the_run(mark: str, kernels: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("mark", "kernels"), [("ports", DOCUMENTED), ("last", LAST)])
+def test_the_ports_are_those_of_the_run(mark: str, kernels: tuple[str, ...]) -> None:
     pairs = [pair for pair in measured(load(LIMITS).rows, lambda case: None) if pair.case.kernel in kernels]
     assert {pair.case.kernel for pair in pairs} == set(kernels)
     ratios = [pair.ratio or 0.0 for pair in pairs]

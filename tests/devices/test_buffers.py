@@ -22,7 +22,8 @@ from smembench.devices.host_clock import HostClock
 from smembench.kernels import registry
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import LibraryCall, NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 from smembench.model.device import DeviceInfo
 
@@ -116,9 +117,14 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
 
             return launch
 
+        def compile(self, signature: tuple[object, ...]) -> SimpleNamespace:
+            module = SimpleNamespace(handle=(self, len(signature)))
+            return SimpleNamespace(library=SimpleNamespace(get_cufunc=lambda: SimpleNamespace(module=module)))
+
     monkeypatch.setattr(cuda, "device_array", lambda count, dtype: DeviceArray(np.empty(count, dtype)))
     monkeypatch.setattr(cuda, "pinned_array", pinned_array)
     monkeypatch.setattr(cuda, "jit", Dispatcher)
+    monkeypatch.setattr(cuda, "external_stream", lambda handle: handle)
     monkeypatch.setattr(driver, "cuMemcpyAsync", memcpy)
     monkeypatch.setattr(driver, "cuMemsetD8Async", memset)
     monkeypatch.setattr(driver, "cuCtxSetCurrent", lambda context: (0,))
@@ -136,8 +142,12 @@ def add_one(out: DeviceArray, inp: DeviceArray, n: np.uint32) -> None:
 def with_function(kernel: Kernel, function: Callable[..., None]) -> Kernel:
     """The kernel with another function, its arrays where they were."""
 
-    def build(case: Case) -> Program:
-        return replace(kernel.build(case), function=function)
+    def build(case: Case) -> NumbaKernel | LibraryCall:
+        program = kernel.build(case)
+        if isinstance(program, LibraryCall):
+            return replace(program, enqueue=function)
+        assert isinstance(program, NumbaKernel)
+        return replace(program, function=function)
 
     return replace(kernel, build=build)
 
@@ -146,6 +156,7 @@ def with_function(kernel: Kernel, function: Callable[..., None]) -> Kernel:
 def test_a_copy_goes_from_where_its_name_says_to_where_it_says(gpu: Gpu, kernel: Kernel) -> None:
     case, problem = case_of(kernel), PROBLEMS["transfer"]
     program = kernel.build(case)
+    assert isinstance(program, LibraryCall)
     assert (program.inputs, program.output) == EXPECTED[kernel.name]
     assert not program.on_device
 
@@ -234,8 +245,7 @@ def test_an_input_is_copied_to_constant_memory_each_time_a_case_is_prepared(
     gpu: Gpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copied = []
-    monkeypatch.setattr("smembench.devices.cuda.loaded", lambda code, arguments: (code, len(arguments)))
-    monkeypatch.setattr("smembench.devices.cuda.copy_to_symbol", lambda *given: copied.append(given))
+    monkeypatch.setattr("smembench.toolchains.symbols.copy_to_symbol", lambda *given: copied.append(given))
     case, problem = (
         Case("constant", "constantUniform", "cuda:0", "float32", 1, 100, None, Block(16, 1)),
         PROBLEMS["constant"],
@@ -244,8 +254,9 @@ def test_an_input_is_copied_to_constant_memory_each_time_a_case_is_prepared(
     for inputs in (first, second):
         gpu.device.prepare(case, registry.kernel_of(case), problem, inputs)
     (compiled,) = gpu.device._compiled.values()
-    assert compiled.options["lto"] is False
-    library = (compiled, 4)
+    dispatcher = compiled._dispatcher  # type: ignore[attr-defined]
+    assert dispatcher.options["lto"] is False
+    library = (dispatcher, 4)
     assert copied == [(library, "coefficients", values, 7) for _, values in (first, second)]
     plain = replace(case, kernel="sharedUniform")
     gpu.device.prepare(plain, registry.kernel_of(plain), problem, first)

@@ -13,6 +13,8 @@ from fake_driver.host_code import HostKernel, compile_for_host, port
 from fake_driver.process import FEW, FakeDriver, ended, rows
 from smembench.model.case import Block, Case
 
+pytestmark = pytest.mark.slow
+
 TRANSPOSE = ["smembench", "transpose", "--device", "cuda", "--n", "40", "--block", "16x16", *FEW]
 FAULTY = Path(__file__).parents[1] / "faults" / "kernels"
 OUTSIDE = """

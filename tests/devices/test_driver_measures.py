@@ -11,6 +11,8 @@ from fake_driver.host_code import HostKernel, compile_for_host, port
 from fake_driver.process import FEW, FakeDriver, ended, rows
 from smembench.model.case import Block, Case
 
+pytestmark = pytest.mark.slow
+
 MEMCPY = ("smembench", "transpose", "--device", "cuda", *FEW, "--kernel", "memcpy", "--csv", "-")
 BLOCK = Block(16, 16)
 ADD_ONE = """

@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from smembench.cli.explain import _capability, _device
-from smembench.cli.options import cuda_cases
+from smembench.devices import cuda
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.prediction import predict
 from smembench.explain.record import to_dict
@@ -28,7 +27,10 @@ from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
+from smembench.studies.explain import cases as cases_of
+from smembench.studies.explain import target
 from smembench.toolchains import machine_code as machine_codes
+from smembench.toolchains import numba
 from smembench.toolchains.machine_code import MachineCode, machine_code, opcodes, parse
 from smembench.toolchains.register_bank_conflicts import MainLoop
 from smembench.views.explain import explanation
@@ -61,8 +63,9 @@ def elf(sections: Mapping[str, bytes]) -> bytes:
         place = named[".shstrtab"].index(name.encode())
         headers += struct.pack("<IIQQQQIIQQ", place, 1, 0, 0, at, len(content), 0, 0, 16, 0)
         contents, at = contents + content, at + len(content)
-    begin = b"\x7fELF".ljust(0x28, b"\0") + struct.pack("<Q", at)
-    return begin.ljust(0x3A, b"\0") + struct.pack("<HHH", 64, len(named), len(sections)) + contents + headers
+    kind = b"\x7fELF\2\1\1".ljust(16, b"\0")  # 64 bits, lowest byte first
+    begin = kind + struct.pack("<HHIQQQIHHHHHH", 2, 190, 1, 0, 0, at, 0, 64, 0, 0, 64, len(named), len(sections))
+    return begin + contents + headers
 
 
 INSTRUCTION, NOP = (struct.pack("<QQ", low, 0) for low in (0x7A0245, 0x7918))
@@ -78,7 +81,7 @@ PRODUCTS = [
 
 
 def case(kernel: str, block: str = "32x32", dtype: str = "float32", n: int = 4096) -> Case:
-    (found,) = cuda_cases(kernel, block, dtype, "1", n)
+    (found,) = cases_of(kernel, blocks=block, dtypes=dtype, n=n)
     return found
 
 
@@ -111,6 +114,7 @@ def test_the_programming_guides_count_of_reads(block: int, m: int, n: int, k: in
     assert tiled == pytest.approx({"A": -(-n // block), "B": -(-m // block)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", PRODUCTS, ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize(
     ("m", "n", "k", "stride"),
@@ -126,7 +130,7 @@ def test_a_shorter_loop_stands_for_the_whole(
     """By counting all steps, the first and the last ones, which differ, among them."""
     small = [Block(8, 8), *kernel.default_blocks]
     products = [Case("matmul", kernel.name, "cuda:0", "float32", m, n, k, block, stride=stride) for block in small]
-    large = next(product for product in products if kernel.refuse(product) is None)
+    large = next(product for product in products if kernel.unsupported(product) is None)
     shorter = explain(large)
     pattern = Matmul.pattern
     monkeypatch.setattr(Matmul, "pattern", lambda self, case, results: replace(pattern(self, case, results), k=case.k))
@@ -242,8 +246,8 @@ def test_a_kernel_is_compiled_once_for_all_sizes(monkeypatch: pytest.MonkeyPatch
         return LOG, CODE
 
     monkeypatch.setattr(machine_codes, "_compiled", {})
-    monkeypatch.setattr(machine_codes, "by_nvvm", lambda *arguments: b"")
-    monkeypatch.setattr(machine_codes, "_link", link)
+    monkeypatch.setattr(numba, "by_nvvm", lambda *arguments: b"")
+    monkeypatch.setattr(numba, "_link", link)
     for n in (64, 128, 4096):
         assert machine_code(case("tiled", n=n), "9.0") == MachineCode(40, 24, 100)
     assert machine_code(case("tiled", "16x16"), "8.0") == MachineCode(40, 24, 100)
@@ -256,7 +260,7 @@ def test_without_a_compiler_registers_are_not_known(monkeypatch: pytest.MonkeyPa
         raise RuntimeError("no libnvrtc")
 
     monkeypatch.setattr(machine_codes, "_compiled", {})
-    monkeypatch.setattr(machine_codes, "by_nvvm", missing)
+    monkeypatch.setattr(numba, "by_nvvm", missing)
     assert machine_code(case("tiled"), "9.0") is None
 
 
@@ -299,13 +303,13 @@ def test_the_roofs_of_a_round_trip_are_those_of_its_kernel() -> None:
 
 def test_without_sizes_a_kernel_is_explained_as_its_command_measures_it() -> None:
     names = "transposeSmem,naive,constantUniform,addOnePinned,setRowReadRow,h2dPinned"
-    cases = cuda_cases(names, None, None, "1", None)
+    cases = cases_of(names)
     assert [(found.m, found.n, found.k, found.dtype) for found in cases] == [
         (4096, 4096, None, "float32"),
         (1024, 1024, 1024, "float32"),
         (1, 2**22, None, "float32"),
         (1, 100_000, None, "int32"),
-        (256, 0, None, "int32"),
+        (256, 24576, None, "int32"),
         (1, 256, None, "int32"),
     ]
 
@@ -332,20 +336,26 @@ def test_roofs_without_a_device_say_what_is_needed() -> None:
 
 
 def test_the_roofs_are_of_the_gpu_of_a_run(tmp_path: Path) -> None:
-    device = _device(REFERENCE, None)
+    device, capability = target(REFERENCE)
     assert device is not None
-    assert (device.model, device.sm_count, _capability(device)) == ("NVIDIA H200", 132, "9.0")
+    assert (device.model, device.sm_count, capability) == ("NVIDIA H200", 132, "9.0")
     (tmp_path / "cases.csv").write_text((REFERENCE / "cases.csv").read_text())
     (tmp_path / "run.json").write_text(json.dumps({"devices": [{"name": "cpu", "kind": "cpu"}]}))
     with pytest.raises(UsageError, match=r"--run .*: its run\.json names no GPU"):
-        _device(tmp_path, None)
+        target(tmp_path)
 
 
-def test_the_capability_is_that_of_the_device() -> None:
-    assert _capability(None) == "9.0"
-    assert _capability(H200.model_copy(update={"compute_capability": "8.6"})) == "8.6"
-    assert _capability(H200.model_copy(update={"compute_capability": "6.1"})) is None
-    assert _device(None, "8.0") is None
+@pytest.mark.parametrize(("of_gpu", "meant"), [("8.6", "8.6"), ("6.1", None)])
+def test_the_capability_is_that_of_the_device(of_gpu: str, meant: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = H200.model_copy(update={"compute_capability": of_gpu})
+    monkeypatch.setattr(cuda, "gpu_info", lambda index: gpu)
+    assert target() == (gpu, meant)
+
+
+def test_without_a_gpu_and_with_a_capability_none_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "gpu_info", lambda index: None)
+    assert target() == (None, "9.0")
+    assert target(capability="8.0") == (None, "8.0")
 
 
 def test_an_explanation_as_json() -> None:

@@ -127,7 +127,7 @@ def test_a_trace_of_threads_together_is_that_of_threads_alone(
     small = [Block(8, 8), *(kernel.default_blocks or [Block(16, 16)])]
     pad = 1 if kernel.pad else None
     cases = [Case(kernel.problem, kernel.name, "cuda:0", problem.dtypes[0], 75, 139, k, block, pad) for block in small]
-    case = next(case for case in cases if kernel.refuse(case) is None)
+    case = next(case for case in cases if kernel.unsupported(case) is None)
     together = trace(kernel, case)
     monkeypatch.setattr(tracing, "run", alone)
     assert in_order(together) == in_order(trace(kernel, case))

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from smembench.kernels.common.cuda_c import NVRTC
+from programs import cuda_c_kernel, numba_kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import kernel_of
 from smembench.model.case import Case
@@ -70,11 +70,11 @@ static void run(unsigned x, unsigned y, void **arrays, const unsigned *scalars)
 
 def port(case: Case) -> HostKernel:
     """The CUDA C port of a case; its Numba kernel has the same host form."""
-    problem, by_numba = PROBLEMS[case.problem], kernel_of(replace(case, compiler="numba")).build(case)
-    by_nvrtc = kernel_of(replace(case, compiler=NVRTC)).build(case)
-    source, takes = by_nvrtc.function, (len(problem.arrays), len(problem.scalars(case)))
+    problem, by_numba = PROBLEMS[case.problem], numba_kernel(kernel_of(replace(case, compiler="numba")), case)
+    by_nvrtc = cuda_c_kernel(kernel_of(replace(case, compiler="nvrtc")), case)
+    takes = len(problem.arrays), len(problem.scalars(case))
     name = mangled(by_numba.function)
-    return HostKernel(source.entry, name, source.text, by_numba.block, *takes, constant=by_nvrtc.constant)
+    return HostKernel(by_nvrtc.entry, name, by_nvrtc.source, by_numba.block, *takes, constant=by_nvrtc.constant)
 
 
 def mangled(function: Callable[..., Any]) -> str:

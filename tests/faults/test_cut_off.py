@@ -40,6 +40,8 @@ kernel = "sleepy"
 n = [16, 17, 18, 19]
 device = "cpu"
 """
+CASES = 8
+"""memcpy and sleepy at four sizes."""
 EMPTY = Description(run_id="x", seed=1, config=StoredConfig(), devices=[])
 TRIAL = Trial(
     Case("transpose", "copyGmem", "cpu", "float32", 8, 8), 0, Status.OK, "2026-01-01T00:00:00+00:00", samples=(1.5, 2.5)
@@ -121,11 +123,9 @@ def test_ctrl_c_keeps_everything_and_can_be_resumed(config: Path, tmp_path: Path
     assert json.loads((folder / "run.json").read_text())["complete"]
     assert not (folder / JOURNAL).exists()
 
-    whole = start("run", str(config), "--output", str(tmp_path / "whole"))
-    whole.communicate(timeout=60)
     counts = samples_per_case(folder)
+    assert len(counts) == CASES
     # The sample in flight at the interruption is kept on top.
-    assert counts.keys() == samples_per_case(run_folder(tmp_path / "whole")).keys()
     assert all(count >= 4 for count in counts.values())
 
 
@@ -171,35 +171,45 @@ def test_kill_9_of_the_worker_is_a_failed_case(config: Path, tmp_path: Path) -> 
         rows = list(csv.DictReader(stream))
     failed = [row for row in rows if row["status"] != "ok"]
     assert process.returncode == 1
-    assert len(rows) == 5 * 4 / 2.5  # memcpy and sleepy at four sizes
+    assert len(rows) == CASES
     assert [row["reason"] for row in failed] == ["the worker process was killed by SIGKILL"]
 
 
 @pytest.mark.parametrize("change", ["versions", "config", "devices"])
-def test_resume_refuses_another_environment_unless_forced(
-    change: str, killed: Path, config: Path, tmp_path: Path
-) -> None:
-    path = Path(shutil.copytree(killed, tmp_path / "run")) / JOURNAL
-    lines = path.read_text().splitlines(keepends=True)
-    head = json.loads(lines[0])
-    if change == "devices":
-        head["run"]["devices"][0]["model"] = "another"
-    elif change == "versions":
-        head["run"]["versions"]["numba"] = "0.1"
-    else:
+def test_resume_refuses_another_environment(change: str, killed: Path, config: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(killed, tmp_path / "run"))
+    if change == "config":
         config.write_text(CONFIG.replace("samples = 4", "samples = 5"))
-    path.write_text("".join([json.dumps(head) + "\n", *lines[1:]]))
-
-    again = ["run", str(config), "--resume", str(path.parent)]
-    refused = start(*again)
+    else:
+        alter(folder / JOURNAL, change)
+    refused = start("run", str(config), "--resume", str(folder))
     _, err = refused.communicate(timeout=60)
     assert refused.returncode == 2
     assert "--force" in err
     assert len(err.strip().splitlines()) == 1
-    forced = start(*again, "--force")
+
+
+def test_resume_can_be_forced_and_the_run_says_so(killed: Path, config: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(killed, tmp_path / "run"))
+    config.write_text(CONFIG.replace("samples = 4", "samples = 5"))
+    for change in ("versions", "devices"):
+        alter(folder / JOURNAL, change)
+    forced = start("run", str(config), "--resume", str(folder), "--force")
     _, err = forced.communicate(timeout=60)
     assert forced.returncode == 0, err
-    assert json.loads((path.parent / "run.json").read_text())["resumed_with_differences"]
+    (differences,) = json.loads((folder / "run.json").read_text())["resumed_with_differences"]
+    assert len(differences) == 3
+
+
+def alter(path: Path, what: str) -> None:
+    """Make a journal that of another GPU or another version of Numba."""
+    head, *trials = path.read_text().splitlines(keepends=True)
+    changed = json.loads(head)
+    if what == "devices":
+        changed["run"]["devices"][0]["model"] = "another"
+    else:
+        changed["run"]["versions"]["numba"] = "0.1"
+    path.write_text("".join([json.dumps(changed) + "\n", *trials]))
 
 
 def test_resume_refuses_a_config_without_the_cases_measured(killed: Path, config: Path, tmp_path: Path) -> None:
@@ -297,11 +307,12 @@ for round_ in range(100000):
 """
 
 
-def test_200_kills_at_random_moments_lose_no_trial_that_was_acknowledged(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_kills_at_random_moments_lose_no_trial_that_was_acknowledged(tmp_path: Path) -> None:
     rng = random.Random(20260101)
     argument = TypeAdapter(Trial).dump_json(TRIAL).decode()
     acknowledged_in_all = 0
-    for attempt in range(200):
+    for attempt in range(60):
         path = tmp_path / f"{attempt}.jsonl"
         process = subprocess.Popen(
             [sys.executable, "-c", WRITER, str(path), argument], stdout=subprocess.PIPE, text=True
@@ -316,16 +327,17 @@ def test_200_kills_at_random_moments_lose_no_trial_that_was_acknowledged(tmp_pat
         rounds = [trial.round for trial in journal.read(path).trials]
         assert rounds == list(range(len(rounds)))
         assert len(rounds) >= acknowledged
-    assert acknowledged_in_all > 400
+    assert acknowledged_in_all > 120
 
 
+@pytest.mark.slow
 def test_kills_at_random_moments_lose_nothing_that_was_finished(config: Path, tmp_path: Path) -> None:
     """Kill the run or its worker again and again; ``SMEMBENCH_KILLS`` says how often at least."""
     rng = random.Random(20260102)
     root = tmp_path / "results"
     kept: list[Trial] = []
     finished = 0
-    for kill in range(int(os.environ.get("SMEMBENCH_KILLS", "6"))):
+    for kill in range(int(os.environ.get("SMEMBENCH_KILLS", "4"))):
         folders = list(root.glob(f"*/{JOURNAL}"))
         again = ["--resume", str(folders[0].parent)] if folders else [str(config), "--output", str(root)]
         process = start("run", *again)

@@ -11,7 +11,8 @@ from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
 from smembench.model.measurement import Resources
-from smembench.toolchains.machine_code import assembled, parse
+from smembench.toolchains import registry as toolchains
+from smembench.toolchains.machine_code import parse
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable()))]
 
@@ -19,15 +20,17 @@ COPY = Case("transpose", "copyGmem", "cuda:0", "float32", 4096, 4096, None, Bloc
 
 
 @pytest.mark.untimed
-@pytest.mark.parametrize("compiler", registry.COMPILERS)
+@pytest.mark.parametrize("compiler", toolchains.names())
 def test_registers_are_those_of_the_code_that_runs(gpu: CudaDevice, compiler: str) -> None:
     # In 16×16 blocks tiled takes other registers with link-time optimisation than without.
     case = Case("matmul", "tiled", "cuda:0", "float32", 64, 64, 64, Block(16, 16), compiler=compiler)
     problem, kernel = PROBLEMS["matmul"], registry.kernel_of(case)
+    program = kernel.build(case)
+    toolchain = toolchains.toolchain_of(program)
     assert gpu.info.compute_capability is not None
     prepared = gpu.prepare(case, kernel, problem, problem.inputs(case, seed=1))
     prepared.launch()
-    found = [parse(*assembled(case, kernel.build(case), gpu.info.compute_capability)) for _ in range(2)]
+    found = [parse(*toolchain.machine_code(case, program, gpu.info.compute_capability)) for _ in range(2)]
     assert found[0] is not None
     assert found[1] == found[0]  # compiled before, and kept by the driver
     assert prepared.resources() == Resources(found[0].registers, 0)
@@ -35,7 +38,7 @@ def test_registers_are_those_of_the_code_that_runs(gpu: CudaDevice, compiler: st
 
 
 @pytest.mark.untimed
-@pytest.mark.parametrize("compiler", registry.COMPILERS)
+@pytest.mark.parametrize("compiler", toolchains.names())
 def test_the_driver_says_what_a_kernel_of_either_compiler_takes(gpu: CudaDevice, compiler: str) -> None:
     case = Case("transpose", "copyGmem", "cuda:0", "float32", 64, 64, None, Block(32, 32), compiler=compiler)
     problem = PROBLEMS["transpose"]

@@ -8,6 +8,7 @@ from math import prod
 
 import pytest
 
+from programs import numba_kernel
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
@@ -55,7 +56,7 @@ def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: Kernel) 
         pad = {None: None, False: 0, True: 1}[kernel.pad]
         depth = k if "k" in problem.size_axes else None
         case = Case(kernel.problem, kernel.name, "cuda:0", dtype, m, n, depth, block, pad, compiler=kernel.compiler)
-        if kernel.refuse(case) or kernel.shared_bytes(case) > limit:
+        if kernel.unsupported(case) or kernel.shared_bytes(case) > limit:
             continue
         verify(gpu, case)
         done += 1
@@ -72,9 +73,9 @@ def test_what_is_left_over_by_whole_tiles_is_right(gpu: CudaDevice, name: str) -
     shapes = [("float32", 1, 1, 257), ("float32", 8, 4, 1000), ("float32", 0, 3, 1), ("float64", 1, 2, 99)]
     for dtype, rows, columns, k in shapes:
         case = Case("matmul", name, "cuda:0", dtype, 3 * down + rows, 5 * across + columns, k, block)
-        if kernel.refuse(case):
+        if kernel.unsupported(case):
             continue
-        assert kernel.build(case).dealt
+        assert numba_kernel(kernel, case).grid_dependent
         verify(gpu, case)
 
 
@@ -84,7 +85,7 @@ def test_what_is_left_over_by_whole_tiles_is_right(gpu: CudaDevice, name: str) -
 )
 def test_blocks_hand_over_at_every_launch(gpu: CudaDevice, compiler: str, m: int, n: int, k: int) -> None:
     case = Case("matmul", "streamK", "cuda:0", "float32", m, n, k, Block(16, 16), compiler=compiler)
-    program = registry.kernel_of(case).build(case)
+    program = numba_kernel(registry.kernel_of(case), case)
     assert prod(program.on(gpu.info.sm_count or 1).grid) > prod(program.grid)
     verify(gpu, case, launches=3)
 
@@ -92,7 +93,7 @@ def test_blocks_hand_over_at_every_launch(gpu: CudaDevice, compiler: str, m: int
 @pytest.mark.parametrize("dtype", PROBLEMS["transpose"].dtypes)
 def test_a_persistent_grid_goes_round_more_than_once(gpu: CudaDevice, dtype: str) -> None:
     case = Case("transpose", "transposePersistent", "cuda:0", dtype, 8192, 4112, None, Block(8, 16), 0)
-    program = registry.kernel_of(case).build(case)
+    program = numba_kernel(registry.kernel_of(case), case)
     assert prod(program.grid) > 2 * prod(program.on(gpu.info.sm_count or 1).grid)
     verify(gpu, case)
 
@@ -105,6 +106,6 @@ def test_products_of_sub_matrices_touch_nothing_between_their_rows(gpu: CudaDevi
         (block, *_) = kernel.default_blocks or (Block(16, 16),)
         case = Case("matmul", kernel.name, "cuda:0", "float32", m, n, k, block, stride=stride)
         case = replace(case, compiler=kernel.compiler)
-        if kernel.refuse(case):
+        if kernel.unsupported(case):
             continue
         verify(gpu, case)

@@ -87,10 +87,10 @@ def test_the_reference_of_threads_in_a_line(kernel: str, computes: str, reads: L
 def test_the_longest_sums_are_exact(dtype: str) -> None:
     passes = 2**22
     case = case_of("parallelAccess", m=passes, dtype=dtype)
-    assert ACCESS.refuse(case) is None
+    assert ACCESS.unsupported(case) is None
     largest = np.full(case.n, 2**20 - 1, dtype)
     assert ACCESS.reference(case, (largest,), STAY).tolist() == [tiles(dtype) * (2**20 - 1) + passes] * case.n
-    assert "use fewer" in str(ACCESS.refuse(case_of("parallelAccess", m=passes + 1)))
+    assert "use fewer" in str(ACCESS.unsupported(case_of("parallelAccess", m=passes + 1)))
 
 
 def test_a_pass_left_out_shows() -> None:
@@ -132,7 +132,7 @@ def test_without_a_size_every_multiprocessor_gets_as_many_threads() -> None:
     ("values", "reason"), [({"stride": 33}, "use 1 to 32"), ({"cache": "cold"}, "leave cache out")]
 )
 def test_what_makes_no_sense_is_refused(values: dict[str, Any], reason: str) -> None:
-    assert reason in str(ACCESS.refuse(case_of("strided", **values)))
+    assert reason in str(ACCESS.unsupported(case_of("strided", **values)))
 
 
 @pytest.mark.parametrize("suffix", ["", "Dyn"])

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from programs import numba_kernel
 from smembench.kernels import registry
 from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS, accumulate, raise_flag, wait_for_flag
 from smembench.kernels.matmul.cuda.stream_k import FEWEST, blocks_on, first_step
@@ -101,7 +102,7 @@ def test_blocks_with_a_piece_more_have_as_many_steps_less(
 def test_each_block_has_steps_and_a_flag(m: int, n: int, k: int, multiprocessors: int) -> None:
     kernel = registry.find("matmul", "streamK", "cuda")
     assert kernel is not None
-    program = kernel.build(Case("matmul", "streamK", "cuda:0", "float32", m, n, k, kernel.default_blocks[0]))
+    program = numba_kernel(kernel, Case("matmul", "streamK", "cuda:0", "float32", m, n, k, kernel.default_blocks[0]))
     tiles, steps = prod(program.grid), -(-k // 16)
     blocks, one = program.on(multiprocessors).grid
     assert one == 1

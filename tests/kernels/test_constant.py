@@ -135,7 +135,7 @@ def test_a_trace_stands_for_a_grid_of_any_length() -> None:
 def test_blocks_with_fewer_threads_than_taps_are_refused(kernel: str) -> None:
     declared = registry.find("constant", kernel, "cuda")
     assert declared is not None
-    assert declared.refuse(case_of(kernel, block=Block(4, 2))) == (
+    assert declared.unsupported(case_of(kernel, block=Block(4, 2))) == (
         f"{kernel} needs a block of at least 9 threads, not 4x2"
     )
-    assert declared.refuse(case_of(kernel, block=Block(3, 3))) is None
+    assert declared.unsupported(case_of(kernel, block=Block(3, 3))) is None

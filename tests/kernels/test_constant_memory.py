@@ -14,15 +14,16 @@ import pytest
 from cuda.bindings import driver
 from numba import types
 
-from smembench.devices import cuda_symbols
-from smembench.devices.cuda_symbols import copy_to_symbol, loaded
+from programs import cuda_c_kernel, numba_kernel
 from smembench.explain.trace import trace
 from smembench.kernels import numba_cuda as cuda_api
 from smembench.kernels import registry
 from smembench.kernels.constant.problem import TAPS
 from smembench.kernels.numba_cuda import cuda
-from smembench.kernels.registry import Program
+from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
+from smembench.toolchains import numba, nvrtc
+from smembench.toolchains.symbols import copy_to_symbol
 
 CONSTANT = ["constantUniform", "constantDiverging"]
 OTHERS = [f"{memory}{way}" for memory in ("global", "shared") for way in ("Uniform", "Diverging")]
@@ -83,19 +84,17 @@ def test_the_array_is_in_the_machine_code_of_numba(ptx: Any, kernel: str) -> Non
 
 @pytest.mark.parametrize("kernel", CONSTANT)
 @pytest.mark.parametrize(("dtype", "size"), [("float32", 4), ("float64", 8)])
-def test_the_array_is_in_the_machine_code_of_a_twin(kernel: str, dtype: str, size: int) -> None:
+def test_the_array_is_in_the_machine_code_of_a_port(kernel: str, dtype: str, size: int) -> None:
     from cuda.pathfinder import load_nvidia_dynamic_lib
-
-    from smembench.toolchains.nvrtc import compiled
 
     try:
         load_nvidia_dynamic_lib("nvrtc")
     except Exception as error:
         pytest.skip(f"needs the NVRTC library: {error}")
     case = case_of(kernel, dtype, "nvrtc")
-    program = registry.kernel_of(case).build(case)
+    program = cuda_c_kernel(registry.kernel_of(case), case)
     assert program.constant == "coefficients"
-    code = bytes(compiled(program.function, "9.0").code)
+    code = bytes(nvrtc.compiled(program, "9.0").code)
     assert variables(code)["coefficients"] == (".nv.constant3", TAPS * size)
 
 
@@ -134,24 +133,34 @@ def test_a_variable_of_another_size_and_one_that_is_not_there_are_refused(memory
         copy_to_symbol("library", "weights", np.zeros(TAPS, np.float32), 7)
 
 
-def test_numba_compiles_before_its_first_launch_for_the_types_of_that_launch() -> None:
-    compiled = []
+def test_numba_compiles_before_its_first_launch_for_the_types_of_that_launch(
+    memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signatures = []
 
-    class Dispatcher:
-        typeof_pyval = staticmethod(cuda.jit(lambda out, n: None).typeof_pyval)
+    def compile_(self: Any, signature: tuple[Any, ...]) -> Any:
+        signatures.append(signature)
+        module = SimpleNamespace(handle="library")
+        return SimpleNamespace(library=SimpleNamespace(get_cufunc=lambda: SimpleNamespace(module=module)))
 
-        def compile(self, signature: tuple[Any, ...]) -> Any:
-            compiled.append(signature)
-            module = SimpleNamespace(handle="library")
-            return SimpleNamespace(library=SimpleNamespace(get_cufunc=lambda: SimpleNamespace(module=module)))
+    case = case_of("constantUniform")
+    arrays, scalars = [np.zeros(3, np.float32)] * 3, [np.uint32(1000)]
+    dispatcher = cuda.jit(lambda out, inp, coefficients, n: None)
+    monkeypatch.setattr(type(dispatcher), "compile", compile_)
+    values = np.arange(TAPS, dtype=np.float32)
+    numba.TOOLCHAIN.compile(case, numba_kernel(registry.kernel_of(case), case), "9.0").fill("coefficients", values, 7)
+    assert signatures == [tuple(dispatcher.typeof_pyval(argument) for argument in (*arrays, *scalars))]
+    assert signatures == [(types.float32[::1],) * 3 + (types.uint32,)]
+    assert (memory == values).all()
 
-    assert loaded(Dispatcher(), (np.zeros(3, np.float32), np.uint32(3))) == "library"
-    assert compiled == [(types.float32[::1], types.uint32)]
 
-
-def test_the_library_of_a_twin_is_that_of_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda_symbols, "ObjectCode", SimpleNamespace)
-    assert loaded(SimpleNamespace(handle="library"), ()) == "library"
+def test_the_variable_of_a_port_is_in_its_code(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = SimpleNamespace(handle="library", get_kernel=lambda entry: None)
+    monkeypatch.setattr(nvrtc, "compiled", lambda program, capability: code)
+    case = case_of("constantUniform", compiler="nvrtc")
+    values = np.arange(TAPS, dtype=np.float32)
+    nvrtc.TOOLCHAIN.compile(case, cuda_c_kernel(registry.kernel_of(case), case), "9.0").fill("coefficients", values, 7)
+    assert (memory == values).all()
 
 
 def test_a_trace_calls_an_array_in_constant_memory_by_its_name() -> None:
@@ -169,6 +178,6 @@ def baked_in(out: Any, inp: Any, coefficients: Any, n: Any) -> None:
 
 def test_numbas_own_constant_arrays_are_traced_by_number() -> None:
     case = case_of("constantUniform")
-    kernel = replace(registry.kernel_of(case), build=lambda case: Program(baked_in, (1, 1), (32, 1)))
+    kernel = replace(registry.kernel_of(case), build=lambda case: NumbaKernel(baked_in, grid=(1, 1), block=(32, 1)))
     places = {request.site for request in trace(kernel, case).requests if request.site.space == "constant"}
     assert {(place.array, place.width) for place in places} == {("constant0", 4)}

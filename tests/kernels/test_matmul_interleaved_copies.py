@@ -20,7 +20,7 @@ TILINGS = [
 
 @pytest.mark.parametrize(("tiling", "vectors"), TILINGS)
 def test_threads_copy_every_element_of_a_tile_once(tiling: Tiling, vectors: bool) -> None:
-    assert tiling.refuse("streamK") is None or tiling.dtype == "float64"
+    assert tiling.unsupported("streamK") is None or tiling.dtype == "float64"
     width = tiling.vector if vectors else 1
     b_lanes, found = lanes_along_b(tiling, width), copies(tiling, width)
     of_b: Counter[tuple[int, int]] = Counter()

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from programs import numba_kernel
 from smembench.explain.analysis import explain
 from smembench.kernels import registry
 from smembench.kernels.intrinsics.vector import load_pair
@@ -27,8 +28,9 @@ from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE, pattern_period
 from smembench.studies.ladder import steps
 from smembench.toolchains import machine_code
-from smembench.toolchains.machine_code import assembled, opcodes, parse
 from smembench.toolchains.machine_code import instructions as machine_instructions
+from smembench.toolchains.machine_code import opcodes, parse
+from smembench.toolchains.numba import TOOLCHAIN as NUMBA
 from smembench.toolchains.register_bank_conflicts import main_loop
 
 Ptx = Callable[[Case], str]
@@ -115,15 +117,15 @@ def test_a_grid_covers_the_product_by_what_a_block_computes(name: str, block: Bl
     few, more = name in LEFT_OVER, (y + 1, x + 1)
     sizes = {x * y: (y, x), x * y + 1: (y, x) if few else more, x * y + MAX_REMAINDER + 1: more, 1: (1, 1)}
     for n, expected in sizes.items():
-        program = kernel(name).build(case(name, n=n, block=block))
+        program = numba_kernel(kernel(name), case(name, n=n, block=block))
         assert program.grid == expected
-        assert program.dealt is (few and n == x * y + 1)
+        assert program.grid_dependent is (few and n == x * y + 1)
 
 
-@pytest.mark.parametrize(("block", "dealt"), [(Block(8, 16), True), (Block(8, 32), False)])
-def test_nothing_is_left_over_where_a_tile_does_not_hold_the_sums_of_pieces(block: Block, dealt: bool) -> None:
+@pytest.mark.parametrize(("block", "grid_dependent"), [(Block(8, 16), True), (Block(8, 32), False)])
+def test_nothing_is_left_over_where_a_tile_does_not_hold_the_sums_of_pieces(block: Block, grid_dependent: bool) -> None:
     ragged = replace(case("streamK", block=block), m=8 * block.y + 1, n=8 * block.x + 1)
-    assert kernel("streamK").build(ragged).dealt is dealt
+    assert numba_kernel(kernel("streamK"), ragged).grid_dependent is grid_dependent
 
 
 @given(
@@ -165,6 +167,7 @@ def test_what_is_left_over_is_written_once_and_read_by_pieces(name: str, rows: i
     assert after == pytest.approx({"A": before["A"] + SIDE, "B": before["B"] + 1}, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["slicedK12x6", "serpentine", "streamK"])
 def test_what_is_left_over_stays_in_registers(name: str, ptx: Ptx) -> None:
     (block,) = kernel(name).default_blocks
@@ -192,7 +195,7 @@ TILINGS = [
     for tiling in [
         Tiling(Block(x, y), dtype, down=down, depth=8 * slices, warps=warps, interleaved=interleaved, slices=slices)
     ]
-    if tiling.refuse("any") is None and (warps or slices == 1)
+    if tiling.unsupported("any") is None and (warps or slices == 1)
 ]
 
 
@@ -233,7 +236,7 @@ def test_vectors_only_where_rows_begin_and_end_at_one(n: int, k: int, more: int 
     ],
 )
 def test_blocks_that_do_not_fit_are_refused(name: str, dtype: str, block: Block, reason: str) -> None:
-    refused = kernel(name).refuse(case(name, dtype, block=block))
+    refused = kernel(name).unsupported(case(name, dtype, block=block))
     assert refused is not None
     assert refused.startswith(f"{name} {reason}")
 
@@ -247,11 +250,11 @@ def test_blocks_that_do_not_fit_are_refused(name: str, dtype: str, block: Block,
     ],
 )
 def test_registers_are_as_many_as_leave_room_for_the_blocks(name: str, dtype: str, bounds: tuple[int, int]) -> None:
-    assert kernel(name).build(case(name, dtype)).launch_bounds == bounds
+    assert numba_kernel(kernel(name), case(name, dtype)).launch_bounds == bounds
 
 
 def test_sizes_choose_the_width_of_accesses_and_the_variant_says_so() -> None:
-    programs = [kernel("unrolled").build(case("unrolled", n=n, k=k)) for n, k in ((64, 64), (64, 63), (63, 64))]
+    programs = [numba_kernel(kernel("unrolled"), case("unrolled", n=n, k=k)) for n, k in ((64, 64), (64, 63), (63, 64))]
     assert [program.variant for program in programs] == ["A by 4, B by 4", "A by 1, B by 4", "A by 4, B by 1"]
 
 
@@ -264,6 +267,7 @@ COMPILED = [(name, "float32") for name in TILED]
 COMPILED += [("vectorized", "float64"), ("slicedK", "float64")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "dtype"), COMPILED)
 def test_the_compiler_keeps_results_in_registers(
     ptx: Ptx, by_nvvm: ByNvvm, monkeypatch: pytest.MonkeyPatch, name: str, dtype: str
@@ -308,7 +312,7 @@ def check_machine_code(name: str, by_nvvm: ByNvvm, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(machine_code, "by_nvvm", lambda case, *_: by_nvvm(case))  # compiled once for both
     load, multiply_add = 0x981, 0x223  # LDG and FFMA for compute capability 9.0
     case_ = case(name)
-    log, code = assembled(case_, kernel(name).build(case_), "9.0")
+    log, code = NUMBA.machine_code(case_, numba_kernel(kernel(name), case_), "9.0")
     found, parsed = opcodes(code), parse(log, code)
     assert parsed is not None
     assert parsed.spilled_bytes == 0
@@ -320,6 +324,7 @@ def check_machine_code(name: str, by_nvvm: ByNvvm, monkeypatch: pytest.MonkeyPat
     assert loop.bound > (0.8 if name in SERPENTINE else 0.6)
 
 
+@pytest.mark.slow
 def test_three_slices_keep_12_by_6_results_in_registers(
     ptx: Ptx, by_nvvm: ByNvvm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -368,6 +373,7 @@ def test_tiles_that_are_loaded_once_more_are_counted_once_more(
     assert loads == {"A": pytest.approx(expected, rel=0.01), "B": pytest.approx(expected, rel=0.01)}
 
 
+@pytest.mark.slow
 def test_the_compiler_loads_single_elements_where_rows_are_not_aligned(ptx: Ptx) -> None:
     found = instructions(ptx(case("unrolled", n=4097)))
     assert not found["ld.global.v"] + found["st.global.v"]

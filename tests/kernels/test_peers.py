@@ -37,7 +37,7 @@ def test_peers_run_beside_the_others_when_asked_for(problem: str, names: tuple[s
 def test_a_peer_is_planned_by_name_whatever_the_compiler() -> None:
     (peer,) = [item for item in planned("matmul", kernel="naive,cublas", compiler="nvrtc") if item.case.block is None]
     assert peer.case.kernel == "cublas"
-    assert bool(peer.skip) == (cublas.refuse(peer.case) is not None)
+    assert bool(peer.skip) == (cublas.unsupported(peer.case) is not None)
 
 
 def test_cublas_is_skipped_where_its_library_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +77,7 @@ def test_cublas_is_given_the_transposes(monkeypatch: pytest.MonkeyPatch, dtype: 
     monkeypatch.setattr(cublas, "cuda", SimpleNamespace(get_current_device=lambda: SimpleNamespace(id=0)))
     monkeypatch.setattr(cublas, "_pointer", lambda array: ctypes.c_void_p(array.ctypes.data))
     program = cublas.build(Case("matmul", "cublas", "cuda:0", dtype, 5, 7, 3, compiler="cublas"))
-    program.function(1, c, a, b)
+    program.enqueue(1, c, a, b)
     np.testing.assert_allclose(c, a @ b, rtol=1e-5)
 
 

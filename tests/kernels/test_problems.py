@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from smembench.kernels.problems import PROBLEMS, Verification
 from smembench.kernels.transpose.problem import COPY, TRANSPOSE
 from smembench.model.case import Case
+from smembench.model.problem import Problem, Shape
 
 Array = NDArray[Any]
 Spoil = Callable[[Array], object]
@@ -166,3 +167,40 @@ def test_inputs_rounded_to_tf32_fail(sizes: tuple[int, int, int]) -> None:
 def test_cases_share_inputs_exactly_when_they_are_alike() -> None:
     keys = [PROBLEMS[name].input_key(case_of(name, dtype, m=m)) for (name, dtype), m in product(EVERY, (30, 31))]
     assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=lambda problem: problem.name)
+def test_sizes_of_a_case_make_its_shape_again(problem: Problem) -> None:
+    for shape in problem.shapes({}):
+        case = Case(problem.name, "any", "cpu", problem.dtypes[0], shape.m, shape.n or 64, shape.k)
+        given = {name: (size,) for name, size in problem.sizes_of(case).items()}
+        assert set(given) <= set(problem.size_axes)
+        assert problem.shapes(given) == [Shape(case.m, case.n, case.k)]
+
+
+def test_a_transpose_that_is_not_square_is_given_by_both_sides() -> None:
+    assert PROBLEMS["transpose"].sizes_of(case_of("transpose", m=3, n=5)) == {"nx": 5, "ny": 3}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=lambda problem: problem.name)
+def test_axes_have_names_of_their_own_and_words(problem: Problem) -> None:
+    names = [axis.name for axis in problem.axes]
+    others = {
+        "problem",
+        "kernel",
+        "device",
+        "dtype",
+        "cache",
+        "stride",
+        "compiler",
+        "block",
+        "peers",
+        "pad",
+        "pad_width",
+    }
+    assert len(set(names)) == len(names)
+    assert not others & set(names)
+    assert others >= {axis.name for axis in problem.kernel_axes} | set(problem.options)
+    assert all(axis.help.endswith(".") for axis in problem.axes + problem.kernel_axes)
+    assert all(axis.values for axis in problem.parameters)
+    assert PROBLEMS[problem.command or problem.name].help

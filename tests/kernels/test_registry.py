@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import smembench.kernels
+from programs import numba_kernel
 from smembench.devices.base import OutOfBounds, check_guards
 from smembench.devices.select import canonical
 from smembench.kernels import registry
@@ -67,7 +68,9 @@ def test_declarations_are_complete(kernel: registry.Kernel) -> None:
     assert kernel.summary
     assert "\n" not in kernel.summary
     assert registry.kernel_of(case) is kernel
-    taken = [dtype for dtype in PROBLEMS[kernel.problem].dtypes if kernel.refuse(replace(case, dtype=dtype)) is None]
+    taken = [
+        dtype for dtype in PROBLEMS[kernel.problem].dtypes if kernel.unsupported(replace(case, dtype=dtype)) is None
+    ]
     assert kernel.peer or taken
     columns = (16 if "Unroll" in kernel.name else 8) + (1 if kernel.pad else 0)
     expected = tiles(kernel) * 8 * columns * 8
@@ -95,7 +98,9 @@ def test_kernels_asked_for_by_name_stand_between_the_others() -> None:
 def test_dynamic_shared_memory_is_the_tile(kernel: registry.Kernel) -> None:
     case = Case(kernel.problem, kernel.name, "cuda:0", "float64", 5, 7, None, Block(8, 4), 3 if kernel.pad else 0)
     assert (
-        kernel.build(case).dynamic_bytes == kernel.shared_bytes(case) == tiles(kernel) * 4 * (8 + (case.pad or 0)) * 8
+        numba_kernel(kernel, case).dynamic_bytes
+        == kernel.shared_bytes(case)
+        == tiles(kernel) * 4 * (8 + (case.pad or 0)) * 8
     )
 
 

@@ -32,7 +32,7 @@ def test_a_stride_is_that_of_all_three_matrices_and_moves_no_more_bytes() -> Non
 
 @pytest.mark.parametrize(("stride", "refused"), [(None, False), (1, True), (49, True), (50, False), (1000, False)])
 def test_a_stride_is_as_long_as_the_longest_row(stride: int | None, refused: bool) -> None:
-    reason = PROBLEMS["matmul"].refuse(replace(case_of(), stride=stride))
+    reason = PROBLEMS["matmul"].unsupported(replace(case_of(), stride=stride))
     assert reason == (
         f"stride {stride}: rows of A have 50 elements, those of B and C 40; use 50 or more" if refused else None
     )
@@ -74,7 +74,7 @@ def test_the_pattern_of_a_sub_matrix_is_one_whose_rows_begin_at_the_same_places(
     smaller = problem.pattern(case)
     assert case.stride is not None
     assert smaller.stride is not None
-    assert problem.refuse(smaller) is None
+    assert problem.unsupported(smaller) is None
     assert smaller.stride <= case.stride
     assert smaller.stride % 32 == case.stride % 32
     assert problem.pattern(smaller) == smaller

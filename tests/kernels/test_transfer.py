@@ -117,11 +117,11 @@ def test_the_kernel_of_a_round_trip_can_be_explained() -> None:
 
 def test_the_sentence_compares_page_locked_with_pageable_memory(rows: Rows) -> None:
     times = {"h2dPageable": [4.0] * 5, "h2dPinned": [1.0] * 5, "d2hPageable": [2.0] * 5, "d2hPinned": [2.0] * 5}
-    assert sentence(rows(times, problem="transfer", block=None)) == (
+    assert sentence(Run(rows(times, problem="transfer", block=None))) == (
         "Host to device page-locked memory is 4.00× as fast as pageable; "
-        "device to host page-locked memory is no different from pageable within the spread."
+        "device to host page-locked memory is no different from pageable within the noise."
     )
-    assert sentence(rows({"h2dPinned": [1.0] * 5}, problem="transfer", block=None)) == ""
+    assert sentence(Run(rows({"h2dPinned": [1.0] * 5}, problem="transfer", block=None))) == ""
 
 
 def on_cpu(row: Row) -> Row:
@@ -131,20 +131,20 @@ def on_cpu(row: Row) -> Row:
 def test_the_sentence_says_what_the_copies_leave_of_the_kernel(rows: Rows) -> None:
     times = {"addOne": [1.0] * 5, "addOnePageable": [4.0] * 5, "addOnePinned": [0.5] * 5}
     found = [on_cpu(row) for row in rows(times, problem="roundtrip", block=None)]
-    assert sentence(found) == (
+    assert sentence(Run(found)) == (
         "With its copies addOnePageable is slower than the loop on one CPU thread: it takes 4.00 times as long; "
         "with its copies addOnePinned is 2.00× as fast as the loop on one CPU thread."
     )
-    assert sentence(found[1:]) == ""
+    assert sentence(Run(found[1:])) == ""
 
 
 def test_the_sentence_of_a_stencil_compares_ways_and_memories(rows: Rows) -> None:
     times = {"globalUniform": [2.0] * 5, "constantUniform": [1.0] * 5, "constantDiverging": [5.0] * 5}
-    assert sentence(rows(times, problem="constant")) == (
+    assert sentence(Run(rows(times, problem="constant"))) == (
         "Of the stencils constantDiverging is slower than constantUniform: it takes 5.00 times as long; "
         "constantUniform is 2.00× as fast as globalUniform."
     )
-    assert sentence(rows({"globalUniform": [2.0] * 5}, problem="constant")) == ""
+    assert sentence(Run(rows({"globalUniform": [2.0] * 5}, problem="constant"))) == ""
 
 
 def test_the_heading_says_bytes_and_no_cache(rows: Rows) -> None:

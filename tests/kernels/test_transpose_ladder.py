@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from programs import numba_kernel
 from smembench.explain import trace as tracing
 from smembench.explain.analysis import explain
 from smembench.explain.occupancy import occupancy
@@ -56,7 +57,7 @@ def of_every_step() -> Iterator[Case]:
     """Every step in every block of its own and in every dtype, as far as it takes them."""
     for name, dtype in product(CLIMBED, DTYPES):
         for block in kernel(name).default_blocks:
-            if kernel(name).refuse(case(name, dtype, block=block)) is None:
+            if kernel(name).unsupported(case(name, dtype, block=block)) is None:
                 yield case(name, dtype, block=block)
 
 
@@ -118,8 +119,8 @@ def test_columns_are_paired_where_rows_are_powers_of_two_from_128_kib_on(
     dtype: str, n: int, m: int, pairs: bool
 ) -> None:
     for block in (Block(8, 16), Block(16, 16), Block(32, 32)):
-        program = kernel("transposePaired").build(case("transposePaired", dtype, n, m, block))
-        plain = kernel("transposeHalfWarp").build(case("transposeHalfWarp", dtype, n, m, block))
+        program = numba_kernel(kernel("transposePaired"), case("transposePaired", dtype, n, m, block))
+        plain = numba_kernel(kernel("transposeHalfWarp"), case("transposeHalfWarp", dtype, n, m, block))
         assert (program.variant == "in pairs") is pairs
         assert program.grid == plain.grid
         if pairs:
@@ -177,7 +178,7 @@ def test_blocks_next_to_each_other_write_next_to_each_other(
 ) -> None:
     """In the order of their index they fill some rows of the output from left to right, then those below."""
     chosen = case(name, n=columns, m=rows, block=Block(8, 16))
-    grid = kernel(name).build(chosen).grid
+    grid = numba_kernel(kernel(name), chosen).grid
     height, width = 32, 32 * (TILES if name in ("transposePipelined", "transposeAsync") else 1)
     pieces = [
         (range(top, min(top + height, columns)), range(left, min(left + width, rows)))
@@ -204,7 +205,7 @@ def test_blocks_next_to_each_other_write_next_to_each_other(
 )
 def test_sizes_choose_between_aligned_rows_and_any(columns: int, rows: int, chosen: str) -> None:
     for name in VECTORIZED:
-        program = kernel(name).build(case(name, n=columns, m=rows))
+        program = numba_kernel(kernel(name), case(name, n=columns, m=rows))
         assert program.function.__name__ == chosen
         across, down = -(-columns // 64), -(-rows // 64)
         assert program.grid == ((down, across) if name in DOWN else (across, down))
@@ -226,7 +227,7 @@ def test_sizes_choose_between_aligned_rows_and_any(columns: int, rows: int, chos
     ],
 )
 def test_blocks_that_do_not_fit_are_refused(name: str, dtype: str, block: Block, reason: str) -> None:
-    refused = kernel(name).refuse(case(name, dtype, block=block))
+    refused = kernel(name).unsupported(case(name, dtype, block=block))
     assert refused is not None
     assert refused.startswith(f"{name} needs ")
     assert reason in refused
@@ -238,7 +239,7 @@ def test_blocks_that_fit_have_whole_passes() -> None:
     for dtype in DTYPES:
         for block in (Block(x, y) for x in sides for y in sides):
             chosen = case("transposeVectorized", dtype, block=block)
-            if kernel("transposeVectorized").refuse(chosen) is None:
+            if kernel("transposeVectorized").unsupported(chosen) is None:
                 side = vector_width(dtype) * block.x
                 threads = block.x * block.y
                 assert (threads % 32, side % block.y, block.y % vector_width(dtype)) == (0, 0, 0)
@@ -258,14 +259,13 @@ def test_a_block_with_several_tiles_is_counted_once(dtype: str) -> None:
     block = Block(8, 16)
     side = vector_width(dtype) * block.x
     for name in ("transposePipelined", "transposeAsync"):
-        program = kernel(name).build(
-            case(name, dtype, n=4 * side, m=2 * TILES * side + vector_width(dtype), block=block)
-        )
+        chosen = case(name, dtype, n=4 * side, m=2 * TILES * side + vector_width(dtype), block=block)
+        program = numba_kernel(kernel(name), chosen)
         assert program.grid == (3, 4)
 
 
 def test_a_persistent_grid_has_no_more_blocks_than_tiles_and_than_run_at_once() -> None:
-    large, small = (kernel("transposePersistent").build(case("transposePersistent", n=n)) for n in (4096, 256))
+    large, small = (numba_kernel(kernel("transposePersistent"), case("transposePersistent", n=n)) for n in (4096, 256))
     assert large.grid == (64, 64)
     assert large.on(132).grid == (4 * 132, 1)
     assert small.on(132).grid == (16, 1)
@@ -274,7 +274,7 @@ def test_a_persistent_grid_has_no_more_blocks_than_tiles_and_than_run_at_once() 
 
 
 def test_other_grids_are_the_same_on_every_device() -> None:
-    program = kernel("transposeAsync").build(case("transposeAsync"))
+    program = numba_kernel(kernel("transposeAsync"), case("transposeAsync"))
     assert program.on(1) is program
 
 

@@ -273,9 +273,9 @@ def test_numbers_below_an_axis_have_room_beside_each_other() -> None:
     ]
 
 
-def test_the_compilers_twins_do_not_stand_beside_the_documents(stored: Run) -> None:
-    twins = [replace(row, compiler="nvrtc", elapsed_ms=9.0) for row in stored.rows if row.device == "cuda:0" and row.ok]
-    both = replace(stored, rows=[*stored.rows, *twins])
+def test_the_compilers_ports_do_not_stand_beside_the_documents(stored: Run) -> None:
+    ports = [replace(row, compiler="nvrtc", elapsed_ms=9.0) for row in stored.rows if row.device == "cuda:0" and row.ok]
+    both = replace(stored, rows=[*stored.rows, *ports])
     assert values(named([both], "documents-transpose")) == values(named([stored], "documents-transpose"))
 
 

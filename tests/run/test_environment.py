@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
+from cuda.bindings import nvjitlink, nvrtc
 
-from smembench.run import environment
 from smembench.run.config import from_flags
 from smembench.run.environment import differences, versions
 from smembench.store.run_json import Description
 
 
 def test_libraries_that_make_a_gpus_code_are_asked_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    def library(name: str) -> Any:
-        if name.endswith("nvjitlink"):
-            raise RuntimeError("no libnvJitLink")
-        return SimpleNamespace(nvrtcVersion=lambda: (0, 13, 4))
+    def missing() -> None:
+        raise RuntimeError("no libnvJitLink")
 
-    monkeypatch.setattr(environment, "import_module", library)
+    monkeypatch.setattr(nvjitlink, "version", missing)
+    monkeypatch.setattr(nvrtc, "nvrtcVersion", lambda: (0, 13, 4))
     assert versions(cuda=True) == {**versions(), "nvrtc": "13.4"}
     assert {"smembench", "python", "numba", "numpy"} <= set(versions())
+
+
+def test_versions_stand_in_the_order_of_the_stored_files() -> None:
+    every = "smembench python numba numba-cuda llvmlite numpy cuda-bindings cuda-core nvidia-nvvm cupy-cuda13x torch"
+    known = [*every.split(), "pandas", "rich", "typer", "pydantic", "nvjitlink", "nvrtc"]
+    found = list(versions(cuda=True))
+    assert found == [name for name in known if name in found]
 
 
 def test_a_run_from_before_an_axis_existed_goes_on_with_the_same_config() -> None:

@@ -13,7 +13,8 @@ from smembench.kernels import registry
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.problems import PROBLEMS, Verification
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.model.case import Block, Case
 
@@ -43,7 +44,7 @@ def cases_of(kernel: Kernel) -> list[Case]:
         for block in (BLOCKS if kernel.blocks else [None])
         for pad in pads
     ]
-    allowed = [case for case in cases if not kernel.refuse(case) and not kernel.build(case).on_host]
+    allowed = [case for case in cases if not kernel.unsupported(case) and isinstance(kernel.build(case), NumbaKernel)]
     chosen = allowed[:: ONE_IN.get(problem.name, 1)]
     for axis in AXES:
         chosen += {axis(case): case for case in allowed if axis(case) not in map(axis, chosen)}.values()
@@ -95,9 +96,9 @@ def off_by_one(out: Any, inp: Any, nx: Any, ny: Any) -> None:
 
 
 def as_kernel(function: Any) -> Kernel:
-    def build(case: Case) -> Program:
+    def build(case: Case) -> NumbaKernel:
         block = block_of(case)
-        return Program(function, covering(case.n, case.m, block), block)
+        return NumbaKernel(function, grid=covering(case.n, case.m, block), block=block)
 
     return replace(KERNELS[-1], problem="transpose", name="wrong", build=build, computes=TRANSPOSE)
 

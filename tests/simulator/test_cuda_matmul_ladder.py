@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from programs import numba_kernel
 from smembench.devices import simulator
 from smembench.kernels import registry
 from smembench.kernels.matmul.remainder import MAX_REMAINDER
@@ -29,13 +30,13 @@ def verify(name: str, dtype: str, size: tuple[int, int, int], block: Block, stri
     kernel = registry.find("matmul", name, "cuda")
     assert kernel is not None
     case = Case("matmul", name, "cuda:0", dtype, *size, block, stride=stride)
-    assert kernel.refuse(case) is None
+    assert kernel.unsupported(case) is None
     problem = PROBLEMS["matmul"]
     inputs = problem.inputs(case, seed=1)
     output = simulator.run(case, kernel, problem, inputs)
     verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), output)
     assert verdict.passed, verdict.detail
-    return kernel.build(case).variant
+    return numba_kernel(kernel, case).variant
 
 
 @pytest.mark.parametrize("name", TILED)
@@ -105,8 +106,8 @@ def test_float64_has_a_few_left_over_too() -> None:
 def test_any_number_of_blocks_computes_all_tiles(size: tuple[int, int, int], blocks: int) -> None:
     case = Case("matmul", "streamK", "cuda:0", "float32", *size, Block(8, 8))
     kernel, problem = registry.kernel_of(case), PROBLEMS["matmul"]
-    shared = replace(kernel, build=lambda case: replace(kernel.build(case), blocks=lambda _: blocks))
-    assert shared.build(case).on(1).grid == (blocks, 1)
+    shared = replace(kernel, build=lambda case: replace(numba_kernel(kernel, case), persistent_blocks=lambda _: blocks))
+    assert numba_kernel(shared, case).on(1).grid == (blocks, 1)
     inputs = problem.inputs(case, seed=1)
     output = simulator.run(case, shared, problem, inputs)
     verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), output)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from programs import numba_kernel
 from smembench.devices import simulator
 from smembench.kernels import registry
 from smembench.kernels.intrinsics.async_copy import commit_copies, copy_vector_async, wait_for_copies
@@ -54,7 +55,7 @@ def case_of(name: str, dtype: str, rows: int, columns: int, block: Block) -> tup
     assert kernel is not None
     pad = {None: None, False: 0, True: 1}[kernel.pad]
     case = Case("transpose", kernel.name, "cuda:0", dtype, rows, columns, None, block, pad)
-    assert kernel.refuse(case) is None
+    assert kernel.unsupported(case) is None
     return case, kernel
 
 
@@ -65,7 +66,8 @@ def verify(
     case, kernel = case_of(name, dtype, rows, columns, block)
     if grid is not None:
         kernel = replace(
-            kernel, build=lambda case: replace(registry.kernel_of(case).build(case), grid=grid, blocks=None)
+            kernel,
+            build=lambda case: replace(numba_kernel(registry.kernel_of(case), case), grid=grid, persistent_blocks=None),
         )
     problem = PROBLEMS["transpose"]
     inputs = problem.inputs(case, seed=1)
@@ -106,7 +108,7 @@ def test_columns_of_tiles_in_pairs_cover_the_matrix(row: int, apart: int, monkey
     monkeypatch.setattr(transpose_paired, "CONFLICTING", row)
     monkeypatch.setattr(transpose_paired, "APART", apart)
     case, kernel = case_of("transposePaired", "float64", 18, row // 8, Block(8, 4))
-    assert kernel.build(case).variant == "in pairs"
+    assert numba_kernel(kernel, case).variant == "in pairs"
     verify("transposePaired", "float64", case.m, case.n, Block(8, 4))
 
 
@@ -144,7 +146,7 @@ def test_a_persistent_grid_of_any_size_goes_over_all_tiles(grid: tuple[int, int]
 def test_the_simulator_has_fewer_blocks_than_tiles() -> None:
     side = 8 * vector_width("float64")
     case, kernel = case_of("transposePersistent", "float64", 17 * side, 2 * side, Block(8, 4))
-    program = kernel.build(case)
+    program = numba_kernel(kernel, case)
     assert prod(program.on(1).grid) < prod(program.grid)
     verify("transposePersistent", "float64", case.m, case.n, Block(8, 4))
 

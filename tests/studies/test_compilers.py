@@ -16,7 +16,7 @@ from smembench.store.relations import relate
 from smembench.store.run import Run
 from smembench.store.run_json import Description, Git
 from smembench.store.schema import Row, row_of
-from smembench.studies.compilers import Side, compiled, measured, names, twin_of
+from smembench.studies.compilers import Build, compiled, measured, names, ports_of
 from smembench.toolchains.machine_code import MachineCode
 from smembench.toolchains.register_bank_conflicts import MainLoop
 from smembench.views import compilers as view
@@ -45,9 +45,14 @@ def case(kernel: str, compiler: str = "numba", *, problem: str = "transpose", bl
 def row(of: Case, elapsed_ms: float, registers: int | None = None) -> Row:
     problem = PROBLEMS[of.problem]
     samples = tuple(Sample(0, index, elapsed_ms) for index in range(3))
-    done = Measurement(of, Status.OK, "", problem.bytes_moved(of), problem.flops(of), 0, samples=samples, verified=True)
-    done = replace(done, resources=Resources(registers, 0))
+    done = Measurement(of, Status.OK, "", problem.bytes_moved(of), problem.flops(of), 0, samples=samples)
+    done = replace(done, verified=True, precision=0.0, resources=Resources(registers, 0))
     return row_of("run", done, relate([done]))
+
+
+def port_of(of: Case) -> Case:
+    (port,) = ports_of(of)
+    return port
 
 
 def code(of: Case) -> MachineCode:
@@ -70,18 +75,18 @@ def test_rows_pair_up_by_everything_but_the_compiler() -> None:
     ]
     (pair,) = measured(rows, code)
     assert (pair.case, pair.ratio) == (rows[0].case, 0.75)
-    assert pair.numba == Side(2.0, 40, 0, 200)
-    assert pair.nvrtc == Side(1.5, 32, 0, 100)
+    assert pair.ours == Build(2.0, 40, 0, 200)
+    assert pair.port == Build(1.5, 32, 0, 100)
 
 
 def test_what_was_not_measured_is_compared_by_its_code() -> None:
     (pair,) = compiled([case("copyGmem")], code)
-    assert (pair.numba, pair.nvrtc, pair.ratio) == (Side(None, 40, 8, 200), Side(None, 32, 0, 100), None)
+    assert (pair.ours, pair.port, pair.ratio) == (Build(None, 40, 8, 200), Build(None, 32, 0, 100), None)
     (unknown,) = compiled([case("copyGmem")], lambda of: None)
-    assert unknown.numba == unknown.nvrtc == Side()
+    assert unknown.ours == unknown.port == Build()
 
 
-def test_a_twin_that_was_not_measured_is_named_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_that_was_not_measured_is_named_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view, "machine_code", lambda of, capability: code(of))
     refused = replace(row(case("copyGmem", "nvrtc"), 1.0), status="skipped", reason="too odd", elapsed_ms=None)
     (section,) = view.of_run(Run([row(case("copyGmem"), 1.0, 32), refused], RUN))
@@ -89,13 +94,13 @@ def test_a_twin_that_was_not_measured_is_named_with_its_reason(monkeypatch: pyte
     assert section.sentence == "Not by CUDA C: copyGmem: too odd."
 
     of = case("copyGmem")
-    (pair,) = compiled([of], code, {twin_of(of): "too odd"})
-    assert (pair.numba, pair.nvrtc, pair.missing) == (Side(None, 40, 8, 200), Side(), "too odd")
+    (pair,) = compiled([of], code, {port_of(of): "too odd"})
+    assert (pair.ours, pair.port, pair.missing) == (Build(None, 40, 8, 200), Build(), "too odd")
 
 
-def test_the_twin_of_a_case_differs_in_its_compiler() -> None:
+def test_the_port_of_a_case_differs_in_its_compiler() -> None:
     of = case("copyGmem")
-    assert replace(twin_of(of), compiler="numba") == of
+    assert replace(port_of(of), compiler="numba") == of
     assert names("transpose") == (*DOCUMENTED, "transposeVectorized", "transposeHalfWarp")
 
 
@@ -147,7 +152,7 @@ def test_the_sentence_is_about_the_ratio_farthest_from_one(
 
     monkeypatch.setattr(view, "machine_code", with_loop)
     of = case("tiled", problem="matmul")
-    (section,) = view.of_run(Run([row(of, elapsed[0], 40), row(twin_of(of), elapsed[1], 32)], RUN))
+    (section,) = view.of_run(Run([row(of, elapsed[0], 40), row(port_of(of), elapsed[1], 32)], RUN))
     assert section.sentence.endswith(end)
 
 
@@ -187,14 +192,16 @@ def test_the_best_of_a_size_stands_beside_its_yardsticks() -> None:
     assert line[3] == "transposeSmemPad 16x16"
     assert line[-2:] == ["0.900", "3.000"]
     assert limits(Run(rows[2:], RUN)) == []
-    twin = row(case("transposeSmemPad", "nvrtc"), 0.9)
-    assert limits(Run([*rows, twin], RUN))[0].cells == [line]
-    assert limits(Run([*rows[:2], twin], RUN))[0].cells[0][3] == "transposeSmemPad nvrtc 16x16"
+    port = row(case("transposeSmemPad", "nvrtc"), 0.9)
+    assert limits(Run([*rows, port], RUN))[0].cells == [line]
+    assert limits(Run([*rows[:2], port], RUN))[0].cells[0][3] == "transposeSmemPad nvrtc 16x16"
     assert limits(Run([*rows, replace(rows[3], kernel="somebodysOwn", elapsed_ms=0.1)], RUN))[0].cells == section.cells
 
 
-def test_a_sentence_says_nothing_of_disturbed_times_and_of_twins() -> None:
+def test_a_sentence_says_nothing_of_disturbed_times_and_of_ports() -> None:
     naive, shared = row(case("naiveGmem"), 4.0), row(case("transposeSmem"), 1.0)
-    assert sentence([naive, shared]).startswith("Through shared memory the transpose is 4.00× as fast as naiveGmem")
+    assert sentence(Run([naive, shared])).startswith(
+        "Through shared memory the transpose is 4.00× as fast as naiveGmem"
+    )
     for changed in ({"cpu_waiting": 0.5}, {"throttle_reasons": "sw_thermal"}, {"compiler": "nvrtc"}):
-        assert sentence([replace(naive, **changed), shared]) == ""
+        assert sentence(Run([replace(naive, **changed), shared])) == ""

@@ -75,24 +75,24 @@ def test_the_limit_is_the_copy_or_the_peak() -> None:
 def test_a_rung_is_the_fastest_of_its_blocks(measured: Measured) -> None:
     slow, fast = measured("naiveGmem", [4.0]), measured("naiveGmem", [3.0])
     other = replace(slow, case=replace(slow.case, block=None))
-    found = climb([row_of("run", item, {}) for item in (other, fast, measured("transposeSmem", [2.0]))])
+    found = climb(Run([row_of("run", item, {}) for item in (other, fast, measured("transposeSmem", [2.0]))]))
     assert [(rung.row.elapsed_ms, rung.gain) for rung in found] == [(3.0, None), (2.0, 1.5)]
 
 
 @given(times=st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=len(TRANSPOSES)))
 def test_the_gains_multiply_to_the_whole_climb(rows: Rows, times: list[float]) -> None:
-    found = climb(rows({name: [time] for name, time in zip(TRANSPOSES, times, strict=False)}))
+    found = climb(Run(rows({name: [time] for name, time in zip(TRANSPOSES, times, strict=False)})))
     assert [rung.kernel.name for rung in found] == TRANSPOSES[: len(times)]
     assert prod(rung.gain for rung in found if rung.gain is not None) == pytest.approx(times[0] / times[-1])
 
 
 def test_a_step_without_a_figure_is_left_out_and_said(rows: Rows) -> None:
     found = rows({"naiveGmem": [4.0], "transposeSmem": [], "transposeSmemPad": [1.0], "memcpy": [0.5]})
-    assert [rung.gain for rung in climb(found)] == [None, 4.0]
+    assert [rung.gain for rung in climb(Run(found))] == [None, 4.0]
     (section,) = ladder(Run(found, RUN))
     assert len(section.cells) == 3
     assert section.notes[0] == "transposeSmem 32x32: failed: LaunchError: out of luck"
-    assert climb([]) == []
+    assert climb(Run([])) == []
 
 
 def test_the_climb_as_a_table(measured: Measured) -> None:
@@ -114,12 +114,12 @@ def test_the_climb_as_a_table(measured: Measured) -> None:
     )
 
 
-def test_a_gain_within_the_spread_is_in_brackets(rows: Rows) -> None:
+def test_a_gain_within_the_noise_is_in_brackets(rows: Rows) -> None:
     found = rows({"naive": [2.0, 3.0, 4.0], "tiled": [2.0, 2.9, 4.0]}, problem="matmul")
     assert climbed(found)["tiled 32x32"][2] == "(1.03×)"
     (section,) = ladder(Run(found, RUN))
-    assert section.sentence.startswith("The fastest is tiled 32x32, no different from naive 32x32 within the spread. ")
-    assert section.sentence.endswith("gains in brackets are within the spread.")
+    assert section.sentence.startswith("The fastest is tiled 32x32, no different from naive 32x32 within the noise. ")
+    assert section.sentence.endswith("gains in brackets are within the noise.")
     assert [column.heading for column in section.columns] == ["step", "elapsed ms", "GFLOP/s", "gain", "what changes"]
 
 
@@ -134,7 +134,7 @@ def test_tables_are_of_one_size_and_device_and_hold_only_steps(rows: Rows) -> No
 def test_other_libraries_stand_below_the_ladder(rows: Rows) -> None:
     found = rows({"naiveGmem": [4.0], "transposeSmem": [2.0]})
     torch = replace(rows({"copyGmem": [3.0]})[0], kernel="torch", compiler="torch", block_x=None, block_y=None)
-    twin = replace(found[0], compiler="nvrtc")
-    lines = climbed([torch, twin, *found])
+    port = replace(found[0], compiler="nvrtc")
+    lines = climbed([torch, port, *found])
     assert list(lines) == ["naiveGmem 32x32", "transposeSmem 32x32", "torch"]
     assert lines["torch"][-2:] == ["", "PyTorch's copy of a transposed view"]

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from conftest import Measured
 from smembench.kernels.problems import PROBLEMS
+from smembench.store.run import Run
+from smembench.store.run_json import Description
 from smembench.studies.reproduce.claims import CLAIMS, Claim, Holds, judge
 from smembench.studies.reproduce.figures import BLOCKS, FIGURES, SIZES, Figure, devices_of, figure_of, ratio
 from smembench.views.reproduce import say
@@ -10,6 +13,11 @@ from smembench.views.reproduce import say
 FAST = [0.9, 0.95, 1.0, 1.0, 1.05, 1.1]
 SLOW = [2 * value for value in FAST]
 PADDING = CLAIMS[2]
+
+
+def run_of(measured: Measured, slower: list[float], faster: list[float]) -> Run:
+    """A run of both kernels of the claim on padding."""
+    return Run.of(Description(), [measured(PADDING.slower, slower), measured(PADDING.faster, faster)])
 
 
 @pytest.mark.parametrize(
@@ -44,7 +52,7 @@ def test_the_documents_bear_out_their_own_claims(claim: Claim) -> None:
 @pytest.mark.parametrize(
     ("slower", "faster", "holds", "verdict"),
     [
-        (SLOW, FAST, Holds.YES, "yes: 2.00× over transposeSmem\n1.64–2.44, 6+6 samples\ndocuments 1.04, 1.10"),
+        (SLOW, FAST, Holds.YES, "yes: 2.00× over transposeSmem\n1.70–2.36, 6+6 samples\ndocuments 1.04, 1.10"),
         (FAST, SLOW, Holds.NO, "NO: 0.50×"),
         (FAST, FAST, Holds.UNDECIDED, "undecided: 1.00×"),
         ([1.0, 2.0, 3.0], [0.5, 1.5, 2.5], Holds.UNDECIDED, "undecided: 1.33×"),
@@ -52,14 +60,16 @@ def test_the_documents_bear_out_their_own_claims(claim: Claim) -> None:
     ],
 )
 def test_claims_hold_only_where_intervals_are_apart(
-    slower: list[float], faster: list[float], holds: Holds, verdict: str
+    measured: Measured, slower: list[float], faster: list[float], holds: Holds, verdict: str
 ) -> None:
-    finding = judge(PADDING, slower, faster)
+    run = run_of(measured, slower, faster)
+    finding = judge(PADDING, run, *run.rows)
+    assert finding is not None
     assert finding.holds is holds
-    assert finding.low <= finding.ratio <= finding.high
+    assert finding.effect.low <= finding.effect.ratio <= finding.effect.high
     assert say(finding).startswith(verdict)
 
 
-def test_a_side_without_samples_cannot_be_judged() -> None:
-    with pytest.raises(ValueError, match="no samples"):
-        judge(PADDING, [], FAST)
+def test_a_single_sample_of_each_cannot_be_judged(measured: Measured) -> None:
+    run = run_of(measured, [2.0], [1.0])
+    assert judge(PADDING, run, *run.rows) is None

@@ -20,6 +20,7 @@ from smembench.studies.tune import (
     FINALISTS,
     THREADS,
     PredictedCost,
+    Tuned,
     as_sweep,
     finalists,
     lower_end,
@@ -151,9 +152,8 @@ def test_the_final_says_whether_the_winner_is_one(measured: Callable[..., Measur
             ("naiveGmem", [2.0, 2.1, 2.2]),
         ]
     )
-    clear, best = finals([slow, fast], [slow.case, fast.case], "heading")
-    assert best == fast.case
+    clear = finals(Tuned(fast.case, [slow.case, fast.case], [slow, fast]))
     assert clear.sentence == "transposeSmemPad 32x32 is the fastest: no other finalist's interval reaches its own."
-    tied, _ = finals([level, slow, fast], [slow.case, fast.case, level.case], "heading")
+    tied = finals(Tuned(fast.case, [slow.case, fast.case, level.case], [level, slow, fast]))
     assert tied.sentence.endswith("within the intervals it is level with transposeSmem 32x32.")
     assert [line[0] for line in tied.cells] == ["transposeSmemPad 32x32", "transposeSmem 32x32", "naiveGmem 32x32"]

@@ -17,7 +17,8 @@ import numpy as np
 from smembench.kernels.access.problem import LINE, tiles
 from smembench.kernels.common.grids import block_of, ceil_div, tile_elements, tile_width
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 from smembench.model.problem import ITEMSIZE
 
@@ -47,7 +48,7 @@ def column(case: Case) -> Layout:
 LayoutOf = Callable[[Case], Layout]
 
 
-def build(case: Case, *, sets: LayoutOf, reads: LayoutOf, dynamic: bool = False) -> Program:
+def build(case: Case, *, sets: LayoutOf, reads: LayoutOf, dynamic: bool = False) -> NumbaKernel:
     """Program for ``(out, inp, n, passes)``; with ``dynamic`` the launch gives the tiles, else the kernel has them."""
     block = case.block or LINE
     bx, threads = block.x, block.x * block.y
@@ -90,7 +91,7 @@ def build(case: Case, *, sets: LayoutOf, reads: LayoutOf, dynamic: bool = False)
             out[i] = total
 
     dynamic_bytes = count * size * ITEMSIZE[case.dtype] if dynamic else 0
-    return Program(access, (ceil_div(case.n, threads), 1), block, dynamic_bytes=dynamic_bytes)
+    return NumbaKernel(access, grid=(ceil_div(case.n, threads), 1), block=block, dynamic_bytes=dynamic_bytes)
 
 
 def all_tiles(case: Case) -> int:

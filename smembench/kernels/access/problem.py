@@ -134,7 +134,7 @@ class Access(Problem):
         """``256 passes of 3244032 threads``."""
         return f"{case.m} passes of {case.n} threads"
 
-    def refuse(self, case: Case) -> str | None:
+    def unsupported(self, case: Case) -> str | None:
         """Too long a stride, more passes than float32 can count beside the values, and a cold cache."""
         if case.stride is not None and case.stride > MAX_STRIDE:
             return f"stride {case.stride}: the {MAX_STRIDE} banks repeat; use 1 to {MAX_STRIDE}"

@@ -7,23 +7,14 @@ the compiler's. Where the order of the arithmetic decides which registers ptxas 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import fields, replace
 
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import CudaCKernel, GpuKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
-
-NVRTC = "nvrtc"
 
 # Moving a float16 is moving its bits; without a header NVRTC has no such type.
 _C_TYPES = {"float16": "unsigned short", "float32": "float", "float64": "double", "int32": "int"}
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """CUDA C with one ``extern "C"`` kernel of the given name."""
-
-    text: str
-    entry: str
 
 
 def _no_constants(case: Case) -> dict[str, int]:
@@ -34,7 +25,7 @@ def port(
     kernel: Kernel,
     source: str,
     constants: Callable[[Case], Mapping[str, int]] = _no_constants,
-    refuse: Callable[[Case], str | None] | None = None,
+    unsupported: Callable[[Case], str | None] | None = None,
 ) -> Kernel:
     """The CUDA C port of a Numba kernel.
 
@@ -44,15 +35,16 @@ def port(
             ``PAD`` the extra columns of its tile; arguments are the output, the inputs and the problem's scalars as
             ``unsigned``. Where the program has a ``constant``, it declares a ``__constant__`` array of that name.
         constants: further constants of a case by name.
-        refuse: why the port cannot run a case, the kernel's own reasons when None.
+        unsupported: why the port cannot run a case, the kernel's own reasons when None.
     """
 
-    def build(case: Case) -> Program:
+    def build(case: Case) -> CudaCKernel:
         program = kernel.build(case)
+        assert isinstance(program, GpuKernel), kernel.name
         given = {"BX": program.block[0], "BY": program.block[1], "PAD": case.pad or 0, **constants(case)}
         # Not macros: NVRTC's own headers use such short names.
         declared = "".join(f"constexpr unsigned {name} = {value};\n" for name, value in given.items())
-        text = f"typedef {_C_TYPES[case.dtype]} T;\n{declared}{source}"
-        return replace(program, function=Source(text, kernel.name))
+        launch = {field.name: getattr(program, field.name) for field in fields(GpuKernel)}
+        return CudaCKernel(f"typedef {_C_TYPES[case.dtype]} T;\n{declared}{source}", kernel.name, **launch)
 
-    return replace(kernel, compiler=NVRTC, build=build, refuse=refuse or kernel.refuse)
+    return replace(kernel, compiler="nvrtc", build=build, unsupported=unsupported or kernel.unsupported)

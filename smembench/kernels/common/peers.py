@@ -10,12 +10,12 @@ from smembench.model.case import Case
 
 
 def needs(package: str, install: str) -> Callable[[Case], str | None]:
-    """A ``Kernel.refuse`` that says how to install a package that is not there."""
+    """A ``Kernel.unsupported`` that says how to install a package that is not there."""
 
-    def refuse(case: Case) -> str | None:
+    def unsupported(case: Case) -> str | None:
         return None if find_spec(package) else f"{package} is not installed: pip install {install}"
 
-    return refuse
+    return unsupported
 
 
 class _Stream:

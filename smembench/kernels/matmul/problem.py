@@ -97,7 +97,7 @@ class Matmul(Problem):
             clauses.append(f"{best.kernel} is {compared(best, cpu, 'the triple loop on one CPU thread')}")
         return clauses
 
-    def refuse(self, case: Case) -> str | None:
+    def unsupported(self, case: Case) -> str | None:
         """A stride that is shorter than the longest row."""
         assert case.k is not None
         least = max(case.k, case.n)

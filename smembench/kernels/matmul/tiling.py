@@ -12,7 +12,8 @@ from typing import Any
 
 from smembench.kernels.common.grids import covering
 from smembench.kernels.intrinsics import vector
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE
 
@@ -131,7 +132,7 @@ class Tiling:
         """Threads per block, and the blocks per SM that the registers allow."""
         return self.threads, _REGISTERS // (self.threads * self.registers)
 
-    def program(self, function: Callable[..., Any], case: Case, label: str = "", *, few: bool = False) -> Program:
+    def program(self, function: Callable[..., Any], case: Case, label: str = "", *, few: bool = False) -> NumbaKernel:
         """The program that computes a case by a function for this tiling, the case's widths and what the label says.
 
         With ``few`` the function computes what whole tiles leave over, and there are no others.
@@ -141,7 +142,9 @@ class Tiling:
             grid = case.n // self.columns, case.m // self.rows
         parts = ("A by {}, B by {}".format(*self.widths(case)), label, "a few left over" if few else "")
         variant = ", ".join(filter(None, parts))
-        return Program(function, grid, self.block, launch_bounds=self.launch_bounds, variant=variant, dealt=few)
+        return NumbaKernel(
+            function, grid=grid, block=self.block, launch_bounds=self.launch_bounds, variant=variant, grid_dependent=few
+        )
 
     def widths(self, case: Case) -> tuple[int, int]:
         """Elements per access of A, and of B and C: a vector where rows begin and end at one, else a single element."""
@@ -152,7 +155,7 @@ class Tiling:
         aligned = row % self.vector == 0 and (stride or row) % self.vector == 0
         return self.vector if aligned and not self.by_elements else 1
 
-    def refuse(self, kernel: str, fitting: str = "16x16, 16x8 or 8x8") -> str | None:
+    def unsupported(self, kernel: str, fitting: str = "16x16, 16x8 or 8x8") -> str | None:
         """Why threads of this block cannot compute the tile, naming blocks that can, or None."""
         if reason := results_fit(kernel, self.block, self.dtype, self.down, self.across):
             return reason
@@ -175,7 +178,7 @@ class Tiling:
 def kernel_of_tiling(
     name: str,
     tiling_of: Callable[[Case], Tiling],
-    program_of: Callable[[Case, Tiling], Program],
+    program_of: Callable[[Case, Tiling], NumbaKernel],
     *,
     step: int,
     summary: str,
@@ -193,15 +196,15 @@ def kernel_of_tiling(
         block: the default, and of tiles that are loaded by elements the one that a refusal names.
     """
 
-    def build(case: Case) -> Program:
+    def build(case: Case) -> NumbaKernel:
         return program_of(case, tiling_of(case))
 
     def tile_elements(case: Case) -> int:
         return 2 * tiling_of(case).elements
 
-    def refuse(case: Case) -> str | None:
+    def unsupported(case: Case) -> str | None:
         tiling = tiling_of(case)
-        return tiling.refuse(name, str(block)) if tiling.by_elements else tiling.refuse(name)
+        return tiling.unsupported(name, str(block)) if tiling.by_elements else tiling.unsupported(name)
 
     return Kernel(
         problem="matmul",
@@ -213,7 +216,7 @@ def kernel_of_tiling(
         results=results,
         default_blocks=(block,),
         tile_elements=tile_elements,
-        refuse=refuse,
+        unsupported=unsupported,
         strided=True,
         standard=False,
         ladder=ladder,

@@ -29,7 +29,7 @@ class HostArrays(Problem):
     options = ("kernel", "device")
     arrays = ("out", "in")
 
-    def refuse(self, case: Case) -> str | None:
+    def unsupported(self, case: Case) -> str | None:
         """Cold caches: what a copy finds there is the driver's affair."""
         return f"cache {case.cache}: copies are timed warm only; leave cache out" if case.cache != "warm" else None
 

@@ -25,7 +25,7 @@ from typing import Any
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, load_vector, store_vector, vector_width
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
-from smembench.kernels.registry import Program
+from smembench.kernels.program import NumbaKernel
 from smembench.kernels.transpose.tile_copies import IN_ROWS, TileOrder, in_lines
 from smembench.kernels.transpose.tile_geometry import unaligned_elements, vector_side
 from smembench.model.case import Block, Case
@@ -38,7 +38,7 @@ def unaligned(
     position: Callable[[Block], DeviceFunction] = in_lines,
     copy: Callable[[Any, Any, Any, Any], None] = copy_vector,
     store: Callable[[Any, Any, Any], None] = store_vector,
-) -> Program:
+) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``, with arguments as transposeVectorized's."""
     block = block_of(case)
     bx, side, wide = block.x, vector_side(case), vector_width(case.dtype)
@@ -63,7 +63,7 @@ def unaligned(
         vector, top = position_of(uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y))
         write_tile(out, tile, packed, places, x0, y0, upper, nx, ny, vector, top)
 
-    return Program(transpose_unaligned, grid, block, variant="unaligned")
+    return NumbaKernel(transpose_unaligned, grid=grid, block=block, variant="unaligned")
 
 
 @cache

@@ -14,6 +14,7 @@ from statistics import median
 
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
+from smembench.model.hardware import EVENT_NOISE_MS
 from smembench.stats.differs import timer_step
 from smembench.stats.noise import Evidence, weigh
 from smembench.store.csv_files import Samples
@@ -21,10 +22,6 @@ from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.compare.comparability import facet_reason, fault
 from smembench.studies.compare.verdicts import RUNS_AS_UNITS, Side
-
-_EVENT_NOISE_MS = 1e-4
-"""Standard deviation of what event pairs add to a round's median, since their readings switch between two levels for
-about a second at a time (results/reference/notes/timing.md)."""
 
 _Found = Sequence[tuple[Run, Row]]
 
@@ -74,7 +71,7 @@ def _pair(base: _Found, new: _Found, across: Collection[str]) -> Pair:
     if reason := facet_reason(before, after, across):
         return Pair(case, sides[0], sides[1], reason)
     step = timer_step(_times(runs_before), _times(runs_after))
-    clock = _EVENT_NOISE_MS / min(*units_before, *units_after) if case.kind == "cuda" else 0.0
+    clock = EVENT_NOISE_MS / min(*units_before, *units_after) if case.kind == "cuda" else 0.0
     return Pair(case, sides[0], sides[1], evidence=weigh(units_before, units_after, step, clock))
 
 

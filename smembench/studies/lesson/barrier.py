@@ -10,12 +10,13 @@ from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering, tile_elements, tile_width
 from smembench.kernels.numba_cuda import cuda, number, uint32
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.model.case import Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``; compare with transposeSmem."""
     block = block_of(case)
     bx, by = block
@@ -41,7 +42,7 @@ def build(case: Case) -> Program:
         if ox < ny and oy < nx:
             out[uint32(oy * ny + ox)] = tile[icol, irow]
 
-    return Program(without_barrier, covering(case.n, case.m, block), block)
+    return NumbaKernel(without_barrier, grid=covering(case.n, case.m, block), block=block)
 
 
 KERNEL = Kernel(

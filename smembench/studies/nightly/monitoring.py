@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from smembench.model.measurement import Status
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row, to_text
@@ -14,11 +13,6 @@ from smembench.studies.compare import Comparison
 
 Compared = Sequence[tuple[str, Comparison]]
 """Comparisons with what they were asked for as: ``last``, ``baseline`` or a path."""
-
-
-def failed_rows(rows: Sequence[Row]) -> list[Row]:
-    """The cases that should make the process exit with 1: neither ok nor skipped on purpose."""
-    return [row for row in rows if row.status not in (Status.OK, Status.SKIPPED)]
 
 
 def json_line(run: Run, compared: Compared, exit_code: int) -> str:
@@ -31,7 +25,7 @@ def json_line(run: Run, compared: Compared, exit_code: int) -> str:
         "host": told.host.name if told.host else None,
         "devices": [device.model for device in told.devices],
         "exit_code": exit_code,
-        "failed": {row.case_id: row.status for row in failed_rows(run.rows)},
+        "failed": {row.case_id: row.status for row in run.failed},
         "compared": [
             {
                 "with": asked,

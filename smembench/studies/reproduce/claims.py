@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from statistics import median
 
-from smembench.stats.summary import median_interval
+from smembench.stats.differs import Effect
+from smembench.store.run import Run
+from smembench.store.schema import Row
+from smembench.studies.difference import difference
 from smembench.studies.reproduce.figures import devices_of, ratio
 
 
@@ -35,7 +36,7 @@ CLAIMS: tuple[Claim, ...] = (
 
 
 class Holds(StrEnum):
-    """Whether a claim holds: only where the confidence intervals of the two medians are apart."""
+    """Whether a claim holds, by the rule of ``stats.differs``."""
 
     YES = "yes"
     NO = "no"
@@ -44,27 +45,21 @@ class Holds(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A claim on this device: the ratio of medians, its bounds, and the samples they come from."""
+    """A claim on this device: how much slower the slower kernel is, and the samples of each that say so."""
 
     claim: Claim
-    holds: Holds
-    ratio: float
-    low: float
-    high: float
+    effect: Effect
     samples: tuple[int, int]
 
+    @property
+    def holds(self) -> Holds:
+        """Yes or no only where noise alone would not make the difference."""
+        if not self.effect.differs:
+            return Holds.UNDECIDED
+        return Holds.YES if self.effect.ratio > 1 else Holds.NO
 
-def judge(claim: Claim, slower_ms: Sequence[float], faster_ms: Sequence[float]) -> Finding:
-    """Hold a claim against samples of both kernels.
 
-    The bounds divide the ends of the two medians' 95 % intervals, so both medians would have to lie outside
-    theirs for the ratio to lie outside: the bounds cover it with more than 90 %.
-
-    Raises:
-        ValueError: when a side has no samples.
-    """
-    slow_low, slow_high = median_interval(slower_ms)
-    fast_low, fast_high = median_interval(faster_ms)
-    low, high = slow_low / fast_high, slow_high / fast_low
-    holds = Holds.YES if low > 1 else Holds.NO if high < 1 else Holds.UNDECIDED
-    return Finding(claim, holds, median(slower_ms) / median(faster_ms), low, high, (len(slower_ms), len(faster_ms)))
+def judge(claim: Claim, run: Run, slower: Row, faster: Row) -> Finding | None:
+    """Hold a claim against two cases of a run; None where a case has no time or nothing tells the noise."""
+    effect = difference(run, faster, slower)
+    return None if effect is None else Finding(claim, effect, (slower.samples, faster.samples))

@@ -43,7 +43,7 @@ class Reduction(Problem):
         """n; there is one row."""
         return str(case.n)
 
-    def refuse(self, case: Case) -> str | None:
+    def unsupported(self, case: Case) -> str | None:
         """Runs that do not fill n."""
         items = case.parameter("items")
         return f"items {items}: do not divide {case.n}" if case.n % items else None

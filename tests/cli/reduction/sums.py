@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import HostFunction
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> HostFunction:
     items = case.parameter("items")
 
     def add(out: Any, inp: Any, sums: Any) -> None:
         out[:] = inp.reshape(int(sums), items).sum(axis=1)
 
-    return Program(add)
+    return HostFunction(add)
 
 
 KERNELS = [

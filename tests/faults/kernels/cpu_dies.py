@@ -6,15 +6,16 @@ import os
 import signal
 from typing import Any
 
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import HostFunction
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> HostFunction:
     def fault(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    return Program(fault)
+    return HostFunction(fault)
 
 
 KERNEL = Kernel("transpose", "dies", "cpu", 90, "takes its process with it", build, computes="transpose", blocks=False)

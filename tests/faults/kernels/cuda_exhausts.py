@@ -7,19 +7,20 @@ from typing import Any
 import numpy as np
 
 from smembench.kernels.numba_cuda import cuda
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 MORE_THAN_THERE_IS = 2**46
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     buffer = cuda.device_array(MORE_THAN_THERE_IS, np.uint8)
 
     def fault(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         out[0] = buffer[0]
 
-    return Program(fault, (1, 1), (1, 1))
+    return NumbaKernel(fault, grid=(1, 1), block=(1, 1))
 
 
 KERNEL = Kernel("transpose", "exhausts", "cuda", 90, "exhausts the GPU", build, computes="transpose", blocks=False)

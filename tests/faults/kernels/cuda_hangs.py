@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.kernels.numba_cuda import uint32
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     def fault(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         i = uint32(0)
         while out[0] != inp[0] or i < uint32(2):
             i = uint32(1)
             out[0] = out[0]
 
-    return Program(fault, (1, 1), (1, 1))
+    return NumbaKernel(fault, grid=(1, 1), block=(1, 1))
 
 
 KERNEL = Kernel("transpose", "hangs", "cuda", 90, "never ends", build, computes="transpose", blocks=False)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     def fault(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         out[0] = no_such_name  # type: ignore[name-defined]  # noqa: F821
 
-    return Program(fault, (1, 1), (1, 1))
+    return NumbaKernel(fault, grid=(1, 1), block=(1, 1))
 
 
 KERNEL = Kernel("transpose", "uncompilable", "cuda", 90, "does not compile", build, computes="transpose", blocks=False)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from smembench.kernels.registry import Program
+from smembench.kernels.program import NumbaKernel
 from smembench.kernels.transpose.cuda import transpose_smem
 from smembench.model.case import Case
 
 PAD = int(os.environ.get("OWN_TILE_PAD", "1"))
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     return transpose_smem.build(replace(case, pad=PAD))
 
 

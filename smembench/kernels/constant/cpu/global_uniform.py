@@ -7,7 +7,8 @@ from typing import Any
 from numba import njit, prange, uint64
 
 from smembench.kernels.constant.problem import TAPS
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import HostFunction
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 
@@ -21,9 +22,9 @@ def stencil(out: Any, inp: Any, coefficients: Any, n: Any) -> None:
         out[uint64(i)] = total
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> HostFunction:
     """Program for ``(out, inp, coefficients, n)``."""
-    return Program(stencil)
+    return HostFunction(stencil)
 
 
 KERNEL = Kernel(

@@ -20,5 +20,5 @@ KERNEL = Kernel(
     summary="1D stencil, the lanes of a warp read different coefficients from constant memory",
     build=partial(build, lanes=DIVERGING),
     tile_elements=tile_elements,
-    refuse=few_threads,
+    unsupported=few_threads,
 )

@@ -19,5 +19,5 @@ KERNEL = Kernel(
     summary="1D stencil, the lanes of a warp read different coefficients from shared memory",
     build=partial(build, lanes=DIVERGING),
     tile_elements=elements,
-    refuse=few_threads,
+    unsupported=few_threads,
 )

@@ -11,11 +11,12 @@ from smembench.kernels.common.grids import block_of, threads_of
 from smembench.kernels.constant.problem import RADIUS, TAPS
 from smembench.kernels.constant.stencil import UNIFORM, few_threads, grid_of, tile_elements
 from smembench.kernels.numba_cuda import cuda, number, uint32
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 
-def build(case: Case, lanes: int = UNIFORM) -> Program:
+def build(case: Case, lanes: int = UNIFORM) -> NumbaKernel:
     """Program for ``(out, inp, coefficients, n)``; ``lanes`` neighbouring lanes begin with the same tap."""
     block = block_of(case)
     bx, threads = block.x, threads_of(case)
@@ -47,7 +48,7 @@ def build(case: Case, lanes: int = UNIFORM) -> Program:
                 tap = uint32(tap + uint32(1))
             out[i] = total
 
-    return Program(shared_uniform, grid_of(case), block)
+    return NumbaKernel(shared_uniform, grid=grid_of(case), block=block)
 
 
 def elements(case: Case) -> int:
@@ -63,5 +64,5 @@ KERNEL = Kernel(
     summary="1D stencil, a warp reads the same coefficient from shared memory",
     build=build,
     tile_elements=elements,
-    refuse=few_threads,
+    unsupported=few_threads,
 )

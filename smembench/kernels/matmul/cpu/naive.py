@@ -7,11 +7,12 @@ from typing import Any
 from numba import njit, prange, uint64
 
 from smembench.kernels.common.grids import block_of
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import HostFunction
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> HostFunction:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
     bx, by = block_of(case)
 
@@ -27,7 +28,7 @@ def build(case: Case) -> Program:
                             total += a[uint64(row * lda + i)] * b[uint64(i * ldb + col)]
                         c[uint64(row * ldc + col)] = total
 
-    return Program(naive)
+    return HostFunction(naive)
 
 
 KERNEL = Kernel(

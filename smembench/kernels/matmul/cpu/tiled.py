@@ -8,11 +8,12 @@ import numpy as np
 from numba import njit, prange, uint64
 
 from smembench.kernels.common.grids import block_of, square_only
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import HostFunction
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> HostFunction:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``; the block is square and as wide as the tile."""
     tile = block_of(case).x
 
@@ -45,7 +46,7 @@ def build(case: Case) -> Program:
                     for x in range(min(tile, n - x0)):
                         c[uint64((y0 + y) * ldc + x0 + x)] = c_tile[uint64(y), uint64(x)]
 
-    return Program(tiled)
+    return HostFunction(tiled)
 
 
 def tile_elements(case: Case) -> int:
@@ -61,7 +62,7 @@ KERNEL = Kernel(
     summary="tiles of A, B and C in buffers that stay in the L1 cache, on all cores",
     build=build,
     tile_elements=tile_elements,
-    refuse=square_only,
+    unsupported=square_only,
     strided=True,
     ladder="tiles of A and B in buffers that stay in the cache",
 )

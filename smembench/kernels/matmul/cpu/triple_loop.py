@@ -6,7 +6,8 @@ from typing import Any
 
 from numba import njit, uint64
 
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import HostFunction
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 
@@ -21,9 +22,9 @@ def triple_loop(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: A
             c[uint64(row * ldc + col)] = total
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> HostFunction:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
-    return Program(triple_loop)
+    return HostFunction(triple_loop)
 
 
 KERNEL = Kernel(

@@ -18,15 +18,16 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.kernels.intrinsics.vector import ALIGNMENT
-from smembench.kernels.matmul.cuda.vectorized import refuse, tiling_of
+from smembench.kernels.matmul.cuda.vectorized import tiling_of, unsupported
 from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 
 
-def program(case: Case, tiling: Tiling, steps: int = 1) -> Program:
+def program(case: Case, tiling: Tiling, steps: int = 1) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling, with ``steps`` along k written out."""
     position, load_a, load_b, store_a, store_b, multiply, write = tile_steps(case, tiling, steps)
     dtype = number(case.dtype)
@@ -76,7 +77,7 @@ def program(case: Case, tiling: Tiling, steps: int = 1) -> Program:
     return tiling.program(double_buffered, case)
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
     return program(case, tiling_of(case))
 
@@ -96,7 +97,7 @@ KERNEL = Kernel(
     results=(8, 8),
     default_blocks=(Block(16, 16),),
     tile_elements=tile_elements,
-    refuse=refuse,
+    unsupported=unsupported,
     strided=True,
     standard=False,
     ladder="double buffering",

@@ -10,11 +10,12 @@ from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
     block = block_of(case)
     bx, by = block
@@ -37,7 +38,7 @@ def build(case: Case) -> Program:
                 ib = uint64(ib + step)
             c[uint32(row * ldc + col)] = total
 
-    return Program(naive, covering(case.n, case.m, block), block)
+    return NumbaKernel(naive, grid=covering(case.n, case.m, block), block=block)
 
 
 KERNEL = Kernel(

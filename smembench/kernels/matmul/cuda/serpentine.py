@@ -32,7 +32,8 @@ from smembench.kernels.matmul.remainder import remainder, small_remainder
 from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 
 DEPTH = 16
@@ -51,7 +52,7 @@ class Variant:
         return Tiling(block_of(case), case.dtype, self.down, self.across, DEPTH, warps=True, interleaved=True)
 
 
-def program(case: Case, tiling: Tiling, order: ResultOrder) -> Program:
+def program(case: Case, tiling: Tiling, order: ResultOrder) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling of an even depth, all steps written out."""
     position, load_a, load_b, store_a, store_b, _, write = tile_steps(case, tiling)
     dtype = number(case.dtype)
@@ -130,7 +131,7 @@ VARIANTS = {
 def _kernel(name: str, block: Block, *, step: int, summary: str, ladder: str) -> Kernel:
     variant = VARIANTS[name]
 
-    def program_of(case: Case, tiling: Tiling) -> Program:
+    def program_of(case: Case, tiling: Tiling) -> NumbaKernel:
         return program(case, tiling, variant.order)
 
     shape = (variant.across, variant.down)

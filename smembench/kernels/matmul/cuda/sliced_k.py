@@ -25,7 +25,8 @@ from smembench.kernels.matmul.remainder import remainder, small_remainder
 from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.numba_cuda import cuda, device, number, uint32, uint64
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE
 
@@ -55,7 +56,7 @@ class Variant:
         )  # fmt: skip
 
 
-def program(case: Case, tiling: Tiling, at_once: int) -> Program:
+def program(case: Case, tiling: Tiling, at_once: int) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` whose slices pass on ``at_once`` sums at a time."""
     slices = tiling.slices
     steps = tiling.depth // slices
@@ -157,7 +158,7 @@ def program(case: Case, tiling: Tiling, at_once: int) -> Program:
 
 
 def _kernel(name: str, variant: Variant, block: Block, *, step: int, summary: str, ladder: str = "") -> Kernel:
-    def program_of(case: Case, tiling: Tiling) -> Program:
+    def program_of(case: Case, tiling: Tiling) -> NumbaKernel:
         return program(case, tiling, variant.at_once)
 
     results = (variant.across, variant.down // variant.slices)

@@ -38,7 +38,7 @@ from smembench.kernels.matmul.remainder import remainder, small_remainder
 from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.numba_cuda import cuda, device, number, uint32, uint64
-from smembench.kernels.registry import Program
+from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
 
 FEWEST = 16
@@ -84,7 +84,7 @@ def first_step(block: Any, blocks: Any, steps: Any, chunks: Any, steps_per_chunk
     return uint32(all_before - cost * chunks_before)
 
 
-def program(case: Case, tiling: Tiling) -> Program:
+def program(case: Case, tiling: Tiling) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling of an even depth, all steps written out."""
     position, load_a, load_b, store_a, store_b, *_ = tile_steps(case, tiling)
     _, b_width = tiling.widths(case)
@@ -207,7 +207,7 @@ def program(case: Case, tiling: Tiling) -> Program:
 
     made = tiling.program(stream_k, case, label, few=few)
     steps = -(-(case.k or 0) // depth)
-    return replace(made, blocks=partial(blocks_on, prod(made.grid), steps, tiling.launch_bounds[1]))
+    return replace(made, persistent_blocks=partial(blocks_on, prod(made.grid), steps, tiling.launch_bounds[1]))
 
 
 KERNEL = kernel_of_tiling(

@@ -18,11 +18,12 @@ from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering, square_only
 from smembench.kernels.numba_cuda import cuda, number, uint32
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``; the block is square and as wide as the tile."""
     block = block_of(case)
     tile = block.x
@@ -55,7 +56,7 @@ def build(case: Case) -> Program:
         if row < m and col < n:
             c[uint32(row * ldc + col)] = total
 
-    return Program(tiled, covering(case.n, case.m, block), block)
+    return NumbaKernel(tiled, grid=covering(case.n, case.m, block), block=block)
 
 
 def tile_elements(case: Case) -> int:
@@ -71,7 +72,7 @@ KERNEL = Kernel(
     summary="square tiles of A and B in shared memory, each element used a block's width of times",
     build=build,
     tile_elements=tile_elements,
-    refuse=square_only,
+    unsupported=square_only,
     strided=True,
     ladder="square tiles in shared memory: each element loaded once a tile",
 )

@@ -15,14 +15,15 @@ from typing import Any
 from smembench.kernels.common.grids import block_of, ceil_div, covering
 from smembench.kernels.matmul.tiling import results_fit
 from smembench.kernels.numba_cuda import cuda, number, uint32
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 
 DEPTH = 8
 DOWN = 8
 
 
-def program(case: Case, across: int) -> Program:
+def program(case: Case, across: int) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``, a thread computing 8 rows of ``across`` columns."""
     block = block_of(case)
     bx, by = block
@@ -81,10 +82,12 @@ def program(case: Case, across: int) -> Program:
                     c[uint32(row * ldc + col)] = total[i, j]
 
     # So that no block that results_fit lets pass gets more registers a thread than it can be launched with.
-    return Program(tiled, covering(case.n, case.m, Block(columns, rows)), block, launch_bounds=(threads, 1))
+    return NumbaKernel(
+        tiled, grid=covering(case.n, case.m, Block(columns, rows)), block=block, launch_bounds=(threads, 1)
+    )
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
     return program(case, across=1)
 
@@ -95,7 +98,7 @@ def tile_elements(case: Case) -> int:
     return DEPTH * (DOWN * block.y + block.x)
 
 
-def refuse(case: Case) -> str | None:
+def unsupported(case: Case) -> str | None:
     """Why threads of this block cannot have their results, or None."""
     return results_fit(case.kernel, block_of(case), case.dtype, DOWN, 1)
 
@@ -110,7 +113,7 @@ KERNEL = Kernel(
     results=(1, DOWN),
     default_blocks=(Block(64, 8),),
     tile_elements=tile_elements,
-    refuse=refuse,
+    unsupported=unsupported,
     strided=True,
     standard=False,
     ladder="8 results a thread",

@@ -12,13 +12,14 @@ from __future__ import annotations
 from smembench.kernels.common.grids import block_of
 from smembench.kernels.matmul.cuda.tiled_1d import DEPTH, DOWN, program
 from smembench.kernels.matmul.tiling import results_fit
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 
 ACROSS = 8
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
     return program(case, ACROSS)
 
@@ -29,7 +30,7 @@ def tile_elements(case: Case) -> int:
     return DEPTH * (DOWN * block.y + ACROSS * block.x)
 
 
-def refuse(case: Case) -> str | None:
+def unsupported(case: Case) -> str | None:
     """Why threads of this block cannot have their results, or None."""
     return results_fit(case.kernel, block_of(case), case.dtype, DOWN, ACROSS)
 
@@ -44,7 +45,7 @@ KERNEL = Kernel(
     results=(ACROSS, DOWN),
     default_blocks=(Block(16, 16),),
     tile_elements=tile_elements,
-    refuse=refuse,
+    unsupported=unsupported,
     strided=True,
     standard=False,
     ladder="8 × 8 results a thread",

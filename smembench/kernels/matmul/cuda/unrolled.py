@@ -10,12 +10,13 @@ not wait for the end of an iteration. Findings: results/reference/notes/unrolled
 from __future__ import annotations
 
 from smembench.kernels.matmul.cuda.double_buffered import program
-from smembench.kernels.matmul.cuda.warp_tiled import refuse, tile_elements, tiling_of
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.matmul.cuda.warp_tiled import tile_elements, tiling_of, unsupported
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
     tiling = tiling_of(case)
     return program(case, tiling, tiling.depth)
@@ -31,7 +32,7 @@ KERNEL = Kernel(
     results=(8, 8),
     default_blocks=(Block(16, 16), Block(16, 8)),
     tile_elements=tile_elements,
-    refuse=refuse,
+    unsupported=unsupported,
     strided=True,
     standard=False,
     ladder="k written out",

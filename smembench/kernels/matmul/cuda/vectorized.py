@@ -21,7 +21,8 @@ from smembench.kernels.intrinsics.vector import ALIGNMENT
 from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 
 
@@ -30,7 +31,7 @@ def tiling_of(case: Case) -> Tiling:
     return Tiling(block_of(case), case.dtype)
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
     tiling = tiling_of(case)
     position, load_a, load_b, store_a, store_b, multiply, write = tile_steps(case, tiling)
@@ -77,9 +78,9 @@ def tile_elements(case: Case) -> int:
     return tiling_of(case).elements
 
 
-def refuse(case: Case) -> str | None:
+def unsupported(case: Case) -> str | None:
     """Why the block does not fit the tiles, or None."""
-    return tiling_of(case).refuse(case.kernel)
+    return tiling_of(case).unsupported(case.kernel)
 
 
 KERNEL = Kernel(
@@ -92,7 +93,7 @@ KERNEL = Kernel(
     results=(8, 8),
     default_blocks=(Block(16, 16),),
     tile_elements=tile_elements,
-    refuse=refuse,
+    unsupported=unsupported,
     strided=True,
     standard=False,
     ladder="128-bit accesses",

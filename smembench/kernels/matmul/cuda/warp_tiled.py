@@ -12,7 +12,8 @@ from __future__ import annotations
 from smembench.kernels.common.grids import block_of
 from smembench.kernels.matmul.cuda.double_buffered import program
 from smembench.kernels.matmul.tiling import Tiling
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 
 
@@ -21,7 +22,7 @@ def tiling_of(case: Case) -> Tiling:
     return Tiling(block_of(case), case.dtype, warps=True)
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
     return program(case, tiling_of(case))
 
@@ -31,9 +32,9 @@ def tile_elements(case: Case) -> int:
     return 2 * tiling_of(case).elements
 
 
-def refuse(case: Case) -> str | None:
+def unsupported(case: Case) -> str | None:
     """Why the block does not fit the tiles, or None."""
-    return tiling_of(case).refuse(case.kernel)
+    return tiling_of(case).unsupported(case.kernel)
 
 
 KERNEL = Kernel(
@@ -46,7 +47,7 @@ KERNEL = Kernel(
     results=(8, 8),
     default_blocks=(Block(16, 16), Block(16, 8)),
     tile_elements=tile_elements,
-    refuse=refuse,
+    unsupported=unsupported,
     strided=True,
     standard=False,
     ladder="warps of 4 × 8 lanes",

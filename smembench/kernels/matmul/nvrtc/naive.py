@@ -28,12 +28,12 @@ extern "C" __global__ void naive(T *c, const T *a, const T *b, unsigned m, unsig
 _INT_MAX = 2**31 - 1
 
 
-def _refuse(case: Case) -> str | None:
+def _unsupported(case: Case) -> str | None:
     assert case.k is not None
     largest = max(case.m, case.k) * (case.stride or max(case.n, case.k))
     if largest > _INT_MAX:
         return f"the CUDA C port of {case.kernel} has int indices, which reach {_INT_MAX} elements, not {largest}"
-    return naive.KERNEL.refuse(case)
+    return naive.KERNEL.unsupported(case)
 
 
-KERNEL = port(naive.KERNEL, _SOURCE, refuse=_refuse)
+KERNEL = port(naive.KERNEL, _SOURCE, unsupported=_unsupported)

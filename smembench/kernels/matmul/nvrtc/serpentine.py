@@ -1,4 +1,4 @@
-"""serpentine and serpentine16x8 in CUDA C, for aligned rows and whole tiles.
+"""serpentine and serpentine16x8 in CUDA C: for aligned rows and whole tiles.
 
 Results are visited along rows for both, since by the model of register bank conflicts ptxas makes the better loop of
 that here. Findings: results/reference/notes/serpentine.md.
@@ -78,10 +78,10 @@ def _port(kernel: Kernel) -> Kernel:
     def constants(case: Case) -> dict[str, int]:
         return register_pipelining_constants(variant.tiling(case), _BY_ROWS)
 
-    def refuse(case: Case) -> str | None:
-        return kernel.refuse(case) or not_ported(case, variant.tiling(case))
+    def unsupported(case: Case) -> str | None:
+        return kernel.unsupported(case) or not_ported(case, variant.tiling(case))
 
-    return port(kernel, REGISTER_PIPELINING + _SOURCE.replace("NAME", kernel.name), constants, refuse)
+    return port(kernel, REGISTER_PIPELINING + _SOURCE.replace("NAME", kernel.name), constants, unsupported)
 
 
 KERNELS = tuple(_port(kernel) for kernel in serpentine.KERNELS)

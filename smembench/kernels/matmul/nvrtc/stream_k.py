@@ -173,8 +173,8 @@ def _constants(case: Case) -> dict[str, int]:
     return {**register_pipelining_constants(stream_k.VARIANT.tiling(case), stream_k.VARIANT.order), **own}
 
 
-def _refuse(case: Case) -> str | None:
-    return stream_k.KERNEL.refuse(case) or not_ported(case, stream_k.VARIANT.tiling(case))
+def _unsupported(case: Case) -> str | None:
+    return stream_k.KERNEL.unsupported(case) or not_ported(case, stream_k.VARIANT.tiling(case))
 
 
-KERNEL = port(stream_k.KERNEL, REGISTER_PIPELINING + _SOURCE, _constants, _refuse)
+KERNEL = port(stream_k.KERNEL, REGISTER_PIPELINING + _SOURCE, _constants, _unsupported)

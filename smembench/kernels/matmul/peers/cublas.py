@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from smembench.kernels.numba_cuda import cuda
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import LibraryCall
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 _AS_IT_IS = 0
@@ -73,7 +74,7 @@ def _pointer(array: Any) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.device_ctypes_pointer.value)
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> LibraryCall:
     """Program for ``(stream, c, a, b)``."""
     m, n, k = (ctypes.c_int(side) for side in (case.m, case.n, case.k or 0))
     name, scalar = _GEMM[case.dtype]
@@ -86,10 +87,10 @@ def build(case: Case) -> Program:
         operation = (library.on(stream), _AS_IT_IS, _AS_IT_IS, *sides)
         library.call(name, *operation, ctypes.byref(one), *first, *second, ctypes.byref(zero), _pointer(c), n)
 
-    return Program(enqueue, on_host=True)
+    return LibraryCall(enqueue)
 
 
-def refuse(case: Case) -> str | None:
+def unsupported(case: Case) -> str | None:
     """How to get cuBLAS where it is not installed, or None."""
     try:
         _path()
@@ -106,7 +107,8 @@ KERNEL = Kernel(
     summary="cuBLAS, TF32 off",
     build=build,
     blocks=False,
-    refuse=refuse,
+    unsupported=unsupported,
     standard=False,
     compiler="cublas",
+    peer=True,
 )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.kernels.common.peers import as_torch, needs
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import LibraryCall
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> LibraryCall:
     """Program for ``(stream, c, a, b)``."""
     m, n, k = case.m, case.n, case.k
     assert k is not None
@@ -21,7 +22,7 @@ def build(case: Case) -> Program:
         with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
             torch.mm(as_torch(a, (m, k)), as_torch(b, (k, n)), out=as_torch(c, (m, n)))
 
-    return Program(enqueue, on_host=True)
+    return LibraryCall(enqueue)
 
 
 KERNEL = Kernel(
@@ -32,7 +33,8 @@ KERNEL = Kernel(
     summary="PyTorch's torch.mm, TF32 off",
     build=build,
     blocks=False,
-    refuse=needs("torch", "torch"),
+    unsupported=needs("torch", "torch"),
     standard=False,
     compiler="torch",
+    peer=True,
 )

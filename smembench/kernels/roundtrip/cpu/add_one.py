@@ -9,7 +9,8 @@ from typing import Any
 
 from numba import njit, uint64
 
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import HostFunction
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 
@@ -20,9 +21,9 @@ def add_one(out: Any, inp: Any, n: Any) -> None:
         out[uint64(i)] = inp[uint64(i)] + 1
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> HostFunction:
     """Program for ``(out, inp, n)``."""
-    return Program(add_one)
+    return HostFunction(add_one)
 
 
 KERNEL = Kernel(

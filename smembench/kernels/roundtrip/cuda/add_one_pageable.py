@@ -10,11 +10,12 @@ from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering, threads_of
 from smembench.kernels.numba_cuda import cuda, uint32
-from smembench.kernels.registry import Kernel, Place, Program
+from smembench.kernels.program import MemoryKind, NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 
 
-def build(case: Case, place: Place = "pageable") -> Program:
+def build(case: Case, place: MemoryKind = "pageable") -> NumbaKernel:
     """Program for ``(out, inp, n)``, whose host arrays are of this kind."""
     block = block_of(case)
     bx, threads = block.x, threads_of(case)
@@ -25,7 +26,7 @@ def build(case: Case, place: Place = "pageable") -> Program:
         if i < n:
             out[i] = inp[i] + 1
 
-    return Program(add_one, covering(case.n, 1, Block(threads, 1)), block, inputs=place, output=place)
+    return NumbaKernel(add_one, grid=covering(case.n, 1, Block(threads, 1)), block=block, inputs=place, output=place)
 
 
 KERNEL = Kernel(

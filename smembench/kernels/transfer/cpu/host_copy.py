@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import HostFunction
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 
@@ -17,9 +18,9 @@ def _copy(out: Any, inp: Any, n: int) -> None:
     np.copyto(out, inp)
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> HostFunction:
     """Program for ``(out, inp, n)``."""
-    return Program(_copy)
+    return HostFunction(_copy)
 
 
 KERNEL = Kernel(

@@ -7,13 +7,14 @@ cuMemcpyAsync and the wait for it.
 from __future__ import annotations
 
 from smembench.kernels.numba_cuda import copy
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import LibraryCall
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> LibraryCall:
     """Program for ``(stream, out, inp)``."""
-    return Program(copy, on_host=True, output="pageable")
+    return LibraryCall(copy, output="pageable")
 
 
 KERNEL = Kernel(

@@ -6,13 +6,14 @@ The GPU writes the pages by itself. What is timed is cuMemcpyAsync and the wait 
 from __future__ import annotations
 
 from smembench.kernels.numba_cuda import copy
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import LibraryCall
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> LibraryCall:
     """Program for ``(stream, out, inp)``."""
-    return Program(copy, on_host=True, output="pinned")
+    return LibraryCall(copy, output="pinned")
 
 
 KERNEL = Kernel(

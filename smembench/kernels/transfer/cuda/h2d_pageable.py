@@ -7,13 +7,14 @@ page-locked memory of its own, and the GPU from there. What is timed is cuMemcpy
 from __future__ import annotations
 
 from smembench.kernels.numba_cuda import copy
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import LibraryCall
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> LibraryCall:
     """Program for ``(stream, out, inp)``."""
-    return Program(copy, on_host=True, inputs="pageable")
+    return LibraryCall(copy, inputs="pageable")
 
 
 KERNEL = Kernel(

@@ -7,13 +7,14 @@ the wait for it; allocating page-locked memory, which takes far longer than mall
 from __future__ import annotations
 
 from smembench.kernels.numba_cuda import copy
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import LibraryCall
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> LibraryCall:
     """Program for ``(stream, out, inp)``."""
-    return Program(copy, on_host=True, inputs="pinned")
+    return LibraryCall(copy, inputs="pinned")
 
 
 KERNEL = Kernel(

@@ -7,12 +7,13 @@ from typing import Any
 from numba import njit, prange, uint64
 
 from smembench.kernels.common.grids import block_of
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import HostFunction
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import COPY
 from smembench.model.case import Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> HostFunction:
     """Program for ``(out, inp, nx, ny)``."""
     bx, by = block_of(case)
 
@@ -27,7 +28,7 @@ def build(case: Case) -> Program:
                         i = uint64(y * nx + x)
                         out[i] = inp[i]
 
-    return Program(copy_gmem)
+    return HostFunction(copy_gmem)
 
 
 KERNEL = Kernel(

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import HostFunction
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import COPY
 from smembench.model.case import Case
 
@@ -18,9 +19,9 @@ def _copy(out: Any, inp: Any, nx: int, ny: int) -> None:
     np.copyto(out, inp)
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> HostFunction:
     """Program for ``(out, inp, nx, ny)``."""
-    return Program(_copy)
+    return HostFunction(_copy)
 
 
 KERNEL = Kernel(

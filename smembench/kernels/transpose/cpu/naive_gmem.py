@@ -10,12 +10,13 @@ from typing import Any
 from numba import njit, prange, uint64
 
 from smembench.kernels.common.grids import block_of
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import HostFunction
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.model.case import Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> HostFunction:
     """Program for ``(out, inp, nx, ny)``."""
     bx, by = block_of(case)
 
@@ -28,7 +29,7 @@ def build(case: Case) -> Program:
                     for x in range(x0, min(x0 + bx, nx)):
                         out[uint64(x * ny + y)] = inp[uint64(y * nx + x)]
 
-    return Program(naive_gmem)
+    return HostFunction(naive_gmem)
 
 
 KERNEL = Kernel(

@@ -11,12 +11,13 @@ import numpy as np
 from numba import njit, prange, uint64
 
 from smembench.kernels.common.grids import block_of, tile_elements, tile_width
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import HostFunction
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.model.case import Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> HostFunction:
     """Program for ``(out, inp, nx, ny)``; the buffer is by × (bx + pad)."""
     bx, by = block_of(case)
     width = tile_width(case)
@@ -36,7 +37,7 @@ def build(case: Case) -> Program:
                     for y in range(height):
                         out[uint64((x0 + x) * ny + y0 + y)] = tile[uint64(y), uint64(x)]
 
-    return Program(transpose_smem)
+    return HostFunction(transpose_smem)
 
 
 KERNEL = Kernel(

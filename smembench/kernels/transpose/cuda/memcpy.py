@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.kernels.numba_cuda import copy
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import LibraryCall
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import COPY
 from smembench.model.case import Case
 
@@ -24,9 +25,9 @@ def enqueue(stream: int, out: Any, inp: Any) -> None:
         copy(stream, out[start : start + count], inp[start : start + count])
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> LibraryCall:
     """Program for ``(stream, out, inp)``."""
-    return Program(enqueue, on_host=True)
+    return LibraryCall(enqueue)
 
 
 KERNEL = Kernel(

@@ -9,12 +9,13 @@ from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.numba_cuda import cuda, uint32
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.model.case import Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``."""
     block = block_of(case)
     bx, by = block
@@ -25,7 +26,7 @@ def build(case: Case) -> Program:
         if ix < nx and iy < ny:
             out[uint32(ix * ny + iy)] = inp[uint32(iy * nx + ix)]
 
-    return Program(naive_gmem, covering(case.n, case.m, block), block)
+    return NumbaKernel(naive_gmem, grid=covering(case.n, case.m, block), block=block)
 
 
 KERNEL = Kernel(

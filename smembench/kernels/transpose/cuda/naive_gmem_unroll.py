@@ -11,12 +11,13 @@ from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.numba_cuda import cuda, uint32
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.model.case import Block, Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``."""
     block = block_of(case)
     bx, by = block
@@ -32,7 +33,7 @@ def build(case: Case) -> Program:
                 out[uint32(right * ny + iy)] = second
             out[uint32(ix * ny + iy)] = first
 
-    return Program(naive_gmem_unroll, covering(case.n, case.m, Block(2 * bx, by)), block)
+    return NumbaKernel(naive_gmem_unroll, grid=covering(case.n, case.m, Block(2 * bx, by)), block=block)
 
 
 KERNEL = Kernel(

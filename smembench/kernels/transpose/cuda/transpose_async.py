@@ -16,7 +16,8 @@ from smembench.kernels.common.grids import block_of, covering, threads_of
 from smembench.kernels.intrinsics.async_copy import commit_copies, copy_vector_async, wait_for_copies
 from smembench.kernels.intrinsics.vector import ALIGNMENT, vector_width
 from smembench.kernels.numba_cuda import cuda, number, uint32
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tile_copies import IN_COLUMNS, in_lines, tile_load, tile_write
@@ -25,7 +26,7 @@ from smembench.kernels.transpose.unaligned_rows import unaligned
 from smembench.model.case import Block, Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``; the tiles are as in transposeVectorized."""
     block, side = block_of(case), vector_side(case)
     if not vectors_align(case):
@@ -59,7 +60,7 @@ def build(case: Case) -> Program:
 
     columns, rows = covering(case.n, case.m, Block(side, height))
     bounds = (threads_of(case), resident(case))
-    return Program(transpose_async, (rows, columns), block, launch_bounds=bounds)
+    return NumbaKernel(transpose_async, grid=(rows, columns), block=block, launch_bounds=bounds)
 
 
 KERNEL = Kernel(
@@ -74,7 +75,7 @@ KERNEL = Kernel(
     default_blocks=(Block(16, 32), Block(16, 16), Block(8, 16)),
     pad=False,
     tile_elements=two_tiles,
-    refuse=two_tiles_fit,
+    unsupported=two_tiles_fit,
     standard=False,
     ladder="asynchronous copies: to shared memory past the registers",
 )

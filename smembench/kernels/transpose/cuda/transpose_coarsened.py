@@ -14,13 +14,14 @@ from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.numba_cuda import cuda, number, uint32
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tile_geometry import rows_fit
 from smembench.model.case import Block, Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``; the tile is bx × (bx + pad)."""
     block = block_of(case)
     side, rows = block
@@ -47,7 +48,7 @@ def build(case: Case) -> Program:
             if ox < ny and uint32(x0 + row) < nx:
                 out[uint32(uint32(x0 + row) * ny + ox)] = tile[tx, row]
 
-    return Program(transpose_coarsened, covering(case.n, case.m, Block(side, side)), block)
+    return NumbaKernel(transpose_coarsened, grid=covering(case.n, case.m, Block(side, side)), block=block)
 
 
 def tile_elements(case: Case) -> int:
@@ -68,7 +69,7 @@ KERNEL = Kernel(
     default_blocks=(Block(32, 8), Block(32, 4)),
     pad=True,
     tile_elements=tile_elements,
-    refuse=rows_fit,
+    unsupported=rows_fit,
     standard=False,
     ladder="several rows a thread: more loads in flight",
 )

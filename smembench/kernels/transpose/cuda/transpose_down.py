@@ -11,7 +11,8 @@ results/reference/notes/transpose_down.md.
 
 from __future__ import annotations
 
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tile_copies import IN_COLUMNS
@@ -19,7 +20,7 @@ from smembench.kernels.transpose.tile_geometry import one_tile, vectors_fit
 from smembench.model.case import Block, Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``."""
     return vectorized(case, order=IN_COLUMNS)
 
@@ -36,7 +37,7 @@ KERNEL = Kernel(
     default_blocks=(Block(16, 32), Block(16, 16)),
     pad=False,
     tile_elements=one_tile,
-    refuse=vectors_fit,
+    unsupported=vectors_fit,
     standard=False,
     ladder="blocks go down the input: writes run on, reads are scattered",
 )

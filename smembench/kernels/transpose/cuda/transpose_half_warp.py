@@ -13,7 +13,8 @@ float16. Findings: results/reference/notes/transpose_half_warp.md.
 from __future__ import annotations
 
 from smembench.kernels.intrinsics.vector import store_vector_streaming
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.cuda.transpose_streamed import copy_streaming
 from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
 from smembench.kernels.transpose.problem import TRANSPOSE
@@ -22,7 +23,7 @@ from smembench.kernels.transpose.tile_geometry import one_tile, vectors_fit
 from smembench.model.case import Block, Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``."""
     return vectorized(case, order=IN_COLUMNS, position=as_in_block, copy=copy_streaming, store=store_vector_streaming)
 
@@ -39,7 +40,7 @@ KERNEL = Kernel(
     default_blocks=(Block(16, 32), Block(16, 16)),
     pad=False,
     tile_elements=one_tile,
-    refuse=vectors_fit,
+    unsupported=vectors_fit,
     standard=False,
     ladder="256 bytes of a row at once, for 2-way conflicts",
 )

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of
 from smembench.kernels.intrinsics.vector import BYTES, store_vector_streaming
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.cuda.transpose_streamed import copy_streaming
 from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
 from smembench.kernels.transpose.problem import TRANSPOSE
@@ -35,7 +36,7 @@ def rows_conflict(case: Case) -> bool:
     return row >= CONFLICTING and row & (row - 1) == 0
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``; a tile is as wide as in transposeVectorized, 16 bytes a thread."""
     pairs = rows_conflict(case) and vectors_align(case)
     order = in_pairs(max(1, APART // (BYTES * block_of(case).x))) if pairs else IN_COLUMNS
@@ -54,7 +55,7 @@ KERNEL = Kernel(
     default_blocks=(Block(16, 32), Block(16, 16)),
     pad=False,
     tile_elements=one_tile,
-    refuse=vectors_fit,
+    unsupported=vectors_fit,
     standard=False,
     ladder="rows of 128 KiB, 256 KiB …: two columns of tiles in turn",
 )

@@ -17,7 +17,8 @@ from smembench.kernels.common.grids import block_of, covering, threads_of
 from smembench.kernels.intrinsics.async_copy import commit_copies, copy_vector_async, wait_for_copies
 from smembench.kernels.intrinsics.vector import ALIGNMENT, vector_width
 from smembench.kernels.numba_cuda import cuda, number, uint32
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tile_copies import IN_COLUMNS, in_lines, tile_load, tile_write
 from smembench.kernels.transpose.tile_geometry import resident, two_tiles, two_tiles_fit, vector_side, vectors_align
@@ -25,7 +26,7 @@ from smembench.kernels.transpose.unaligned_rows import unaligned
 from smembench.model.case import Block, Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``; the tiles are as in transposeVectorized."""
     block, side = block_of(case), vector_side(case)
     if not vectors_align(case):
@@ -70,7 +71,9 @@ def build(case: Case) -> Program:
         return min(rows * columns, held * multiprocessors)
 
     bounds = (threads_of(case), held)
-    return Program(transpose_persistent, (rows, columns), block, launch_bounds=bounds, blocks=blocks_on)
+    return NumbaKernel(
+        transpose_persistent, grid=(rows, columns), block=block, launch_bounds=bounds, persistent_blocks=blocks_on
+    )
 
 
 KERNEL = Kernel(
@@ -85,7 +88,7 @@ KERNEL = Kernel(
     default_blocks=(Block(16, 32), Block(16, 16), Block(8, 16)),
     pad=False,
     tile_elements=two_tiles,
-    refuse=two_tiles_fit,
+    unsupported=two_tiles_fit,
     standard=False,
     ladder="a persistent grid: no more blocks than run at once",
 )

@@ -18,7 +18,8 @@ from typing import Any
 from smembench.kernels.common.grids import block_of, covering, threads_of
 from smembench.kernels.intrinsics.vector import ALIGNMENT, vector_width
 from smembench.kernels.numba_cuda import cuda, number, uint32
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tile_copies import IN_COLUMNS, in_lines, tile_prefetch, tile_store, tile_write
 from smembench.kernels.transpose.tile_geometry import resident, two_tiles, two_tiles_fit, vector_side, vectors_align
@@ -29,7 +30,7 @@ TILES = 4
 """Tiles per block: enough that most loads overlap, few enough that a matrix of 4096² has two rounds of blocks."""
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``; the tiles are as in transposeVectorized."""
     block, side = block_of(case), vector_side(case)
     if not vectors_align(case):
@@ -65,7 +66,7 @@ def build(case: Case) -> Program:
 
     columns, rows = covering(case.n, case.m, Block(side, TILES * side))
     bounds = (threads_of(case), resident(case))
-    return Program(transpose_pipelined, (rows, columns), block, launch_bounds=bounds)
+    return NumbaKernel(transpose_pipelined, grid=(rows, columns), block=block, launch_bounds=bounds)
 
 
 KERNEL = Kernel(
@@ -80,7 +81,7 @@ KERNEL = Kernel(
     default_blocks=(Block(16, 32), Block(16, 16), Block(8, 16)),
     pad=False,
     tile_elements=two_tiles,
-    refuse=two_tiles_fit,
+    unsupported=two_tiles_fit,
     standard=False,
     ladder="several tiles a block: the next loads while one is written",
 )

@@ -11,13 +11,14 @@ from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering, tile_elements, tile_width
 from smembench.kernels.numba_cuda import cuda, number, uint32
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.model.case import Case
 from smembench.model.problem import ITEMSIZE
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``; the launch gives the tile by · (bx + pad) elements."""
     block = block_of(case)
     bx, by = block
@@ -47,7 +48,9 @@ def build(case: Case) -> Program:
             out[uint32(oy * ny + ox)] = tile[uint32(icol * uint32(width) + irow)]
 
     dynamic_bytes = tile_elements(case) * ITEMSIZE[case.dtype]
-    return Program(transpose_smem_dyn, covering(case.n, case.m, block), block, dynamic_bytes=dynamic_bytes)
+    return NumbaKernel(
+        transpose_smem_dyn, grid=covering(case.n, case.m, block), block=block, dynamic_bytes=dynamic_bytes
+    )
 
 
 KERNEL = Kernel(

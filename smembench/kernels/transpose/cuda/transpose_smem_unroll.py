@@ -14,7 +14,8 @@ from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.numba_cuda import cuda, number, uint32
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.model.case import Block, Case
 
@@ -29,7 +30,7 @@ def tile_elements(case: Case) -> int:
     return block_of(case).y * tile_width(case)
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``; the tile is by × (2·bx + pad)."""
     block = block_of(case)
     bx, by = block
@@ -68,7 +69,7 @@ def build(case: Case) -> Program:
                 out[uint32(below * ny + ox)] = second
             out[uint32(oy * ny + ox)] = first
 
-    return Program(transpose_smem_unroll, covering(case.n, case.m, Block(2 * bx, by)), block)
+    return NumbaKernel(transpose_smem_unroll, grid=covering(case.n, case.m, Block(2 * bx, by)), block=block)
 
 
 KERNEL = Kernel(

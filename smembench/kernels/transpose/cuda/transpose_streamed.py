@@ -12,7 +12,8 @@ from typing import Any
 
 from smembench.kernels.intrinsics.vector import load_vector_streaming, store_vector, store_vector_streaming
 from smembench.kernels.numba_cuda import device
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tile_copies import IN_COLUMNS
@@ -26,7 +27,7 @@ def copy_streaming(tile: Any, place: Any, inp: Any, index: Any) -> None:
     store_vector(tile, place, load_vector_streaming(inp, index))
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``."""
     return vectorized(case, order=IN_COLUMNS, copy=copy_streaming, store=store_vector_streaming)
 
@@ -43,7 +44,7 @@ KERNEL = Kernel(
     default_blocks=(Block(16, 32), Block(16, 16)),
     pad=False,
     tile_elements=one_tile,
-    refuse=vectors_fit,
+    unsupported=vectors_fit,
     standard=False,
     ladder="evict-first hints: every line is used once",
 )

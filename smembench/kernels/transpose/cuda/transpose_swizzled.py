@@ -14,7 +14,8 @@ from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.numba_cuda import cuda, number, uint32
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tile_geometry import power_of_two, rows_fit
 from smembench.model.case import Block, Case
@@ -22,7 +23,7 @@ from smembench.model.hardware import BANKS, WORD_BYTES
 from smembench.model.problem import ITEMSIZE
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``; the tile is bx × bx."""
     block = block_of(case)
     side, by = block
@@ -56,7 +57,7 @@ def build(case: Case) -> Program:
             if ox < ny and uint32(x0 + row) < nx:
                 out[uint32(uint32(x0 + row) * ny + ox)] = value
 
-    return Program(transpose_swizzled, covering(case.n, case.m, Block(side, side)), block)
+    return NumbaKernel(transpose_swizzled, grid=covering(case.n, case.m, Block(side, side)), block=block)
 
 
 def tile_elements(case: Case) -> int:
@@ -64,7 +65,7 @@ def tile_elements(case: Case) -> int:
     return block_of(case).x ** 2
 
 
-def _refuse(case: Case) -> str | None:
+def _unsupported(case: Case) -> str | None:
     return power_of_two(case) or rows_fit(case)
 
 
@@ -80,7 +81,7 @@ KERNEL = Kernel(
     default_blocks=(Block(32, 8), Block(32, 4)),
     pad=False,
     tile_elements=tile_elements,
-    refuse=_refuse,
+    unsupported=_unsupported,
     standard=False,
     ladder="XOR instead of padding: no conflicts, rows stay aligned",
 )

@@ -20,7 +20,8 @@ from typing import Any
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, store_vector, vector_width
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, number, uint32
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tile_copies import IN_ROWS, TileOrder, in_lines, tile_load, tile_write
 from smembench.kernels.transpose.tile_geometry import one_tile, vector_side, vectors_align, vectors_fit
@@ -35,7 +36,7 @@ def vectorized(
     position: Callable[[Block], DeviceFunction] = in_lines,
     copy: Callable[[Any, Any, Any, Any], None] = copy_vector,
     store: Callable[[Any, Any, Any], None] = store_vector,
-) -> Program:
+) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``; the tile is ``vector_width`` times as wide as the block, and as high as wide.
 
     Args:
@@ -66,10 +67,10 @@ def vectorized(
         write_tile(out, tile, uint32(0), packed, x0, y0, nx, ny, vector, top)
 
     grid = order.grid(*covering(case.n, case.m, Block(side, side)))
-    return Program(transpose_vectorized, grid, block, variant=order.label)
+    return NumbaKernel(transpose_vectorized, grid=grid, block=block, variant=order.label)
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``."""
     return vectorized(case)
 
@@ -86,7 +87,7 @@ KERNEL = Kernel(
     default_blocks=(Block(16, 32), Block(16, 16)),
     pad=False,
     tile_elements=one_tile,
-    refuse=vectors_fit,
+    unsupported=vectors_fit,
     standard=False,
     ladder="16 bytes an access: fewer instructions, more in flight",
 )

@@ -79,7 +79,7 @@ def vectorized(kernel: Kernel, functions: str) -> Kernel:
         functions: CUDA C of ``tile_of_block()`` and ``vector_of_thread()``, across and down, and of ``load(from)`` and
             ``store(to, vector)`` for global memory.
     """
-    return port(kernel, _TYPES + functions + _TRANSPOSE.replace("NAME", kernel.name), _constants, _refuse)
+    return port(kernel, _TYPES + functions + _TRANSPOSE.replace("NAME", kernel.name), _constants, _unsupported)
 
 
 def _constants(case: Case) -> dict[str, int]:
@@ -87,7 +87,7 @@ def _constants(case: Case) -> dict[str, int]:
     return {"SIDE": side, "WIDE": wide, "ACROSS": ACROSS, "WARP_ROWS": WARP_ROWS}
 
 
-def _refuse(case: Case) -> str | None:
+def _unsupported(case: Case) -> str | None:
     if not vectors_align(case):
         sides = f"sides that are multiples of {vector_width(case.dtype)}"
         return f"the CUDA C port of {case.kernel} takes whole vectors only: {sides}"

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.kernels.common.peers import as_torch, needs
-from smembench.kernels.registry import Kernel, Program
+from smembench.kernels.program import LibraryCall
+from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.model.case import Case
 
 
-def build(case: Case) -> Program:
+def build(case: Case) -> LibraryCall:
     """Program for ``(stream, out, inp)``."""
 
     def enqueue(stream: int, out: Any, inp: Any) -> None:
@@ -19,7 +20,7 @@ def build(case: Case) -> Program:
         with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
             as_torch(out, (case.n, case.m)).copy_(as_torch(inp, (case.m, case.n)).t())
 
-    return Program(enqueue, on_host=True)
+    return LibraryCall(enqueue)
 
 
 KERNEL = Kernel(
@@ -31,7 +32,8 @@ KERNEL = Kernel(
     build=build,
     computes=TRANSPOSE,
     blocks=False,
-    refuse=needs("torch", "torch"),
+    unsupported=needs("torch", "torch"),
     standard=False,
     compiler="torch",
+    peer=True,
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from smembench.model.case import Case
+from smembench.run.runner import Begin
 from smembench.views.console import stderr
 
 
@@ -16,8 +17,8 @@ def _short(case: Case) -> str:
 
 
 @contextmanager
-def progress() -> Iterator[Callable[[Case, int, int], None]]:
-    """A function to call when a trial begins: its case, its number, and how many there are."""
+def progress() -> Iterator[Begin]:
+    """What to call when work on a case begins."""
     columns = (
         BarColumn(bar_width=20),
         MofNCompleteColumn(),

@@ -1,0 +1,102 @@
+"""What a kernel's ``build`` returns for a case: one of four kinds of program, which differ in who runs them.
+
+On a GPU: a kernel in Python for Numba, a kernel in CUDA C, or a library's function that enqueues work. On the CPU: a
+function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
+
+MemoryKind = Literal["device", "pageable", "pinned"]
+"""Where an array lies: on the device, or in host memory, page-locked or not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OnGpu:
+    """Where the arrays of a case lie."""
+
+    inputs: MemoryKind = "device"
+    output: MemoryKind = "device"
+
+    @property
+    def on_device(self) -> bool:
+        """Whether all arrays are on the device. If not, only the host's clock sees the whole of the copies."""
+        return self.inputs == self.output == "device"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuKernel(_OnGpu):
+    """A kernel to be compiled, and how it is launched.
+
+    Arrays in host memory are copied to the device before a launch and back after it, within its time.
+
+    Attributes:
+        grid: blocks, (x, y).
+        block: threads of a block, (x, y).
+        dynamic_bytes: shared memory that a launch gives each block, beside what the kernel declares.
+        variant: tells apart the kernels of one block, pad, stride and dtype between which sizes choose.
+        constant: name of the input that is read from constant memory: the device copies it to the module's variable of
+            that name before the launches of a trial. Empty for none.
+        persistent_blocks: for a persistent grid, how many blocks to launch on so many multiprocessors. Any grid
+            computes all of the output then, and ``grid`` has a block per tile of it.
+    """
+
+    grid: tuple[int, int]
+    block: tuple[int, int]
+    dynamic_bytes: int = 0
+    variant: str = ""
+    constant: str = ""
+    persistent_blocks: Callable[[int], int] | None = None
+
+    def on(self, multiprocessors: int) -> Self:
+        """The same with the grid to launch on a device of so many multiprocessors."""
+        return (
+            self if self.persistent_blocks is None else replace(self, grid=(self.persistent_blocks(multiprocessors), 1))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NumbaKernel(GpuKernel):
+    """A plain Python function for ``cuda.jit``, called with the output, the inputs and the scalars.
+
+    Attributes:
+        function: closes over block, pad, stride and dtype, never over sizes.
+        launch_bounds: threads per block at most, and blocks that an SM has to hold at least; they limit a thread's
+            registers.
+        grid_dependent: whether a block's work depends on the grid size, so that a trace must use the real one.
+    """
+
+    function: Callable[..., None]
+    launch_bounds: tuple[int, int] | None = field(default=None, kw_only=True)
+    grid_dependent: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class CudaCKernel(GpuKernel):
+    """CUDA C with one ``extern "C"`` kernel of the name ``entry``."""
+
+    source: str
+    entry: str
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryCall(_OnGpu):
+    """A function that enqueues a library's work: ``enqueue(stream, output, *inputs)``, the stream by its handle.
+
+    It gets the arrays where they lie, and is not compiled.
+    """
+
+    enqueue: Callable[..., None]
+
+
+@dataclass(frozen=True, slots=True)
+class HostFunction:
+    """A function for the CPU that computes the whole output: ``function(output, *inputs, *scalars)``."""
+
+    function: Callable[..., Any]
+
+
+Program = NumbaKernel | CudaCKernel | LibraryCall | HostFunction

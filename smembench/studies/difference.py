@@ -1,0 +1,37 @@
+"""How two cases of one run compare, by the rule of ``stats.differs``."""
+
+from __future__ import annotations
+
+from smembench.model.hardware import EVENT_NOISE_MS
+from smembench.stats.differs import Effect, differs, evidence, evidence_of_medians
+from smembench.stats.noise import Evidence
+from smembench.stats.summary import MIN_SAMPLES
+from smembench.store.run import Run
+from smembench.store.schema import Row
+
+
+def difference(run: Run, base: Row, new: Row) -> Effect | None:
+    """The effect of ``new`` against ``base``, by their samples where the run kept them, else by their medians.
+
+    None where a case has no time, or nothing tells the noise, as of too few samples.
+    """
+    found = _evidence(run, base, new)
+    return differs([found])[0] if found is not None else None
+
+
+def _evidence(run: Run, base: Row, new: Row) -> Evidence | None:
+    before, after = run.samples.get(base.case_id), run.samples.get(new.case_id)
+    if before and after:
+        return evidence(before, after, EVENT_NOISE_MS if "cuda" in (base.case.kind, new.case.kind) else 0.0)
+    known = [(row.elapsed_ms, row.precision) for row in (base, new)]
+    medians = [(median, width) for median, width in known if median is not None and width is not None]
+    samples = min(base.samples, new.samples)
+    if len(medians) < 2 or samples < MIN_SAMPLES:
+        return None
+    return evidence_of_medians(medians[0], medians[1], samples)
+
+
+def tells_apart(run: Run, one: Row, other: Row) -> bool:
+    """Whether the times of two cases differ by more than noise alone would make."""
+    effect = difference(run, one, other)
+    return effect is not None and effect.differs

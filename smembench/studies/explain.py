@@ -1,0 +1,133 @@
+"""What is explained: cases from names, the GPU whose roofs are meant, and its counters beside a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+from smembench.explain import analysis, counters
+from smembench.explain.analysis import Explanation
+from smembench.explain.counters import Comparison
+from smembench.explain.occupancy import CAPABILITIES, MAX_THREADS
+from smembench.kernels import registry
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Case
+from smembench.model.device import DeviceInfo
+from smembench.model.errors import UsageError
+from smembench.run.axes import parse_blocks, parse_ints, parse_names
+from smembench.run.session import locked
+from smembench.studies.load import load
+from smembench.toolchains.machine_code import machine_code
+
+CAPABILITY = "9.0"
+"""The compute capability that is meant where there is no GPU and none is named."""
+
+
+def cases(
+    kernels: str,
+    *,
+    blocks: str | None = None,
+    dtypes: str | None = None,
+    pads: str = "1",
+    n: int | None = None,
+    stride: int | None = None,
+    device: DeviceInfo | None = None,
+) -> list[Case]:
+    """CUDA cases of kernels whose problem follows from their names: the product of the lists.
+
+    Without blocks each kernel has the first it runs in, without a dtype or n the first that its problem has.
+
+    Args:
+        kernels: names with commas between them, as all lists here.
+        blocks: ``XxY``.
+        dtypes: element types.
+        pads: extra columns of padded tiles.
+        n: side of the matrices, or elements.
+        stride: of a product from row to row, of strided from lane to lane.
+        device: the GPU that sizes depend on, where they do.
+
+    Raises:
+        UsageError: for a name, block, dtype, pad or stride that does not exist, and what a kernel refuses.
+    """
+    own = (found for found in registry.kernels() if found.kind == "cuda" and not (found.port or found.peer))
+    known = {found.name: found for found in own}
+    found = []
+    for name in parse_names(kernels, list(known), name="kernel", what="CUDA kernel"):
+        kernel = known[name]
+        problem = PROBLEMS[kernel.problem]
+        what = f"element type for {problem.name}"
+        chosen = parse_names(dtypes, problem.dtypes, name="--dtype", what=what) if dtypes else problem.dtypes[:1]
+        padding: Sequence[int | None] = [None]
+        if kernel.pad is not None:
+            padding = parse_ints(pads, name="--pad-width", least=0) if kernel.pad else [0]
+        shape = problem.shapes({} if n is None else {"n": (n,)})[0]
+        (parameters, *_) = problem.combinations({})
+        usual = (kernel.default_blocks or problem.default_blocks)[:1]
+        for dtype, block, pad in product(chosen, parse_blocks(blocks) if blocks else usual, padding):
+            case = Case(problem.name, name, "cuda:0", dtype, shape.m, shape.n, shape.k, parameters=parameters)
+            case = replace(case, block=block if kernel.blocks else None, pad=pad)
+            if reason := kernel.unsupported(case):
+                raise UsageError(reason)
+            if block.x * block.y > MAX_THREADS:
+                raise UsageError(f"--block {block}: a block has at most {MAX_THREADS} threads")
+            found.append(case if stride is None else _strided(case, stride))
+    return [PROBLEMS[case.problem].on_device(case, device.sm_count if device else None) for case in found]
+
+
+def _strided(case: Case, stride: int) -> Case:
+    """The case with that stride.
+
+    Raises:
+        UsageError: for a kernel or a problem that has none, or not that one.
+    """
+    if not registry.kernel_of(case).strided:
+        raise UsageError(f"--stride {stride}: {case.kernel} has no stride; leave it out")
+    strided = replace(case, stride=stride)
+    if reason := PROBLEMS[case.problem].unsupported(strided):
+        raise UsageError(f"--stride {stride}: {reason}")
+    return strided
+
+
+def target(run: Path | None = None, capability: str | None = None) -> tuple[DeviceInfo | None, str | None]:
+    """The GPU that is meant and its compute capability: of a stored run, or of the GPU here.
+
+    A capability that is named means no GPU in particular. That of a GPU is None where its limits are not known.
+
+    Raises:
+        UsageError: for a run that cannot be read or has no GPU, and for both a run and a capability.
+    """
+    device = _device(run, capability)
+    if capability or device is None:
+        return device, capability or CAPABILITY
+    return device, device.compute_capability if device.compute_capability in CAPABILITIES else None
+
+
+def _device(run: Path | None, capability: str | None) -> DeviceInfo | None:
+    if run is None:
+        from smembench.devices.cuda import gpu_info
+
+        return None if capability else gpu_info(0)
+    if capability:
+        raise UsageError("--cc and --run: give one of them; the run's GPU has a compute capability")
+    gpus = [device for device in load(run).description.devices if device.kind == "cuda"]
+    if not gpus:
+        raise UsageError(f"--run {run}: its run.json names no GPU; give a run that was measured on one")
+    return gpus[0]
+
+
+def explained(case: Case, capability: str | None) -> Explanation:
+    """A trace of the case, with the registers of its machine code where a compiler is there."""
+    return analysis.explain(case, capability, machine_code(case, capability))
+
+
+def counted(cases: Sequence[Case], capability: str | None) -> list[Comparison]:
+    """Predictions beside the hardware's counters.
+
+    Raises:
+        UsageError: where ncu is not there or gives no figures.
+        DeviceUnavailable: for a GPU that is in use.
+    """
+    with locked({case.device for case in cases}):
+        return counters.compare(cases, capability)

@@ -1,0 +1,198 @@
+"""A run from its config to stored results: every trial is on disk before the next begins. Prints nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from smembench.explain.prediction import predict, trace_together
+from smembench.model.device import DeviceInfo
+from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
+from smembench.model.measurement import Measurement, Trial
+from smembench.run.config import Config
+from smembench.run.environment import describe_run, differences
+from smembench.run.runner import Begin, unseen
+from smembench.run.session import Session, open_session
+from smembench.store.run import Run
+from smembench.store.run_folder import RunFolder, new_run_id
+from smembench.store.run_json import Description
+
+
+def _ignore(what: object) -> None:
+    pass
+
+
+@contextmanager
+def _no_progress() -> Iterator[Begin]:
+    yield unseen
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What is called while a run goes on; by default nothing.
+
+    ``note`` gets a line for the user, ``device`` each device once it is open, ``trial`` each trial once it is kept.
+    ``progress`` is entered for each stretch of work and gives what is called when a case begins.
+    """
+
+    note: Callable[[str], None] = _ignore
+    device: Callable[[DeviceInfo], None] = _ignore
+    trial: Callable[[Trial], None] = _ignore
+    progress: Callable[[], AbstractContextManager[Begin]] = _no_progress
+
+
+SILENT = Watch()
+
+
+class RunInterrupted(KeyboardInterrupt):
+    """Ctrl-C while a run was measured; ``run`` has what was finished, and so has its folder, if it has one."""
+
+    def __init__(self, message: str, run: Run) -> None:
+        super().__init__(message)
+        self.run = run
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was measured, and the error that ended the run before it was complete."""
+
+    run: Run
+    error: SmembenchError | RunInterrupted | None
+
+
+def run(
+    config: Config,
+    *,
+    output: Path | None = None,
+    anonymous: bool = False,
+    resume: RunFolder | None = None,
+    force: bool = False,
+    lock: bool = True,
+    wait: bool = False,
+    argv: Sequence[str] = (),
+    watch: Watch = SILENT,
+) -> Outcome:
+    """Measure a config, predict what its columns want, and store it.
+
+    What ends a run on its way is in the outcome, beside what was measured until then.
+
+    Args:
+        config: what to measure.
+        output: where a new run's folder is made; None for no folder.
+        anonymous: leave out of run.json what identifies the machine.
+        resume: a folder to go on in.
+        force: go on in it although the environment differs.
+        lock: hold the GPUs' locks.
+        wait: wait for other processes that hold them.
+        argv: the arguments that run.json records.
+        watch: what is called on the way.
+
+    Raises:
+        UsageError: for cases that cannot run, and a folder that cannot be made or does not fit the config.
+        DeviceUnavailable: for a device that is not there or in use.
+    """
+
+    def waiting(holder: str) -> None:
+        watch.note(f"waiting for {holder}, which uses the GPU")
+
+    seed = resume.description.seed if resume else None
+    with open_session(config, lock=lock, wait=wait, waiting=waiting, seed=seed) as session:
+        for note in session.notes:
+            watch.note(note)
+        infos = session.infos.values()
+        anonymous = resume.description.host is None if resume else anonymous
+        described = describe_run(
+            new_run_id(config.name), config, session.seed, infos, anonymous=anonymous, argv=list(argv)
+        )
+        folder = resume
+        if resume is not None:
+            _check_same(resume, described, session, force=force)
+            described = resume.description
+        elif output is not None:
+            folder = RunFolder.create(output, described)
+        for info in infos:
+            watch.device(info)
+        return _Measuring(session, described, folder, watch).outcome()
+
+
+class _Measuring:
+    """Trials as they come in, and what ended them."""
+
+    def __init__(self, session: Session, described: Description, folder: RunFolder | None, watch: Watch) -> None:
+        self._session = session
+        self._described = described
+        self._folder = folder
+        self._watch = watch
+        self._trials: list[Trial] = list(folder.trials) if folder else []
+        self._error: SmembenchError | None = None
+        self._interrupted = False
+
+    def outcome(self) -> Outcome:
+        """Measure, predict and store."""
+        self._measure()
+        measurements = self._predict()
+        complete = not self._interrupted and self._error is None
+        path = self._folder.path if self._folder else None
+        run = Run.of(self._described, measurements, path, complete=complete)
+        # What the journal could not take is not written beside it.
+        if self._folder is not None and (self._error is None or isinstance(self._error, DeviceUnavailable)):
+            try:
+                run = self._folder.finish(measurements, complete=complete)
+            except OSError as error:
+                self._error = self._cannot_write(error)
+        interrupted = None
+        if self._interrupted:
+            interrupted = RunInterrupted(f"interrupted: what was measured is kept{self._again}", run)
+        return Outcome(run, self._error or interrupted)
+
+    def _measure(self) -> None:
+        try:
+            with self._watch.progress() as begin:
+                for trial in self._session.run(list(self._trials), begin):
+                    self._trials.append(trial)
+                    if self._folder is not None:
+                        self._folder.append(trial)
+                    self._watch.trial(trial)
+        except KeyboardInterrupt:
+            self._interrupted = True
+        except DeviceUnavailable as error:
+            self._error = DeviceUnavailable(f"{error}{self._again}")
+        except OSError as error:
+            self._error = self._cannot_write(error)
+
+    def _predict(self) -> list[Measurement]:
+        """What the trials add up to; without predictions where Ctrl-C would not wait for them."""
+        try:
+            with self._watch.progress() as begin:
+                trace_together((trial.case for trial in self._trials), begin)
+            return self._session.measurements(self._trials, predict)
+        except KeyboardInterrupt:
+            self._interrupted = True
+            return self._session.measurements(self._trials)
+
+    @property
+    def _again(self) -> str:
+        """How to go on with a run that was cut off, where there is something to go on with."""
+        return f"; go on with: smembench run --resume {self._folder.path}" if self._folder else ""
+
+    def _cannot_write(self, error: OSError) -> SmembenchError:
+        where = self._folder.path if self._folder else "the results"
+        return SmembenchError(f"{where}: cannot be written ({error.strerror}); what is in its journal can be resumed")
+
+
+def _check_same(resume: RunFolder, now: Description, session: Session, *, force: bool) -> None:
+    planned = {item.case for item in session.planned}
+    if stray := [trial.case.id for trial in resume.trials if trial.case not in planned]:
+        raise UsageError(f"--resume {resume.path}: holds {stray[0]}, which this configuration does not plan")
+    found = differences(resume.description, now)
+    if not found:
+        return
+    if not force:
+        raise UsageError(
+            f"--resume {resume.path}: {'; '.join(found)}; figures from both would not belong together: "
+            "start a new run, or add --force to go on and have it recorded"
+        )
+    known = [*resume.description.resumed_with_differences, found]
+    resume.description = resume.description.model_copy(update={"resumed_with_differences": known})

@@ -1,0 +1,120 @@
+"""Numba: Python functions as CUDA kernels, by NVVM and nvJitLink.
+
+Numba's launches optimise at link time: NVVM makes LTO-IR, not PTX, and nvJitLink optimises it once more before ptxas.
+Through PTX the code is another one, longer for kernels with a tile. Libraries are imported where they are used, so that
+a list of the toolchains is quick.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.program import NumbaKernel
+from smembench.model.case import Case
+from smembench.model.measurement import Resources
+from smembench.toolchains.registry import Toolchain
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from smembench.model.problem import Array
+
+
+class _Dispatcher:
+    """Numba's dispatcher of a kernel, which compiles at its first launch."""
+
+    def __init__(self, case: Case, program: NumbaKernel) -> None:
+        from smembench.kernels.numba_cuda import cuda
+
+        # Optimisation at link time hides a module's variables from the host.
+        options = {"lto": False} if program.constant else {}
+        self._dispatcher: Any = cuda.jit(program.function, launch_bounds=program.launch_bounds, **options)
+        self._signature = _signature(case)
+
+    def launcher(self, program: NumbaKernel, stream: int, scalars: Sequence[np.uint32]) -> Callable[..., Any]:
+        """A launch by Numba."""
+        from smembench.kernels.numba_cuda import cuda
+
+        queue = cuda.external_stream(stream)
+        configured = self._dispatcher[program.grid, program.block, queue, program.dynamic_bytes]
+        return lambda *arrays: configured(*arrays, *scalars)
+
+    def fill(self, variable: str, values: Array, stream: int) -> None:
+        """Compiles, since variables are to be filled before the first launch."""
+        from smembench.toolchains.symbols import copy_to_symbol
+
+        module = self._dispatcher.compile(self._signature).library.get_cufunc().module
+        copy_to_symbol(module.handle, variable, values, stream)
+
+    def resources(self) -> Resources:
+        """The most of the signatures it was compiled for, of which a case has one."""
+        registers, local = self._dispatcher.get_regs_per_thread(), self._dispatcher.get_local_mem_per_thread()
+        return Resources(max(registers.values()), max(local.values()))
+
+
+class Numba(Toolchain[NumbaKernel]):
+    """The default."""
+
+    name = "numba"
+    language = "Numba"
+    kind = NumbaKernel
+    packages = ("numba", "numba-cuda", "llvmlite", "numpy", "cuda-bindings", "cuda-core", "nvidia-nvvm")
+    makers = ("numba", "numba-cuda", "nvjitlink")
+
+    def libraries(self) -> dict[str, str]:
+        """Without nvJitLink Numba does not optimise at link time."""
+        from cuda.bindings import nvjitlink
+
+        return {"nvjitlink": "{}.{}".format(*nvjitlink.version())}
+
+    def compile(self, case: Case, program: NumbaKernel, capability: str) -> _Dispatcher:
+        """By ``cuda.jit``."""
+        return _Dispatcher(case, program)
+
+    def machine_code(self, case: Case, program: NumbaKernel, capability: str) -> tuple[str, bytes]:
+        """By the steps of a launch; NVVM, NVRTC and nvJitLink have to be there."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a missing nvJitLink, which is an answer here
+            return _link(by_nvvm(case, program, capability), capability, at_link_time=not program.constant)
+
+
+def by_nvvm(case: Case, program: NumbaKernel, capability: str) -> bytes:
+    """LTO-IR for the link-time optimiser; PTX of a program with a variable that it would hide."""
+    from smembench.kernels.numba_cuda import cuda
+
+    major, minor = capability.split(".")
+    code, _ = cuda.compile(
+        program.function,
+        _signature(case),
+        device=False,
+        abi="numba",
+        output="ptx" if program.constant else "ltoir",
+        cc=(int(major), int(minor)),
+        launch_bounds=program.launch_bounds,
+    )
+    return code.encode() if isinstance(code, str) else bytes(code)
+
+
+def _signature(case: Case) -> tuple[Any, ...]:
+    """Numba's types of a kernel's arguments: the problem's arrays, then its scalars."""
+    from smembench.kernels.numba_cuda import number, uint32
+
+    problem = PROBLEMS[case.problem]
+    return (*[number(case.dtype)[::1]] * len(problem.arrays), *[uint32] * len(problem.scalars(case)))
+
+
+def _link(code: bytes, capability: str, *, at_link_time: bool) -> tuple[str, bytes]:
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+
+    arch = f"sm_{capability.replace('.', '')}"
+    # What the linker finds in the driver's cache comes without a report.
+    options = LinkerOptions(arch=arch, link_time_optimization=at_link_time or None, ptxas_options=["-v"], no_cache=True)
+    linker = Linker(ObjectCode.from_ltoir(code) if at_link_time else ObjectCode.from_ptx(code), options=options)
+    linked = bytes(linker.link("cubin").code)
+    return str(linker.get_info_log()), linked
+
+
+TOOLCHAIN = Numba()

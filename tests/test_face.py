@@ -1,0 +1,123 @@
+"""The package's face, as a notebook uses it: measure, resume, read, compare, explain, tune."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import smembench
+from smembench.model.errors import UsageError
+from smembench.model.measurement import Trial
+from smembench.run.session import Session
+from smembench.store.journal import Journal
+from smembench.store.run_folder import JOURNAL
+from smembench.studies.run import RunInterrupted
+
+SWEEP: dict[str, Any] = {"problem": "transpose", "n": 8, "kernel": "copyGmem", "block": "4x4", "device": "cpu"}
+SAMPLING: dict[str, Any] = {
+    "name": "tiny",
+    "samples": 3,
+    "rounds": 2,
+    "precision": 90.0,
+    "max_seconds": 0.2,
+    "warmup": 0.0,
+}
+CONFIG: dict[str, Any] = {**SAMPLING, "sweep": [SWEEP]}
+
+
+@pytest.fixture
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Ctrl-C after two trials of any run; undo it to run on."""
+    whole = Session.run
+
+    def two_trials(session: Session, *arguments: object) -> object:
+        trials = whole(session, *arguments)  # type: ignore[arg-type]
+        yield next(trials)
+        yield next(trials)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Session, "run", two_trials)
+    return monkeypatch
+
+
+def test_a_sweep_by_its_keys() -> None:
+    frame = smembench.measure(**SWEEP, **SAMPLING)
+    assert list(frame.kernel) == ["memcpy", "copyGmem"]
+    assert set(frame.status) == {"ok"}
+    assert (frame.run_id.str.endswith("-tiny")).all()
+
+
+def test_overrides_change_a_dict_and_leave_it_as_it_was() -> None:
+    frame = smembench.measure(CONFIG, ["n=16", "transpose.kernel=naiveGmem", "samples=4"])
+    assert set(frame.n) == {16}
+    assert "naiveGmem" in set(frame.kernel)
+    assert (frame.samples >= 4).all()
+    assert CONFIG["sweep"] == [{**SWEEP, "n": 8, "kernel": "copyGmem"}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"problem": "transpose", "size": 8}, "unknown key 'size' in sweep 1"),
+        ({"config": CONFIG, "n": 8}, "n: give a config or the keys of a sweep"),
+        ({"config": CONFIG, "overrides": ["nn=8"]}, "did you mean n"),
+        ({"config": "nowhere.toml"}, "nowhere.toml: there is no such file"),
+    ],
+)
+def test_what_cannot_run_is_a_usage_error(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        smembench.measure(**arguments)
+
+
+def test_a_stored_run_is_read_and_compared(tmp_path: Path) -> None:
+    frame = smembench.measure(CONFIG, output=tmp_path)
+    folder = tmp_path / frame.run_id[0]
+    assert smembench.read(folder).equals(smembench.read(folder / "cases.csv"))
+    assert list(smembench.read(folder).case_id) == list(frame.case_id)
+    compared = smembench.compare(folder, [folder])
+    assert {case.case.id for case in compared.cases} == set(frame.case_id)
+    with pytest.raises(UsageError, match="the run is complete"):
+        smembench.resume(folder)
+
+
+def test_ctrl_c_is_a_keyboard_interrupt_with_what_was_finished(interrupted: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt) as unstored:
+        smembench.measure(CONFIG)
+    assert isinstance(unstored.value, RunInterrupted)
+    assert len(smembench.frame(unstored.value.run)) == 2
+
+    with pytest.raises(RunInterrupted) as stored:
+        smembench.measure(CONFIG, output=tmp_path)
+    folder = stored.value.run.path
+    assert folder is not None
+    assert f"smembench run --resume {folder}" in str(stored.value)
+    assert list(smembench.read(folder).case_id) == list(smembench.frame(stored.value.run).case_id)
+    interrupted.undo()
+    assert set(smembench.resume(folder).status) == {"ok"}
+    assert not (folder / JOURNAL).exists()
+
+
+def test_a_trial_is_on_disk_before_the_next_begins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def full(journal: Journal, trial: Trial) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Journal, "append", full)
+    with pytest.raises(smembench.SmembenchError, match=r"cannot be written \(No space left on device\)"):
+        smembench.measure(CONFIG, output=tmp_path)
+
+
+def test_a_kernel_is_explained_without_a_gpu() -> None:
+    found = smembench.explain_kernel("transposeSmem", n=256, capability="9.0")
+    assert found.degree("load") == 32
+    assert smembench.explain_kernel("transposeSmemPad", n=256, pad_width=1).degree("load") == 1
+
+
+def test_the_best_case_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+    found = smembench.tune(
+        "matmul", n=16, device="cpu", kernel="naive,tiled", samples=3, rounds=1, max_seconds=0.02, warmup=0
+    )
+    assert found.best in found.finalists
+    assert (found.best.problem, found.best.n, found.best.kind) == ("matmul", 16, "cpu")
+    assert capsys.readouterr() == ("", "")
