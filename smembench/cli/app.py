@@ -11,20 +11,22 @@ from typing import Annotated, Any
 import typer
 
 from smembench.cli import (
-    about,
     baseline,
     compare,
     compilers,
+    doctor,
     explain,
     history,
     ladder,
     lesson,
     problems,
     report,
+    reproduce,
+    run,
     show,
-    sweeps,
     tune,
 )
+from smembench.cli.list import list_
 from smembench.model.errors import SmembenchError
 from smembench.model.version import VERSION
 
@@ -66,8 +68,8 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     *problems.commands(),
     ladder.ladder,
     compilers.compilers,
-    sweeps.reproduce,
-    sweeps.run,
+    reproduce.reproduce,
+    run.run,
     show.show,
     compare.compare,
     report.report,
@@ -75,8 +77,8 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     explain.explain,
     lesson.lesson,
     tune.tune,
-    about.list_,
-    about.doctor,
+    list_,
+    doctor.doctor,
 )
 for command in _COMMANDS:
     app.command(name=command.__name__.rstrip("_"), help=_help(command))(command)

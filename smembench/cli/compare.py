@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -160,27 +161,16 @@ def _of_itself(text: str, runs: int | None, output: Path | None, anonymous: bool
     count = 10 if runs is None else runs
     if count < 2:
         raise UsageError(f"--runs {count}: it takes two to compare, and ten to learn much")
-    measured = _measure(Path(text), count, output or Path("results"), anonymous)
-    return [run for path in measured for run in _load(str(path))]
-
-
-def _measure(config: Path, runs: int, output: Path, anonymous: bool) -> list[Path]:
-    """Measure a configuration several times into folders of their own inside a new one."""
-    from smembench.cli.measure import measure
-    from smembench.cli.options import Running
+    from smembench.cli.measure import leave, watch
     from smembench.run.config import from_toml
-    from smembench.store.run_folder import new_run_id
-    from smembench.views.console import stderr
+    from smembench.studies.compare.itself import measured
 
-    chosen = from_toml(config)
-    folder = output / new_run_id(f"{chosen.name}-aa")
-    for number in range(1, runs + 1):
-        stderr.print(f"run {number} of {runs}", markup=False)
-        # Numbered, so that two runs that begin in the same second have folders of their own.
-        numbered = chosen.model_copy(update={"name": f"{chosen.name}-{number}"})
-        waiting = Running(wait=True)
-        measure(numbered, waiting, output=folder, anonymous=anonymous, draw=lambda run: [])
-    return sorted(folder.iterdir())
+    folders = []
+    config, root = from_toml(Path(text)), output or Path("results")
+    for outcome in measured(config, count, root, anonymous=anonymous, argv=sys.argv[1:], watch=watch()):
+        leave(outcome)
+        folders.append(outcome.run.path)
+    return [run for folder in folders for run in _load(str(folder))]
 
 
 def _print(data: Callable[[], object], sections: Sequence[Section], *, json: bool, markdown: bool) -> None:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from smembench.cli import options
 from smembench.cli.options import Running, Sampling, takes
-from smembench.model.errors import UsageError
-
-if TYPE_CHECKING:
-    from smembench.store.run import Run
-    from smembench.views.sections import Section
 
 
 @takes(sampling=Sampling, running=Running)
@@ -46,40 +41,9 @@ def ladder(
       smembench ladder matmul --n 4096 --csv ladder.csv
     """
     from smembench.cli.measure import measure
-    from smembench.run.axes import split, unknown
     from smembench.run.config import from_flags
-    from smembench.studies.ladder import problems, steps
-
-    if problem not in problems():
-        raise UsageError(f"ladder {problem!r}: {unknown(problem, problems(), 'ladder')}")
-    sweeps = [
-        options.given(
-            problem=problem,
-            kernel=",".join(kernel.name for kernel in steps(problem, _kind(name))),
-            device=name,
-            n=n,
-            dtype=dtype,
-            cache=cache,
-            peers=peers,
-        )
-        for name in split(device or "auto")
-    ]
-    config = from_flags({"name": f"ladder-{problem}", **sampling.config(), "sweep": sweeps})
-    measure(config, running, draw=_climb)
-
-
-def _kind(device: str) -> str:
-    """The kind of device that a name stands for here: it decides which steps there are."""
-    from smembench.devices.select import resolve
-
-    try:
-        ((name,), _) = resolve([device])
-    except UsageError as error:
-        raise UsageError(f"--device: {error}") from None
-    return name.partition(":")[0]
-
-
-def _climb(run: Run) -> list[Section]:
+    from smembench.studies.ladder import sweeps
     from smembench.views.ladder import ladder as draw
 
-    return draw(run)
+    climbed = sweeps(problem, device or "auto", n=n, dtype=dtype, cache=cache, peers=peers)
+    measure(from_flags({"name": f"ladder-{problem}", **sampling.config(), "sweep": climbed}), running, draw=draw)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.model.errors import FAILED, REGRESSION, UsageError
+from smembench.model.errors import FAILED
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from smembench.studies.nightly.finish import Plan
 
 NIGHTS = "Night after night"
 
@@ -77,70 +78,25 @@ def after(options: Nightly, root: Path, config: str) -> Callable[[Path, Console]
     Raises:
         UsageError: for what cannot be done, before anything is measured.
     """
-    from smembench.studies.nightly.against import check
+    from smembench.studies.nightly.finish import Plan
 
     if not options.asked:
         return None
-    if options.keep is not None and options.keep < 1:
-        raise UsageError(f"--keep {options.keep}: keep at least 1 run, the new one")
-    if options.compare_to is not None:
-        check(options.compare_to, root, config)
-    if options.openmetrics is not None and options.openmetrics.suffix != ".prom":
-        raise UsageError(f"--openmetrics {options.openmetrics}: the textfile collector only reads names in .prom")
-    _check_file(options.json_lines, "--json-lines")
-    _check_file(options.openmetrics, "--openmetrics")
-    return lambda folder, console: _finish(options, root, folder, console)
+    plan = Plan(options.compare_to, options.keep, options.json_lines, options.openmetrics)
+    plan.check(root, config)
+    return lambda folder, console: _finish(plan, root, folder, console)
 
 
-def _check_file(path: Path | None, flag: str) -> None:
-    from smembench.store.csv_files import check_writable
-
-    if path is None:
-        return
-    check_writable(path, force=True, what=flag)
-    if path.exists() and not os.access(path, os.W_OK):
-        raise UsageError(f"{flag} {path}: cannot be written")
-
-
-def _finish(options: Nightly, root: Path, folder: Path, console: Console) -> int:
-    from smembench.store.csv_files import write_whole
-    from smembench.studies.baseline import baselines
-    from smembench.studies.load import load
-    from smembench.studies.nightly.against import compare
-    from smembench.studies.nightly.monitoring import json_line, open_metrics
-    from smembench.studies.nightly.runs import SUMMARY, prune
+def _finish(plan: Plan, root: Path, folder: Path, console: Console) -> int:
+    from smembench.studies.nightly.finish import finish, tell
+    from smembench.studies.nightly.runs import SUMMARY
     from smembench.views.console import stderr
     from smembench.views.nightly import print_summary, summarise
 
-    run = load(folder)
-    compared, notes, problems = compare(options.compare_to, root, run) if options.compare_to else ([], [], [])
-    if options.keep is not None:
-        said, failed = prune(root, run.description, options.keep, baselines(root).values())
-        notes, problems = [*notes, *said], [*problems, *failed]
-    slower = any(comparison.regressions for _, comparison in compared)
-    code = FAILED if problems or run.failed else REGRESSION if slower else 0
-    summary = summarise(run, compared, [*notes, *problems])
+    found = finish(plan, root, folder)
+    summary = summarise(found.run, found.compared, [*found.notes, *found.problems])
     print_summary(console, summary)
-    writes: list[tuple[Path | None, Callable[[Path], None]]] = [
-        (folder / SUMMARY, lambda path: write_whole(path, summary.markdown())),
-        (options.json_lines, lambda path: _append(path, json_line(run, compared, code))),
-        (options.openmetrics, lambda path: write_whole(path, open_metrics(run, compared, code))),
-    ]
-    for path, write in writes:
-        try:
-            if path is not None:
-                write(path)
-        except OSError as error:
-            problems.append(f"{path}: cannot be written ({error.strerror})")
+    problems = [*found.problems, *tell(plan, found, folder / SUMMARY, summary.markdown())]
     for problem in problems:
         stderr.print(problem, soft_wrap=True, markup=False)
-    return FAILED if problems else code
-
-
-def _append(path: Path, line: str) -> None:
-    """Put a line at a file's end in one write, so that two runs do not mix theirs."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-    try:
-        os.write(descriptor, line.encode())
-    finally:
-        os.close(descriptor)
+    return FAILED if problems else found.exit_code

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from smembench.devices.select import resolve
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import Kernel
+from smembench.model.errors import UsageError
+from smembench.run.axes import split, unknown
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import tells_apart
@@ -35,6 +38,35 @@ def problems() -> tuple[str, ...]:
     """The problems that have a ladder."""
     climbed = {kernel.problem for kernel in registry.kernels() if kernel.ladder}
     return tuple(name for name in PROBLEMS if name in climbed)
+
+
+def sweeps(problem: str, device: str = "auto", **axes: object) -> list[dict[str, object]]:
+    """The sweeps of a config that measures the ladder of a problem, one for each device of a list.
+
+    Args:
+        problem: one that has a ladder.
+        device: names with commas between them; the kind of each decides which steps there are.
+        axes: other keys of the sweeps; those that are None are left out.
+
+    Raises:
+        UsageError: for a problem without a ladder, and a device that does not exist.
+    """
+    if problem not in problems():
+        raise UsageError(f"ladder {problem!r}: {unknown(problem, problems(), 'ladder')}")
+    given = {name: value for name, value in axes.items() if value is not None}
+    return [
+        {"problem": problem, "kernel": ",".join(k.name for k in steps(problem, _kind(name))), "device": name, **given}
+        for name in split(device)
+    ]
+
+
+def _kind(device: str) -> str:
+    """The kind of device that a name stands for here."""
+    try:
+        ((name,), _) = resolve([device])
+    except UsageError as error:
+        raise UsageError(f"--device: {error}") from None
+    return name.partition(":")[0]
 
 
 def ceiling(problem: str) -> str:

@@ -46,6 +46,12 @@ BLOCKS = {"transpose": Block(16, 16), "matmul": Block(32, 32)}
 SIZES = {"transpose": 4096, "matmul": 1024}
 
 
+def sweeps(device: str | None = None) -> list[dict[str, object]]:
+    """The sweeps of a config that measures what the documents measured; on the usual device where none is named."""
+    where = {} if device is None else {"device": device}
+    return [{"problem": problem, "n": SIZES[problem], "block": str(BLOCKS[problem]), **where} for problem in SIZES]
+
+
 def devices_of(problem: str) -> tuple[str, ...]:
     """Devices the documents measured this problem on, in their order."""
     return tuple(dict.fromkeys(figure.device for figure in FIGURES if figure.problem == problem))

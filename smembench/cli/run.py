@@ -1,20 +1,15 @@
-"""``smembench run`` and ``reproduce``: configs, and the documents' tables."""
+"""``smembench run``: a sweep from a file, into a folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from smembench.cli import options
 from smembench.cli.nightly import Nightly, after
 from smembench.cli.options import Running, Sampling, takes
 from smembench.model.errors import UsageError
-
-if TYPE_CHECKING:
-    from smembench.store.run import Run
-    from smembench.views.sections import Section
 
 
 @takes(sampling=Sampling, running=Running, nights=Nightly)
@@ -69,38 +64,8 @@ def run(
             raise UsageError(f"--resume {resume}: goes on as it began; --set and sampling options need a CONFIG")
         stored = from_stored(folder.description.config.data)
         then = after(nights, resume.resolve().parent, (given or stored).name)
-        measure(given or stored, running, resume=folder, anonymous=folder.description.host is None, after=then)
+        measure(given or stored, running, resume=folder, after=then)
     elif given is not None:
         measure(given, running, output=output, anonymous=anonymous, after=after(nights, output, given.name))
     else:
         raise UsageError("give a CONFIG.toml, such as configs/quick.toml, or --resume DIR")
-
-
-@takes(sampling=Sampling, running=Running)
-def reproduce(*, device: options.Devices = None, sampling: Sampling, running: Running) -> None:
-    """The documents' tables at their sizes and blocks, their figures beside this device's.
-
-    The last column says whether each claim (shared faster than naive, padded faster than unpadded, tiled faster
-    than naive) holds here: yes or NO only where the 95 % intervals of the two medians are apart.
-
-    Examples:
-
-      smembench reproduce
-
-      smembench reproduce --device cpu --csv documents.csv
-    """
-    from smembench.cli.measure import measure
-    from smembench.run.config import from_flags
-    from smembench.studies.reproduce.figures import BLOCKS, SIZES
-
-    sweeps = [
-        options.given(problem=problem, n=SIZES[problem], block=str(BLOCKS[problem]), device=device) for problem in SIZES
-    ]
-    config = from_flags({"name": "documents", **sampling.config(), "sweep": sweeps})
-    measure(config, running, draw=_reproduction)
-
-
-def _reproduction(run: Run) -> list[Section]:
-    from smembench.views.reproduce import reproduction
-
-    return reproduction(run)
