@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -115,14 +115,14 @@ def compare(
         if given := [name for name, value in (("--all", all_), ("--fail-on", fail_on)) if value]:
             raise UsageError(f"{given[0]}: belongs to BASE and NEW, of which --aa takes neither")
         itself = compare_with_itself(_of_itself(aa, runs, output, anonymous), **rules, across=facets)
-        _print(itself.to_dict, [self_section(itself)], json=json, markdown=markdown)
+        _print(lambda: itself.data, [self_section(itself)], json=json, markdown=markdown)
         return
     if given := _measuring(runs, output, anonymous):
         raise UsageError(f"{given[0]}: belongs to --aa CONFIG.toml")
     if base is None or new is None:
         raise UsageError("give BASE and NEW, two runs' folders or cases.csv files, or --aa CONFIG.toml")
     found = compare_runs(_load(base), _load(new), **rules, across=facets)
-    _print(found.to_dict, comparison_sections(found, every=all_), json=json, markdown=markdown)
+    _print(lambda: found.data, comparison_sections(found, every=all_), json=json, markdown=markdown)
     failing = {FailOn.SLOWER: (Verdict.SLOWER,), FailOn.AMBIGUOUS: (Verdict.SLOWER, Verdict.AMBIGUOUS)}
     if any(found.counts[verdict] for verdict in failing.get(fail_on or FailOn.SLOWER, ())):
         raise typer.Exit(REGRESSION)
@@ -173,7 +173,7 @@ def _of_itself(text: str, runs: int | None, output: Path | None, anonymous: bool
     return [run for folder in folders for run in _load(str(folder))]
 
 
-def _print(data: Callable[[], dict[str, Any]], sections: Sequence[Section], *, json: bool, markdown: bool) -> None:
+def _print(data: Callable[[], object], sections: Sequence[Section], *, json: bool, markdown: bool) -> None:
     from json import dumps
 
     from smembench.views.console import stdout

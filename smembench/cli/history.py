@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from smembench.model.errors import REGRESSION, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from smembench.studies.history.read import Night
 
 
 def history(
@@ -51,6 +45,7 @@ def history(
 
       smembench history results --fail-on-change
     """
+    from smembench.studies.history.choose import chosen, day
     from smembench.studies.history.read import read_nights
     from smembench.studies.history.series import Newest, series_of
     from smembench.views.console import can_show, stderr, stdout
@@ -59,12 +54,12 @@ def history(
 
     if not 0 < threshold < 1000:
         raise UsageError(f"--threshold {threshold:g}: give a percentage above 0, such as 1")
-    nights, skipped = read_nights(folder, _day(since))
+    nights, skipped = read_nights(folder, day(since))
     for one in skipped:
         stderr.print(f"skipped {one.path}: {one.reason}", soft_wrap=True, markup=False)
     if not nights:
         raise UsageError(f"{folder}: holds no complete run" + (f" since {since}" if since else ""))
-    series = series_of(nights, _chosen(nights, case), threshold / 100)
+    series = series_of(nights, chosen(nights, case), threshold / 100)
     if json:
         from smembench.store.run_folder import to_json
 
@@ -73,32 +68,3 @@ def history(
         draw(stdout, history_sections(series, fine=can_show(stdout, LEVELS)))
     if fail_on_change and any(one.newest is Newest.SLOWER for one in series):
         raise typer.Exit(REGRESSION)
-
-
-def _day(text: str | None) -> datetime | None:
-    from datetime import UTC, datetime
-
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"--since {text!r}: write a day as 2026-01-31") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _chosen(nights: Sequence[Night], text: str | None) -> set[str] | None:
-    """Ids of the cases a text means; all for None.
-
-    Raises:
-        UsageError: when it means none.
-    """
-    from fnmatch import fnmatchcase
-
-    if text is None:
-        return None
-    ids = {case_id for night in nights for case_id, _ in night.times}
-    found = {case_id for case_id in ids if (fnmatchcase(case_id, text) if "*" in text else text in case_id)}
-    if not found:
-        raise UsageError(f"--case {text!r}: none of the {len(ids)} cases, such as {min(ids)}")
-    return found

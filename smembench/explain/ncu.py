@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from statistics import median
 
+from smembench.explain.ncu_child import WORK, Work
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
 
@@ -75,9 +76,9 @@ def _child(
     cases: Sequence[Case], launches: int, *, samples: int = 0, seconds: float = 0.0, before: Sequence[str] = ()
 ) -> subprocess.CompletedProcess[str]:
     """Run ``ncu_child``, behind a command that looks at it."""
-    asked = {"launches": launches, "samples": samples, "seconds": seconds, "cases": [case.to_dict() for case in cases]}
+    work = WORK.dump_json(Work(cases, launches, samples, seconds)).decode()
     return subprocess.run(
-        [*before, sys.executable, "-m", "smembench.explain.ncu_child", json.dumps(asked)],
+        [*before, sys.executable, "-m", "smembench.explain.ncu_child", work],
         capture_output=True,
         text=True,
         timeout=_SECONDS,

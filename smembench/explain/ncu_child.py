@@ -9,18 +9,33 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
+
+from pydantic import TypeAdapter
 
 from smembench.model.case import Case
 
 
-def run(work: str) -> None:
-    """Launch the cases of ``work``, and print what our own timer reads of each.
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Cases, launches of each for the profiler, and samples to take of each within so many seconds after them.
 
-    Args:
-        work: JSON of ``cases``, of ``launches`` of each for the profiler, and of ``samples`` to take of each within
-            ``seconds`` when the launches are done. Without samples none are taken. With a single one nothing
-            is checked, since it is ncu whose readings count.
+    Without samples none are taken. With a single one nothing is checked, since it is ncu whose readings count.
+    """
+
+    cases: Sequence[Case]
+    launches: int
+    samples: int = 0
+    seconds: float = 0.0
+
+
+WORK = TypeAdapter(Work)
+
+
+def run(work: Work) -> None:
+    """Launch the cases, and print what our own timer reads of each.
 
     Each sampled case prints a line of JSON: ``ms``, the median, or ``wrong``, why its result is wrong.
     """
@@ -31,29 +46,28 @@ def run(work: str) -> None:
     from smembench.run.sampling import collect
     from smembench.run.stop_rule import StopRule
 
-    asked = json.loads(work)
     device = CudaDevice()
-    for case in map(Case.from_dict, asked["cases"]):
+    for case in work.cases:
         problem, kernel = PROBLEMS[case.problem], registry.kernel_of(case)
         inputs = problem.inputs(case, seed=1)
         prepared = device.prepare(case, kernel, problem, inputs)
         prepared.poison()
         prepared.launch()
-        if asked["samples"] > 1:
+        if work.samples > 1:
             verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
             if not verdict.passed:
                 print(json.dumps({"wrong": verdict.detail}), flush=True)
                 continue
         cuda.profile_start()
-        for _ in range(asked["launches"]):
+        for _ in range(work.launches):
             prepared.launch()
         cuda.profile_stop()
-        if asked["samples"]:
+        if work.samples:
             sampler = prepared.sampler(StopRule().warmup)
-            batch = collect(sampler, asked["samples"], asked["seconds"], device.conditions)
+            batch = collect(sampler, work.samples, work.seconds, device.conditions)
             print(json.dumps({"ms": median(batch.values)}), flush=True)
         prepared.close()
 
 
 if __name__ == "__main__":
-    run(sys.argv[1])
+    run(WORK.validate_json(sys.argv[1]))

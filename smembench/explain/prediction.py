@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from queue import Queue
 from subprocess import DEVNULL, PIPE, Popen
 from threading import Thread
+
+from pydantic import TypeAdapter
 
 from smembench.explain.analysis import explain, mean
 from smembench.explain.occupancy import occupancy
@@ -31,6 +32,8 @@ class Figures:
     shared_bytes: int
 
 
+_CASES = TypeAdapter(list[Case])
+_FIGURES: TypeAdapter[Figures | None] = TypeAdapter(Figures | None)
 _traced: dict[Case, Figures | None] = {}
 
 
@@ -71,7 +74,7 @@ def trace_together(cases: Iterable[Case], done: Callable[[Case, int, int], None]
     # The slow ones, large kernels at ragged sizes, are neighbours in a plan: each process takes one of so many cases.
     shares = [missing[first::processes] for first in range(processes)]
     running = [_start(share) for share in shares]
-    lines: Queue[tuple[Case, str] | None] = Queue()
+    lines: Queue[tuple[Case, bytes] | None] = Queue()
     readers = [Thread(target=_read, args=(*both, lines), daemon=True) for both in zip(running, shares, strict=True)]
     for reader in readers:
         reader.start()
@@ -83,7 +86,7 @@ def trace_together(cases: Iterable[Case], done: Callable[[Case, int, int], None]
                 ended += 1
                 continue
             case, figures = line
-            _traced[case] = _from_json(figures)
+            _traced[case] = _FIGURES.validate_json(figures)
             number += 1
             done(case, number, len(missing))
     finally:
@@ -93,24 +96,22 @@ def trace_together(cases: Iterable[Case], done: Callable[[Case, int, int], None]
             reader.join()
 
 
-def _start(cases: Sequence[Case]) -> Popen[str]:
+def _start(cases: Sequence[Case]) -> Popen[bytes]:
     """A process that traces cases, which it gets as its argument, and prints a line of JSON for each."""
-    asked = json.dumps([case.to_dict() for case in cases])
-    process = Popen(
+    process: Popen[bytes] = Popen(
         [sys.executable, "-m", "smembench.explain.prediction"],
         stdin=PIPE,
         stdout=PIPE,
         stderr=DEVNULL,
-        text=True,
         start_new_session=True,  # Ctrl-C is the parent's to handle
     )
     assert process.stdin is not None
     with suppress(BrokenPipeError), process.stdin as given:
-        given.write(asked)
+        given.write(_CASES.dump_json(list(cases)))
     return process
 
 
-def _read(process: Popen[str], cases: Sequence[Case], lines: Queue[tuple[Case, str] | None]) -> None:
+def _read(process: Popen[bytes], cases: Sequence[Case], lines: Queue[tuple[Case, bytes] | None]) -> None:
     assert process.stdout is not None
     with process.stdout as said:
         for case, line in zip(cases, said, strict=False):
@@ -118,16 +119,10 @@ def _read(process: Popen[str], cases: Sequence[Case], lines: Queue[tuple[Case, s
     lines.put(None)
 
 
-def _from_json(line: str) -> Figures | None:
-    data = json.loads(line)
-    return data and Figures(Prediction(**data["prediction"]), data["threads"], data["shared_bytes"])
-
-
 def main() -> None:
     """Trace the cases on standard input."""
-    for case in map(Case.from_dict, json.load(sys.stdin)):
-        figures = _figures(case)
-        print(json.dumps(figures and asdict(figures)), flush=True)
+    for case in _CASES.validate_json(sys.stdin.read()):
+        print(_FIGURES.dump_json(_figures(case)).decode(), flush=True)
 
 
 def _cores() -> int:

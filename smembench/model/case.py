@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 DEFAULT_COMPILER = "numba"
 """The compiler of cases unless another is asked for. Copies and functions on the CPU have none and bear its name."""
@@ -71,17 +71,6 @@ class Case:
     def parameter(self, name: str) -> int:
         """The value of a parameter of the problem."""
         return dict(self.parameters)[name]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON; ``from_dict`` reads it back."""
-        return {name: getattr(self, name) for name in self.__slots__ if name != "parameters" or self.parameters}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Case:
-        """The case that ``to_dict`` wrote."""
-        block = data.get("block")
-        parameters = tuple((name, value) for name, value in data.get("parameters", ()))
-        return cls(**{**data, "block": Block(*block) if block else None, "parameters": parameters})
 
 
 def parameters_of(case_id: str) -> tuple[tuple[str, int], ...]:

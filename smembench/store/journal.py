@@ -98,7 +98,9 @@ class Journal:
         Raises:
             OSError: when the disk is full or the file is gone.
         """
-        self._write(_OTHER.dump_python(_Other(trial), mode="json", exclude_none=True))
+        # Older versions know no parameters of a case, which most have none of.
+        unknown = None if trial.case.parameters else {"visit": {"case": {"parameters"}}}
+        self._write(_OTHER.dump_python(_Other(trial), mode="json", exclude_none=True, exclude=unknown))
 
     def _write(self, entry: Mapping[str, JsonValue]) -> None:
         line = json.dumps(entry, ensure_ascii=False).encode() + b"\n"

@@ -347,7 +347,7 @@ def test_the_roofs_are_of_the_gpu_of_a_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("of_gpu", "meant"), [("8.6", "8.6"), ("6.1", None)])
 def test_the_capability_is_that_of_the_device(of_gpu: str, meant: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    gpu = replace(H200, compute_capability=of_gpu)
+    gpu = H200.model_copy(update={"compute_capability": of_gpu})
     monkeypatch.setattr(cuda, "gpu_info", lambda index: gpu)
     assert target() == (gpu, meant)
 

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from smembench.model.case import Block, Case, parameters_of
 
@@ -32,8 +32,9 @@ CASE = Case("transpose", "transposeSmemPad", "cuda:0", "float32", 300, 400, None
 
 
 @given(cases)
-def test_plain_data_round_trips_through_json(case: Case) -> None:
-    assert Case.from_dict(json.loads(json.dumps(case.to_dict()))) == case
+def test_a_case_round_trips_through_json(case: Case) -> None:
+    adapter = TypeAdapter(Case)
+    assert adapter.validate_json(adapter.dump_json(case)) == case
 
 
 @given(cases)
@@ -42,8 +43,7 @@ def test_the_id_has_the_parameters(case: Case) -> None:
     assert dict(case.parameters) == {name: case.parameter(name) for name, _ in case.parameters}
 
 
-def test_a_case_without_parameters_is_written_as_it_was_before_there_were_any() -> None:
-    assert "parameters" not in CASE.to_dict()
+def test_the_id_of_a_case_without_parameters_is_as_it_was_before_there_were_any() -> None:
     assert "=" not in CASE.id
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,14 @@ def changed(path: Path, **values: Any) -> None:
 
 def test_the_journal_keeps_everything_of_a_trial(path: Path) -> None:
     assert read(path).trials == [TRIAL]
+
+
+def test_a_case_without_parameters_is_written_as_it_was_before_there_were_any(path: Path) -> None:
+    assert "parameters" not in path.read_text()
+    writer = Journal.reopen(path, read(path))
+    writer.append(replace(TRIAL, case=replace(TRIAL.case, parameters=(("items", 4),))))
+    writer.close()
+    assert read(path).trials[1].case.parameter("items") == 4
 
 
 def test_a_journal_from_before_discarded_samples_were_kept_is_readable(path: Path) -> None:

@@ -213,7 +213,7 @@ def test_environments_alike_need_no_table(make: Make) -> None:
 
 def test_a_comparison_is_plain_json(make: Make) -> None:
     sides = [make({"memcpy": [1.0], "copyGmem": QUIET})], [make({"memcpy": [1.0], "copyGmem": scaled(1.2)})]
-    data = json.loads(json.dumps(compare_runs(*sides).to_dict(), allow_nan=False))
+    data = json.loads(json.dumps(compare_runs(*sides).data, allow_nan=False))
     assert data["counts"]["slower"] == 1
     assert data["cases"][0]["verdict"] == "slower"
     assert data["cases"][0]["base"] == {"elapsed_ms": 1.0, "units": 3, "sm_clock_mhz": None}
@@ -259,7 +259,7 @@ def test_runs_that_drift_have_false_verdicts_and_suggest_a_higher_threshold(make
     assert (found.false, found.pairs_false) == (1, 1)
     assert found.suggested == 0.04
     assert compare_with_itself(runs, threshold=0.04).false == 0
-    assert found.to_dict()["cases"][0]["largest"] == pytest.approx(1.035)
+    assert json.loads(json.dumps(found.data))["cases"][0]["largest"] == pytest.approx(1.035)
 
 
 def test_the_slowdown_that_is_said_to_be_seen_is_seen(make: Make) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from pydantic import JsonValue, TypeAdapter
 
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
@@ -19,7 +19,7 @@ from smembench.store.run import Run
 from smembench.store.run_folder import new_run_id
 from smembench.studies.compare.comparison import judge
 from smembench.studies.compare.pairing import pair_up
-from smembench.studies.compare.verdicts import CONFIDENCE, FDR, THRESHOLD, Rules, Verdict
+from smembench.studies.compare.verdicts import CONFIDENCE, FDR, THRESHOLD, CaseById, Rules, Verdict
 from smembench.studies.run import SILENT, Outcome, Watch, run
 
 SEEN_IN = 0.95
@@ -38,7 +38,7 @@ class SelfCase:
     where no pair tells the noise.
     """
 
-    case: Case
+    case: CaseById
     pairs: int
     false: int
     ambiguous: int
@@ -72,14 +72,14 @@ class SelfComparison:
         """Verdicts of a change, which are all false."""
         return sum(case.false for case in self.cases)
 
-    def to_dict(self) -> dict[str, Any]:
+    @property
+    def data(self) -> dict[str, JsonValue]:
         """Plain data for JSON; cases by their ids."""
-        data = {**asdict(self), "judged": self.judged, "false": self.false}
-        data["cases"] = [
-            {"case_id": case.case.id, **{name: value for name, value in asdict(case).items() if name != "case"}}
-            for case in self.cases
-        ]
-        return data
+        found = _COMPARISON.dump_python(self, mode="json", by_alias=True)
+        return {**found, "judged": self.judged, "false": self.false}
+
+
+_COMPARISON = TypeAdapter(SelfComparison)
 
 
 @dataclass(slots=True)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Annotated
+
+from pydantic import Field, JsonValue, PlainSerializer, TypeAdapter
 
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
 
+CaseById = Annotated[Case, PlainSerializer(lambda case: case.id, return_type=str), Field(serialization_alias="case_id")]
+"""A case that JSON has the id of."""
 THRESHOLD = 0.02
 FDR = 0.01
 CONFIDENCE = 0.95
@@ -54,7 +58,7 @@ class CaseComparison:
     ambiguous or not comparable; empty otherwise.
     """
 
-    case: Case
+    case: CaseById
     verdict: Verdict
     reason: str
     base: Side
@@ -109,13 +113,13 @@ class Comparison:
 
     base: Sequence[str]
     new: Sequence[str]
-    cases: Sequence[CaseComparison]
-    environment: Sequence[Difference]
-    only_base: Sequence[str]
-    only_new: Sequence[str]
     threshold: float
     fdr: float
     confidence: float
+    environment: Sequence[Difference]
+    only_base: Sequence[str]
+    only_new: Sequence[str]
+    cases: Sequence[CaseComparison]
 
     @property
     def regressions(self) -> list[CaseComparison]:
@@ -140,21 +144,10 @@ class Comparison:
         found = Counter(case.verdict for case in self.cases)
         return {verdict: found[verdict] for verdict in Verdict}
 
-    def to_dict(self) -> dict[str, Any]:
+    @property
+    def data(self) -> dict[str, JsonValue]:
         """Plain data for JSON; cases by their ids."""
-        return {
-            "base": list(self.base),
-            "new": list(self.new),
-            "threshold": self.threshold,
-            "fdr": self.fdr,
-            "confidence": self.confidence,
-            "counts": {verdict.value: count for verdict, count in self.counts.items()},
-            "environment": [asdict(difference) for difference in self.environment],
-            "only_base": list(self.only_base),
-            "only_new": list(self.only_new),
-            "cases": [{"case_id": case.case.id, **_plain(asdict(case))} for case in self.cases],
-        }
+        return {"counts": dict(self.counts), **_COMPARISON.dump_python(self, mode="json", by_alias=True)}
 
 
-def _plain(case: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in case.items() if name != "case"}
+_COMPARISON = TypeAdapter(Comparison)
