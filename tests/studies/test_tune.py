@@ -153,7 +153,7 @@ def test_the_final_says_whether_the_winner_is_one(measured: Callable[..., Measur
         ]
     )
     clear = finals(Tuned(fast.case, [slow.case, fast.case], [slow, fast]))
-    assert clear.sentence == "transposeSmemPad 32x32 is the fastest: noise alone would not put it before any other finalist."
+    assert "transposeSmemPad 32x32 is the fastest" in clear.sentence
     tied = finals(Tuned(fast.case, [slow.case, fast.case, level.case], [level, slow, fast]))
     assert tied.sentence.endswith("within the noise it is level with transposeSmem 32x32.")
     assert [line[0] for line in tied.cells] == ["transposeSmemPad 32x32", "transposeSmem 32x32", "naiveGmem 32x32"]
