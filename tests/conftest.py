@@ -66,7 +66,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 def program() -> Generator[Program]:
     """Run ``smembench`` with these arguments as a user would, on a machine without a GPU, in 80 columns.
 
-    With an environment Python is started for it, since imports may ask for that.
+    With an environment that imports may ask for, Python is started for it.
     """
     hidden = {"NUMBA_ENABLE_CUDASIM", "PYTHONIOENCODING", "FORCE_COLOR"}
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
@@ -75,8 +75,8 @@ def program() -> Generator[Program]:
 
     def run(*arguments: object, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
         words = list(map(str, arguments))
-        if not environment:
-            return warm.run(words, cwd, env)
+        if environment.keys() <= {"PATH"}:
+            return warm.run(words, cwd, env | environment)
         return subprocess.run(
             [sys.executable, "-m", "smembench", *words],
             capture_output=True,

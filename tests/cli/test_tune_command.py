@@ -12,11 +12,11 @@ Program = Callable[..., CompletedProcess[str]]
 def test_the_best_case_can_be_run(program: Program, tmp_path: Path) -> None:
     best = tmp_path / "best.toml"
     quick = ("--samples", 3, "--rounds", 1, "--max-seconds", 0.05, "--warmup", 0)
-    done = program("tune", "matmul", "--n", 40, "--device", "cpu", "--kernel", "tiled", "-o", best, *quick)
+    done = program("tune", "matmul", "--n", 40, "--device", "cpu", "--kernel", "cpu", "-o", best, *quick)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("matrix multiplication 40x40x40 float32 on cpu: the finalists\n")
     assert "candidates" in done.stderr
-    assert program("run", best, "--dry-run").stdout.startswith("matmul/tiled/cpu/numba/float32/40x40x40/")
+    assert program("run", best, "--dry-run").stdout.startswith("matmul/cpu/cpu/numba/float32/40x40x40/")
 
 
 def test_a_dry_run_for_a_gpu_needs_none(program: Program) -> None:

@@ -46,7 +46,7 @@ def test_every_fault_is_a_row_and_the_others_are_measured() -> None:
     }
     run = smembench(
         # Long enough for the others to be compiled on a busy machine.
-        *("transpose", *QUICK, "--kernel", ",".join(("naiveGmem", *expected)), "--timeout", "12", "--csv", "-"),
+        *("transpose", *QUICK, "--kernel", ",".join(("naiveGmem", *expected)), "--timeout", "8", "--csv", "-"),
         kernels=tuple(f"cpu_{fault}" for fault in expected),
     )
     rows = rows_by_kernel(run.stdout)

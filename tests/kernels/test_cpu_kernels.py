@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import time
-from itertools import product
+from dataclasses import replace
+from itertools import cycle, product
 from typing import Any
 
 import numpy as np
@@ -24,29 +25,34 @@ def cpu() -> CpuDevice:
     return CpuDevice()
 
 
+def check(cpu: CpuDevice, kernel: registry.Kernel, case: Case) -> None:
+    problem = PROBLEMS[kernel.problem]
+    inputs = problem.inputs(case, seed=1)
+    prepared = cpu.prepare(case, kernel, problem, inputs)
+    prepared.poison()
+    prepared.launch()
+    verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
+    prepared.close()
+    assert verdict.passed, f"{case.id}: {verdict.detail}"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: f"{kernel.problem}-{kernel.name}")
 def test_every_kernel_is_right_on_ragged_sizes(cpu: CpuDevice, kernel: registry.Kernel) -> None:
     problem = PROBLEMS[kernel.problem]
     pad = {None: None, False: 0, True: 1}[kernel.pad]
-    ran = 0
-    one, *more = BLOCKS if kernel.blocks else [None]
     # Every element type and every block, but not each with each: both are compiled in.
-    compiled = [*((dtype, one) for dtype in problem.dtypes), *((problem.dtypes[0], block) for block in more)]
+    compiled = zip(problem.dtypes, cycle(BLOCKS if kernel.blocks else [None]), strict=False)
     for (dtype, block), (m, n, k) in product(compiled, SIZES):
         depth = k if "k" in problem.size_axes else None
         case = Case(kernel.problem, kernel.name, "cpu", dtype, m, n, depth, block, pad)
-        if kernel.unsupported(case):
-            continue
-        inputs = problem.inputs(case, seed=1)
-        prepared = cpu.prepare(case, kernel, problem, inputs)
-        prepared.poison()
-        prepared.launch()
-        verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
-        prepared.close()
-        assert verdict.passed, f"{case.id}: {verdict.detail}"
-        ran += 1
-    assert ran >= len(problem.dtypes) * len(SIZES)
+        check(cpu, kernel, replace(case, block=BLOCKS[0]) if kernel.unsupported(case) else case)
+
+
+@pytest.mark.parametrize("kernel", [each for each in KERNELS if each.strided], ids=lambda kernel: kernel.name)
+def test_products_of_sub_matrices_touch_nothing_between_their_rows(cpu: CpuDevice, kernel: registry.Kernel) -> None:
+    block = BLOCKS[0] if kernel.blocks else None
+    check(cpu, kernel, Case("matmul", kernel.name, "cpu", "float32", 33, 12, 40, block, stride=41))
 
 
 @pytest.mark.parametrize(("index", "side"), [(-1, "before"), (4, "after")])
