@@ -91,7 +91,7 @@ def _facts(run: Description) -> dict[str, JsonValue]:
     devices = {
         f"{device.name} {key}": value
         for device in run.devices
-        for key, value in device.told.items()
+        for key, value in device.known.items()
         if key not in MEASURED
     }
     return {**run.versions, **devices}
@@ -120,7 +120,7 @@ def describe_run(
         config=StoredConfig.model_validate(config.model_dump(mode="json")),
         versions=versions(cuda=any(info.kind == "cuda" for info in infos)),
         git=git_revision(),
-        devices=[DeviceInfo.model_validate(_unnamed(info) if anonymous else info.told) for info in infos],
+        devices=[DeviceInfo.model_validate(_unnamed(info) if anonymous else info.known) for info in infos],
     )
     if anonymous:
         return description
@@ -130,5 +130,6 @@ def describe_run(
 
 def _unnamed(info: DeviceInfo) -> dict[str, JsonValue]:
     """What many machines have alike: of a GPU all but its UUID, of a CPU that it is one."""
-    kept = [key for key in info.told if key != "uuid"] if info.kind == "cuda" else ["name", "kind"]
-    return {key: info.told[key] for key in kept}
+    known = info.known
+    kept = [key for key in known if key != "uuid"] if info.kind == "cuda" else ["name", "kind"]
+    return {key: known[key] for key in kept}

@@ -39,8 +39,8 @@ class Session:
 
     def measurements(self, trials: Iterable[Trial], predict: Predict = unpredicted) -> list[Measurement]:
         """What the trials add up to, with what ``predict`` says of each case beside its time."""
-        precision = {kind: rule.precision for kind, rule in self.rules.items()}
-        return assemble((item.case for item in self.planned), trials, self.infos, precision, predict)
+        ci_widths = {kind: rule.ci_width for kind, rule in self.rules.items()}
+        return assemble((item.case for item in self.planned), trials, self.infos, ci_widths, predict)
 
     def __enter__(self) -> Session:
         return self

@@ -167,6 +167,7 @@ def row_of(run_id: str, measurement: Measurement, relations: Mapping[Case, Relat
         "bytes": measurement.bytes_moved,
         "flops": measurement.flops or None,
         "samples_discarded": measurement.discarded,
+        "precision": measurement.ci_width,
     }
     for part in (case, measurement.conditions, measurement.resources, relations.get(case, Relations())):
         named |= {field.name: getattr(part, field.name) for field in fields(part)}
