@@ -1,4 +1,4 @@
-"""The stop rule: how many samples a case gets, over how many rounds, and when it has enough."""
+"""The stop rule: how many samples and rounds a case gets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from smembench.run.config import Config
 from smembench.stats.summary import MIN_SAMPLES, ci_width
 
 MAX_EXTRA_ROUNDS = 12
-"""Rounds added for cases that have not converged, each twice as long as the one before."""
+"""Most additional rounds for cases that have not converged; each has twice as many samples as the one before."""
 
 CI_WIDTH = {"cuda": 0.005, "cpu": 0.02}
 """Default target for ``ci_width`` by kind of device; looser on CPUs, which are noisier."""
