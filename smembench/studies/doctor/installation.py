@@ -104,7 +104,7 @@ def _compilers() -> Iterator[Check]:
     for toolchain in compilers():
         reason = toolchain.unavailable()
         found = reason or f"compiles {toolchain.language} kernels"
-        fatal = toolchain.name == DEFAULT_COMPILER
+        fatal = reason is not None and toolchain.name == DEFAULT_COMPILER
         yield Check(f"compiler {toolchain.name}", found, reason is None, mend if reason else "", fatal=fatal)
     if linker := versions(cuda=True).get("nvjitlink"):
         yield Check("nvJitLink", linker)
