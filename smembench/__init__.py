@@ -224,7 +224,7 @@ def _watch(progress: bool) -> Watch:
 
     if not progress:
         return SILENT
-    from smembench.views.console import stderr
+    from smembench.views.console import say, stderr
     from smembench.views.progress import progress as bar
 
-    return Watch(note=lambda line: stderr.print(line, soft_wrap=True, markup=False), progress=bar)
+    return Watch(note=lambda line: say(stderr, line), progress=bar)

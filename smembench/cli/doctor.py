@@ -19,19 +19,17 @@ def doctor(
 
     Exit 1 when nothing can be measured, or when the timers and ncu are apart.
     """
-    from smembench.views.console import plain, stdout
-
     if timing:
         _timing(csv, force=force)
         return
     from smembench.studies.doctor.installation import examine
+    from smembench.views.console import say, stdout
+    from smembench.views.doctor import lines
 
-    findings = examine()
-    for finding in findings:
-        stdout.print(plain(stdout, f"{finding.mark:<4} {finding.what}: {finding.found}"), soft_wrap=True, markup=False)
-        if finding.mend:
-            stdout.print(plain(stdout, f"       mend: {finding.mend}"), soft_wrap=True, markup=False)
-    if any(finding.fatal for finding in findings):
+    found = examine()
+    for line in lines(found):
+        say(stdout, line)
+    if any(check.fatal for check in found):
         raise typer.Exit(1)
 
 
@@ -50,8 +48,7 @@ def _timing(csv: Path | None, *, force: bool) -> None:
     with locked(["cuda:0"]):
         info = open_device("cuda:0").info
         found = list(compare())
-    libraries = ", ".join(f"{name} {version}" for name, version in versions().items() if name.startswith("numba"))
-    draw(stdout, [section(found, f"{info.model} · driver {info.driver} · {libraries}")])
+    draw(stdout, [section(found, info, versions())])
     if csv is not None:
         write_whole(csv, table_text(COLUMNS, records(found)))
     if not all(item.agrees for item in found):

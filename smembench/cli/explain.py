@@ -96,9 +96,8 @@ def explain(
     from smembench.explain.analysis import best_pad as search_pad
     from smembench.explain.record import to_dict
     from smembench.studies.explain import cases, explained, target
-    from smembench.views.console import plain, stdout
-    from smembench.views.explain import explanation, pads, picture
-    from smembench.views.explain_roof import roof
+    from smembench.views.console import stdout
+    from smembench.views.explain import pads, print_explanation
     from smembench.views.table import draw
 
     chosen = [name for name, given in (("--measure", measure), ("--best-pad", best_pad), ("--json", json)) if given]
@@ -122,10 +121,7 @@ def explain(
     if json:
         typer.echo(dumps(to_dict(said, capability, device), indent=2))
         return
-    draw(stdout, [*explanation(said), roof(said, capability, device)])
-    for line in picture(said):
-        line.plain = plain(stdout, line.plain)
-        stdout.print(line, soft_wrap=True)
+    print_explanation(stdout, said, capability, device)
 
 
 def _measure(cases: Sequence[Case], capability: str | None, csv: Path | None) -> None:

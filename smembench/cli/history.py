@@ -48,7 +48,7 @@ def history(
     from smembench.studies.history.choose import chosen, day
     from smembench.studies.history.read import read_nights
     from smembench.studies.history.series import Newest, series_of
-    from smembench.views.console import can_show, stderr, stdout
+    from smembench.views.console import can_show, say, stderr, stdout
     from smembench.views.history import LEVELS, history_data, history_sections
     from smembench.views.table import draw
 
@@ -56,7 +56,7 @@ def history(
         raise UsageError(f"--threshold {threshold:g}: give a percentage above 0, such as 1")
     nights, skipped = read_nights(folder, day(since))
     for one in skipped:
-        stderr.print(f"skipped {one.path}: {one.reason}", soft_wrap=True, markup=False)
+        say(stderr, f"skipped {one.path}: {one.reason}")
     if not nights:
         raise UsageError(f"{folder}: holds no complete run" + (f" since {since}" if since else ""))
     series = series_of(nights, chosen(nights, case), threshold / 100)

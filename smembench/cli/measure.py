@@ -100,13 +100,13 @@ def measure(
 def watch(*, verbose: bool = False) -> Watch:
     """A run's progress bar and its lines on stderr."""
     from smembench.studies.run import Watch
-    from smembench.views.console import stderr
+    from smembench.views.console import say, stderr
     from smembench.views.progress import progress
     from smembench.views.run import device_line, trial_line
 
     def note(line: str) -> None:
         if line:
-            stderr.print(line, soft_wrap=True, markup=False)
+            say(stderr, line)
 
     if not verbose:
         return Watch(note=note, progress=progress)
@@ -125,11 +125,11 @@ def leave(outcome: Outcome, code: int = 0) -> None:
         SmembenchError: for what ended the run.
         typer.Exit: when a case failed, or ``code`` is not 0.
     """
-    from smembench.views.console import stderr
+    from smembench.views.console import say, stderr
 
     error = outcome.error
     if outcome.run.path is not None and not isinstance(error, SmembenchError):
-        stderr.print(f"wrote {outcome.run.path}", soft_wrap=True, markup=False)
+        say(stderr, f"wrote {outcome.run.path}")
     if isinstance(error, KeyboardInterrupt):
         raise Interrupted(str(error))
     if error is not None:

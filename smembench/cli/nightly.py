@@ -90,7 +90,7 @@ def after(options: Nightly, root: Path, config: str) -> Callable[[Path, Console]
 def _finish(plan: Plan, root: Path, folder: Path, console: Console) -> int:
     from smembench.studies.nightly.finish import finish, tell
     from smembench.studies.nightly.runs import SUMMARY
-    from smembench.views.console import stderr
+    from smembench.views.console import say, stderr
     from smembench.views.nightly import print_summary, summarise
 
     found = finish(plan, root, folder)
@@ -98,5 +98,5 @@ def _finish(plan: Plan, root: Path, folder: Path, console: Console) -> int:
     print_summary(console, summary)
     problems = [*found.problems, *tell(plan, found, folder / SUMMARY, summary.markdown())]
     for problem in problems:
-        stderr.print(problem, soft_wrap=True, markup=False)
+        say(stderr, problem)
     return FAILED if problems else found.exit_code

@@ -15,6 +15,12 @@ def by_time(runs: Sequence[Run]) -> list[Run]:
     return sorted(runs, key=lambda stored: (began(stored), stored.id))
 
 
+def title(runs: Sequence[Run]) -> str:
+    """What a report of these runs is called."""
+    ids = [stored.id for stored in by_time(runs)]
+    return f"smembench report: {' and '.join(ids) if len(ids) < 3 else f'{len(ids)} runs, {ids[0]} to {ids[-1]}'}"
+
+
 def began(stored: Run) -> datetime:
     """When a run began; the least moment where neither run.json nor a row tells."""
     text = stored.description.started_at_utc or min((row.started_at_utc for row in stored.rows), default="")

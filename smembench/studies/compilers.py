@@ -6,10 +6,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from smembench.explain.occupancy import MAX_THREADS
 from smembench.kernels import registry
+from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import DEFAULT_COMPILER, Case
+from smembench.model.device import Limits
+from smembench.model.errors import UsageError
+from smembench.model.hardware import STATIC_SHARED_BYTES
+from smembench.run.axes import parse_names
+from smembench.run.config import Config
+from smembench.run.environment import git_revision, versions
+from smembench.run.plan import plan
+from smembench.store.run import Run
+from smembench.store.run_json import Description
 from smembench.store.schema import Row
-from smembench.toolchains.machine_code import MachineCode
+from smembench.toolchains import registry as toolchains
+from smembench.toolchains.machine_code import MachineCode, machine_code
 
 Code = Callable[[Case], MachineCode | None]
 
@@ -53,6 +65,78 @@ class PortedCase:
         if self.ours.elapsed_ms is None or self.port.elapsed_ms is None:
             return None
         return self.port.elapsed_ms / self.ours.elapsed_ms
+
+
+def sweeps(problem: str, kernel: str | None = None, **axes: object) -> list[dict[str, object]]:
+    """The sweeps of a config that measures kernels and their ports, one for each problem.
+
+    Args:
+        problem: names with commas between them.
+        kernel: the same; all kernels with a port where it is None.
+        axes: other keys of the sweeps; those that are None are left out.
+
+    Raises:
+        UsageError: for a problem without ports, and a kernel without one.
+    """
+    chosen = parse_names(problem, [name for name in PROBLEMS if names(name)], name="PROBLEM", what="problem with ports")
+    known = [name for each in chosen for name in names(each)]
+    wanted = parse_names(kernel, known, name="--kernel", what="kernel with a port") if kernel else known
+    given = {name: value for name, value in axes.items() if value is not None}
+    compiler = ",".join(toolchains.names())
+    return [
+        {"problem": each, "kernel": ",".join(of_problem), "compiler": compiler, **given}
+        for each in chosen
+        if (of_problem := [name for name in names(each) if name in wanted])
+    ]
+
+
+def of_stored(run: Run) -> tuple[list[PortedCase], list[str]]:
+    """Ported cases of a run, and which compilers of its code are other ones here; if any are, without instructions."""
+    capabilities = {device.name: device.compute_capability for device in run.description.devices}
+    others = _other_makers(run.description)
+
+    def code(case: Case) -> MachineCode | None:
+        return None if others else machine_code(case, capabilities.get(case.device))
+
+    return measured(run.rows, code), others
+
+
+def _other_makers(run: Description) -> list[str]:
+    there, here = run.versions, versions(cuda=True)
+    names = ("smembench", *makers())
+    found = [f"{name} {there[name]}" for name in names if name in there and there[name] != here.get(name)]
+    made, is_here = (state.revision if state else "" for state in (run.git, git_revision()))
+    if made and is_here and made != is_here:
+        found.append(f"revision {made[:7]}")
+    return found
+
+
+def makers() -> list[str]:
+    """Of the versions recorded, those that decide the code of kernels."""
+    return [name for toolchain in toolchains.compilers() for name in toolchain.makers]
+
+
+def static(config: Config, capability: str) -> list[PortedCase]:
+    """The ported cases of a config, compiled for a compute capability; needs no GPU.
+
+    Raises:
+        UsageError: when no case can be compiled, and without NVIDIA's compiler libraries.
+    """
+    memory = Limits(free_bytes=2**62)
+    blocks = replace(memory, max_threads=MAX_THREADS, max_shared_bytes=STATIC_SHARED_BYTES)
+    planned = plan(config, {"cuda:0": blocks, "cpu": memory}, {"cuda:0": "cuda:0"})
+    unsupported = {item.case: item.skip for item in planned if item.skip}
+    cases = [item.case for item in planned if ports_of(item.case) and item.case.compiler == DEFAULT_COMPILER]
+    taken = [case for case in cases if case not in unsupported]
+    if not taken:
+        raise UsageError(f"--static: nothing can be compiled: {unsupported[cases[0]]}")
+    pairs = compiled(taken, lambda case: machine_code(case, capability), unsupported)
+    if all(pair.ours.registers is None and pair.port.registers is None for pair in pairs):
+        raise UsageError(
+            "--static: NVIDIA's compiler libraries are not there, or do not know compute capability "
+            f'{capability}; install them with: pip install "smembench[cu13]"'
+        )
+    return pairs
 
 
 def measured(rows: Iterable[Row], code: Code) -> list[PortedCase]:

@@ -70,6 +70,14 @@ class Toolchain(ABC, Generic[P]):
         """
         return {}
 
+    def unavailable(self) -> str | None:
+        """Why its kernels cannot be compiled here, in one line, or None."""
+        try:
+            self.libraries()
+        except Exception as error:  # each library raises its own
+            return " ".join(str(error).split())[:200]
+        return None
+
     @abstractmethod
     def compile(self, case: Case, program: P, capability: str) -> Compiled[P]:
         """Compile a case's program for the current GPU, at once or at its first launch; ``capability`` is the GPU's."""
@@ -78,9 +86,10 @@ class Toolchain(ABC, Generic[P]):
         """ptxas's report and the machine code that a launch runs, an ELF file. Needs no GPU.
 
         Raises:
+            LookupError: if it compiles nothing.
             Exception: a missing library's or the compiler's own.
         """
-        raise NotImplementedError(f"{self.name} compiles nothing")
+        raise LookupError(f"{self.name} compiles nothing")
 
 
 @cache

@@ -7,12 +7,8 @@ from dataclasses import replace
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Case
-from smembench.run.environment import git_revision, versions
 from smembench.store.run import Run
-from smembench.store.run_json import Description
-from smembench.studies.compilers import Build, PortedCase, measured
-from smembench.toolchains.machine_code import MachineCode, machine_code
+from smembench.studies.compilers import Build, PortedCase, makers, of_stored
 from smembench.toolchains.registry import compilers as toolchains
 from smembench.views.columns import Column, milliseconds, number
 from smembench.views.sections import Section, device_names
@@ -23,33 +19,17 @@ def of_run(run: Run) -> list[Section]:
 
     Instructions are those that the compilers here make for its device's capability, where they are the run's.
     """
-    capabilities = {device.name: device.compute_capability for device in run.description.devices}
-    others = _other_makers(run.description)
-
-    def code(case: Case) -> MachineCode | None:
-        return None if others else machine_code(case, capabilities.get(case.device))
-
-    sections = compilers(measured(run.rows, code), _with_versions(device_names(run), run.description.versions))
+    pairs, others = of_stored(run)
+    sections = compilers(pairs, _with_versions(device_names(run), run.description.versions))
     if sections and others:
         left_out = f"Instructions are left out: the run's code is by {', '.join(others)}."
         sections[-1] = replace(sections[-1], sentence=f"{sections[-1].sentence} {left_out}".strip())
     return sections
 
 
-def _other_makers(run: Description) -> list[str]:
-    """What made a run's code and is another one here, or none."""
-    there, here = run.versions, versions(cuda=True)
-    makers = ("smembench", *_makers())
-    found = [f"{name} {there[name]}" for name in makers if name in there and there[name] != here.get(name)]
-    made, is_here = (state.revision if state else "" for state in (run.git, git_revision()))
-    if made and is_here and made != is_here:
-        found.append(f"revision {made[:7]}")
-    return found
-
-
-def of_code(pairs: Sequence[PortedCase], capability: str, makers: Mapping[str, str]) -> list[Section]:
-    """The same of pairs that were compiled and not measured, by compilers of these versions."""
-    return compilers(pairs, _with_versions(f"compute capability {capability}", makers))
+def of_code(pairs: Sequence[PortedCase], capability: str, versions: Mapping[str, str]) -> list[Section]:
+    """The same for pairs that were compiled and not measured, by compilers of these versions."""
+    return compilers(pairs, _with_versions(f"compute capability {capability}", versions))
 
 
 def compilers(pairs: Sequence[PortedCase], where: str) -> list[Section]:
@@ -141,10 +121,5 @@ def _language(compiler: str) -> str:
     return next(toolchain.language for toolchain in toolchains() if toolchain.name == compiler)
 
 
-def _makers() -> list[str]:
-    """Of the versions recorded, those that decide the code of kernels."""
-    return [name for toolchain in toolchains() for name in toolchain.makers]
-
-
 def _with_versions(where: str, recorded: Mapping[str, str]) -> str:
-    return " · ".join([where, *(f"{name} {recorded[name]}" for name in _makers() if name in recorded)])
+    return " · ".join([where, *(f"{name} {recorded[name]}" for name in makers() if name in recorded)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.console import Console
+from rich.text import Text
 
 
 class _Console(Console):
@@ -13,6 +14,11 @@ class _Console(Console):
 
 stdout = _Console(highlight=False)
 stderr = _Console(stderr=True, highlight=False)
+
+
+def say(console: Console, line: str) -> None:
+    """Print a line as it is: unwrapped, without markup, in the console's encoding."""
+    console.print(Text(plain(console, line)), soft_wrap=True)
 
 
 def can_show(console: Console, text: str) -> bool:

@@ -1,12 +1,14 @@
-"""The table of ``smembench doctor --timing``."""
+"""``smembench doctor``: its findings line by line, and the table of ``--timing``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from smembench.model.device import DeviceInfo
+from smembench.studies.doctor.installation import Check
 from smembench.studies.doctor.timing import ALLOWED_PERCENT, ALLOWED_US, METRIC, Agreement
 from smembench.views.columns import Column
-from smembench.views.sections import Section
+from smembench.views.sections import Section, libraries
 
 COLUMNS = (
     "kernel",
@@ -19,6 +21,16 @@ COLUMNS = (
     "difference_percent",
     "agrees",
 )
+
+
+def lines(found: Sequence[Check]) -> list[str]:
+    """A line for each thing that was looked at, and one for the command that mends it."""
+    said = []
+    for check in found:
+        said.append(f"{check.mark:<4} {check.what}: {check.found}")
+        if check.mend:
+            said.append(f"       mend: {check.mend}")
+    return said
 
 
 def records(found: Sequence[Agreement]) -> list[list[str]]:
@@ -39,7 +51,7 @@ def records(found: Sequence[Agreement]) -> list[list[str]]:
     ]
 
 
-def section(found: Sequence[Agreement], heading: str) -> Section:
+def section(found: Sequence[Agreement], device: DeviceInfo, versions: Mapping[str, str]) -> Section:
     """Both clocks side by side, and how far they are apart."""
     headings = ("kernel", "n", "cache", "smembench\nµs", "ncu\nµs", "apart\nµs", "apart\n%")
     columns = [Column(name, numeric=name not in ("kernel", "cache")) for name in headings]
@@ -58,7 +70,7 @@ def section(found: Sequence[Agreement], heading: str) -> Section:
     apart = [item for item in found if not item.agrees]
     allowed = f"within {ALLOWED_PERCENT:g} % or {ALLOWED_US:g} µs of {METRIC}"
     return Section(
-        heading=heading,
+        heading=f"{device.model} · driver {device.driver} · {libraries(versions)}",
         columns=[*columns, Column("agrees", numeric=False)],
         cells=[[*line, "yes" if item.agrees else "NO"] for line, item in zip(cells, found, strict=True)],
         sentence=f"{len(found) - len(apart)} of {len(found)} are {allowed}.",

@@ -7,20 +7,35 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
+from rich.console import Console
 from rich.text import Text
 
 from smembench.explain.analysis import Explanation, GlobalAccess, SharedAccess
 from smembench.explain.banks import bank_of
 from smembench.explain.counters import Comparison
 from smembench.explain.trace import SharedArray
+from smembench.model.device import DeviceInfo
 from smembench.model.hardware import BANKS, WORD_BYTES
 from smembench.views.columns import Column, compact, number, scaled
+from smembench.views.console import plain
+from smembench.views.explain_roof import roof
 from smembench.views.sections import Section
+from smembench.views.table import draw
 
 _SCREEN = 80
 _WIDEST = 33
 """Columns of a tile that fit a picture of 80 characters, two a bank."""
 _COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "red", "bright_cyan", "bright_green")
+
+
+def print_explanation(
+    console: Console, explained: Explanation, capability: str | None, device: DeviceInfo | None
+) -> None:
+    """The tables, the roofs of a device or of a compute capability, and the picture of the tile."""
+    draw(console, [*explanation(explained), roof(explained, capability, device)])
+    for line in picture(explained):
+        line.plain = plain(console, line.plain)
+        console.print(line, soft_wrap=True)
 
 
 def explanation(explained: Explanation) -> list[Section]:

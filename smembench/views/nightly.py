@@ -14,7 +14,7 @@ from smembench.studies.compare import Comparison, Verdict
 from smembench.studies.nightly.monitoring import Compared
 from smembench.views.columns import Column, milliseconds
 from smembench.views.compare import namer
-from smembench.views.console import plain
+from smembench.views.console import plain, say
 from smembench.views.history import percent
 from smembench.views.markdown import markdown
 from smembench.views.sections import Section, device_names
@@ -82,7 +82,7 @@ def print_summary(console: Console, summary: Summary) -> None:
     console.print()
     console.print(Text(plain(console, summary.headline), style="bold"))
     for line in summary.lines:
-        console.print(Text(plain(console, line)), soft_wrap=True)
+        say(console, line)
     draw(console, summary.sections)
 
 

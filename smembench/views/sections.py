@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from smembench.kernels.problems import PROBLEMS
@@ -37,6 +37,8 @@ class Section:
     notes: Sequence[str] = ()
 
 
+_LIBRARIES = ("numba", "numba-cuda", "numpy")
+"""What all kernels but ports and peers are compiled by, on GPUs and CPUs."""
 _ALWAYS = ("kernel", "elapsed ms", "±", "✓")
 
 
@@ -74,10 +76,13 @@ def labels(rows: Sequence[Row]) -> list[str]:
 
 def describe(run: Run) -> str:
     """Devices, size, dtype, cache mode and library versions of a run of one size, for the line above a table."""
-    parts = [device_names(run), subject(run.rows[0])]
-    versions = run.description.versions
-    libraries = [f"{name} {versions[name]}" for name in ("numba", "numba-cuda", "numpy") if name in versions]
-    return " · ".join([*parts, ", ".join(libraries)] if libraries else parts)
+    parts = (device_names(run), subject(run.rows[0]), libraries(run.description.versions))
+    return " · ".join(filter(None, parts))
+
+
+def libraries(versions: Mapping[str, str]) -> str:
+    """The versions that stand above a table."""
+    return ", ".join(f"{name} {versions[name]}" for name in _LIBRARIES if name in versions)
 
 
 def subject(row: Row) -> str:

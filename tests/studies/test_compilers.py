@@ -16,6 +16,7 @@ from smembench.store.relations import relate
 from smembench.store.run import Run
 from smembench.store.run_json import Description, Git
 from smembench.store.schema import Row, row_of
+from smembench.studies import compilers as study
 from smembench.studies.compilers import Build, compiled, measured, names, ports_of
 from smembench.toolchains.machine_code import MachineCode
 from smembench.toolchains.register_bank_conflicts import MainLoop
@@ -34,7 +35,7 @@ RUN = Description(
 @pytest.fixture(autouse=True)
 def same_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of the run are those here."""
-    monkeypatch.setattr(view, "versions", lambda *, cuda: {"numba": "1.2"})
+    monkeypatch.setattr(study, "versions", lambda *, cuda: {"numba": "1.2"})
 
 
 def case(kernel: str, compiler: str = "numba", *, problem: str = "transpose", block: Block | None = None) -> Case:
@@ -87,7 +88,7 @@ def test_what_was_not_measured_is_compared_by_its_code() -> None:
 
 
 def test_a_port_that_was_not_measured_is_named_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view, "machine_code", lambda of, capability: code(of))
+    monkeypatch.setattr(study, "machine_code", lambda of, capability: code(of))
     refused = replace(row(case("copyGmem", "nvrtc"), 1.0), status="skipped", reason="too odd", elapsed_ms=None)
     (section,) = view.of_run(Run([row(case("copyGmem"), 1.0, 32), refused], RUN))
     assert section.cells == [["copyGmem", "16x16", "1.0000 / -", "", "32 / -", "0 / -", "", "200 / -"]]
@@ -105,7 +106,7 @@ def test_the_port_of_a_case_differs_in_its_compiler() -> None:
 
 
 def test_the_table_says_how_fast_numba_is_and_what_may_be_to_blame(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view, "machine_code", lambda of, capability: code(of) if capability == "9.0" else None)
+    monkeypatch.setattr(study, "machine_code", lambda of, capability: code(of) if capability == "9.0" else None)
     rows = [
         row(case("naiveGmem"), 2.0, 40),
         row(case("naiveGmem", "nvrtc"), 1.8, 32),
@@ -150,7 +151,7 @@ def test_the_sentence_is_about_the_ratio_farthest_from_one(
         by_numba = of.compiler == "numba"
         return replace(code(of), loop=MainLoop(1100, loops[0] if by_numba else loops[1], 1000))
 
-    monkeypatch.setattr(view, "machine_code", with_loop)
+    monkeypatch.setattr(study, "machine_code", with_loop)
     of = case("tiled", problem="matmul")
     (section,) = view.of_run(Run([row(of, elapsed[0], 40), row(port_of(of), elapsed[1], 32)], RUN))
     assert section.sentence.endswith(end)
@@ -163,8 +164,8 @@ def test_the_sentence_is_about_the_ratio_farthest_from_one(
 def test_of_code_that_others_made_no_instructions_are_said(
     monkeypatch: pytest.MonkeyPatch, made: dict[str, object], by: str
 ) -> None:
-    monkeypatch.setattr(view, "machine_code", lambda of, capability: code(of))
-    monkeypatch.setattr(view, "git_revision", lambda: Git(revision="abcdef"))
+    monkeypatch.setattr(study, "machine_code", lambda of, capability: code(of))
+    monkeypatch.setattr(study, "git_revision", lambda: Git(revision="abcdef"))
     rows = [row(case("copyGmem"), 1.0, 32), row(case("copyGmem", "nvrtc"), 1.0, 32)]
     (section,) = view.of_run(Run(rows, Description.model_validate(RUN.data | made)))
     assert section.cells[0][-1] == ""
