@@ -49,9 +49,9 @@ def _serve() -> None:
 
     for module in ("numba.cuda", "cuda.core", "pandas", "scipy.stats", "typer", "rich.progress"):
         import_module(module)
-    for module in walk_packages(smembench.__path__, "smembench."):
-        if not module.name.endswith("__main__"):
-            import_module(module.name)
+    for found in walk_packages(smembench.__path__, "smembench."):
+        if not found.name.endswith("__main__"):
+            import_module(found.name)
     gc.collect()
     gc.freeze()  # or a child's first collection would touch, and so copy, all of it
     for line in sys.stdin:
