@@ -1,4 +1,4 @@
-"""What is installed, what is missing, and the command that mends it."""
+"""What is installed, what is missing, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from smembench.run.environment import versions
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing looked at. ``fatal`` when nothing can be measured without it."""
+    """One finding. ``fatal`` if nothing can be measured without it."""
 
     what: str
     found: str
     ok: bool = True
-    mend: str = ""
+    fix: str = ""
     fatal: bool = False
 
     @property
     def mark(self) -> str:
-        """``ok``, ``--`` for something absent that is not needed everywhere, ``BAD`` for something broken."""
+        """``ok``, ``--`` for something missing that is not always needed, ``BAD`` for something broken."""
         return "ok" if self.ok else "BAD" if self.fatal else "--"
 
 
 def examine() -> list[Check]:
-    """Look at everything, in the order in which things depend on each other."""
+    """Check everything, each item before those that depend on it."""
     return [*_software(), *_gpu(), *_cpu()]
 
 
@@ -98,16 +98,16 @@ def _compiler() -> Iterator[Check]:
     from smembench.kernels.numba_cuda import checked, cuda, uint32
 
     major = checked(driver.cuDriverGetVersion()) // 1000
-    mend = f"pip install 'smembench[cu{major}]', or install the CUDA {major} toolkit"
+    fix = f"pip install 'smembench[cu{major}]', or install the CUDA {major} toolkit"
     try:
         cuda.compile_ptx(lambda x: None, (uint32,))
         yield Check("compiler (libNVVM, NVRTC)", "compiles a kernel")
-    except Exception as error:  # whatever is missing, the mend is the same
-        yield Check("compiler (libNVVM, NVRTC)", " ".join(str(error).split())[:200], False, mend, fatal=True)
+    except Exception as error:  # whatever is missing, the fix is the same
+        yield Check("compiler (libNVVM, NVRTC)", " ".join(str(error).split())[:200], False, fix, fatal=True)
     if linker := versions(cuda=True).get("nvjitlink"):
         yield Check("nvJitLink", linker)
     else:
-        yield Check("nvJitLink", "not found: Numba's kernels are not optimised at link time", False, mend)
+        yield Check("nvJitLink", "not found: Numba's kernels are not optimised at link time", False, fix)
 
 
 def _cpu() -> Iterator[Check]:
@@ -117,4 +117,4 @@ def _cpu() -> Iterator[Check]:
     yield Check("CPU", f"{info.model}, {info.threads} threads")
     limit = os.environ.get("NUMBA_NUM_THREADS")
     if limit:
-        yield Check("NUMBA_NUM_THREADS", f"{limit}: the CPU kernels use no more threads than that")
+        yield Check("NUMBA_NUM_THREADS", f"{limit}: the CPU kernels use at most that many threads")
