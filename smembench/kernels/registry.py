@@ -133,16 +133,19 @@ def _modules() -> Iterator[ModuleType]:
         yield module
 
 
-def names(problem: str, *, standard: bool = False) -> tuple[str, ...]:
-    """Names of the problem's kernels on any device, in teaching order; with ``standard`` only those."""
-    chosen = (kernel for kernel in kernels() if kernel.problem == problem and (kernel.standard or not standard))
-    of_problem = sorted(chosen, key=lambda kernel: kernel.step)
-    return tuple(dict.fromkeys(kernel.name for kernel in of_problem))
+def of_problem(problem: str) -> tuple[Kernel, ...]:
+    """The problem's kernels on any device, in teaching order."""
+    return tuple(sorted((kernel for kernel in kernels() if kernel.problem == problem), key=lambda kernel: kernel.step))
+
+
+def names(problem: str) -> tuple[str, ...]:
+    """Names of the problem's kernels on any device, in teaching order."""
+    return tuple(dict.fromkeys(kernel.name for kernel in of_problem(problem)))
 
 
 def peers(problem: str) -> tuple[str, ...]:
     """Names of the problem's kernels that other libraries bring."""
-    return tuple(kernel.name for kernel in kernels() if kernel.problem == problem and kernel.peer)
+    return tuple(kernel.name for kernel in of_problem(problem) if kernel.peer)
 
 
 def of_name(problem: str, name: str, kind: str) -> tuple[Kernel, ...]:

@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from smembench.devices.base import GUARD_BYTES
-from smembench.devices.select import AUTO, CPU
+from smembench.devices.select import CPU
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 from smembench.model.device import Limits
-from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
+from smembench.model.errors import UsageError
 from smembench.model.problem import ITEMSIZE, Problem
 from smembench.run.config import Config, Sweep
+from smembench.run.placement import needs_gpu, placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +26,6 @@ class Planned:
 
     case: Case
     skip: str = ""
-
-
-def devices_needed(config: Config, resolve: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of the devices the cases will run on; ``resolve`` maps what the config says to real devices."""
-    planned = (device for sweep in config.sweep for device, _ in _placements(sweep, resolve))
-    return tuple(dict.fromkeys(planned))
 
 
 def plan(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> list[Planned]:
@@ -47,105 +42,18 @@ def plan(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, str
             cases.setdefault(planned.case, planned)
     if not cases:
         problems = ", ".join(dict.fromkeys(sweep.problem for sweep in config.sweep))
-        raise _needs_gpu(f"{problems}: the kernels asked for run", config.sweep, resolve)
+        raise needs_gpu(f"{problems}: the kernels asked for run", config.sweep, resolve)
     if not any(not planned.skip for planned in cases.values()):
         reasons = "; ".join(dict.fromkeys(planned.skip for planned in cases.values()))
         raise UsageError(f"nothing to measure: {reasons}")
     return list(cases.values())
 
 
-def _placements(sweep: Sweep, resolve: Mapping[str, str]) -> list[tuple[str, Kernel]]:
-    """Which kernels run on which device.
-
-    A kernel that exists only for the CPU, the baseline of the speed-ups, runs there whatever device was chosen. One
-    that exists only for a GPU is left out where the CPU stands in for one.
-    """
-    chosen = registry.names(sweep.problem, standard=True)
-    if sweep.kernel:
-        ceiling = PROBLEMS[sweep.problem].ceiling_kernel
-        chosen = (*([ceiling] if ceiling else []), *sweep.kernel)
-    if sweep.peers:
-        chosen = (*chosen, *registry.peers(sweep.problem))
-    placements: dict[tuple[str, Kernel], None] = {}
-    for device in dict.fromkeys(resolve[name] for name in sweep.device):
-        for name in dict.fromkeys(chosen):
-            found = _on(device, name, sweep)
-            if not found and name in sweep.kernel and device != CPU:
-                raise _no_port(name, sweep)
-            if not found and name in sweep.kernel and not _fell_back(sweep, resolve):
-                raise _needs_gpu(f"kernel {name!r} runs", [sweep], resolve)
-            placements |= dict.fromkeys(place for place in found if _wanted(place[1], sweep))
-    # The ceiling alone is nothing that was asked for.
-    asked = not sweep.kernel or any(kernel.name in sweep.kernel for _, kernel in placements)
-    return list(placements) if asked else []
-
-
-def left_out(config: Config, resolve: Mapping[str, str]) -> str | None:
-    """A line on the kernels of sweeps that fell back to the CPU and have no form for it; None when there are none."""
-    missing: dict[str, list[str]] = {}
-    running: set[str] = set()
-    for sweep in config.sweep:
-        if _placements(sweep, resolve):
-            running.add(sweep.problem)
-        if _fell_back(sweep, resolve):
-            asked = sweep.kernel or registry.names(sweep.problem, standard=True)
-            asked = (*asked, *(registry.peers(sweep.problem) if sweep.peers else ()))
-            missing.setdefault(sweep.problem, []).extend(name for name in asked if not _on(CPU, name, sweep))
-    said = [
-        f"{problem} {', '.join(dict.fromkeys(names))}" if problem in running else problem
-        for problem, names in missing.items()
-        if names
-    ]
-    return f"left out, since it runs only on a GPU: {'; '.join(said)}" if said else None
-
-
-def _on(device: str, name: str, sweep: Sweep) -> list[tuple[str, Kernel]]:
-    """The kernels of a name on a device, one a compiler; the copy ceiling and the CPU's have one in any case."""
-    problem, kind = PROBLEMS[sweep.problem], device.partition(":")[0]
-    named = registry.of_name(problem.name, name, kind)
-    if not named:
-        return [("cpu", kernel) for kernel in registry.of_name(problem.name, name, "cpu")]
-    if kind == "cpu" or name == problem.ceiling_kernel:
-        return [(device, kernel) for kernel in named]
-    return [(device, kernel) for kernel in named if kernel.peer or kernel.compiler in sweep.compiler]
-
-
-def _no_port(name: str, sweep: Sweep) -> UsageError:
-    ports = [
-        port
-        for port in registry.names(sweep.problem)
-        if any(registry.find(sweep.problem, port, "cuda", compiler) for compiler in sweep.compiler)
-    ]
-    compilers = ",".join(sweep.compiler)
-    return UsageError(f"kernel {name!r} has no port for --compiler {compilers} (there are: {', '.join(ports)})")
-
-
-def _needs_gpu(what: str, sweeps: Sequence[Sweep], resolve: Mapping[str, str]) -> SmembenchError:
-    """The error for kernels without a CPU form; no GPU being there is no mistake of who left the device open."""
-    if any(_fell_back(sweep, resolve) for sweep in sweeps):
-        return DeviceUnavailable(
-            f"{what} only on a GPU, and none is usable (see: smembench doctor); smembench explain needs none"
-        )
-    return UsageError(f"{what} only on a GPU, not on {CPU}")
-
-
-def _fell_back(sweep: Sweep, resolve: Mapping[str, str]) -> bool:
-    """Whether the CPU stands in for a GPU that was left open and is not there."""
-    return AUTO in sweep.device and resolve[AUTO] == CPU
-
-
-def _wanted(kernel: Kernel, sweep: Sweep) -> bool:
-    """Whether --pad or --no-pad keeps this kernel; naming a kernel always does."""
-    if sweep.pad is None or kernel.pad is None or sweep.kernel:
-        return True
-    return kernel.pad is sweep.pad
-
-
 def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> list[Planned]:
     problem = PROBLEMS[sweep.problem]
     given = sweep.sizes()
     sizes = product(problem.shapes(given), problem.combinations(given))
-    placements = _placements(sweep, resolve)
+    placements = placed(sweep, resolve)
     if sweep.stride:
         _check_stride(sweep, [kernel for _, kernel in placements])
     planned = []
@@ -167,13 +75,9 @@ def _check_stride(sweep: Sweep, kernels: Sequence[Kernel]) -> None:
     without = list(dict.fromkeys(kernel.name for kernel in kernels if not kernel.strided))
     if not without:
         return
-    takers = [name for name in registry.names(sweep.problem) if _takes_stride(sweep.problem, name)]
+    takers = dict.fromkeys(kernel.name for kernel in registry.of_problem(sweep.problem) if kernel.strided)
     way_out = f"name only {', '.join(takers)}" if takers else "leave it out"
     raise UsageError(f"stride {sweep.stride[0]}: {', '.join(without)} cannot take one; {way_out}")
-
-
-def _takes_stride(problem: str, name: str) -> bool:
-    return any(kernel.strided for kind in ("cuda", "cpu") for kernel in registry.of_name(problem, name, kind))
 
 
 def _variants(case: Case, kernel: Kernel, problem: Problem, sweep: Sweep) -> list[Case]:

@@ -13,7 +13,8 @@ from smembench.devices.select import CPU, resolve, uuid_of
 from smembench.model.device import DeviceInfo
 from smembench.model.measurement import Measurement, Trial
 from smembench.run.config import Config
-from smembench.run.plan import Planned, devices_needed, left_out, plan
+from smembench.run.placement import devices_needed, left_out
+from smembench.run.plan import Planned, plan
 from smembench.run.runner import Begin, Runner, unseen
 from smembench.run.stop_rule import StopRule, rules_of
 from smembench.run.worker import Worker

@@ -70,6 +70,16 @@ class Numba(Toolchain[NumbaKernel]):
 
         return {"nvjitlink": "{}.{}".format(*nvjitlink.version())}
 
+    def unavailable(self) -> str | None:
+        """NVVM and NVRTC have to be there; nvJitLink need not."""
+        from smembench.kernels.numba_cuda import cuda, uint32
+
+        try:
+            cuda.compile_ptx(lambda x: None, (uint32,), cc=(8, 0))
+        except Exception as error:  # whichever library is missing raises its own
+            return " ".join(str(error).split())[:200]
+        return None
+
     def compile(self, case: Case, program: NumbaKernel, capability: str) -> _Dispatcher:
         """By ``cuda.jit``."""
         return _Dispatcher(case, program)

@@ -70,6 +70,14 @@ class Toolchain(ABC, Generic[P]):
         """
         return {}
 
+    def unavailable(self) -> str | None:
+        """Why its kernels cannot be compiled here, in one line, or None."""
+        try:
+            self.libraries()
+        except Exception as error:  # each library raises its own
+            return " ".join(str(error).split())[:200]
+        return None
+
     @abstractmethod
     def compile(self, case: Case, program: P, capability: str) -> Compiled[P]:
         """A program of a case for the current GPU, of this compute capability; it may compile at the first launch."""
@@ -78,9 +86,10 @@ class Toolchain(ABC, Generic[P]):
         """ptxas's report and the machine code, an ELF file, as a launch has it. Needs no GPU.
 
         Raises:
+            LookupError: where it compiles nothing.
             Exception: of the library that is missing, or of the compiler.
         """
-        raise NotImplementedError(f"{self.name} compiles nothing")
+        raise LookupError(f"{self.name} compiles nothing")
 
 
 @cache

@@ -12,6 +12,7 @@ from programs import numba_kernel
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.program import GpuKernel
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 
@@ -85,7 +86,8 @@ def test_what_is_left_over_by_whole_tiles_is_right(gpu: CudaDevice, name: str) -
 )
 def test_blocks_hand_over_at_every_launch(gpu: CudaDevice, compiler: str, m: int, n: int, k: int) -> None:
     case = Case("matmul", "streamK", "cuda:0", "float32", m, n, k, Block(16, 16), compiler=compiler)
-    program = numba_kernel(registry.kernel_of(case), case)
+    program = registry.kernel_of(case).build(case)
+    assert isinstance(program, GpuKernel)
     assert prod(program.on(gpu.info.sm_count or 1).grid) > prod(program.grid)
     verify(gpu, case, launches=3)
 

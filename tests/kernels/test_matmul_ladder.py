@@ -27,10 +27,9 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE, pattern_period
 from smembench.studies.ladder import steps
-from smembench.toolchains import machine_code
+from smembench.toolchains import numba
 from smembench.toolchains.machine_code import instructions as machine_instructions
 from smembench.toolchains.machine_code import opcodes, parse
-from smembench.toolchains.numba import TOOLCHAIN as NUMBA
 from smembench.toolchains.register_bank_conflicts import main_loop
 
 Ptx = Callable[[Case], str]
@@ -309,10 +308,10 @@ def check_machine_code(name: str, by_nvvm: ByNvvm, monkeypatch: pytest.MonkeyPat
 
     In a branch of their own ptxas puts them behind all but two, and each tile waits for global memory.
     """
-    monkeypatch.setattr(machine_code, "by_nvvm", lambda case, *_: by_nvvm(case))  # compiled once for both
+    monkeypatch.setattr(numba, "by_nvvm", lambda case, *_: by_nvvm(case))  # compiled once for both
     load, multiply_add = 0x981, 0x223  # LDG and FFMA for compute capability 9.0
     case_ = case(name)
-    log, code = NUMBA.machine_code(case_, numba_kernel(kernel(name), case_), "9.0")
+    log, code = numba.TOOLCHAIN.machine_code(case_, numba_kernel(kernel(name), case_), "9.0")
     found, parsed = opcodes(code), parse(log, code)
     assert parsed is not None
     assert parsed.spilled_bytes == 0

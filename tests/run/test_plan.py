@@ -9,7 +9,8 @@ from smembench.model.case import Block
 from smembench.model.device import Limits
 from smembench.model.errors import UsageError
 from smembench.run.config import from_flags
-from smembench.run.plan import Planned, devices_needed, plan
+from smembench.run.placement import devices_needed
+from smembench.run.plan import Planned, plan
 
 GPU = Limits(
     free_bytes=2**30,

@@ -14,7 +14,8 @@ from smembench.model.device import DeviceInfo, Limits
 from smembench.model.errors import DeviceUnavailable, UsageError
 from smembench.model.measurement import Conditions, Measurement, Status, Trial
 from smembench.run.config import from_flags
-from smembench.run.plan import devices_needed, plan
+from smembench.run.placement import devices_needed
+from smembench.run.plan import plan
 from smembench.store import schema
 from smembench.store.assemble import assemble
 from smembench.store.run import Run

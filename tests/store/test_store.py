@@ -71,8 +71,10 @@ def test_rows_round_trip_through_a_file(tmp_path_factory: pytest.TempPathFactory
 
 @pytest.mark.parametrize("path", sorted(REFERENCE.rglob("cases.csv")), ids=lambda path: path.parent.name)
 def test_a_stored_run_is_written_again_byte_for_byte(path: Path) -> None:
-    rows = read_rows(path)
-    assert as_csv(rows) == path.read_text()
+    text, rows = path.read_text(), read_rows(path)
+    columns = text.partition("\n")[0].split(",")
+    assert columns == list(schema.COLUMNS[: len(columns)])  # later versions add columns at the end
+    assert table_text(columns, (schema.to_fields(row)[: len(columns)] for row in rows)) == text
     assert [row.case.id for row in rows] == [row.case_id for row in rows]
 
 

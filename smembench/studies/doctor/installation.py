@@ -7,7 +7,9 @@ import platform
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from smembench.model.case import DEFAULT_COMPILER
 from smembench.run.environment import versions
+from smembench.toolchains.registry import compilers
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +91,21 @@ def _gpu() -> Iterator[Check]:
             has_clock,
             "" if has_clock else "pip install nvidia-ml-py",
         )
-    yield from _compiler()
+    yield from _compilers()
 
 
-def _compiler() -> Iterator[Check]:
+def _compilers() -> Iterator[Check]:
     from cuda.bindings import driver
 
-    from smembench.kernels.numba_cuda import checked, cuda, uint32
+    from smembench.kernels.numba_cuda import checked
 
     major = checked(driver.cuDriverGetVersion()) // 1000
     fix = f"pip install 'smembench[cu{major}]', or install the CUDA {major} toolkit"
-    try:
-        cuda.compile_ptx(lambda x: None, (uint32,))
-        yield Check("compiler (libNVVM, NVRTC)", "compiles a kernel")
-    except Exception as error:  # whatever is missing, the fix is the same
-        yield Check("compiler (libNVVM, NVRTC)", " ".join(str(error).split())[:200], False, fix, fatal=True)
+    for toolchain in compilers():
+        reason = toolchain.unavailable()
+        found = reason or f"compiles {toolchain.language} kernels"
+        fatal = reason is not None and toolchain.name == DEFAULT_COMPILER
+        yield Check(f"compiler {toolchain.name}", found, reason is None, fix if reason else "", fatal=fatal)
     if linker := versions(cuda=True).get("nvjitlink"):
         yield Check("nvJitLink", linker)
     else:

@@ -1,0 +1,108 @@
+"""Which kernels of a config run on which device, by the kernels there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from smembench.devices.select import AUTO, CPU
+from smembench.kernels import registry
+from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.registry import Kernel
+from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
+from smembench.run.config import Config, Sweep
+
+Placement = tuple[str, Kernel]
+"""A device and a kernel that runs on it."""
+
+
+def devices_needed(config: Config, resolve: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of the devices the cases will run on; ``resolve`` maps what the config says to real devices."""
+    return tuple(dict.fromkeys(device for sweep in config.sweep for device, _ in placed(sweep, resolve)))
+
+
+def placed(sweep: Sweep, resolve: Mapping[str, str]) -> list[Placement]:
+    """The kernels of a sweep with the devices they run on.
+
+    A kernel that exists only for the CPU, the baseline of the speed-ups, runs there whatever device was chosen. One
+    that exists only for a GPU is left out where the CPU stands in for one.
+
+    Raises:
+        UsageError: for a kernel that was named and has no port for the compilers, or none for the device.
+    """
+    kernels = registry.of_problem(sweep.problem)
+    placements: dict[Placement, None] = {}
+    for device in dict.fromkeys(resolve[name] for name in sweep.device):
+        for name in _chosen(sweep, kernels):
+            found = _on(device, name, sweep, kernels)
+            if not found and name in sweep.kernel and device != CPU:
+                raise _no_port(name, sweep, kernels)
+            if not found and name in sweep.kernel and not _fell_back(sweep, resolve):
+                raise needs_gpu(f"kernel {name!r} runs", [sweep], resolve)
+            placements |= dict.fromkeys(place for place in found if _wanted(place[1], sweep))
+    # The ceiling alone is nothing that was asked for.
+    asked = not sweep.kernel or any(kernel.name in sweep.kernel for _, kernel in placements)
+    return list(placements) if asked else []
+
+
+def left_out(config: Config, resolve: Mapping[str, str]) -> str | None:
+    """A line on the kernels of sweeps that fell back to the CPU and have no form for it; None when there are none."""
+    missing: dict[str, list[str]] = {}
+    running: set[str] = set()
+    for sweep in config.sweep:
+        kernels = registry.of_problem(sweep.problem)
+        if placed(sweep, resolve):
+            running.add(sweep.problem)
+        if _fell_back(sweep, resolve):
+            without = [name for name in _chosen(sweep, kernels) if not _on(CPU, name, sweep, kernels)]
+            missing.setdefault(sweep.problem, []).extend(without)
+    said = [
+        f"{problem} {', '.join(dict.fromkeys(names))}" if problem in running else problem
+        for problem, names in missing.items()
+        if names
+    ]
+    return f"left out, since it runs only on a GPU: {'; '.join(said)}" if said else None
+
+
+def _chosen(sweep: Sweep, kernels: Sequence[Kernel]) -> list[str]:
+    """Names of the kernels that a sweep asks for, and of the copy ceiling, which is part of every run."""
+    ceiling = PROBLEMS[sweep.problem].ceiling_kernel
+    own = [*([ceiling] if ceiling else []), *sweep.kernel] if sweep.kernel else [k.name for k in kernels if k.standard]
+    return list(dict.fromkeys([*own, *(kernel.name for kernel in kernels if sweep.peers and kernel.peer)]))
+
+
+def _on(device: str, name: str, sweep: Sweep, kernels: Sequence[Kernel]) -> list[Placement]:
+    """The kernels of a name on a device, one per compiler; the copy ceiling and the CPU's have one in any case."""
+    kind = device.partition(":")[0]
+    named = [kernel for kernel in kernels if (kernel.name, kernel.kind) == (name, kind)]
+    if not named:
+        return [(CPU, kernel) for kernel in kernels if (kernel.name, kernel.kind) == (name, "cpu")]
+    if kind == "cpu" or name == PROBLEMS[sweep.problem].ceiling_kernel:
+        return [(device, kernel) for kernel in named]
+    return [(device, kernel) for kernel in named if kernel.peer or kernel.compiler in sweep.compiler]
+
+
+def _no_port(name: str, sweep: Sweep, kernels: Sequence[Kernel]) -> UsageError:
+    ported = (kernel.name for kernel in kernels if kernel.kind == "cuda" and kernel.compiler in sweep.compiler)
+    there_are, compilers = ", ".join(dict.fromkeys(ported)), ",".join(sweep.compiler)
+    return UsageError(f"kernel {name!r} has no port for --compiler {compilers} (there are: {there_are})")
+
+
+def needs_gpu(what: str, sweeps: Sequence[Sweep], resolve: Mapping[str, str]) -> SmembenchError:
+    """The error for kernels without a CPU form; no GPU being there is no mistake of who left the device open."""
+    if any(_fell_back(sweep, resolve) for sweep in sweeps):
+        return DeviceUnavailable(
+            f"{what} only on a GPU, and none is usable (see: smembench doctor); smembench explain needs none"
+        )
+    return UsageError(f"{what} only on a GPU, not on {CPU}")
+
+
+def _fell_back(sweep: Sweep, resolve: Mapping[str, str]) -> bool:
+    """Whether the CPU stands in for a GPU that was left open and is not there."""
+    return AUTO in sweep.device and resolve[AUTO] == CPU
+
+
+def _wanted(kernel: Kernel, sweep: Sweep) -> bool:
+    """Whether --pad or --no-pad keeps this kernel; naming a kernel always does."""
+    if sweep.pad is None or kernel.pad is None or sweep.kernel:
+        return True
+    return kernel.pad is sweep.pad
