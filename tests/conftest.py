@@ -22,7 +22,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import kernel_of
 from smembench.model.case import Block, Case
 from smembench.model.measurement import Measurement, Sample, Status
-from smembench.stats.summary import precision_of
+from smembench.stats.summary import ci_width
 from smembench.store.relations import relate
 from smembench.store.schema import Row, row_of
 from warm import WarmPython
@@ -147,7 +147,7 @@ def measured() -> Measured:
             shared_bytes=0,
             reason="" if elapsed_ms else "LaunchError: out of luck",
             verified=bool(elapsed_ms),
-            precision=precision_of(elapsed_ms) if elapsed_ms else None,
+            ci_width=ci_width(elapsed_ms) if elapsed_ms else None,
             samples=tuple(Sample(0, index, value) for index, value in enumerate(elapsed_ms)),
         )
 

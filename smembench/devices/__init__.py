@@ -1,1 +1,1 @@
-"""Where kernels run: devices behind one protocol, with their memory, timers and telemetry."""
+"""Devices that run kernels, behind one protocol: their memory, timers and telemetry."""

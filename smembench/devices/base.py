@@ -1,4 +1,4 @@
-"""The protocol of a device: what the runner needs, and nothing about how it is done."""
+"""The protocol of devices: what the runner needs of them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from smembench.model.problem import Array
 
 GUARD_BYTES = 1024
-"""Poisoned bytes on either side of an output, which a correct kernel leaves alone."""
+"""Poisoned bytes on either side of an output, which a correct kernel does not write to."""
 POISON = 0xFF
-"""The byte outputs are filled with before a kernel runs: NaN in every float format, -1 in int32."""
+"""The byte that fills an output before a kernel runs: NaN in every float format, -1 in int32."""
 
 
 class Sampler(Protocol):
-    """A source of samples; one call takes a device some milliseconds, or one launch if that is longer."""
+    """A source of samples. A sample takes a few milliseconds, or one launch if that is longer."""
 
     def take(self) -> float:
-        """An elapsed time in ms a launch."""
+        """An elapsed time in ms per launch."""
 
 
 class Prepared(Protocol):
@@ -40,37 +40,37 @@ class Prepared(Protocol):
         """The output, copied to the host.
 
         Raises:
-            OutOfBounds: when the kernel wrote into a guard.
+            OutOfBounds: if the kernel wrote to a guard.
         """
 
     def resources(self) -> Resources:
-        """What a thread of the kernel has, once it was launched; nothing on the CPU and for a library's function."""
+        """Registers and local memory per thread, known after a launch; empty for CPU functions and library calls."""
 
     def sampler(self, warmup: float) -> Sampler:
         """A source of samples in the case's cache mode, after ``warmup`` seconds of launches."""
 
     def close(self) -> None:
-        """Release the output and whatever timing needed."""
+        """Release the output and what timing needed."""
 
 
 class Device(Protocol):
-    """Somewhere kernels run."""
+    """A GPU or the CPU, opened."""
 
     @property
     def info(self) -> DeviceInfo:
-        """What it is."""
+        """Its properties."""
 
     def limits(self) -> Limits:
-        """What it can run now."""
+        """What it can run, and its free memory now."""
 
     def reserve(self, sizes: Sequence[int]) -> None:
-        """Set memory aside for the largest output and the largest inputs that are to come, in bytes."""
+        """Reserve memory for the largest output and the largest inputs of the run, in bytes, the output first."""
 
     def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> Prepared:
-        """Compile the kernel and place the arrays. The same ``inputs`` object is placed only once."""
+        """Compile the kernel and place the arrays; the same ``inputs`` object is placed only once."""
 
     def conditions(self) -> Conditions:
-        """Clocks, temperature and the like, now."""
+        """Clocks, temperature and load now."""
 
     def close(self) -> None:
         """Release everything."""
@@ -81,10 +81,10 @@ class OutOfBounds(Exception):
 
 
 def check_guards(before: Array, after: Array) -> None:
-    """Look at the bytes around an output.
+    """Check the guards around an output.
 
     Raises:
-        OutOfBounds: when one of them is not ``POISON`` any more.
+        OutOfBounds: if a byte is no longer ``POISON``.
     """
     for side, guard in (("before", before), ("after", after)):
         if (guard.view("u1") != POISON).any():

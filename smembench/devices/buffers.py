@@ -1,4 +1,4 @@
-"""A case's arrays on a GPU or in host memory, the buffer pool of a run, and a kernel between copies of its arrays."""
+"""Arrays of a case on a GPU or in host memory, the buffer pool of a run, and launches between copies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Enqueue = Callable[[], Any]
 
 
 def allocate(count: int, dtype: Any, place: MemoryKind) -> Any:
-    """A one-dimensional array without content: a NumPy array unless it is on the device."""
+    """An uninitialised one-dimensional array: a NumPy array unless it is on the device."""
     match place:
         case "device":
             return cuda.device_array(count, dtype)
@@ -31,10 +31,10 @@ def allocate(count: int, dtype: Any, place: MemoryKind) -> Any:
 
 
 class BufferPool:
-    """GPU buffers that all cases of a run share in turn: one for outputs and one per input.
+    """GPU buffers that the cases of a run use in turn: one for outputs and one per input.
 
-    Every array begins at the start of its buffer, since the address of an array decides the time of some kernels,
-    strided writes most of all. Kernels to be compared, and one kernel in two runs, then have the same addresses.
+    Every array begins at the start of its buffer. The time of some kernels, above all those with strided writes,
+    depends on the addresses of arrays; so all kernels of a run, and a kernel in two runs, get the same addresses.
     Measurements: results/reference/notes/timing.md.
     """
 
@@ -42,9 +42,9 @@ class BufferPool:
         self._buffers: dict[int, Any] = {}
 
     def reserve(self, sizes: Sequence[int], free: int) -> None:
-        """Make the buffers ``sizes`` bytes large, the output's first, if that much is free.
+        """Enlarge the buffers to ``sizes`` bytes, the output's first, if ``free`` bytes suffice.
 
-        A buffer that grows later moves, and its address then depends on the order of the cases.
+        A buffer that grows later moves, and its address would then depend on the order of the cases.
         """
         missing = sum(size for slot, size in enumerate(sizes) if self._size(slot) < size)
         if missing <= free:
@@ -52,12 +52,12 @@ class BufferPool:
                 self._at_least(slot, size)
 
     def take(self, slot: int, count: int, dtype: Any) -> Any:
-        """A one-dimensional array without content: the output in slot 0, inputs from 1 on."""
+        """An uninitialised one-dimensional array: slot 0 is the output, the others are inputs."""
         size = count * np.dtype(dtype).itemsize
         return self._at_least(slot, size)[:size].view(dtype)
 
     def clear(self) -> None:
-        """Free the buffers that no array uses any more."""
+        """Free the buffers that no array uses."""
         self._buffers.clear()
 
     def _size(self, slot: int) -> int:
@@ -71,7 +71,7 @@ class BufferPool:
 
 
 def place_input(array: Array, place: MemoryKind, pool: BufferPool, slot: int) -> Any:
-    """Put an input where a program needs it. NumPy's own memory is pageable, so a pageable input stays in place."""
+    """Put an input where a program needs it. NumPy's memory is pageable, so a pageable input is not copied."""
     match place:
         case "device":
             placed = pool.take(slot, array.size, array.dtype)
@@ -86,7 +86,7 @@ def place_input(array: Array, place: MemoryKind, pool: BufferPool, slot: int) ->
 
 
 class Output:
-    """An output between two guards; on the device it comes from ``pool`` where that is given."""
+    """An output between two guards; on the device it is from ``pool``, if given."""
 
     def __init__(self, count: int, dtype: Any, place: MemoryKind, pool: BufferPool | None = None) -> None:
         self._guard = GUARD_BYTES // np.dtype(dtype).itemsize
@@ -107,7 +107,7 @@ class Output:
         """The output on the host, after a check of its guards.
 
         Raises:
-            OutOfBounds: when a guard was written to.
+            OutOfBounds: if the kernel wrote to a guard.
         """
         host: Array = self._buffer if isinstance(self._buffer, np.ndarray) else self._buffer.copy_to_host()
         check_guards(host[: self._guard], host[-self._guard :])
@@ -117,16 +117,16 @@ class Output:
 def between_copies(
     stream: int, launch: Callable[..., Any], inputs: Sequence[Any], output: Output
 ) -> tuple[Enqueue, Output]:
-    """Enqueue copies of host inputs to the device, a launch on them, and a copy of its output to the host.
+    """Surround a launch with copies: host inputs to the device before it, its output to the host after it.
 
     Args:
-        stream: its handle.
+        stream: handle of the stream.
         launch: called with the output and the inputs on the device.
         inputs: host arrays.
         output: on the host.
 
     Returns:
-        A function that enqueues all of it, and the output on the device, whose guards are to be checked as well.
+        A function that enqueues all of it, and the output on the device, whose guards need checking too.
     """
     staged = [allocate(array.size, array.dtype, "device") for array in inputs]
     result = Output(output.array.size, output.array.dtype, "device")

@@ -1,4 +1,4 @@
-"""The host's CPU, where the cache plays shared memory's part."""
+"""The host's CPU; its kernels keep their tiles in the cache."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TASKS, _SCHEDSTAT = Path("/proc/self/task"), Path("/proc/self/schedstat")
 
 
 def _read(path: str | Path) -> str:
-    """A small file of the system, or "" where there is none."""
+    """The text of a small system file; "" if there is none."""
     try:
         return Path(path).read_text().strip()
     except OSError:
@@ -38,19 +38,19 @@ def _read(path: str | Path) -> str:
 
 
 def _proc_field(path: str, field: str) -> str:
-    """The first ``field: value`` of a file under /proc, or ""."""
+    """The value of the first line ``field: value`` of a file under /proc, or ""."""
     lines = (line.partition(":") for line in _read(path).splitlines())
     return next((value.strip() for name, _, value in lines if name.strip() == field), "")
 
 
 def _memory(field: str) -> int:
-    """A field of /proc/meminfo in bytes, or what sysconf says where there is no such file."""
+    """A field of /proc/meminfo in bytes; without that file, the physical memory that sysconf reports."""
     text = _proc_field("/proc/meminfo", field)
     return int(text.split()[0]) * 1024 if text else os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _scheduled() -> tuple[int, int]:
-    """Nanoseconds of the clock, and those that this process's threads have waited for a core in all."""
+    """Nanoseconds on the clock, and the total that this process's threads have waited for a core."""
     waited = 0
     for task in _TASKS.glob("*/schedstat"):
         fields = _read(task).split()  # time on a core, time waiting for one, turns
@@ -68,7 +68,7 @@ def _last_level_cache_bytes() -> int | None:
 
 
 class CpuDevice:
-    """All cores of this machine. Its times are the host's and never a GPU's."""
+    """All cores of this machine."""
 
     def __init__(self) -> None:
         self.info = DeviceInfo(
@@ -84,14 +84,14 @@ class CpuDevice:
         self._compiled: dict[tuple[object, ...], Any] = {}
 
     def limits(self) -> Limits:
-        """Free memory, and tiles that a stack of caches can hold."""
+        """Free memory, and a limit for tiles."""
         return Limits(free_bytes=_memory("MemAvailable"), max_shared_bytes=_TILE_LIMIT_BYTES)
 
     def reserve(self, sizes: Sequence[int]) -> None:
-        """Nothing: the host's arrays lie where NumPy puts them."""
+        """Does nothing: NumPy allocates the arrays."""
 
     def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> CpuPrepared:
-        """Allocate the output; compiled kernels are kept from case to case."""
+        """Allocate the output; compiled kernels are kept for later cases."""
         key = (case.problem, case.kernel, case.block, case.pad, case.parameters)
         if key not in self._compiled:
             program = kernel.build(case)
@@ -107,7 +107,7 @@ class CpuDevice:
         self._flush_buffer += 1
 
     def conditions(self) -> Conditions:
-        """Frequency and governor of the first core, load average of a minute, and waiting since the last call."""
+        """Frequency and governor of the first core, load average of one minute, and waiting since the last call."""
         mhz = _proc_field("/proc/cpuinfo", "cpu MHz")
         before, self._scheduled = self._scheduled, _scheduled()
         passed, waited = (now - then for now, then in zip(self._scheduled, before, strict=True))
@@ -119,7 +119,7 @@ class CpuDevice:
         )
 
     def close(self) -> None:
-        """Let go of buffers and compiled kernels."""
+        """Release buffers and compiled kernels."""
         self._flush_buffer = None
         self._compiled.clear()
 
@@ -139,7 +139,7 @@ class CpuPrepared:
         self._guard = GUARD_BYTES // dtype.itemsize
         self._buffer: Any = np.empty(length + 2 * self._guard, dtype)
         self._flush = flush
-        # Numba's CPU target has no float16. Moving its bits is the same work.
+        # Numba's CPU target has no float16; copying its bits is the same work.
         kernel_dtype = np.dtype("u2") if dtype == np.float16 else dtype
         arrays = [array.view(kernel_dtype) for array in (self._buffer[self._guard : -self._guard], *inputs)]
         self._call: Any = lambda: function(*arrays, *scalars)
@@ -149,17 +149,17 @@ class CpuPrepared:
         self._buffer.view("u1")[:] = POISON
 
     def launch(self) -> None:
-        """One call; compiles on the first."""
+        """Call it once; the first call compiles."""
         self._call()
 
     def output(self) -> Array:
-        """A view of the output, after a look at its guards."""
+        """A view of the output, after a check of its guards."""
         check_guards(self._buffer[: self._guard], self._buffer[-self._guard :])
         view: Array = self._buffer[self._guard : -self._guard]
         return view
 
     def resources(self) -> Resources:
-        """None: the registers of a CPU are not the kernel's to count."""
+        """Unknown on a CPU."""
         return Resources()
 
     def sampler(self, warmup: float) -> Sampler:

@@ -1,4 +1,4 @@
-"""NVIDIA GPUs, through Numba."""
+"""NVIDIA GPUs, through Numba's context and streams."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _INDEX_LIMIT = 2**32
 """Kernels index with uint32."""
 _WAKE_SECONDS = 0.3
 _BUSY_ROUNDS = 3000
-"""Of a multiplication in 4 clocks and a loop around it: some µs."""
+"""Iterations of ``busy``, a multiplication of 4 clocks in a loop: a few µs."""
 _L2_GUESS, _SM_GUESS = 2**26, 128
 
 
 def why_unusable() -> str | None:
-    """Why no GPU can be used here, in one line, or None when one can."""
+    """Why no GPU can be used here, in one line; None if one can."""
     if SIMULATED:
         return "NUMBA_ENABLE_CUDASIM is set, and the simulator's times say nothing of a GPU; unset it"
     if not cuda.is_available():
@@ -51,12 +51,12 @@ def why_unusable() -> str | None:
 
 
 def gpu_count() -> int:
-    """GPUs that CUDA shows, 0 where there is none to use."""
+    """The number of usable GPUs that CUDA sees."""
     return 0 if why_unusable() else len(cuda.gpus)
 
 
 def gpu_uuid(index: int) -> str | None:
-    """The UUID of a GPU as NVML writes it, without making a context on it; None when there is no such GPU."""
+    """The UUID of a GPU as NVML writes it, without creating a context; None if there is no such GPU."""
     if index >= gpu_count():
         return None
     device = checked(driver.cuDeviceGet(index))
@@ -64,16 +64,16 @@ def gpu_uuid(index: int) -> str | None:
 
 
 def gpu_info(index: int) -> DeviceInfo | None:
-    """What a GPU is, without making a context on it; None when there is no such GPU."""
+    """A GPU's properties, without creating a context; None if there is no such GPU."""
     uuid = gpu_uuid(index)
     return None if uuid is None else describe(index, uuid, Nvml(uuid))
 
 
 class CudaDevice:
-    """One GPU.
+    """A GPU with its context, stream and buffers.
 
     Raises:
-        DeviceUnavailable: when there is no usable GPU of that index.
+        DeviceUnavailable: if there is no usable GPU with that index.
     """
 
     def __init__(self, index: int = 0) -> None:
@@ -108,13 +108,13 @@ class CudaDevice:
         return uuid.decode() if isinstance(uuid, bytes) else str(uuid)
 
     def _calibrate(self) -> tuple[float, float]:
-        """What an event pair reads around nothing and around an empty kernel, in ms."""
+        """Readings of an event pair around nothing and around an empty kernel, in ms."""
         launch: Callable[[], Any] = cuda.jit(empty)[1, 1, self._stream]
         zero = cuda.to_device(np.zeros(1, np.float32))
         before = partial(cuda.jit(busy)[1, 1, self._stream], zero, np.uint32(_BUSY_ROUNDS))
         launch()
         before()
-        # An idle GPU has low clocks: keep it busy until they are up.
+        # An idle GPU has low clocks: keep it busy until they rise.
         deadline = perf_counter() + _WAKE_SECONDS
         while perf_counter() < deadline:
             launch()
@@ -122,7 +122,7 @@ class CudaDevice:
         return calibrate(self._handle, before, launch, cuda.defer_cleanup)
 
     def _select(self) -> None:
-        """Make this GPU the one that calls go to: with several open it may be another."""
+        """Make this GPU the current one: if several are open, another may be."""
         checked(driver.cuCtxSetCurrent(self._context))
 
     def limits(self) -> Limits:
@@ -145,7 +145,7 @@ class CudaDevice:
         self._pool.reserve(sizes, self.limits().free_bytes)
 
     def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> CudaPrepared:
-        """Compile, place the inputs unless they are there already, and allocate the output."""
+        """Compile, place the inputs unless they already are, and allocate the output."""
         self._select()
         program = kernel.build(case)
         assert not isinstance(program, HostFunction), case.id
@@ -169,7 +169,7 @@ class CudaDevice:
         return CudaPrepared(enqueue, outputs, compiled, *timing)
 
     def _place(self, inputs: tuple[Array, ...], place: MemoryKind) -> list[Any]:
-        """The inputs where a program wants them, kept until others come."""
+        """The inputs where a program needs them, kept until the inputs change."""
         if self._given is not inputs:
             self._placed = {}  # freed before the next are allocated
             self._given = inputs
@@ -178,7 +178,7 @@ class CudaDevice:
         return self._placed[place]
 
     def _compile(self, case: Case, program: Program) -> Compiled[Any]:
-        """A program compiled by its toolchain, kept for the cases that share it."""
+        """A program compiled by its toolchain, kept for later cases."""
         variant = program.variant if isinstance(program, GpuKernel) else ""
         tile = (case.block, case.pad, case.stride, case.parameters, variant)
         key = (case.problem, case.kernel, case.compiler, case.dtype, *tile)
@@ -188,7 +188,7 @@ class CudaDevice:
         return self._compiled[key]
 
     def _flush(self) -> Callable[[], Any]:
-        """Enqueues reads of twice the L2, from a buffer and by a kernel kept for later cases."""
+        """A function that enqueues reads of twice the size of the L2; buffer and kernel are kept for later cases."""
         count = 2 * (self.info.l2_bytes or _L2_GUESS) // 4
         if self._flush_buffer is None:
             self._flush_buffer, self._read_all = cuda.to_device(np.zeros(count, np.float32)), cuda.jit(read_all)
@@ -196,7 +196,7 @@ class CudaDevice:
         return partial(self._read_all[blocks, 1024, self._stream], self._flush_buffer, np.uint32(count))
 
     def conditions(self) -> Conditions:
-        """NVML's view now."""
+        """Read from NVML."""
         return self._nvml.conditions()
 
     def close(self) -> None:
@@ -208,7 +208,7 @@ class CudaDevice:
 
 
 class CudaPrepared:
-    """A compiled kernel with its arrays, of which the first output is the one asked for."""
+    """A compiled kernel with its arrays; the first output is the case's."""
 
     def __init__(
         self,
@@ -237,28 +237,25 @@ class CudaPrepared:
             output.poison(self._handle)
 
     def launch(self) -> None:
-        """Launch once and wait; compiles on the first call."""
+        """Launch once and wait; the first call compiles."""
         self._enqueue()
         self._stream.synchronize()
 
     def output(self) -> Array:
-        """The output on the host, after a look at the guards."""
+        """The output on the host, after a check of all guards."""
         self._stream.synchronize()
         wanted, *_ = [output.read() for output in self._outputs]
         return wanted
 
     def resources(self) -> Resources:
-        """What the driver says of the kernel.
-
-        A figure beside the measurement: where a version of a library does not give it, it is left out.
-        """
+        """Registers and local memory per thread, if the installed libraries give them."""
         try:
             return self._compiled.resources()
-        except Exception:  # whichever library lacks it raises its own
+        except Exception:  # each library raises its own
             return Resources()
 
     def sampler(self, warmup: float) -> Sampler:
-        """Graph-captured samples; with arrays in host memory, calls and waits by the host's clock."""
+        """Samples from a graph; with arrays in host memory, calls timed by the host's clock."""
         if not self._on_device:
             return HostClock(self.launch, None, warmup)
         if self._flush is not None:

@@ -1,4 +1,4 @@
-"""What a GPU is: asked of the driver and of NVML, without making a context on it."""
+"""Properties of a GPU from the driver and NVML, without creating a context."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _NAME_BYTES = 256
 
 
 def attribute(index: int, name: str) -> int:
-    """A device attribute by CUDA's name for it, such as ``MULTIPROCESSOR_COUNT``."""
+    """A device attribute by its CUDA name, such as ``MULTIPROCESSOR_COUNT``."""
     which = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
     return int(checked(driver.cuDeviceGetAttribute(which, checked(driver.cuDeviceGet(index)))))
 
 
 def describe(index: int, uuid: str, nvml: Nvml) -> DeviceInfo:
-    """The GPU of that index and UUID, which the driver must have been asked for."""
+    """The GPU with that index and UUID; the driver must be initialised."""
     device = checked(driver.cuDeviceGet(index))
     name = checked(driver.cuDeviceGetName(_NAME_BYTES, device))
     version = checked(driver.cuDriverGetVersion())
     settings = nvml.settings()
-    # NVML's is the clock the memory runs at; CUDA's attribute is 2 % lower on an H200.
+    # NVML gives the clock at which the memory runs; CUDA's attribute can be lower.
     memory_mhz = settings["memory_clock_max_mhz"] or attribute(index, "MEMORY_CLOCK_RATE") / 1000
     return DeviceInfo(
         name=f"cuda:{index}",

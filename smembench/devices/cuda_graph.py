@@ -1,14 +1,14 @@
 """Timing of CUDA kernels: launches captured into a graph, each between two event nodes.
 
-A graph replays without Python, so the launch from Python is not timed, and event nodes inside it
-(CU_EVENT_RECORD_EXTERNAL) leave out the cost of submitting the graph as well. Each launch is timed alone: back to back,
-the end of one kernel would overlap the beginning of the next, and the quotient would read less than the kernel takes.
+A graph replays without Python, so the launch from Python is not timed. Event nodes in the graph
+(CU_EVENT_RECORD_EXTERNAL) exclude the cost of submitting the graph, too. Each launch is timed separately: back to back,
+the end of one kernel would overlap the beginning of the next, and the mean would be shorter than one kernel takes.
 
-An empty event pair reads a residue, which is measured at the start of every run, recorded and subtracted. ``smembench
-doctor --timing`` compares the rest with Nsight Compute's gpu__time_duration.sum on the device at hand.
+An empty event pair does not read zero. This residue is measured at the start of every run, recorded, and subtracted
+from samples. ``smembench doctor --timing`` compares the result with Nsight Compute's gpu__time_duration.sum.
 
-Warm: the L2 is as the launch before left it. Cold: before each launch more bytes than the L2 holds are read, so it is
-full of other, clean lines. Flushing by writes would leave dirty lines, whose write-back would be charged to the kernel.
+Warm: the L2 is as the previous launch left it. Cold: more bytes than the L2 holds are read before each launch, so that
+it is full of other, clean lines. Writes would leave dirty lines, and the kernel's time would include their write-back.
 Measurements: results/reference/notes/timing.md.
 """
 
@@ -25,7 +25,7 @@ from cuda.bindings import driver
 from smembench.kernels.numba_cuda import checked
 
 _SAMPLE_MS = 1.0
-"""A sample is the mean of as many launches as fill this time, since event times come in steps of 32 ns."""
+"""Least duration of a sample, the mean of several launches: event times have a resolution of 32 ns."""
 _MAX_LAUNCHES = 100
 _COLD_LAUNCHES = 5
 _CALIBRATION_PAIRS = 50
@@ -36,7 +36,7 @@ Quiet = Callable[[], AbstractContextManager[Any]]
 
 
 def nothing() -> None:
-    """An empty body."""
+    """Enqueue nothing."""
 
 
 def _event() -> Any:
@@ -44,7 +44,7 @@ def _event() -> Any:
 
 
 class TimedGraph:
-    """A graph of ``bodies``, each between two event nodes, and ``before`` in front of each pair."""
+    """A graph of ``bodies``, each between two event nodes; ``before`` runs ahead of each pair."""
 
     def __init__(self, stream: int, bodies: Sequence[Launch], before: Launch, quiet: Quiet) -> None:
         self._stream = stream
@@ -59,7 +59,7 @@ class TimedGraph:
                     body()
                     self._record(end)
             except BaseException:
-                # Unchecked: its error would hide the one that spoiled the capture.
+                # Unchecked: its error would hide the one that ended the capture.
                 driver.cuStreamEndCapture(stream)
                 raise
             graph = checked(driver.cuStreamEndCapture(stream))
@@ -71,7 +71,7 @@ class TimedGraph:
         checked(driver.cuEventRecordWithFlags(event, self._stream, external))
 
     def replay(self) -> list[float]:
-        """Launch, wait, and return each body's ms."""
+        """Launch, wait, and return the ms of each body."""
         checked(driver.cuGraphLaunch(self._graph, self._stream))
         checked(driver.cuStreamSynchronize(self._stream))
         return [checked(driver.cuEventElapsedTime(begin, end)) for begin, end in self._pairs]
@@ -89,11 +89,11 @@ def calibrate(stream: int, busy: Launch, empty_kernel: Launch, quiet: Quiet) -> 
 
     Each is the mean of the middle half of many readings, since a median would be a multiple of 32 ns.
 
-    ``busy``, a kernel of some µs, precedes each pair, as another launch precedes a sample's. After a shorter one the
-    GPU would wait for the graph itself, and the pair would read that wait.
+    ``busy``, a kernel of a few µs, runs before each pair, as another launch does in a sample. After a shorter kernel
+    the GPU would wait for the graph's next node, and the pair would read that wait.
 
     Raises:
-        RuntimeError: when CUDA refuses.
+        RuntimeError: CUDA's error.
     """
 
     def reading(body: Launch) -> float:
@@ -118,7 +118,7 @@ class GraphTimer:
         warmup: seconds of launches before the first sample.
 
     Raises:
-        RuntimeError: when CUDA refuses, with its own words.
+        RuntimeError: CUDA's error.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class GraphTimer:
         self._residue_ms = residue_ms
         once = TimedGraph(stream, [launch], flush or nothing, quiet)
         single_ms = once.replay()[0]
-        if single_ms < _SAMPLE_MS:  # the first launch after a pause can be slow, and would make few of many
+        if single_ms < _SAMPLE_MS:  # the first launch after a pause can be slow: too few launches would follow from it
             single_ms = min(single_ms, once.replay()[0], once.replay()[0])
         once.close()
         wanted = math.ceil(_SAMPLE_MS / max(single_ms, 1e-6))

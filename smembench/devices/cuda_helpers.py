@@ -1,4 +1,4 @@
-"""Kernels that serve measuring and are not measured themselves."""
+"""Kernels that timing needs: an empty one, one that takes a few µs, and one that flushes the L2."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 from smembench.kernels.numba_cuda import cuda, uint32
 
 _NEVER = 1.0
-"""A sum of zeros never reaches it, but the compiler does not know."""
+"""A sum of zeros never exceeds it, but the compiler does not know that."""
 
 
 def empty() -> None:
-    """Do nothing: what is left of its time is the launch."""
+    """Do nothing: all its time is the launch."""
 
 
 def busy(buffer: Any, rounds: Any) -> None:
-    """Keep a thread at multiplications that wait for each other; the buffer begins with 0, and stays as it is."""
+    """Keep a thread busy with dependent multiplications; the buffer begins with 0 and does not change."""
     total = buffer[0]
     i = uint32(0)
     while i < rounds:
@@ -26,7 +26,7 @@ def busy(buffer: Any, rounds: Any) -> None:
 
 
 def read_all(buffer: Any, count: Any) -> None:
-    """Read a buffer of zeros, so that the L2 holds its lines, clean, and nothing else."""
+    """Read a buffer of zeros, so that the L2 holds only its lines, which are clean."""
     total = buffer[0]
     i = uint32(cuda.grid(1))
     while i < count:

@@ -1,4 +1,4 @@
-"""Timing of CPU kernels by the host's monotonic clock."""
+"""Timing by the host's monotonic clock: of CPU functions, and of GPU launches with copies."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable
 from time import perf_counter_ns
 
 _SAMPLE_NS = 2_000_000
-"""A sample lasts at least this long, so that the clock's own cost (about 50 ns) is under 0.01 %."""
+"""Least duration of a sample, so that reading the clock (about 50 ns) costs under 0.01 %."""
 
 
 class HostClock:
     """Samples of a host function.
 
-    Warm: calls back to back, as many as fill 2 ms, divided by their number. Cold: ``flush`` before each single
-    call, outside the timed part.
+    Warm: the mean of calls back to back, enough to fill 2 ms. Cold: a single call, after ``flush``, which is not
+    timed.
 
     Args:
         call: what is timed.
@@ -26,8 +26,8 @@ class HostClock:
         self._call = call
         self._flush = flush
         fastest = spent = self._time(1)
-        # The case was called before, to be checked. A call longer than the warm-up is a sample like any other, and
-        # on a slow case too dear to throw away.
+        # The case was called before, to check it. So a call longer than the warm-up is a valid sample, and in a slow
+        # case too expensive to discard.
         self._first = spent if spent >= max(warmup * 1e9, _SAMPLE_NS) and flush is None else None
         while spent < warmup * 1e9:
             elapsed = self._time(1)
@@ -35,7 +35,7 @@ class HostClock:
         self._calls = 1 if flush else math.ceil(_SAMPLE_NS / max(fastest, 1))
 
     def take(self) -> float:
-        """One sample in ms a call."""
+        """One sample in ms per call."""
         if self._first is not None:
             first, self._first = self._first, None
             return first / 1e6

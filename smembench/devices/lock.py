@@ -1,4 +1,4 @@
-"""One run at a time on a GPU: a lock file a UUID, released by the system however its holder ends."""
+"""One run at a time per GPU: a lock file per UUID, which the system releases however its holder ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DeviceLock:
     """An exclusive lock on a device's UUID; a context manager.
 
     Raises:
-        DeviceUnavailable: when another process holds it and ``wait`` is not given.
+        DeviceUnavailable: if another process holds it and ``wait`` is False.
     """
 
     def __init__(self, uuid: str, *, wait: bool = False, waiting: Callable[[str], None] = lambda holder: None) -> None:
@@ -60,6 +60,6 @@ class DeviceLock:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # The file stays: removing it would let two processes lock two files of one name.
+        # The file is kept: if it were removed, two processes could lock two files of the same name.
         os.ftruncate(self._file, 0)
         os.close(self._file)

@@ -1,4 +1,4 @@
-"""Clocks, temperature, power and throttle reasons through NVML; nothing where NVML is not there."""
+"""Clocks, temperature, power and throttle reasons through NVML; all None without NVML."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from smembench.model.measurement import Conditions
 
-# Names of nvmlClocksEventReason* bits; idle and application clocks are not throttling.
+# nvmlClocksEventReason* bits; idle and application clocks do not count as throttling.
 _THROTTLE_BITS = {
     0x0000000000000004: "sw_power_cap",
     0x0000000000000008: "hw_slowdown",
@@ -20,7 +20,7 @@ _THROTTLE_BITS = {
 
 
 def throttle_names(bits: int) -> str:
-    """Names of the throttle reasons set in an NVML bit mask, joined by ``+``; "none" for none."""
+    """Names of the throttle reasons in an NVML bit mask, joined by ``+``; "none" if there are none."""
     return "+".join(name for bit, name in _THROTTLE_BITS.items() if bits & bit) or "none"
 
 
@@ -29,7 +29,7 @@ def _others(pids: list[int]) -> int:
 
 
 class Nvml:
-    """One GPU as NVML sees it, found by UUID because NVML ignores CUDA_VISIBLE_DEVICES."""
+    """A GPU in NVML, found by UUID because NVML ignores CUDA_VISIBLE_DEVICES."""
 
     def __init__(self, uuid: str) -> None:
         self._nvml: Any = None
@@ -39,7 +39,7 @@ class Nvml:
             pynvml.nvmlInit()
             self._handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
             self._nvml = pynvml
-        except Exception:  # no NVML, no driver, or no right to ask: telemetry is then absent, never an error
+        except Exception:  # no NVML, no driver or no permission: telemetry is then absent, never an error
             return
 
     def _ask(self, question: Callable[[Any, Any], Any]) -> Any:
@@ -47,11 +47,11 @@ class Nvml:
             return None
         try:
             return question(self._nvml, self._handle)
-        except Exception:  # NVML's refusals, and pynvml's own where the driver is older than it
+        except Exception:  # NVML's errors, and pynvml's if the driver is older than it
             return None
 
     def conditions(self) -> Conditions:
-        """The state now."""
+        """The GPU's state now."""
         power = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetPowerUsage(gpu))
         processes = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetComputeRunningProcesses(gpu))
         bits = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu))
@@ -61,7 +61,7 @@ class Nvml:
             temperature_c=self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)),
             power_w=None if power is None else power / 1000,
             throttle_reasons=None if bits is None else throttle_names(bits),
-            # In a container NVML may give other numbers than getpid: then one process is taken for this one.
+            # In a container NVML may report other ids than getpid; then one process is assumed to be this one.
             other_processes=None if processes is None else _others([process.pid for process in processes]),
         )
 

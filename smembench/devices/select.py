@@ -1,4 +1,4 @@
-"""From what the user wrote (auto, cuda, cuda:1, cpu) to devices."""
+"""Names of devices as users write them (auto, cuda, cuda:1, cpu), and the devices they stand for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CPU = "cpu"
 
 
 def canonical(name: str) -> str:
-    """``cuda`` is ``cuda:0``; the rest stays as it is.
+    """The full name of a device: ``cuda`` is ``cuda:0``.
 
     Raises:
         UsageError: for anything but auto, cpu, cuda and cuda:<index>.
@@ -28,7 +28,7 @@ def canonical(name: str) -> str:
 
 
 def resolve(names: Iterable[str]) -> tuple[tuple[str, ...], str | None]:
-    """Replace ``auto`` by the first GPU or the CPU; with it, a line for the user when it fell back."""
+    """Replace ``auto`` by the first GPU or the CPU; also returns a note for the user if it is the CPU."""
     chosen, note = [], None
     for name in map(canonical, names):
         if name == AUTO:
@@ -42,7 +42,7 @@ def resolve(names: Iterable[str]) -> tuple[tuple[str, ...], str | None]:
 
 
 def uuid_of(name: str) -> str | None:
-    """The UUID of a GPU by its canonical name, found without opening it; None for the CPU and where there is none."""
+    """The UUID of a GPU, found without opening it; None for the CPU and if there is no such GPU."""
     if name == CPU:
         return None
     from smembench.devices.cuda import gpu_uuid
@@ -55,10 +55,10 @@ def _index(name: str) -> int:
 
 
 def open_device(name: str) -> Device:
-    """The device of a canonical name.
+    """Open the device with a canonical name.
 
     Raises:
-        DeviceUnavailable: when it is not there.
+        DeviceUnavailable: if there is no such device.
     """
     if name == CPU:
         from smembench.devices.cpu import CpuDevice

@@ -1,4 +1,4 @@
-"""Numba's CUDA simulator as a device: it runs the real CUDA kernels without a GPU, and never times them."""
+"""Numba's CUDA simulator: runs Numba kernels without a GPU, for tests; never for timing."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from smembench.model.problem import Array
 
 _MULTIPROCESSORS = 1
-"""As few as can be, so that blocks of a persistent grid have more than one share of the output even in a small case."""
+"""Only one, so that a persistent block computes several tiles of the output even in a small case."""
 
 
 def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> Array:
     """The output of one launch on a poisoned buffer.
 
     Raises:
-        DeviceUnavailable: when NUMBA_ENABLE_CUDASIM was not set before Numba was imported.
-        IndexError: when the kernel reads or writes outside an array.
+        DeviceUnavailable: if NUMBA_ENABLE_CUDASIM was not set before Numba was imported.
+        IndexError: if the kernel reads or writes outside an array.
     """
     if not SIMULATED:
         raise DeviceUnavailable("simulator: set NUMBA_ENABLE_CUDASIM=1 before the start")
@@ -47,7 +47,7 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
 
 @contextmanager
 def _numba_mended() -> Iterator[None]:
-    """Blocks whose threads take turns, and shared arrays of poison found by their line alone."""
+    """Patch Numba: threads of a block take turns, and shared arrays are poisoned and found by source line."""
     from numba.cuda.simulator import kernel, kernelapi
 
     manager, shared = kernel.BlockManager, kernelapi.FakeCUDAShared
@@ -59,11 +59,11 @@ def _numba_mended() -> Iterator[None]:
 
 
 def _block_in_turns(kernel: Any) -> Any:
-    """Numba's block of threads, but each runs alone until it ends or comes to a barrier.
+    """Numba's block manager, but each thread runs alone until it ends or reaches a barrier.
 
-    Numba's own threads run as Python switches them, beside one that looks over and over whether all wait: slow, and
-    what a missing barrier does is left to chance. In turns, from the first thread to the last and then back, a thread
-    that reads what another has yet to write goes wrong every time.
+    In Numba's own, threads run in any order that Python chooses, and one more thread polls whether all wait. That is
+    slow, and the effect of a missing barrier is random. Here threads take turns, first to last and then back, so a
+    thread that reads what another has yet to write fails every time.
     """
 
     class Turn(kernel.BlockThread):  # type: ignore[misc]
@@ -90,7 +90,7 @@ def _block_in_turns(kernel: Any) -> Any:
             self.mine.acquire()
             self.syncthreads_blocked = False
             if self.abort:
-                raise SystemExit  # ends the thread without a word
+                raise SystemExit  # ends the thread silently
 
     class InTurns(kernel.BlockManager):  # type: ignore[misc]
         def run(self, grid_point: Any, *arguments: Any) -> None:
@@ -113,7 +113,7 @@ def _block_in_turns(kernel: Any) -> Any:
 
 
 def _with_one_array_per_line(shared: Any) -> Any:
-    """Numba's ``cuda.shared`` of the simulator, which asks for the whole stack to find the line of a call."""
+    """The simulator's ``cuda.shared``, faster: Numba's inspects the whole stack to find the line of a call."""
 
     class Shared(shared):  # type: ignore[misc]
         def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:

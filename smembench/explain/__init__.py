@@ -1,1 +1,1 @@
-"""Why a kernel takes the time it takes, from a trace of the kernel itself and without a GPU."""
+"""What a kernel's memory accesses cost, from a trace of the kernel itself, without a GPU."""

@@ -1,4 +1,4 @@
-"""From a trace to what it costs: wavefronts and conflicts in shared memory, sectors in global memory, occupancy."""
+"""The cost of a trace: wavefronts and conflicts in shared memory, sectors in global memory, occupancy."""
 
 from __future__ import annotations
 
@@ -24,9 +24,13 @@ MAX_PAD = 32
 
 @dataclass(frozen=True, slots=True)
 class SharedAccess:
-    """One shared access of the source over all warps of a launch; figures are means per request.
+    """A shared-memory access in the source, over all warps of a launch.
 
-    ``degree`` is wavefronts over those of a conflict-free request: 1 is free of conflicts, 32 the worst.
+    Attributes:
+        requests: requests per launch.
+        wavefronts, ideal: per request, actual and without conflicts.
+        worst: the request with the highest degree of conflict.
+        broadcast: whether all requests are broadcasts.
     """
 
     site: AccessSite
@@ -39,7 +43,7 @@ class SharedAccess:
 
     @property
     def degree(self) -> float:
-        """The n of an n-way conflict."""
+        """The n of an n-way conflict: 1 is free of conflicts, 32 the worst."""
         return self.wavefronts / self.ideal
 
     @property
@@ -50,9 +54,12 @@ class SharedAccess:
 
 @dataclass(frozen=True, slots=True)
 class GlobalAccess:
-    """One global access of the source over all warps of a launch; figures are means per request.
+    """A global-memory access in the source, over all warps of a launch.
 
-    ``efficiency`` is the share of the bytes moved that was requested.
+    Attributes:
+        requests: requests per launch.
+        sectors, ideal: per request, actual and fewest.
+        efficiency: requested bytes over bytes moved.
     """
 
     site: AccessSite
@@ -70,10 +77,14 @@ class GlobalAccess:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a trace says of a case.
+    """A traced case and the cost of its accesses.
 
-    ``traffic`` is a whole launch's requests to global memory, and ``work`` what it has to do; ``code`` is None where
-    no compiler is there, and then the occupancy does not count registers.
+    Attributes:
+        shared, memory, constant: accesses in the source to shared, global and constant memory.
+        traffic: a launch's requests to global memory, by array.
+        work: what a launch has to do, for the roofs.
+        code: None if no compiler is installed; the occupancy then does not count registers.
+        occupancy: None without a compute capability.
     """
 
     case: Case
@@ -89,13 +100,13 @@ class Explanation:
     occupancy: Occupancy | None
 
     def degree(self, kind: str) -> float | None:
-        """Wavefronts over the ideal of all shared loads, or of all stores; None where there are none."""
+        """Degree of conflict of all shared loads, or of all stores (``kind``); None if there are none."""
         chosen = [access for access in self.shared if access.site.kind == kind]
         ideal = sum(access.ideal * access.requests for access in chosen)
         return sum(access.of_all for access in chosen) / ideal if ideal else None
 
     def wavefronts(self, kind: str) -> float | None:
-        """Wavefronts per request of all shared loads, or of all stores; None where there are none."""
+        """Wavefronts per request of all shared loads, or of all stores; None if there are none."""
         return mean((access.wavefronts, access.requests) for access in self.shared if access.site.kind == kind)
 
     @property
@@ -105,7 +116,7 @@ class Explanation:
 
     @property
     def intensity(self) -> float:
-        """FLOPs over compulsory bytes."""
+        """FLOPs per compulsory byte."""
         return self.work.flops / self.bytes_moved
 
     @property
@@ -114,12 +125,12 @@ class Explanation:
         return PROBLEMS[self.case.problem].bytes_moved(self.case)
 
     def sectors(self, kind: str) -> float | None:
-        """Sectors per request of all global loads, or of all stores; None where there are none."""
+        """Sectors per request of all global loads, or of all stores; None if there are none."""
         return mean((access.sectors, access.requests) for access in self.memory if access.site.kind == kind)
 
 
 def mean(weighted: Iterable[tuple[float, int]]) -> float | None:
-    """The mean of values by their weights; None for no weight at all."""
+    """The weighted mean of (value, weight) pairs; None if the weights add up to 0."""
     pairs = list(weighted)
     total = sum(weight for _, weight in pairs)
     return sum(value * weight for value, weight in pairs) / total if total else None
@@ -131,10 +142,10 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
     Args:
         case: what ``smembench`` would time.
         capability: compute capability for the occupancy, such as ``9.0``; None leaves it out.
-        code: what the kernel is compiled to, where that is known.
+        code: what the kernel is compiled to, if known.
 
     Raises:
-        UsageError: for a kernel without source to trace, and for an unknown compute capability.
+        UsageError: for a kernel that cannot be traced, and for an unknown compute capability.
     """
     kernel = registry.kernel_of(case)
     problem = PROBLEMS[case.problem]
@@ -210,9 +221,9 @@ def _global(site: AccessSite, requests: Sequence[Request], traced: Trace) -> Glo
 
 
 def best_pad(case: Case, limit: int = MAX_PAD) -> tuple[int | None, list[tuple[int, float, float]]]:
-    """The smallest pad free of conflicts on both sides, and every pad tried with its load and store degree.
+    """The smallest pad without conflicts, and every pad tried with its degrees of load and store conflicts.
 
-    The search ends there; None when no pad up to ``limit`` is free of them.
+    The pad is None if no pad up to ``limit`` is free of conflicts.
 
     Raises:
         UsageError: for a kernel whose tile is not padded.

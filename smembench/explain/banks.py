@@ -1,9 +1,8 @@
-"""Bank conflicts of shared memory, compute capability 5.0 and later: 32 banks, successive 4-byte words in turn.
+"""Bank conflicts of shared memory, compute capability 5.0 and later: 32 banks, with successive 4-byte words in turn.
 
-Source of the rules for up to 4 bytes per lane: CUDA C++ Programming Guide, "Compute Capability 5.x", section
-"Shared Memory", to which the sections of later capabilities refer. Lanes in one word share one access; of several
-stores to one address, one wins, at no further cost. What a wavefront is: Nsight Compute Kernel Profiling Guide,
-"Memory Tables".
+Lanes that access the same word share one access; of several stores to one address, one wins, at no extra cost. Source,
+for up to 4 bytes per lane: CUDA C++ Programming Guide, "Compute Capability 5.x", section "Shared Memory", to which the
+sections of later capabilities refer. Definition of a wavefront: Nsight Compute Kernel Profiling Guide, "Memory Tables".
 """
 
 from __future__ import annotations
@@ -26,21 +25,21 @@ def bank_of(address: int) -> int:
 
 
 def wavefronts(addresses: Sequence[int | None], width: int) -> int:
-    """Passes through shared memory that serve one request: the most distinct words any one bank has to deliver.
+    """Passes through shared memory that serve a request: the most distinct words that any bank has to deliver.
 
-    Elements of 8 bytes are served a half-warp at a time (lanes 0-15, 16-31), of 16 bytes a quarter-warp (8 lanes),
-    each part by itself. NVIDIA's guides no longer say so: the Programming Guide had it for capability 2.x, and its
-    staff and measurements have it for later ones. Hardware may serve a wider load in fewer when lanes share words
-    (on 7.x with equal addresses in lanes n and n^1 throughout, or n and n^2: NVIDIA's staff in the developer forum,
-    "Unexpected shared memory bank conflict"). No guide documents that, so it is left out: for wide loads of shared
-    words this is an upper bound.
+    Elements of 8 bytes are served per half-warp (lanes 0-15, 16-31), elements of 16 bytes per quarter-warp (8 lanes).
+    NVIDIA's guides no longer document this: the Programming Guide did for capability 2.x; for later ones NVIDIA's staff
+    and measurements confirm it. Hardware may need fewer wavefronts for wide loads if lanes share words (on 7.x if all
+    lanes n and n^1, or n and n^2, have equal addresses: NVIDIA's staff in the developer forum, "Unexpected shared
+    memory bank conflict"). No guide documents that, so it is not modelled: for wide loads of shared words the result is
+    an upper bound.
 
     Args:
         addresses: byte addresses of up to 32 lanes, None where a lane is inactive.
         width: bytes of each lane's element.
 
     Returns:
-        Wavefronts, 0 when no lane is active.
+        Wavefronts, 0 if no lane is active.
 
     Raises:
         ValueError: as active_lanes.
@@ -54,9 +53,9 @@ def wavefronts(addresses: Sequence[int | None], width: int) -> int:
 
 
 def ideal_wavefronts(addresses: Sequence[int | None], width: int) -> int:
-    """Wavefronts of a request by the same lanes free of conflicts: one for each part of the warp with an active lane.
+    """Wavefronts without conflicts: one per part of the warp that has an active lane.
 
-    A full warp needs 1 for elements of up to 4 bytes, 2 for 8, 4 for 16; no active lane, 0.
+    A full warp needs 1 for elements of up to 4 bytes, 2 for 8 bytes, 4 for 16 bytes. Without an active lane it is 0.
 
     Raises:
         ValueError: as active_lanes.
@@ -65,7 +64,7 @@ def ideal_wavefronts(addresses: Sequence[int | None], width: int) -> int:
 
 
 def conflict_degree(addresses: Sequence[int | None], width: int) -> float:
-    """Wavefronts over ideal wavefronts: 1 is free of conflicts (or without an active lane), 32 the worst.
+    """Wavefronts over ideal wavefronts: 1 without conflicts or without an active lane, 32 at worst.
 
     Raises:
         ValueError: as active_lanes.
@@ -75,7 +74,7 @@ def conflict_degree(addresses: Sequence[int | None], width: int) -> float:
 
 
 def is_broadcast(addresses: Sequence[int | None], width: int) -> bool:
-    """Whether at least two lanes are active, and all in one 4-byte word; for wider elements, in one element.
+    """Whether at least two lanes are active, all in the same 4-byte word, or in the same wider element.
 
     Raises:
         ValueError: as active_lanes.
@@ -86,5 +85,5 @@ def is_broadcast(addresses: Sequence[int | None], width: int) -> bool:
 
 
 def _part(lane: int, width: int) -> int:
-    """The part of the warp that a lane is served with; a part has as many lanes as fill the banks, at most all."""
+    """The part of the warp that is served together with this lane; a part's lanes fill the banks once."""
     return lane // min(WARP, BANKS * WORD_BYTES // width)

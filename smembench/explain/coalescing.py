@@ -1,4 +1,4 @@
-"""Coalescing of global memory: a request moves whole sectors of 32 bytes, however few of their bytes it needs.
+"""Coalescing of global memory accesses: a request moves whole sectors of 32 bytes, even if it needs only a part.
 
 Source: CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory" (capability 6.0 and later: as many 32-byte
 transactions as serve all the threads of the warp).
@@ -26,7 +26,7 @@ def sectors(addresses: Sequence[int | None], width: int) -> int:
 
 
 def ideal_sectors(addresses: Sequence[int | None], width: int) -> int:
-    """Fewest sectors that hold as many distinct bytes as were requested: at least 1, but 0 without an active lane.
+    """Fewest sectors that hold as many distinct bytes as requested; 0 without an active lane.
 
     Raises:
         ValueError: as active_lanes.

@@ -1,4 +1,4 @@
-"""Constant memory: a request is split into one for each different address in it.
+"""Constant memory: a request is split into one per distinct address.
 
 "A request is then split into as many separate requests as there are different memory addresses in the initial request,
 decreasing throughput by a factor equal to the number of separate requests" (CUDA C++ Programming Guide, Device Memory
@@ -16,7 +16,7 @@ from smembench.explain.trace import AccessSite, Request, Trace
 
 @dataclass(frozen=True, slots=True)
 class ConstantAccess:
-    """One constant access of the source over all warps of a launch; ``addresses`` is the mean per request."""
+    """A constant-memory access in the source, over all warps of a launch; ``addresses`` is the mean per request."""
 
     site: AccessSite
     source: str
@@ -25,12 +25,12 @@ class ConstantAccess:
 
 
 def addresses(lanes: Iterable[int | None]) -> int:
-    """Distinct addresses of a request, which is split into as many requests; inactive lanes are None."""
+    """Distinct addresses of a request; inactive lanes are None."""
     return len({address for address in lanes if address is not None})
 
 
 def constant_accesses(traced: Trace, requests: Iterable[Request]) -> tuple[ConstantAccess, ...]:
-    """Accesses of constant memory among a launch's requests, in the order of the source."""
+    """The constant-memory accesses among a launch's requests, in the order of the source."""
     found: dict[AccessSite, list[Request]] = {}
     for request in requests:
         if request.site.space == "constant":

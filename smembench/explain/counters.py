@@ -1,4 +1,4 @@
-"""The predictions held against the hardware's counters, through Nsight Compute."""
+"""Predictions compared with hardware counters, through Nsight Compute."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ METRICS: tuple[str, ...] = (
     _WARPS,
 )
 ALLOWED_WAVEFRONTS = 0.15
-"""Wavefronts per request by which counters and prediction may differ."""
+"""Largest difference in wavefronts per request at which counters and prediction agree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One figure of one case, predicted and counted; ``agrees`` is None where nothing is claimed."""
+    """A figure of a case, predicted and counted; ``agrees`` is None for figures that are not judged."""
 
     case: Case
     figure: str
@@ -41,16 +41,14 @@ class Comparison:
 def compare(cases: Sequence[Case], capability: str | None) -> list[Comparison]:
     """Predict and count every case.
 
-    Wavefronts per shared request agree within ``ALLOWED_WAVEFRONTS``, sectors per global request exactly (to 0.005, the
-    rounding of a quotient). A compiler may merge neighbouring accesses of a thread into wider ones, as it does with the
-    reads of A's tile in ``tiled``; the counters then count fewer, wider requests than the source has, and the two do
-    not agree. Requests and bytes of all global loads stand beside those of the trace; how often each element is read by
-    threads no counter tells, since a broadcast is one request.
-    DRAM bytes stand beside the problem's compulsory bytes and achieved occupancy beside the theoretical one, which
-    depend on more than the kernel. None of these is judged.
+    Wavefronts per shared request have to agree within ``ALLOWED_WAVEFRONTS``, sectors per global request exactly (to
+    0.005, the rounding of a quotient). If a compiler merges neighbouring accesses of a thread into wider ones, as in
+    the reads of A's tile in ``tiled``, the counters see fewer and wider requests than the source has, and the two do
+    not agree. Three comparisons are not judged: requests and bytes of all global loads with those of the trace, DRAM
+    bytes with compulsory bytes, and achieved with theoretical occupancy. They depend on more than the kernel.
 
     Raises:
-        UsageError: when ncu is not there.
+        UsageError: if ncu is not installed.
     """
     readings = profile(cases, METRICS, cache_control="all", launches=3, uncounted=1, asked_by="explain --measure")
     return [
@@ -81,7 +79,7 @@ def _compare(explained: Explanation, reading: dict[str, float]) -> list[Comparis
         ("global load bytes", _SECTORS, SECTOR_BYTES, sum(load.bytes for load in explained.loads)),
     ):
         found.append(Comparison(case, figure, predicted, unit * reading[metric.format("ld")]))
-    compulsory = float(explained.work.memory_bytes) or None  # of shared memory alone none is
+    compulsory = float(explained.work.memory_bytes) or None  # 0 for problems of shared memory alone
     found.append(Comparison(case, "DRAM bytes", compulsory, reading[_DRAM]))
     resident = None if explained.occupancy is None else 100 * explained.occupancy.fraction
     found.append(Comparison(case, "occupancy %", resident, reading[_WARPS]))

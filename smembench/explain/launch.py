@@ -1,9 +1,9 @@
-"""All requests of a launch, from traces of a few of its blocks and steps.
+"""All requests of a launch, from traces of a few of its blocks and loop iterations.
 
-Steps of a loop over k, or passes, repeat the same requests, so the count of each request grows by a constant per
-period. Two traces, the second one period longer, give that constant and so the counts of the whole launch. They are
-exact whatever is done before and after the loop, except where some lanes of a warp make one access fewer over an edge,
-since a trace takes the lanes' n-th accesses for one request.
+Iterations of a loop over k, or over passes, repeat the same requests, so the count of each request grows by a constant
+per period. Two traces, the second one period longer, give that constant and so the counts of the whole launch. The
+counts are exact, with one exception: if some lanes of a warp skip an access at an edge, their later accesses are
+matched with the wrong request, since a trace takes the lanes' n-th accesses at a site as one request.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from smembench.model.hardware import SECTOR_BYTES, WAVEFRONT_BYTES
 from smembench.model.problem import pattern_period
 
 _STEPS = {"global": SECTOR_BYTES, "shared": WAVEFRONT_BYTES}
-"""Bytes by which a request can be shifted at the same cost."""
+"""Bytes by which a request can be shifted without changing its cost."""
 
 
 def launch(kernel: Kernel, case: Case) -> tuple[Trace, list[Request]]:
     """The trace of the case's pattern, and the requests of a launch of the case.
 
-    A request stands for all at its access site that cost the same, and ``weight`` is how many those are.
+    A request stands for all requests of its access site with the same cost; ``weight`` is their number.
 
     Raises:
         UsageError: as ``trace``.
@@ -56,8 +56,8 @@ def launch(kernel: Kernel, case: Case) -> tuple[Trace, list[Request]]:
 
 
 def _alike(traced: Trace) -> dict[Hashable, Request]:
-    """One of all requests at an access site that cost the same."""
-    # A loop has thousands of requests and few that differ in shape: what they cost is computed once for each.
+    """One request for all of an access site with the same cost, by site and cost."""
+    # A loop has thousands of requests but few shapes: the cost is computed once per shape.
     return _merged(_merged(traced.requests, _shape).values(), _cost)
 
 
@@ -76,7 +76,7 @@ def _shape(request: Request) -> tuple[int | None, ...]:
 
 
 def _cost(request: Request) -> tuple[float, ...]:
-    """All figures of a request. Another k moves rows of A apart by whole sectors, which changes none of them."""
+    """All figures of a request; a larger k moves rows of A apart by whole sectors, which does not change them."""
     lanes, width = request.addresses, request.site.width
     active = sum(address is not None for address in lanes)
     match request.site.space:

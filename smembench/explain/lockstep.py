@@ -1,8 +1,8 @@
-"""Run a kernel's Python once for all threads of a block that take the same path, instead of once per thread.
+"""Runs a kernel's Python once for all threads of a block that take the same path, instead of once per thread.
 
-Numbers that differ between threads are arrays with one element per thread. Where one decides a branch, the path of most
-of these threads is taken; the others start again later, and reach the same branch among themselves. A thread that
-leaves a run repeats what it did there, so recording an access twice must do no harm.
+Numbers that differ between threads are arrays with one element per thread. If such a number decides a branch, the run
+follows most of its threads. The others leave it and start again later, in a group of their own. They repeat what they
+did before the branch, so recording an access twice must be harmless.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from numpy.typing import NDArray
 Indices = NDArray[np.intp]
 
 _FEW = 4
-"""Fewest threads on one path for which arrays take less time than separate numbers."""
+"""Fewest threads on a path for which arrays are faster than separate numbers."""
 
 
 class Group:
     """Threads that run a kernel together.
 
-    ``threads`` are their indices in the block, and ``going``, places in those, are the ones that have not left.
+    Attributes:
+        threads: indices in the block.
+        going: positions in ``threads`` of those that have not left.
+        left: threads that left, one array per branch.
     """
 
     def __init__(self, threads: Indices) -> None:
@@ -31,7 +34,7 @@ class Group:
         self.left: list[Indices] = []
 
     def number(self, of_threads: Indices) -> Any:
-        """What ``of_threads`` has for each thread of the block, as the kernel sees it."""
+        """A number per thread of the block, as the kernel sees it: those of this group's threads."""
         if len(self.threads) == 1:
             return int(of_threads[self.threads[0]])
         values = of_threads[self.threads].view(_Values)
@@ -39,18 +42,18 @@ class Group:
         return values
 
     def own(self, number: Any) -> Any:
-        """A number of each thread still going, or what is the same for all of them."""
+        """The numbers of the threads still going; a number that is the same for all is returned as it is."""
         return number.of_those_going() if isinstance(number, _Values) else number
 
     def keep(self, staying: NDArray[np.bool_]) -> None:
-        """Go on with those of the threads still going for which that is true."""
+        """Continue with the threads still going for which ``staying`` is true; the others leave."""
         if not staying.all():
             self.left.append(self.threads[self.going[~staying]])
             self.going = self.going[staying]
 
 
 class _Values(np.ndarray[Any, Any]):
-    """A number for each thread of a group."""
+    """One number per thread of a group."""
 
     group: Group
 
@@ -75,19 +78,19 @@ class _Values(np.ndarray[Any, Any]):
         return np.asarray(self)[self.group.going]
 
 
-# ``x += 1`` gives the name x another number; as an array's it would change it under all other names.
+# ``x += 1`` must make a new number, as for ints; an array would change in place, under all its names.
 for _operator in ("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift"):
     setattr(_Values, f"__i{_operator}__", getattr(np.ndarray, f"__{_operator}__"))
 
 
 def run(threads: int, kernel: Callable[[Group], None]) -> None:
-    """Call ``kernel`` with groups until each of so many threads has gone the whole way.
+    """Call ``kernel`` with groups of threads until each of ``threads`` threads has run to the end.
 
-    Threads of a group in which an error occurs are run one by one, so that what arrays cannot do numbers do, and so
-    are those that a group leaves behind in which few go the same way.
+    If an error occurs in a group, its threads run one by one, since numbers can do what arrays cannot. If few threads
+    of a group stay together, those that left run one by one as well.
 
     Raises:
-        Exception: what a thread that runs alone raises.
+        Exception: what a thread raises that runs alone.
     """
     waiting = [np.arange(threads)]
     while waiting:

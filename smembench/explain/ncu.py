@@ -1,6 +1,6 @@
-"""Hardware counters through Nsight Compute: cases launched by a child under ``ncu``, its CSV read back.
+"""Hardware counters from Nsight Compute: a child process launches cases under ``ncu``, whose CSV is read back.
 
-The same child without it reads our own timer, so that both see the same.
+Without ``ncu`` the same child samples the cases with our own timer, so that the two can be compared.
 """
 
 from __future__ import annotations
@@ -30,14 +30,21 @@ def profile(
     asked_by: str,
     as_sampled: bool = False,
 ) -> list[dict[str, float]]:
-    """The median of each metric over a case's launches, in ncu's base units, for every case.
+    """The median of each metric over a case's launches, in ncu's base units, per case.
 
-    Clocks are left alone. ``cache_control`` is ncu's: ``all`` flushes and invalidates every cache before each launch,
-    ``none`` does not. The first ``uncounted`` launches of a case are left out. With ``as_sampled`` the arrays lie where
-    they do in ``sampled``.
+    Clocks are not controlled.
+
+    Args:
+        cases: CUDA cases.
+        metrics: ncu's names.
+        cache_control: ncu's: ``all`` flushes and invalidates all caches before each launch, ``none`` does not.
+        launches: per case.
+        uncounted: the first launches of a case, which are left out.
+        asked_by: the command, for errors.
+        as_sampled: give the arrays the addresses that they have in ``sampled``.
 
     Raises:
-        UsageError: naming ``asked_by``, when ncu is not there or does not give a figure for every launch.
+        UsageError: if ncu is not installed or does not give a figure per launch.
     """
     ncu = shutil.which("ncu")
     if ncu is None:
@@ -56,10 +63,10 @@ def profile(
 
 
 def sampled(cases: Sequence[Case], *, launches: int, samples: int, seconds: float, asked_by: str) -> list[float]:
-    """The median of our own samples of each case, in ms, in a child of its own that checks every case first.
+    """The median of our own samples per case, in ms, from a child process that checks each case first.
 
     Raises:
-        UsageError: naming ``asked_by``, for a wrong result or a child that fails.
+        UsageError: for a wrong result or a child that fails; it names ``asked_by``.
     """
     run = _child(cases, launches, samples=samples, seconds=seconds)
     found = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
@@ -75,7 +82,7 @@ def sampled(cases: Sequence[Case], *, launches: int, samples: int, seconds: floa
 def _child(
     cases: Sequence[Case], launches: int, *, samples: int = 0, seconds: float = 0.0, before: Sequence[str] = ()
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``ncu_child``, behind a command that looks at it."""
+    """Run ``ncu_child``, with a command ``before`` it, such as ncu."""
     work = WORK.dump_json(Work(cases, launches, samples, seconds)).decode()
     return subprocess.run(
         [*before, sys.executable, "-m", "smembench.explain.ncu_child", work],

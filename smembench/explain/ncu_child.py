@@ -1,8 +1,8 @@
-"""The child that launches cases, under ``ncu`` or alone.
+"""The child process that launches cases, under ``ncu`` or alone.
 
-The address of an array decides the time of some kernels (results/reference/notes/timing.md). Both processes make the
-same allocations in the same order and so get the same addresses: ncu in one and events in the other time the same
-thing. Under ncu itself events read nonsense.
+The time of some kernels depends on the addresses of their arrays (results/reference/notes/timing.md). Both processes
+make the same allocations in the same order and so get the same addresses; ncu in one and events in the other then time
+the same thing. A single process cannot do both: under ncu events read nonsense.
 """
 
 from __future__ import annotations
@@ -20,9 +20,13 @@ from smembench.model.case import Case
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Cases, launches of each for the profiler, and samples to take of each within so many seconds after them.
+    """What the child is to do.
 
-    Without samples none are taken. With a single one nothing is checked, since it is ncu whose readings count.
+    Attributes:
+        cases: the cases to launch.
+        launches: per case, for the profiler.
+        samples: per case, after these launches; with 0 or 1 results are not checked, since only ncu's readings count.
+        seconds: limit for sampling a case.
     """
 
     cases: Sequence[Case]
@@ -35,9 +39,9 @@ WORK = TypeAdapter(Work)
 
 
 def run(work: Work) -> None:
-    """Launch the cases, and print what our own timer reads of each.
+    """Launch the cases, and sample them with our own timer.
 
-    Each sampled case prints a line of JSON: ``ms``, the median, or ``wrong``, why its result is wrong.
+    For each sampled case print a line of JSON: ``ms``, the median, or ``wrong``, why its result is wrong.
     """
     from smembench.devices.cuda import CudaDevice
     from smembench.kernels import registry

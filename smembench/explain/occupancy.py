@@ -1,4 +1,4 @@
-"""Theoretical occupancy: how many blocks fit on a multiprocessor (SM) at once, and what keeps further ones out.
+"""Theoretical occupancy: how many blocks fit on a multiprocessor (SM) at once, and which limit they reach.
 
 Sources: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability", for the limits;
 cuda_occupancy.h of the CUDA 13.0 toolkit for units of allocation and the arithmetic.
@@ -11,28 +11,28 @@ from dataclasses import dataclass
 from smembench.model.hardware import WARP
 
 MAX_THREADS = 1024
-"""Threads of a block at most."""
+"""Most threads per block."""
 
 MAX_REGISTERS = 255
-"""32-bit registers of a thread at most."""
+"""Most 32-bit registers per thread."""
 
-_REGISTERS = 64 * 1024  # of an SM, and of a block
-_REGISTER_UNIT = 256  # a warp is given a multiple of these
-_PARTITIONS = 4  # each with its own quarter of the registers, so that warps come in fours
+_REGISTERS = 64 * 1024  # per SM, and most per block
+_REGISTER_UNIT = 256  # a warp is allocated a multiple
+_PARTITIONS = 4  # of an SM, each with a quarter of the registers
 _KIB = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    warps: int  # of an SM
-    blocks: int  # of an SM
-    shared_kib: int  # of an SM
-    shared_unit: int = 128  # bytes; a block is given a multiple
-    reserved: int = _KIB  # bytes the driver takes for each block
+    warps: int  # per SM
+    blocks: int  # per SM
+    shared_kib: int  # per SM
+    shared_unit: int = 128  # bytes; a block is allocated a multiple
+    reserved: int = _KIB  # bytes that the driver reserves per block
 
     @property
     def shared_per_block(self) -> int:
-        """Bytes a block can have at most, by opting in: all of the SM's but those reserved."""
+        """Most bytes per block, with opt-in: all of the SM's except those reserved."""
         return self.shared_kib * _KIB - self.reserved
 
 
@@ -54,9 +54,9 @@ CAPABILITIES = tuple(_LIMITS)
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """Blocks and warps resident on one SM, and the limit they reach first.
+    """Blocks and warps resident per SM, and the limit that they reach first.
 
-    limiter is "threads", "blocks", "shared memory" or "registers"; of equally tight ones the first in that order.
+    ``limiter`` is "threads", "blocks", "shared memory" or "registers"; of equally tight limits the first in that order.
     """
 
     blocks: int
@@ -66,23 +66,23 @@ class Occupancy:
 
     @property
     def fraction(self) -> float:
-        """Resident warps over those an SM can hold, above 0 and at most 1."""
+        """Resident warps over the most that an SM can hold, above 0 and at most 1."""
         return self.warps / self.max_warps
 
 
 def occupancy(capability: str, threads: int, shared_bytes: int, registers: int | None) -> Occupancy:
-    """Occupancy of a kernel, with as much of L1 as it likes carved out as shared memory.
+    """Occupancy of a kernel, with the largest share of L1 configured as shared memory.
 
-    The launch has to opt in to more than 48 KiB of shared memory a block, which is dynamic then; that is left to it.
+    More than 48 KiB of shared memory per block has to be dynamic, and the launch has to opt in; that is not checked.
 
     Args:
         capability: compute capability, such as "9.0".
-        threads: of a block.
-        shared_bytes: static and dynamic shared memory of a block, without what the driver reserves.
-        registers: 32-bit registers of a thread, None where they are unknown and are not to count.
+        threads: per block.
+        shared_bytes: static and dynamic shared memory per block, without what the driver reserves.
+        registers: 32-bit registers per thread; None if unknown, which ignores that limit.
 
     Raises:
-        ValueError: for an unknown capability, or a block that can run on no SM of it.
+        ValueError: for an unknown capability, or a block that cannot run on it.
     """
     limits = _LIMITS.get(capability)
     if limits is None:
@@ -94,7 +94,7 @@ def occupancy(capability: str, threads: int, shared_bytes: int, registers: int |
             f"a block has 0 to {limits.shared_per_block} bytes of shared memory on {capability}, not {shared_bytes}"
         )
     warps = -(-threads // WARP)
-    # In the order that decides between equally tight limits.
+    # Of equally tight limits the first counts.
     fitting = {"threads": limits.warps // warps, "blocks": limits.blocks}
     allocated = _round_up(shared_bytes + limits.reserved, limits.shared_unit)
     if allocated:
@@ -110,9 +110,9 @@ def _blocks_by_registers(registers: int, warps: int) -> int:
     if not 1 <= registers <= MAX_REGISTERS:
         raise ValueError(f"a thread has 1 to {MAX_REGISTERS} registers, not {registers}")
     per_warp = _round_up(registers * WARP, _REGISTER_UNIT)
-    # At launch a block is checked as if its warps filled the partitions evenly.
+    # A launch checks a block as if its warps filled the partitions evenly.
     if per_warp * _round_up(warps, _PARTITIONS) > _REGISTERS:
-        raise ValueError(f"{warps} warps of {registers} registers a thread exceed the {_REGISTERS} of a block")
+        raise ValueError(f"{warps} warps of {registers} registers per thread exceed the {_REGISTERS} of a block")
     return _REGISTERS // _PARTITIONS // per_warp * _PARTITIONS // warps
 
 

@@ -1,4 +1,4 @@
-"""Predictions for a case before it is timed, from its trace; many cases are traced by several processes."""
+"""Predictions for a case from its trace; several processes trace many cases."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from smembench.model.case import Case
 from smembench.model.measurement import Prediction
 
 _WORTH_IT = 16
-"""Fewest traces for which starting processes saves time."""
+"""Fewest traces for which several processes save time."""
 _MOST_PROCESSES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """A trace's figures, which hold on any device, and what the occupancy depends on."""
+    """A trace's figures, which hold for any device, and what the occupancy depends on."""
 
     prediction: Prediction
     threads: int
@@ -41,9 +41,9 @@ def predict(case: Case, capability: str | None, registers: int | None = None) ->
     """Predictions for a case; all None for CPU cases and for kernels that cannot be traced.
 
     Args:
-        case: what is timed.
+        case: the case that is timed.
         capability: the device's compute capability.
-        registers: those a thread of the kernel has, where they are known.
+        registers: per thread of the kernel, if known.
     """
     if case.kind != "cuda":
         return Prediction()
@@ -61,17 +61,17 @@ def predict(case: Case, capability: str | None, registers: int | None = None) ->
 
 
 def trace_together(cases: Iterable[Case], done: Callable[[Case, int, int], None]) -> None:
-    """Trace what ``predict`` will need of these cases by several processes; where they are few it is left to do it.
+    """Trace the cases that ``predict`` will need, in several processes; if there are few, leave them to ``predict``.
 
-    A trace takes some milliseconds to three seconds, where blocks at the edges differ, and a sweep can have two
-    hundred. ``done`` is called with a case that was traced, its number and how many there are. What a process that
-    ends early leaves, ``predict`` traces.
+    A trace takes a few milliseconds, or up to three seconds if blocks at the edges differ, and a sweep can have two
+    hundred cases. ``done`` is called with each traced case, its number and the number of cases. If a process ends
+    early, ``predict`` traces what is missing.
     """
     missing = [key for key in dict.fromkeys(_key(case) for case in cases if case.kind == "cuda") if key not in _traced]
     processes = min(_cores(), len(missing), _MOST_PROCESSES)
     if len(missing) < _WORTH_IT or processes < 2:
         return
-    # The slow ones, large kernels at ragged sizes, are neighbours in a plan: each process takes one of so many cases.
+    # Slow cases, large kernels at ragged sizes, are neighbours in a plan: each process takes every n-th case.
     shares = [missing[first::processes] for first in range(processes)]
     running = [_start(share) for share in shares]
     lines: Queue[tuple[Case, bytes] | None] = Queue()
@@ -97,7 +97,7 @@ def trace_together(cases: Iterable[Case], done: Callable[[Case, int, int], None]
 
 
 def _start(cases: Sequence[Case]) -> Popen[bytes]:
-    """A process that traces cases, which it gets as its argument, and prints a line of JSON for each."""
+    """Start a process that traces the cases from its standard input and prints a line of JSON per case."""
     process: Popen[bytes] = Popen(
         [sys.executable, "-m", "smembench.explain.prediction"],
         stdin=PIPE,
@@ -130,12 +130,12 @@ def _cores() -> int:
 
 
 def _key(case: Case) -> Case:
-    """Of all cases with the same trace one: neither the device nor the cache decides it."""
+    """One case for all with the same trace, which depends on neither device nor cache."""
     return replace(case, device="cuda:0", cache="warm")
 
 
 def _figures(case: Case) -> Figures | None:
-    """From a trace; None for a kernel that cannot be traced, which is timed all the same."""
+    """Figures from a trace; None for a kernel that cannot be traced, which is timed nevertheless."""
     try:
         explained = explain(case)
     except Exception:

@@ -11,7 +11,7 @@ from smembench.model.device import DeviceInfo
 
 
 def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo | None) -> dict[str, Any]:
-    """Everything a trace says; ``device`` is the one whose roofs they are, if any."""
+    """All figures of an explanation; ``device`` is the one whose roofs it has, if any."""
     resident = explained.occupancy
     return {
         "case_id": explained.case.id,

@@ -1,12 +1,11 @@
-"""Which roof a launch hits: the least time that memory, on-chip memory and arithmetic each take for their part of it.
+"""The roofline model in times: the least time that a launch needs for memory, for on-chip memory and for arithmetic.
 
-The roofline model (Williams, Waterman and Patterson, Roofline, Communications of the ACM 52(4), 2009) in times instead
-of rates, so that it holds for kernels that compute nothing. Memory carries the compulsory bytes at its peak, as if no
-cache held any of them before; arithmetic does the FLOPs at its own. L1 and shared memory are one unit, which serves a
-wavefront per clock on each multiprocessor, up to 128 bytes, be they needed or not (CUDA C++ Programming Guide, "Shared
-Memory": 32 banks, each 32 bits a clock; Nsight Compute Kernel Profiling Guide: wavefronts are processed on different
-cycles), so bank conflicts and broadcasts cost what they cost. Wavefronts are those of the source: a compiler that
-merges loads makes do with fewer.
+The model (Williams, Waterman and Patterson, Roofline, Communications of the ACM 52(4), 2009) is in times instead of
+rates, so that it also holds for kernels without FLOPs. Memory moves the compulsory bytes at its peak, as if no cache
+held any of them; arithmetic does the FLOPs at its peak. L1 and shared memory are one unit, which serves one wavefront
+of up to 128 bytes per clock on each multiprocessor (CUDA C++ Programming Guide, "Shared Memory": 32 banks, each 32 bits
+per clock; Nsight Compute Kernel Profiling Guide: wavefronts are processed on different cycles). So bank conflicts and
+broadcasts cost time. The wavefronts are those of the source: a compiler that merges loads needs fewer.
 """
 
 from __future__ import annotations
@@ -25,10 +24,11 @@ ARITHMETIC = "arithmetic"
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one launch has to do.
+    """What a launch has to do.
 
-    ``memory_bytes`` are compulsory bytes of device memory, ``wavefronts`` those of all shared accesses and the fewest
-    that global ones take.
+    Attributes:
+        memory_bytes: compulsory bytes of device memory.
+        wavefronts: of all shared accesses, and the fewest for all global ones.
     """
 
     dtype: str
@@ -38,13 +38,13 @@ class Work:
 
     @property
     def on_chip_bytes(self) -> float:
-        """Bytes that L1 and shared memory could deliver in the wavefronts."""
+        """Bytes that L1 and shared memory could deliver in these wavefronts."""
         return WAVEFRONT_BYTES * self.wavefronts
 
 
 @dataclass(frozen=True, slots=True)
 class Roof:
-    """One limit: bytes (B) or FLOP of a launch, and the peak in as many a second, None where it is not known."""
+    """A limit: bytes (B) or FLOP per launch, and the peak per second; None if unknown."""
 
     name: str
     amount: float
@@ -53,12 +53,12 @@ class Roof:
 
     @property
     def milliseconds(self) -> float | None:
-        """The least time of a launch under this roof alone."""
+        """The least time of a launch under this roof."""
         return None if self.peak is None else 1e3 * self.amount / self.peak
 
 
 def roofs(work: Work, info: DeviceInfo | None) -> list[Roof]:
-    """The roofs that a launch has work for; without a device none of their peaks is known."""
+    """The roofs for which a launch has work; without a device their peaks are unknown."""
     memory = on_chip = arithmetic = None
     if info is not None:
         memory, arithmetic = _giga(info.peak_gb_s), _giga(peak_gflop_s(work.dtype, info))
@@ -77,23 +77,23 @@ def _giga(value: float | None) -> float | None:
 
 
 def lowest(found: Sequence[Roof]) -> tuple[Roof, float] | None:
-    """The roof a launch hits, with its ms; None unless every peak is known."""
+    """The roof that a launch hits, with its ms; None unless all peaks are known."""
     times = [roof.milliseconds for roof in found]
     known = [(roof, ms) for roof, ms in zip(found, times, strict=True) if ms is not None]
     return max(known, key=lambda item: item[1]) if known and len(known) == len(found) else None
 
 
 def ridge(dtype: str, info: DeviceInfo) -> float | None:
-    """FLOPs a byte of memory from which on arithmetic, not memory, is the lower roof; None where a peak is unknown."""
+    """FLOPs per byte of memory above which arithmetic is the lower roof; None if a peak is unknown."""
     peak = peak_gflop_s(dtype, info)
     return None if peak is None or info.peak_gb_s is None else peak / info.peak_gb_s
 
 
 def on_chip_share(work: Work, capability: str | None) -> float | None:
-    """The fraction of the arithmetic peak that L1 and shared memory leave, at most 1, on any GPU of a capability.
+    """The fraction of the arithmetic peak that L1 and shared memory allow, at most 1.
 
-    Both peaks go with multiprocessors and clock, so neither is needed. None without FLOPs, and where the compute
-    capability is not known.
+    It is the same on every GPU of a compute capability, since both peaks are proportional to multiprocessors and clock.
+    None without FLOPs, and if the capability is unknown.
     """
     rate = flops_per_clock(work.dtype, capability)
     if rate is None or not work.flops or not work.wavefronts:

@@ -1,8 +1,8 @@
-"""Run the very function that is timed and note the address of every memory access.
+"""Traces: run the function that is timed and record the address of every memory access.
 
-The kernel's ``cuda`` is replaced by a recorder: arrays have addresses and no content, barriers do nothing, and those
-threads of a block that take the same way run together (``smembench.explain.lockstep``). So a trace needs no line
-written for a kernel, and holds for kernels whose addresses do not depend on the data they load. Values read are zero.
+The kernel's ``cuda`` is replaced by a recorder: arrays have addresses but no content, barriers do nothing, and threads
+of a block that take the same path run together (``smembench.explain.lockstep``). So kernels need no code for traces.
+A trace is valid for kernels whose addresses do not depend on the data that they load; all values read are zero.
 """
 
 from __future__ import annotations
@@ -33,17 +33,22 @@ from smembench.model.problem import ITEMSIZE
 from smembench.toolchains.registry import toolchain_of
 
 _NOWHERE = -1
-"""In place of the address, of a lane that does not take part."""
+"""In place of the address of an inactive lane."""
 
 _GLOBAL_GAP = 2**40
-"""Distance between global arrays, far over any size, so that none share a sector; a multiple of every alignment."""
+"""Distance in bytes between global arrays: larger than any array, and a multiple of every alignment."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessSite:
-    """One access in the source: the problem's arrays have its names, others are shared0, shared1, constant0 …
+    """A memory access in the source.
 
-    ``space`` is shared, constant or global, ``kind`` load or store, ``width`` the bytes of an element.
+    Attributes:
+        line: in the kernel's file.
+        space: ``shared``, ``constant`` or ``global``.
+        kind: ``load`` or ``store``.
+        array: the problem's name for it, or shared0, shared1, constant0 …
+        width: bytes per lane.
     """
 
     line: int
@@ -55,7 +60,7 @@ class AccessSite:
 
 @dataclass(frozen=True, slots=True)
 class SharedArray:
-    """A shared array of the kernel: name, shape, bytes of an element, and the byte it begins at."""
+    """A shared array of the kernel; ``base`` is the byte at which it begins."""
 
     name: str
     shape: tuple[int, ...]
@@ -64,15 +69,15 @@ class SharedArray:
 
     @property
     def bytes(self) -> int:
-        """Its size."""
+        """Its size in bytes."""
         return prod(self.shape) * self.itemsize
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One access of one warp: a byte address for each of 32 lanes, None for lanes that do not take part.
+    """One access by one warp: a byte address per lane, None for inactive lanes.
 
-    ``weight`` is how many of the grid, or of a launch, it stands for.
+    ``weight`` is the number of requests, of the grid or of a launch, that it stands for.
     """
 
     site: AccessSite
@@ -83,7 +88,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Every request of the traced blocks, the shared arrays, the source file, and which blocks (x, y)."""
+    """All requests of the traced blocks, the shared arrays, the source file, and the blocks' indices (x, y)."""
 
     requests: tuple[Request, ...]
     shared: tuple[SharedArray, ...]
@@ -91,20 +96,20 @@ class Trace:
     blocks: tuple[tuple[int, int], ...]
 
     def source(self, line: int) -> str:
-        """A line of the kernel's source, or in one line the statement over several that begins there."""
+        """A line of the kernel's source; a statement over several lines is joined into one."""
         return _over_several_lines(self.filename).get(line) or getline(self.filename, line).strip()
 
 
 @cache
 def _over_several_lines(filename: str) -> dict[int, str]:
-    """The statements of a file that have no others in them, by the line where they begin."""
+    """The simple statements of a file that span several lines, by their first line."""
     tree = ast.parse("".join(getlines(filename)))
     found = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and not hasattr(node, "body")]
     return {node.lineno: ast.unparse(node) for node in found if (node.end_lineno or 0) > node.lineno}
 
 
 class _Recorder:
-    """Collects addresses of the threads in hand."""
+    """Records the addresses of the group of threads that runs."""
 
     def __init__(self, dynamic_bytes: int, filename: str, threads: int) -> None:
         self.filename = filename
@@ -118,13 +123,13 @@ class _Recorder:
         self._constants = 0
 
     def enter(self, group: Group) -> None:
-        """Begin some threads of a block."""
+        """Begin with a group of threads."""
         self._group = group
         self._counts = {}
         self._arrays = self._constants = 0
 
     def note(self, site: AccessSite, address: Any) -> None:
-        """The n-th access at a site belongs to the warp's n-th request there."""
+        """Record an access: a thread's n-th access at a site belongs to its warp's n-th request there."""
         count = self._counts[site] = self._counts.get(site, -1) + 1
         found = self._found.get((site, count))
         if found is None:
@@ -132,7 +137,7 @@ class _Recorder:
         found.reshape(-1)[self._group.threads[self._group.going]] = self._group.own(address)
 
     def requests(self, weight: int) -> list[Request]:
-        """Those of the block in hand, warp by warp, and begin another."""
+        """The current block's requests, warp by warp; afterwards the next block begins."""
         found, self._found = self._found, {}
         return [
             Request(site, warp, tuple(None if at == _NOWHERE else at for at in addresses[warp].tolist()), weight)
@@ -142,12 +147,12 @@ class _Recorder:
         ]
 
     def shared_array(self, shape: Any, dtype: Any, alignment: int | None = None) -> _Array:
-        """What ``cuda.shared.array`` returns: every thread's n-th call is the same array."""
+        """In place of ``cuda.shared.array``: every thread's n-th call returns the same array."""
         index, self._arrays = self._arrays, self._arrays + 1
         if index == len(self.shared):
             size = int(dtype.bitwidth) // 8
             sides = shape if isinstance(shape, tuple) else (shape,)
-            if sides == (0,):  # dynamic: as long as the launch says
+            if sides == (0,):  # dynamic: the launch decides the length
                 sides = (self._dynamic_bytes // size,)
             end = self.shared[-1].base + self.shared[-1].bytes if self.shared else 0
             step = max(alignment or 0, size)
@@ -156,13 +161,13 @@ class _Recorder:
         return _Array(self, "shared", array.name, array.shape, array.itemsize, array.base, str(dtype))
 
     def constant_array(self, like: Any) -> _Array:
-        """What ``cuda.const.array_like`` returns."""
+        """In place of ``cuda.const.array_like``."""
         name, self._constants = f"constant{self._constants}", self._constants + 1
         return _Array(self, "constant", name, like.shape, like.itemsize, 0, str(like.dtype))
 
 
 class _Array:
-    """An array that has addresses and no content."""
+    """An array with addresses but no content."""
 
     def __init__(
         self, recorder: _Recorder, space: str, name: str, shape: tuple[int, ...], itemsize: int, base: int, dtype: str
@@ -173,7 +178,7 @@ class _Array:
         self._zero = np.zeros((), dtype)[()]
 
     def _note(self, index: Any, kind: str) -> int:
-        """Note an access, a slice of elements as a single one, and return how many elements it is of."""
+        """Record an access and return its number of elements; a slice is a single, wider access."""
         count = 1
         if isinstance(index, slice):
             index, count = index.start, int(index.stop - index.start)
@@ -193,12 +198,12 @@ class _Array:
 
 
 def _signed(index: Any) -> Any:
-    """An index of any type, or one for each thread, as what no address overflows."""
+    """An index, or one per thread, in a type that no address overflows."""
     return index.astype(np.int64) if isinstance(index, np.ndarray) else int(index)
 
 
 def _line_in(filename: str, frame: FrameType) -> int:
-    """The line of the nearest frame in the kernel's file: where a helper was called, if it did the access."""
+    """The line of the nearest frame in the kernel's file; if a helper made the access, the line of its call."""
     nearest: FrameType | None = frame
     while nearest is not None and nearest.f_code.co_filename != filename:
         nearest = nearest.f_back
@@ -206,10 +211,10 @@ def _line_in(filename: str, frame: FrameType) -> int:
 
 
 def kinds_of_blocks(grid: tuple[int, int], like: tuple[int, int]) -> dict[tuple[int, int], int]:
-    """The blocks of ``grid`` that stand for all of a grid ``like`` it, and for how many each.
+    """The blocks of a small ``grid`` that represent those of a large grid ``like`` it, with the number of each kind.
 
-    Inside, right edge, bottom edge and corner: with ragged sizes blocks differ by these and by little else. One in the
-    middle stands for those inside, since some kernels have more to do at the upper and left edge, too.
+    The kinds are inside, right edge, bottom edge and corner: with ragged sizes blocks differ in little else. A block in
+    the middle represents those inside, since some kernels do more work at the upper and left edges, too.
     """
     columns, rows = (
         {(traced - 1) // 2: count - 1, traced - 1: 1} if count > 1 else {0: 1}
@@ -219,10 +224,10 @@ def kinds_of_blocks(grid: tuple[int, int], like: tuple[int, int]) -> dict[tuple[
 
 
 def traceable(kernel: Kernel, case: Case) -> NumbaKernel:
-    """The program of a kernel that can be traced.
+    """The Numba program of a kernel, the only kind that can be traced.
 
     Raises:
-        UsageError: for a kernel of another kind: a library's, or one in CUDA C.
+        UsageError: for a library call or a kernel in CUDA C.
     """
     program = kernel.build(case)
     if isinstance(program, LibraryCall):
@@ -237,12 +242,12 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
 
     Args:
         kernel: the kernel.
-        case: sizes and block to trace; a small one serves for a large one that leaves the same remainders.
-        grid: the grid (x, y) the trace is to stand for; the case's own when None.
-        ragged: whether blocks at the edges differ; if not, one block stands for all.
+        case: sizes and block to trace; a small case represents a large one with the same remainders.
+        grid: the grid (x, y) that the trace represents; the case's own if None.
+        ragged: whether blocks at the edges differ; if not, one block represents all.
 
     Raises:
-        UsageError: as ``traceable``, and for a kernel that uses what the recorder does not have.
+        UsageError: as ``traceable``, and for a kernel that uses parts of ``cuda`` that the recorder lacks.
     """
     program = traceable(kernel, case)
     width, height = program.block
@@ -292,7 +297,7 @@ def _fake_cuda(recorder: _Recorder, block: tuple[int, int], grid: tuple[int, int
 
 @contextmanager
 def _replaced(fake: Any) -> Iterator[None]:
-    """Put ``fake`` in the place of ``cuda`` wherever a kernel may look it up."""
+    """Replace ``cuda`` by ``fake`` in every module of this package, where kernels look it up."""
     real = cuda  # this module's is replaced as well
     holders = [module for module in list(sys.modules.values()) if getattr(module, "cuda", None) is real]
     namespaces = [vars(module) for module in holders if module.__name__.startswith("smembench")]

@@ -1,8 +1,8 @@
-"""Requests of a whole launch to global memory.
+"""Requests of a whole launch to global memory, by array.
 
-The programming guide counts accesses by threads: without shared memory A is read B.width times and B A.height times,
-with it B.width / block_size and A.height / block_size times. Hardware counts requests of warps and the sectors they
-touch: a broadcast of one element to 32 lanes is 32 reads, one request and one sector.
+The programming guide counts accesses by threads: a product without shared memory reads A B.width times and B A.height
+times; with it, B.width / block_size and A.height / block_size times. Hardware counts requests by warps and the sectors
+that they touch: a broadcast of one element to 32 lanes is 32 reads, one request and one sector.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ from smembench.model.problem import ITEMSIZE
 
 @dataclass(frozen=True, slots=True)
 class GlobalTraffic:
-    """All loads of one global array by a launch, or all its stores.
+    """All loads of a global array by a launch, or all its stores.
 
-    ``per_element`` is the accesses of threads per element of the array, ``requests`` those of warps, ``sectors`` the
-    32-byte sectors they touch, every time anew, and ``wavefronts`` the fewest that can serve them.
+    Attributes:
+        per_element: accesses by threads, per element of the array.
+        requests: requests by warps.
+        sectors: 32-byte sectors that each request touches, added up.
+        wavefronts: the fewest that can serve these requests.
     """
 
     array: str
@@ -35,12 +38,12 @@ class GlobalTraffic:
 
     @property
     def bytes(self) -> int:
-        """Bytes of the sectors, which L1, L2 and memory move between them."""
+        """Bytes of these sectors."""
         return SECTOR_BYTES * self.sectors
 
 
 def traffic(case: Case, requests: Iterable[Request]) -> tuple[GlobalTraffic, ...]:
-    """Loads and stores of every global array, in the order of the problem's arrays, from all requests of a launch."""
+    """Loads and stores per global array, in the order of the problem's arrays, from a launch's requests."""
     problem = PROBLEMS[case.problem]
     found: dict[tuple[str, str], list[Request]] = {}
     for request in requests:

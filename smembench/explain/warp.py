@@ -1,4 +1,4 @@
-"""One memory request of a warp: a byte address per lane, None where the lane is inactive."""
+"""A memory request by a warp: a byte address per lane, None for inactive lanes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from smembench.model.hardware import WARP
 
 WIDTHS = (1, 2, 4, 8, 16)
-"""Bytes per lane and instruction (PTX ISA, ``ld``: .b8 to .b64, and vectors up to 128 bits)."""
+"""Possible bytes per lane and instruction (PTX ISA, ``ld``: .b8 to .b64, and vectors of up to 128 bits)."""
 
 
 def active_lanes(addresses: Sequence[int | None], width: int) -> list[tuple[int, int]]:
-    """(lane, byte address) of the lanes that take part; a sequence shorter than a warp ends in inactive lanes.
+    """(lane, byte address) of each active lane; lanes beyond the end of the sequence are inactive.
 
     Raises:
         ValueError: for a width in bytes that no instruction has, more than 32 lanes, or an address that is negative
@@ -29,10 +29,10 @@ def active_lanes(addresses: Sequence[int | None], width: int) -> list[tuple[int,
 
 
 def shifted(addresses: Sequence[int | None], step: int) -> tuple[int | None, ...]:
-    """The addresses relative to the last multiple of ``step`` bytes that is not above any of them.
+    """The addresses relative to the largest multiple of ``step`` bytes that is not above any of them.
 
-    Requests with equal relative addresses cost the same: with a step of a sector in global memory, and of a word per
-    bank in shared memory.
+    Requests with equal relative addresses cost the same if ``step`` is a sector in global memory, or one word per bank
+    in shared memory.
     """
     begin = min((address for address in addresses if address is not None), default=0) // step * step
     return tuple(None if address is None else address - begin for address in addresses)

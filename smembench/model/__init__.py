@@ -1,1 +1,1 @@
-"""The words of the benchmark: cases, problems, devices, measurements, errors, and facts about the hardware."""
+"""The types that every other room uses: cases, problems, devices, measurements, errors, and facts about hardware."""

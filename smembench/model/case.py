@@ -1,4 +1,4 @@
-"""Case: what is to be measured."""
+"""A case: one kernel on one device at one size, the unit that is measured."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 DEFAULT_COMPILER = "numba"
-"""The compiler of cases unless another is asked for. Copies and functions on the CPU have none and bear its name."""
+"""The default compiler. Library calls and CPU functions are not compiled by it, but their cases carry its name."""
 
 
 class Block(NamedTuple):
@@ -22,13 +22,18 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One kernel on one device at one size: everything that decides what is run.
+    """One kernel on one device at one size: everything that decides what runs.
 
-    Sizes follow the problem. Transpose: the input has ``m`` rows (ny) and ``n`` columns (nx), ``k`` is None.
-    Matmul: an m×k matrix times a k×n matrix. Access: ``m`` passes of ``n`` threads. ``block`` is None for kernels
-    without blocks, ``pad`` (extra columns of the shared tile) is None for kernels without a tile. ``stride`` is None
-    unless it was asked for: the row stride of all three matrices of a product, or from lane to lane, in elements.
-    ``parameters`` are the problem's own, by name; most problems have none.
+    Attributes:
+        m, n, k: sizes, in the problem's meaning. Transpose: the input has ``m`` rows and ``n`` columns. Matmul: an m×k
+            matrix times a k×n matrix. Access: ``m`` passes of ``n`` threads. Others: one row of ``n`` elements.
+        block: None for kernels without blocks.
+        pad: extra columns of the shared tile; None for kernels without a tile.
+        cache: ``warm`` or ``cold``.
+        compiler: the toolchain, or the library of a peer.
+        stride: in elements, None by default. Matmul: the row stride of all three matrices. Access: the distance
+            between lanes.
+        parameters: the problem's own, by name; most problems have none.
     """
 
     problem: str
@@ -47,17 +52,17 @@ class Case:
 
     @property
     def kind(self) -> str:
-        """The kind of device, ``cuda`` or ``cpu``, without its index."""
+        """The kind of device: ``cuda`` or ``cpu``, without an index."""
         return self.device.partition(":")[0]
 
     @property
     def size(self) -> str:
-        """The size as people write it, ``4096x4096`` or ``m x k x n`` without blanks."""
+        """The size as a user writes it: ``4096x4096``, or ``m x k x n`` without spaces."""
         return "x".join(str(side) for side in (self.m, self.k, self.n) if side is not None)
 
     @property
     def id(self) -> str:
-        """A name that is the same in every run: ``transpose/transposeSmemPad/cuda:0/numba/…``."""
+        """The case's name in every run: ``transpose/transposeSmemPad/cuda:0/numba/…``."""
         parts = [self.problem, self.kernel, self.device, self.compiler, self.dtype, self.size]
         if self.stride is not None:
             parts.append(f"s{self.stride}")
@@ -74,5 +79,5 @@ class Case:
 
 
 def parameters_of(case_id: str) -> tuple[tuple[str, int], ...]:
-    """The parameters that the id of a case has, which cases.csv has no columns for."""
+    """The parameters in a case's id; cases.csv has no columns for them."""
     return tuple((name, int(value)) for name, value in re.findall(r"/([a-z][a-z0-9_]*)=(\d+)(?=/)", case_id))

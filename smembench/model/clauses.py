@@ -1,5 +1,5 @@
-# ruff: noqa: D102 - a result's figures are described where cases.csv is
-"""What a problem's summary is made of: results of one table, and the clauses that compare them."""
+# ruff: noqa: D102 - store.schema describes a result's figures, as columns of cases.csv
+"""Clauses of the sentence under a table: what problems' summaries have in common."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from smembench.model.case import Block
 
 
 class Result(Protocol):
-    """A measured case with its figures, as a row of cases.csv has them."""
+    """A measured case with its figures: the part of a row of cases.csv that summaries need."""
 
     @property
     def kernel(self) -> str: ...
@@ -40,7 +40,7 @@ R = TypeVar("R", bound=Result)
 
 
 class Compared(Protocol):
-    """``1.8× as fast as naiveGmem``, or that the two cannot be told apart; ``called`` names the other one."""
+    """Says ``1.8× as fast as naiveGmem``, or that two results do not differ; ``called`` names the other one."""
 
     def __call__(self, result: Result, other: Result, called: str = "") -> str: ...
 
@@ -51,19 +51,19 @@ def time(result: Result) -> float:
 
 
 def fastest(results: Sequence[R], kernel: str) -> R | None:
-    """The fastest result of a kernel, if it has any."""
+    """The fastest result of a kernel; None if it has no results."""
     return min((result for result in results if result.kernel == kernel), key=time, default=None)
 
 
 def conflicts(result: Result) -> str:
-    """The bank conflicts predicted: ``32-way conflicts of loads``."""
+    """The predicted bank conflicts: ``32-way conflicts of loads``."""
     sides = (("loads", result.predicted_load_conflict), ("stores", result.predicted_store_conflict))
     found = [f"{degree:.3g}-way conflicts of {side}" for side, degree in sides if degree and degree > 1]
     return " and ".join(found) or "no conflicts"
 
 
 def conflict_change(before: Result, after: Result) -> str:
-    """Why padding helped or did not, in brackets: the conflicts predicted without and with it; "" where unknown."""
+    """Why padding helped or not, in brackets: the predicted conflicts without and with it; "" if unknown."""
     if None in (before.predicted_load_conflict, after.predicted_load_conflict):
         return ""
     return f" ({conflicts(before)} become {conflicts(after)})"

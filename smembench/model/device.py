@@ -1,4 +1,4 @@
-"""What a device is and what it can run."""
+"""A device's properties and its limits."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 MEASURED = ("event_pair_us", "empty_kernel_us", "memory_bytes")
-"""Fields of a device that are read anew each time, and may differ between runs on the same one."""
+"""Fields of ``DeviceInfo`` that are measured at each start and may differ between runs on the same device."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a device can run. None means no limit of that kind; ``multiprocessors`` are a GPU's."""
+    """What a device can run. None means no such limit; ``multiprocessors`` is None on a CPU."""
 
     free_bytes: int
     max_threads: int | None = None
@@ -24,12 +24,15 @@ class Limits:
 
 
 class DeviceInfo(BaseModel):
-    """What run.json says of a device. Facts that other versions told are kept.
+    """A device as run.json describes it. Fields of other versions are kept.
 
-    A run.json that should not tell the machine has a name and a kind alone. ``l2_bytes`` is the last-level cache, on
-    the CPU too. ``peak_gb_s`` is memory clock × 2 × bus width, in 10^9 bytes a second. ``event_pair_us`` is what an
-    event pair reads around nothing, taken off every GPU sample; ``empty_kernel_us`` what is left of the reading around
-    an empty kernel.
+    Attributes:
+        name: as in ``--device``: ``cuda:0`` or ``cpu``. An anonymous run.json has only a CPU's name and kind.
+        model: what its vendor calls it.
+        l2_bytes: size of the last-level cache, on the CPU too.
+        peak_gb_s: memory clock × 2 × bus width, in 10^9 bytes per second.
+        event_pair_us: what an event pair reads around nothing; it is subtracted from every GPU sample.
+        empty_kernel_us: what an event pair reads around an empty kernel, after that subtraction.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="allow", protected_namespaces=())
@@ -56,6 +59,6 @@ class DeviceInfo(BaseModel):
     empty_kernel_us: float | None = None
 
     @property
-    def told(self) -> dict[str, JsonValue]:
-        """The facts that are known, by name: what run.json holds."""
+    def known(self) -> dict[str, JsonValue]:
+        """The known properties by name, as run.json stores them."""
         return self.model_dump(exclude_unset=True, exclude_none=True)

@@ -7,7 +7,7 @@ REGRESSION = 3
 
 
 class SmembenchError(Exception):
-    """A failure the user can act on. ``str(error)`` names the value, the reason and the way out."""
+    """A failure that the user can act on. ``str(error)`` names the value, the reason and the way out."""
 
     exit_code = 1
 
@@ -19,6 +19,6 @@ class UsageError(SmembenchError):
 
 
 class DeviceUnavailable(SmembenchError):
-    """The device that was asked for is not there or cannot be used."""
+    """The requested device does not exist or cannot be used."""
 
     exit_code = 4

@@ -1,23 +1,23 @@
-"""What every NVIDIA GPU since compute capability 5.0 has alike."""
+"""Constants that all NVIDIA GPUs since compute capability 5.0 share."""
 
 WARP = 32
-"""Threads of a warp, its lanes, whose requests memory serves together."""
+"""Threads (lanes) per warp; memory serves their accesses as one request."""
 
 BANKS = 32
-"""Banks of shared memory that can each serve one word in one wavefront."""
+"""Banks of shared memory; each serves one word per wavefront."""
 
 WORD_BYTES = 4
-"""Bytes of a word, the width of a bank."""
+"""Bytes per word, the width of a bank."""
 
 WAVEFRONT_BYTES = BANKS * WORD_BYTES
-"""Bytes that the banks of a multiprocessor deliver in one wavefront, and so in one clock: a word each."""
+"""Bytes that the banks of a multiprocessor deliver per wavefront, and so per clock: one word per bank."""
 
 STATIC_SHARED_BYTES = 48 * 1024
-"""Shared memory of a block at most, unless it is dynamic and the launch opts in to more."""
+"""Most shared memory per block, unless it is dynamic and the launch opts in to more."""
 
 EVENT_NOISE_MS = 1e-4
-"""Standard deviation of what event pairs add to a round's median, since their readings switch between two levels for
-about a second at a time (results/reference/notes/timing.md)."""
+"""Standard deviation that event pairs add to a round's median: their readings switch between two levels for about a
+second at a time (results/reference/notes/timing.md)."""
 
 SECTOR_BYTES = 32
-"""Bytes of a sector, the unit in which L1 asks L2, and L2 asks memory."""
+"""Bytes per sector, the unit of transfers between L1 and L2, and between L2 and memory."""

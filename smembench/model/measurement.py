@@ -1,4 +1,4 @@
-"""What came out of a case: trials, one per round, and the measurement they add up to."""
+"""Results of a case: one ``Trial`` per round, combined into a ``Measurement``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from smembench.stats.summary import Summary
 
 
 class Status(StrEnum):
-    """How a case ended. Only ``OK`` carries figures."""
+    """How a case ended. Only ``OK`` has figures."""
 
     OK = "ok"
     WRONG_RESULT = "wrong_result"
@@ -23,16 +23,18 @@ class Status(StrEnum):
 
 
 CROWDED = 0.05
-"""Share of time without a core above which CPU samples are not trusted."""
+"""Share of time spent waiting for a core above which CPU samples are not trusted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The device's state around samples; None where the system gives no value.
+    """The device's state while samples were taken; None where the system gives no value.
 
-    ``throttle_reasons`` is "none" when NVML was asked and saw none. ``other_processes`` counts compute processes
-    of others on the GPU. The ``cpu_`` fields are of the host, for CPU cases; ``cpu_waiting`` is the time this
-    process's threads could have run and were not given a core, over the time that passed.
+    Attributes:
+        throttle_reasons: joined by ``+``; "none" if NVML reports none.
+        other_processes: number of other compute processes on the GPU.
+        cpu_mhz, cpu_governor, cpu_load: the host's, for CPU cases.
+        cpu_waiting: time that this process's threads waited for a core, divided by elapsed time.
     """
 
     sm_clock_mhz: int | None = None
@@ -48,22 +50,22 @@ class Conditions:
 
     @property
     def throttled(self) -> bool:
-        """Whether the clocks were held down when this was read."""
+        """Whether the clocks were throttled."""
         return self.throttle_reasons not in (None, "none")
 
     @property
     def crowded(self) -> bool:
-        """Whether other processes took the cores away often enough to show in the times."""
+        """Whether other processes used the cores enough to affect the times."""
         return self.cpu_waiting is not None and self.cpu_waiting > CROWDED
 
     @property
     def disturbed(self) -> bool:
-        """Whether samples taken in this state should be taken again."""
+        """Whether samples taken in this state should be discarded and taken again."""
         return self.throttled or self.crowded
 
 
 def merged(states: Sequence[Conditions]) -> Conditions:
-    """One state for several: middle clocks, the highest of the rest, every throttle reason."""
+    """Several states as one: the median of each clock, the maximum of other figures, every throttle reason."""
 
     def numbers(name: str) -> list[float]:
         return [value for state in states if (value := getattr(state, name)) is not None]
@@ -91,9 +93,9 @@ def merged(states: Sequence[Conditions]) -> Conditions:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a thread of the kernel that ran has: 32-bit registers, and bytes of local memory, where spills go.
+    """Per thread of the kernel that ran: 32-bit registers, and bytes of local memory, which holds spilled registers.
 
-    None where there is no kernel, or its driver does not say.
+    None for CPU functions and library calls, or if the driver does not say.
     """
 
     registers: int | None = None
@@ -102,10 +104,15 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One case in one round: checked again, then sampled.
+    """One case in one round: its result is checked, then it is sampled.
 
-    ``samples`` are ms a launch; ``discarded`` counts samples thrown away because the device was disturbed,
-    ``discarded_ms`` holds them, where the run kept them, and ``seconds`` is the time spent sampling.
+    Attributes:
+        reason: why the status is not ``OK``.
+        max_error: the problem's error measure; None if nothing could be checked.
+        samples: ms per launch.
+        discarded: number of samples discarded because the device was disturbed.
+        discarded_ms: the discarded samples; older journals do not have them.
+        seconds: time spent sampling.
     """
 
     case: Case
@@ -124,13 +131,13 @@ class Trial:
 
 
 def now_utc() -> str:
-    """The time a trial begins at, as it is stored."""
+    """The current time as results store it: ISO 8601, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One timed value: milliseconds a launch, and the round and place it was taken in."""
+    """A timed value in ms per launch, with its round and its index in the round."""
 
     round: int
     index: int
@@ -139,11 +146,13 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a trace of the kernel says beside its time; None for what it does not do or cannot be traced.
+    """Figures from a trace of the kernel; None for accesses that it does not make, and if it cannot be traced.
 
-    ``load_conflict`` and ``store_conflict`` are wavefronts over those of conflict-free requests to shared memory,
-    ``load_sectors`` and ``store_sectors`` 32-byte sectors a request to global memory, ``occupancy`` a fraction,
-    ``constant_addresses`` different addresses a request to constant memory.
+    Attributes:
+        load_conflict, store_conflict: wavefronts of shared requests, relative to conflict-free ones.
+        load_sectors, store_sectors: 32-byte sectors per global request.
+        occupancy: theoretical occupancy, a fraction.
+        constant_addresses: distinct addresses per constant request.
     """
 
     load_conflict: float | None = None
@@ -156,13 +165,18 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A case, how it ended, and its samples.
+    """A case, how it ended, and its samples from all rounds.
 
-    ``bytes_moved`` and ``flops`` are the problem's counts for one launch, the same for every kernel.
-    ``max_error`` is the problem's error measure, None when nothing could be checked. ``precision`` is the
-    relative half-width of the median's 95 % interval, ``converged`` whether it is as small as was asked.
-    ``within_cache`` says that the arrays fit the device's last-level cache, so that bandwidth is the cache's.
-    ``bytes_per_clock`` is those moved in shared memory a clock and multiprocessor; None for other memories.
+    Attributes:
+        bytes_moved, flops: the problem's counts per launch, the same for every kernel.
+        shared_bytes: size of the kernel's tile.
+        reason: why the status is not ``OK``.
+        max_error: the problem's error measure; None if nothing could be checked.
+        ci_width: relative half-width of the median's 95 % interval; the column ``precision`` of cases.csv.
+        converged: whether ``ci_width`` reached its target.
+        within_cache: whether the arrays fit the last-level cache, so that the bandwidth is the cache's.
+        percent_of_peak: of the peak that bounds the problem.
+        bytes_per_clock: shared-memory bytes per clock and multiprocessor; None for problems of other memories.
     """
 
     case: Case
@@ -177,7 +191,7 @@ class Measurement:
     samples: tuple[Sample, ...] = ()
     rounds: int = 0
     discarded: int = 0
-    precision: float | None = None
+    ci_width: float | None = None
     converged: bool | None = None
     within_cache: bool | None = None
     percent_of_peak: float | None = None
@@ -193,7 +207,7 @@ class Measurement:
 
     @property
     def failed(self) -> bool:
-        """Whether the case should make the process exit with 1: neither ok nor skipped on purpose."""
+        """Whether the case makes the process exit with 1: it is neither ok nor skipped."""
         return self.status not in (Status.OK, Status.SKIPPED)
 
     @property
@@ -203,11 +217,11 @@ class Measurement:
 
     @property
     def effective_gb_s(self) -> float | None:
-        """Bytes moved over the median time, in 10^9 bytes a second."""
+        """Bytes moved over the median time, in 10^9 bytes per second."""
         return None if (summary := self.summary) is None else self.bytes_moved / summary.median / 1e6
 
     @property
     def gflop_s(self) -> float | None:
-        """Floating-point operations over the median time, in 10^9 a second; None where there are none."""
+        """Floating-point operations over the median time, in 10^9 per second; None if there are none."""
         summary = self.summary
         return None if summary is None or not self.flops else self.flops / summary.median / 1e6

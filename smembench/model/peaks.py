@@ -1,10 +1,10 @@
-"""The most a device can do: floating-point operations and bytes per second."""
+"""Peaks of a device: floating-point operations and bytes per second."""
 
 from __future__ import annotations
 
 from smembench.model.device import DeviceInfo
 
-# Results a clock and multiprocessor for 32-bit and 64-bit floating-point multiply-add: CUDA C++ Programming Guide,
+# Results per clock and multiprocessor for 32-bit and 64-bit floating-point multiply-add: CUDA C++ Programming Guide,
 # "Arithmetic Instructions", table of throughputs by compute capability.
 _FMA_PER_CLOCK = {
     "7.0": (64, 32),
@@ -19,11 +19,11 @@ _FMA_PER_CLOCK = {
 
 
 def memory_bound_gb_s(bytes_moved: int, info: DeviceInfo) -> float | None:
-    """The highest effective bandwidth physics allows, in 10^9 bytes a second; None where it is unknown.
+    """The highest possible effective bandwidth, in 10^9 bytes per second; None if it is unknown.
 
-    Of the bytes of a launch at most a cache full can stay in the cache from launch to launch; the rest crosses
-    the memory bus at its peak at best. So no launch takes less than (bytes - cache) / peak, which for a working
-    set many times the cache is the peak itself. A working set within the cache has no bound.
+    At most a cache full of a launch's bytes can stay in the cache from launch to launch; the rest crosses the memory
+    bus, at its peak at best. So a launch takes at least (bytes - cache) / peak. For a working set many times the cache
+    the bound is the peak itself; a working set within the cache has no bound.
     """
     if info.peak_gb_s is None or info.l2_bytes is None or bytes_moved <= info.l2_bytes:
         return None
@@ -31,14 +31,14 @@ def memory_bound_gb_s(bytes_moved: int, info: DeviceInfo) -> float | None:
 
 
 def flops_per_clock(dtype: str, capability: str | None) -> int | None:
-    """Floating-point operations a clock and multiprocessor, two each multiply-add; None where that is unknown."""
+    """Floating-point operations per clock and multiprocessor, two per multiply-add; None if they are unknown."""
     rates = _FMA_PER_CLOCK.get(capability or "")
     rate = None if rates is None else {"float32": rates[0], "float64": rates[1]}.get(dtype)
     return None if rate is None else 2 * rate
 
 
 def peak_gflop_s(dtype: str, info: DeviceInfo) -> float | None:
-    """Operations a clock · multiprocessors · highest SM clock; None where one of them is unknown."""
+    """Operations per clock · multiprocessors · highest SM clock, in 10^9 per second; None if one of them is unknown."""
     rate = flops_per_clock(dtype, info.compute_capability)
     if rate is None or info.sm_count is None or info.sm_clock_max_mhz is None:
         return None

@@ -1,4 +1,4 @@
-"""What a problem declares: axes, kernels' roles, inputs, reference and counts, and what its command says."""
+"""The base class of problems: sizes and other axes, inputs, reference, counts, and the texts of its command."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ ITEMSIZE = {"float16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8}
 
 
 def pattern_period(case: Case, results: tuple[int, int] = (1, 1)) -> int:
-    """Elements after which accesses along a side repeat: a multiple of the block, of two, and of 32 elements.
+    """Elements along a side after which accesses repeat: a multiple of twice the block's sides and of 32.
 
-    A multiple as well of what a block computes when its threads compute ``results`` each, across and down.
+    It is also a multiple of what a block computes if each thread computes ``results`` elements (x, y).
     """
     block = case.block or Block(1, 1)
     return lcm(2 * block.x, 2 * block.y, results[0] * block.x, results[1] * block.y, 32)
 
 
 def shrunk(side: int, period: int) -> int:
-    """A side that leaves the same remainder: rows begin at the same places of sectors and banks."""
+    """A shorter side with the same remainder, so that rows begin at the same offsets in sectors and banks."""
     return side if side <= 4 * period else 3 * period + side % period
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Whether an output is right, the problem's error measure (None for NaN), and what is wrong otherwise."""
+    """Whether an output is right, the problem's error measure (None for NaN), and what is wrong if it is not."""
 
     passed: bool
     error: float | None
@@ -50,7 +50,7 @@ class Verification:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Sizes of a case, in the meaning the problem gives them."""
+    """Sizes of a case, in the problem's meaning."""
 
     m: int
     n: int
@@ -59,9 +59,9 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What a user may vary: a key of a sweep and an option of the problem's command, both of this name.
+    """What a user can vary: the key of a sweep and the option of the problem's command have this name.
 
-    ``default`` is what ``--help`` says of it, ``values`` what a parameter has where none are given.
+    ``default`` is the text in ``--help``, ``values`` are the default values of a parameter.
     """
 
     name: str
@@ -77,7 +77,7 @@ PAD_WIDTH = Axis("pad_width", "Extra columns of a padded tile.", "1")
 
 
 def bit_for_bit(expected: Array, output: Array) -> Verification:
-    """Judge an output that must be the expected one in every bit; the error is the fraction of elements that differ."""
+    """Check that an output has exactly the expected bits; the error is the fraction of elements that differ."""
     import numpy as np
 
     bits = f"u{output.itemsize}"
@@ -90,52 +90,52 @@ def bit_for_bit(expected: Array, output: Array) -> Verification:
 
 
 class Problem(ABC):
-    """What every kernel of a problem shares: they are held to the same inputs, reference and counts.
+    """What all kernels of a problem share: inputs, reference and counts.
 
     A kernel is called as ``kernel(out, *inputs, *scalars)`` with one-dimensional, row-major arrays.
     """
 
     name: ClassVar[str]
     order: ClassVar[int]
-    """Place in lists of problems and of commands."""
+    """Position in lists of problems and commands."""
     title: ClassVar[str]
     help: ClassVar[str] = ""
-    """What ``--help`` of its command says: a first line, what is measured and how it is checked, examples."""
+    """Text of its command's ``--help``: a first line, what is measured and how it is checked, examples."""
     command: ClassVar[str] = ""
-    """The problem whose command measures this one as well; it has its own when empty."""
+    """The problem whose command measures this one too; if empty, it has its own command."""
     dtypes: ClassVar[tuple[str, ...]]
     default_n: ClassVar[int]
     default_blocks: ClassVar[tuple[Block, ...]] = DEFAULT_BLOCKS
     sizes: ClassVar[tuple[Axis, ...]]
-    """The sizes a user may give; ``shapes`` says what they make."""
+    """The sizes that a user can give; ``shapes`` makes cases of them."""
     parameters: ClassVar[tuple[Axis, ...]] = ()
-    """Whole numbers of its own that every case has one of each, in ``Case.parameters``."""
+    """The problem's own integer axes; every case has a value for each in ``Case.parameters``."""
     kernel_axes: ClassVar[tuple[Axis, ...]] = (BLOCK,)
-    """What its kernels take beside the size: block, stride, pad, pad_width."""
+    """What its kernels take besides the size: block, stride, pad, pad_width."""
     options: ClassVar[tuple[str, ...]] = ("kernel", "dtype", "device", "cache")
-    """The options of its command that other commands have as well: those, compiler and peers."""
+    """Options that its command shares with other commands: these, and possibly compiler and peers."""
     ceiling_kernel: ClassVar[str | None] = None
-    """The kernel that ``percent_of_copy`` compares with, if any; it is part of every run."""
+    """The kernel that ``percent_of_copy`` compares with, if any; every run includes it."""
     copy_kernel: ClassVar[str | None] = None
-    """The documents' copy, a thread per element, if any."""
+    """The kernel that ``percent_of_copygmem`` compares with, if any."""
     naive_kernel: ClassVar[str | None] = None
     """The kernel that ``speedup_vs_naive`` compares with, if any."""
     cpu_kernel: ClassVar[str | None] = None
     """The CPU kernel that ``speedup_vs_cpu`` compares with, if any."""
     strided_kernel: ClassVar[str | None] = None
-    """The kernel that its command measures when a stride and no kernel is given; the standard ones if None."""
+    """The kernel that its command measures if a stride but no kernel is given; the standard ones if None."""
     default_strides: ClassVar[tuple[int | None, ...]] = (None,)
-    """Strides of strided kernels where none are given."""
+    """Default strides of strided kernels."""
     strides_in_rows: ClassVar[bool] = False
-    """Whether strides are compared in one table; otherwise each has its own, like a size."""
+    """Whether one table compares all strides; otherwise each stride has its own table, like a size."""
     memory: ClassVar[Memory] = "device"
-    """The memory that ``bytes_moved`` crosses, whose peak no effective bandwidth can exceed."""
+    """The memory that ``bytes_moved`` counts; no effective bandwidth can exceed its peak."""
     bound: ClassVar[Bound] = "memory"
-    """The peak that ``percent_of_peak`` compares with: of arithmetic, or of ``memory``."""
+    """The peak that ``percent_of_peak`` compares with: that of arithmetic or that of ``memory``."""
     columns: ClassVar[tuple[str, ...]]
-    """The columns of cases.csv that tables of this problem show beside the time, the rate that its bars show first."""
+    """Columns of cases.csv that this problem's tables show besides the time; bars show the first."""
     arrays: ClassVar[tuple[str, ...]]
-    """Names of a kernel's arrays: the output, then the inputs."""
+    """Names of a kernel's arrays: first the output, then the inputs."""
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -149,44 +149,47 @@ class Problem(ABC):
 
     @abstractmethod
     def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
-        """The product of the sizes given, by name.
+        """All combinations of the given sizes.
+
+        Args:
+            sizes: values by name; the problem's defaults where there are none.
 
         Raises:
-            UsageError: when the sizes contradict each other.
+            UsageError: if the sizes contradict each other.
         """
 
     def combinations(self, given: Mapping[str, tuple[int, ...]]) -> list[tuple[tuple[str, int], ...]]:
-        """The product of the parameters given, by name, and of the usual values of those that are not."""
+        """All combinations of the parameters, as name and value: the given values, or else the axis's own."""
         values = [given.get(axis.name) or axis.values for axis in self.parameters]
         names = [axis.name for axis in self.parameters]
         return [tuple(zip(names, chosen, strict=True)) for chosen in product(*values)]
 
     def sizes_of(self, case: Case) -> dict[str, int]:
-        """The sizes by name of which ``shapes`` makes this case's."""
+        """The sizes by name from which ``shapes`` makes this case; the inverse of ``shapes``."""
         return {"n": case.n}
 
     def on_device(self, case: Case, multiprocessors: int | None) -> Case:
-        """The case as a device of so many multiprocessors runs it, for sizes that follow from the device."""
+        """The case with sizes that depend on the device's number of multiprocessors filled in."""
         return case
 
     def unsupported(self, case: Case) -> str | None:
-        """Why a case makes no sense whatever the kernel, or None."""
+        """Why no kernel can run a case, or None."""
         return None
 
     def size(self, case: Case) -> str:
-        """The size as tables head it: ``4096×4096``."""
+        """The size in the heading of a table: ``4096×4096``."""
         return case.size.replace("x", "×")
 
     def most_bytes_per_clock(self, case: Case, computes: str) -> int:
-        """The most bytes per clock that a multiprocessor's shared memory can give threads: what its banks deliver."""
+        """The most shared-memory bytes per clock that the threads of a multiprocessor can receive."""
         return WAVEFRONT_BYTES
 
     def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
-        """What the numbers say, as clauses of one sentence; none when there is nothing to compare.
+        """What the results show, as clauses of one sentence; none if there is nothing to compare.
 
         Args:
             results: undisturbed results of one size, at least one.
-            compared: says how much faster one result is than another, if it is.
+            compared: says how much faster one result is than another, or that they do not differ.
         """
         return []
 
@@ -199,7 +202,7 @@ class Problem(ABC):
         """Elements of the arrays, in the order of ``arrays``."""
 
     def elements(self, case: Case) -> tuple[int, ...]:
-        """Elements of the arrays that are used, in the order of ``arrays``: ``lengths`` without gaps between rows."""
+        """Elements that a kernel uses, in the order of ``arrays``: ``lengths`` without gaps between rows."""
         return self.lengths(case)
 
     def output_length(self, case: Case) -> int:
@@ -212,42 +215,42 @@ class Problem(ABC):
 
     @abstractmethod
     def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> Any:
-        """What ``check`` needs to judge an output of kernels that compute ``computes``; may be slow."""
+        """What ``check`` compares an output with, for kernels that compute ``computes``; may be slow."""
 
     @abstractmethod
     def check(self, case: Case, reference: Any, output: Array) -> Verification:
-        """Judge an output that was poisoned with 0xFF bytes before the kernel ran."""
+        """Check an output, which was filled with 0xFF bytes before the kernel ran."""
 
     @abstractmethod
     def bytes_moved(self, case: Case) -> int:
-        """Bytes a launch must move at the least: every input read once, every output written once."""
+        """Compulsory bytes per launch: every input is read once, every output written once."""
 
     @abstractmethod
     def flops(self, case: Case) -> int:
-        """Floating-point operations of a launch; 0 when the problem does none."""
+        """Floating-point operations per launch; 0 if there are none."""
 
     def operations(self, case: Case) -> int:
-        """A count proportional to the time of a launch, to predict a long run from a short one."""
+        """A count proportional to the time of a launch, to predict a large case's time from a small one's."""
         return self.flops(case) or self.bytes_moved(case)
 
     def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
-        """A smaller case whose blocks, with ``results`` a thread, touch memory in the same ways, for a trace."""
+        """A smaller case for a trace: its blocks access memory in the same ways, with ``results`` per thread."""
         period = pattern_period(case, results)
         return replace(case, m=shrunk(case.m, period), n=shrunk(case.n, period))
 
     def longer(self, case: Case, smaller: Case) -> tuple[Case, int]:
-        """A case's ``pattern`` with one period more of the steps that threads repeat, and how many the case has more.
+        """The case's ``pattern`` with one more period of its loop, and how many more periods the case has.
 
-        A problem without such steps, or a case whose pattern has all of them, has none more.
+        Without a loop, or if the pattern already has all periods: the pattern itself and 0.
         """
         return smaller, 0
 
     def input_key(self, case: Case) -> tuple[object, ...]:
-        """Cases with the same key have the same inputs and references."""
+        """A key that cases share if they have the same inputs and references."""
         return (self.name, case.m, case.n, case.k, case.stride, case.parameters, case.dtype)
 
     def rng(self, case: Case, seed: int) -> np.random.Generator:
-        """A generator for this case's inputs: the seed and the sizes decide the stream."""
+        """The random generator for a case's inputs, seeded by the seed, the sizes and the size of an element."""
         import numpy as np
 
         return np.random.default_rng([seed, case.m, case.n, case.k or 0, ITEMSIZE[case.dtype]])

@@ -16,7 +16,7 @@ def environment(run: Description) -> list[Section]:
     """Devices beside each other, software, configuration, and the run itself; empty for a run without run.json."""
     found = []
     if run.devices:
-        devices = [device.told for device in run.devices]
+        devices = [device.known for device in run.devices]
         keys = dict.fromkeys(key for device in devices for key in device if key != "name")
         found.append(
             Section(

@@ -1,1 +1,1 @@
-"""From a config to measurements: the plan, the worker process, trials, samples and the stop rule."""
+"""From a config to trials: the plan, the worker process, sampling and the stop rule."""

@@ -1,4 +1,4 @@
-"""Lists and ranges: how one flag or TOML value stands for many. Pure text to tuples."""
+"""Parsing of lists and ranges, with which one flag or TOML value gives several values."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _MAX_VALUES = 10_000
 
 
 def split(text: str) -> list[str]:
-    """Split a comma-separated list, dropping blanks around the items."""
+    """Split a comma-separated list, dropping spaces around the items."""
     return [item.strip() for item in text.split(",")]
 
 
 def parse_ints(text: str, *, name: str, least: int = 1) -> tuple[int, ...]:
     """Expand ``"512,1024:8192:*2"`` into integers, in order, without repeats.
 
-    An item is a number, ``first:last`` (every integer), ``first:last:+step`` or ``first:last:*factor``;
-    ``last`` is included when it is hit.
+    An item is a number, ``first:last`` (every integer), ``first:last:+step`` or ``first:last:*factor``; ``last`` is
+    included if a step reaches it.
 
     Raises:
-        UsageError: for anything else, for values under ``least``, and for ranges that never end.
+        UsageError: for anything else, for values below ``least``, and for ranges that never end.
     """
     values: list[int] = []
     for item in split(text):
@@ -62,7 +62,7 @@ def parse_blocks(text: str, *, name: str = "--block") -> tuple[Block, ...]:
     """Expand ``"32x32,16x16"`` into blocks.
 
     Raises:
-        UsageError: when an item is not ``XxY`` with both at least 1.
+        UsageError: if an item is not ``XxY`` with both at least 1.
     """
     blocks = []
     for item in split(text):
@@ -74,10 +74,10 @@ def parse_blocks(text: str, *, name: str = "--block") -> tuple[Block, ...]:
 
 
 def parse_names(text: str, allowed: Sequence[str], *, name: str, what: str) -> tuple[str, ...]:
-    """Expand a list of names, matched without regard to case.
+    """Expand a list of names, ignoring case.
 
     Raises:
-        UsageError: for a name that is not in ``allowed``, with the nearest one suggested.
+        UsageError: for a name that is not in ``allowed``, with the most similar one suggested.
     """
     by_lower = {known.lower(): known for known in allowed}
     chosen = []
@@ -89,7 +89,7 @@ def parse_names(text: str, allowed: Sequence[str], *, name: str, what: str) -> t
 
 
 def unknown(item: str, allowed: Sequence[str], what: str) -> str:
-    """One phrase for a name that does not exist: the nearest name, and all there are."""
+    """The message about a name that does not exist: the most similar name, and all that exist."""
     from difflib import get_close_matches  # only a mistake needs it
 
     by_lower = {known.lower(): known for known in allowed}

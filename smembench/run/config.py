@@ -1,4 +1,4 @@
-"""Configuration: TOML or flags to strict, frozen models."""
+"""The config of a run: strict, frozen models, read from TOML or from flags."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ CACHE_MODES = ("warm", "cold")
 
 
 def _label(info: ValidationInfo) -> str:
-    """How the user wrote this field: ``pad_width`` in a file, ``--pad-width`` on the command line."""
+    """A field as the user writes it: ``pad_width`` in a file, ``--pad-width`` on the command line."""
     name = info.field_name or ""
     return f"--{name.replace('_', '-')}" if (info.context or {}).get("flags") else name
 
 
 def _as_text(value: Any, label: str) -> str:
-    """A TOML number, string or list as the text the command line takes."""
+    """A TOML number, string or list as command-line text."""
     if isinstance(value, bool) or not isinstance(value, (str, int, list, tuple)):
         raise UsageError(f"{label} {value!r}: write a number, a text or a list of them")
     if isinstance(value, (list, tuple)):
@@ -104,7 +104,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "quick": {"samples": 10, "rounds": 1, "precision": 5.0, "max_seconds": 2.0},
     "rigorous": {"samples": 100, "rounds": 10, "precision": 0.2, "max_seconds": 120.0},
 }
-"""What --quick and --rigorous stand for; a flag of its own wins over them."""
+"""The keys that --quick and --rigorous set; a key's own flag overrides them."""
 
 
 class _Strict(BaseModel):
@@ -120,7 +120,7 @@ class _Placed(_Strict):
 
 
 AXES = tuple(dict.fromkeys(axis.name for problem in PROBLEMS.values() for axis in problem.axes))
-"""Names of the sizes and parameters that problems have: keys of a sweep."""
+"""Names of all problems' sizes and parameters: keys of a sweep."""
 
 if TYPE_CHECKING:
 
@@ -132,7 +132,7 @@ else:
 
 
 class Sweep(_Sized):
-    """One product of axes over one problem. Every axis takes a value, a list or a range."""
+    """All combinations of the axes of one problem. Each axis takes a value, a list or a range."""
 
     stride: Ints = ()
     compiler: Annotated[tuple[str, ...], BeforeValidator(_compilers)] = (DEFAULT_COMPILER,)
@@ -142,10 +142,10 @@ class Sweep(_Sized):
     pad_width: Ints = (1,)
 
     def sizes(self) -> dict[str, tuple[int, ...]]:
-        """The sizes and parameters given, by name.
+        """The given sizes and parameters, by name.
 
         Raises:
-            UsageError: for one that this problem does not have.
+            UsageError: for one that the problem does not have.
         """
         own = [axis.name for axis in PROBLEMS[self.problem].axes]
         given = {name: getattr(self, name) for name in AXES if getattr(self, name)}
@@ -158,8 +158,12 @@ class Sweep(_Sized):
 class Config(_Strict):
     """A whole run: what to measure and how long to sample.
 
-    ``precision`` is in percent; without it each kind of device has its own. ``warmup`` is in seconds per trial,
-    ``timeout`` the seconds a trial may take beyond its sampling before its worker process is killed.
+    Attributes:
+        samples, rounds: fewest per case.
+        precision: target for ``ci_width``, in percent; without it, the device's default (``stop_rule.CI_WIDTH``).
+        max_seconds: limit for sampling a case.
+        warmup: seconds per trial.
+        timeout: seconds that a trial may take besides sampling before its worker process is killed.
     """
 
     name: str = Field(default="run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)
@@ -174,20 +178,20 @@ class Config(_Strict):
 
 
 def from_flags(data: dict[str, Any]) -> Config:
-    """A config from command-line values, Nones left out; errors name the flags."""
+    """A config from command-line values; errors name the flags."""
     return _validate(data, where="", flags=True)
 
 
 def from_stored(data: dict[str, Any]) -> Config:
-    """The config that a run stored."""
+    """The config of a stored run."""
     return _validate(data, where="stored config: ", flags=False)
 
 
 def from_data(data: Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:
-    """A config from the content of a file, with ``key=value`` overrides as for ``from_toml``.
+    """A config from plain data, such as a TOML file's, with ``key=value`` overrides as in ``from_toml``.
 
     Raises:
-        UsageError: for a key that does not exist or a value that cannot be.
+        UsageError: for a key that does not exist or an invalid value.
     """
     changed = deepcopy(dict(data))
     for override in overrides:
@@ -196,13 +200,13 @@ def from_data(data: Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:
 
 
 def from_toml(path: Path, overrides: Sequence[str] = (), flags: Mapping[str, Any] = MappingProxyType({})) -> Config:
-    """Read a TOML file, put the run's keys from ``flags`` over it, and apply ``key=value`` overrides.
+    """Read a TOML file, override the run's keys from ``flags``, and apply ``key=value`` overrides.
 
-    A key of the run (``samples``) sets it; a key of a sweep (``n``) sets it in every sweep, and
-    ``transpose.n`` in those of one problem. Without a ``name``, the file's stem is the name.
+    An override sets a key of the run (``samples``), a key of every sweep (``n``), or a key of one problem's sweeps
+    (``transpose.n``). The default ``name`` is the file's stem.
 
     Raises:
-        UsageError: with the file and the key, for a file that cannot be read or a key that does not exist.
+        UsageError: if the file cannot be read, a key does not exist or a value is invalid; it names file and key.
     """
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -248,7 +252,7 @@ def _override(data: dict[str, Any], override: str) -> None:
 
 
 def _toml_value(text: str) -> Any:
-    """A value as TOML would read it, and as plain text where it would not (``512:1024``)."""
+    """A value as TOML reads it, or as plain text if it is not TOML (``512:1024``)."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -269,7 +273,7 @@ def _validate(data: dict[str, Any], *, where: str, flags: bool) -> Config:
 
 
 def _explain(error: ValidationError, *, flags: bool) -> str:
-    """The first fault as one line: the key, the value, the reason."""
+    """The first error as one line: the key, the value, the reason."""
     fault = error.errors(include_url=False)[0]
     place = [str(part) for part in fault["loc"]]
     key = place[-1] if place else "file"

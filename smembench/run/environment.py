@@ -1,4 +1,4 @@
-"""What run.json records of the machine and the software: enough to say why two runs differ."""
+"""The machine and the software as run.json records them: enough to say why two runs differ."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ from smembench.store.schema import SCHEMA_VERSION
 from smembench.toolchains.registry import toolchains
 
 _OTHERS = ("pandas", "rich", "typer", "pydantic")
-"""Packages beside those of the toolchains."""
+"""Packages besides those of the toolchains."""
 
 
 def versions(*, cuda: bool = False) -> dict[str, str]:
-    """Versions of Python, of smembench and of every library that can change a figure.
+    """Versions of Python, smembench and every library that can change a figure.
 
-    With ``cuda`` also of the libraries that make a GPU's code, wherever they come from: without nvJitLink Numba does
-    not optimise at link time.
+    With ``cuda`` also those of NVIDIA's libraries that make the GPU's code, however they are installed.
     """
     found = {"smembench": VERSION, "python": platform.python_version()}
     for library in (*chain.from_iterable(toolchain.packages for toolchain in toolchains()), *_OTHERS):
@@ -37,7 +36,7 @@ def versions(*, cuda: bool = False) -> dict[str, str]:
             found[library] = version(library)
         except PackageNotFoundError:
             continue
-    # Imported modules win over metadata: a folder on PYTHONPATH can shadow what is installed.
+    # Imported modules override metadata: a folder on PYTHONPATH can shadow an installed package.
     for library in ("numba", "numpy"):
         module = sys.modules.get(library)
         if module is not None:
@@ -46,16 +45,16 @@ def versions(*, cuda: bool = False) -> dict[str, str]:
 
 
 def _code_makers() -> dict[str, str]:
-    """What the toolchains' libraries say of themselves, as far as they are there."""
+    """Versions that the toolchains' installed libraries report."""
     found: dict[str, str] = {}
     for toolchain in toolchains():
-        with suppress(Exception):  # each raises its own where it finds no library
+        with suppress(Exception):  # a missing library raises its own error
             found |= toolchain.libraries()
     return found
 
 
 def git_revision() -> Git | None:
-    """Revision of the checkout smembench runs from and whether it has changes; None where there is no git."""
+    """Revision of the checkout that smembench runs from, and whether it has changes; None outside of git."""
     folder = Path(__file__).parent
 
     def git(*arguments: str) -> str:
@@ -70,7 +69,7 @@ def git_revision() -> Git | None:
 
 
 def differences(before: Description, now: Description) -> list[str]:
-    """What would make two parts of one run incomparable: config, devices, driver, versions."""
+    """What makes two parts of a run incomparable: differences of config, devices, driver and versions."""
     found = [] if _given(before.config) == _given(now.config) else ["the configuration differs"]
     old, new = _facts(before), _facts(now)
     return found + [
@@ -81,17 +80,17 @@ def differences(before: Description, now: Description) -> list[str]:
 
 
 def _given(config: StoredConfig) -> StoredConfig:
-    """The config without the sweeps' empty lists: an axis that a later problem brought is no difference."""
+    """The config without the sweeps' empty lists: an axis that a later version added is not a difference."""
     sweeps = [{key: value for key, value in sweep.items() if value != []} for sweep in config.sweep]
     return config.model_copy(update={"sweep": sweeps})
 
 
 def _facts(run: Description) -> dict[str, JsonValue]:
-    """Versions by name, then facts of devices; what is read anew each time, and may differ, is left out."""
+    """Versions and devices' properties by name, without those that are measured at each start."""
     devices = {
         f"{device.name} {key}": value
         for device in run.devices
-        for key, value in device.told.items()
+        for key, value in device.known.items()
         if key not in MEASURED
     }
     return {**run.versions, **devices}
@@ -108,8 +107,8 @@ def describe_run(
 ) -> Description:
     """The content of run.json at the start of a run.
 
-    With ``anonymous`` nothing that identifies a machine is kept: host name, UUIDs, arguments, memory sizes of
-    the host.
+    With ``anonymous`` it has nothing that identifies the machine: no host name, UUIDs, arguments or memory size of the
+    host.
     """
     infos = list(devices)
     description = Description(
@@ -120,7 +119,7 @@ def describe_run(
         config=StoredConfig.model_validate(config.model_dump(mode="json")),
         versions=versions(cuda=any(info.kind == "cuda" for info in infos)),
         git=git_revision(),
-        devices=[DeviceInfo.model_validate(_unnamed(info) if anonymous else info.told) for info in infos],
+        devices=[DeviceInfo.model_validate(_unnamed(info) if anonymous else info.known) for info in infos],
     )
     if anonymous:
         return description
@@ -129,6 +128,7 @@ def describe_run(
 
 
 def _unnamed(info: DeviceInfo) -> dict[str, JsonValue]:
-    """What many machines have alike: of a GPU all but its UUID, of a CPU that it is one."""
-    kept = [key for key in info.told if key != "uuid"] if info.kind == "cuda" else ["name", "kind"]
-    return {key: info.told[key] for key in kept}
+    """Properties that many machines share: of a GPU all but its UUID, of a CPU only name and kind."""
+    known = info.known
+    kept = [key for key in known if key != "uuid"] if info.kind == "cuda" else ["name", "kind"]
+    return {key: known[key] for key in kept}

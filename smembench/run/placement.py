@@ -1,4 +1,4 @@
-"""Which kernels of a config run on which device, by the kernels there are."""
+"""Placements: which kernels of a config run on which device."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Placement = tuple[str, Kernel]
 
 
 def devices_needed(config: Config, resolve: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of the devices the cases will run on; ``resolve`` maps what the config says to real devices."""
+    """Names of the devices that the cases run on; ``resolve`` maps names in the config to devices."""
     return tuple(dict.fromkeys(device for sweep in config.sweep for device, _ in placed(sweep, resolve)))
 
 
 def placed(sweep: Sweep, resolve: Mapping[str, str]) -> list[Placement]:
-    """The kernels of a sweep with the devices they run on.
+    """The kernels of a sweep with the devices that they run on.
 
-    A kernel that exists only for the CPU, the baseline of the speed-ups, runs there whatever device was chosen. One
-    that exists only for a GPU is left out where the CPU stands in for one.
+    A kernel that exists only for the CPU, such as the baseline of the speed-ups, runs there whatever the chosen
+    device. One that exists only for GPUs is left out if ``auto`` fell back to the CPU.
 
     Raises:
-        UsageError: for a kernel that was named and has no port for the compilers, or none for the device.
+        UsageError: for a named kernel that has no port for the compilers, or no form for the device.
     """
     kernels = registry.of_problem(sweep.problem)
     placements: dict[Placement, None] = {}
@@ -39,13 +39,13 @@ def placed(sweep: Sweep, resolve: Mapping[str, str]) -> list[Placement]:
             if not found and name in sweep.kernel and not _fell_back(sweep, resolve):
                 raise needs_gpu(f"kernel {name!r} runs", [sweep], resolve)
             placements |= dict.fromkeys(place for place in found if _wanted(place[1], sweep))
-    # The ceiling alone is nothing that was asked for.
-    asked = not sweep.kernel or any(kernel.name in sweep.kernel for _, kernel in placements)
-    return list(placements) if asked else []
+    # The ceiling was added by _chosen: alone it is not what the user chose.
+    any_chosen = not sweep.kernel or any(kernel.name in sweep.kernel for _, kernel in placements)
+    return list(placements) if any_chosen else []
 
 
 def left_out(config: Config, resolve: Mapping[str, str]) -> str | None:
-    """A line on the kernels of sweeps that fell back to the CPU and have no form for it; None when there are none."""
+    """A note that names kernels left out because their sweep fell back to the CPU; None if there are none."""
     missing: dict[str, list[str]] = {}
     running: set[str] = set()
     for sweep in config.sweep:
@@ -64,14 +64,14 @@ def left_out(config: Config, resolve: Mapping[str, str]) -> str | None:
 
 
 def _chosen(sweep: Sweep, kernels: Sequence[Kernel]) -> list[str]:
-    """Names of the kernels that a sweep asks for, and of the copy ceiling, which is part of every run."""
+    """Names of the kernels that a sweep chooses, and of the copy ceiling, which every run includes."""
     ceiling = PROBLEMS[sweep.problem].ceiling_kernel
     own = [*([ceiling] if ceiling else []), *sweep.kernel] if sweep.kernel else [k.name for k in kernels if k.standard]
     return list(dict.fromkeys([*own, *(kernel.name for kernel in kernels if sweep.peers and kernel.peer)]))
 
 
 def _on(device: str, name: str, sweep: Sweep, kernels: Sequence[Kernel]) -> list[Placement]:
-    """The kernels of a name on a device, one per compiler; the copy ceiling and the CPU's have one in any case."""
+    """The kernels with a name on a device, one per compiler; the copy ceiling and CPU kernels have only one."""
     kind = device.partition(":")[0]
     named = [kernel for kernel in kernels if (kernel.name, kernel.kind) == (name, kind)]
     if not named:
@@ -88,7 +88,7 @@ def _no_port(name: str, sweep: Sweep, kernels: Sequence[Kernel]) -> UsageError:
 
 
 def needs_gpu(what: str, sweeps: Sequence[Sweep], resolve: Mapping[str, str]) -> SmembenchError:
-    """The error for kernels without a CPU form; no GPU being there is no mistake of who left the device open."""
+    """The error for kernels without a CPU form: a UsageError only if the user chose the CPU."""
     if any(_fell_back(sweep, resolve) for sweep in sweeps):
         return DeviceUnavailable(
             f"{what} only on a GPU, and none is usable (see: smembench doctor); smembench explain needs none"
@@ -97,12 +97,12 @@ def needs_gpu(what: str, sweeps: Sequence[Sweep], resolve: Mapping[str, str]) ->
 
 
 def _fell_back(sweep: Sweep, resolve: Mapping[str, str]) -> bool:
-    """Whether the CPU stands in for a GPU that was left open and is not there."""
+    """Whether ``auto`` fell back to the CPU."""
     return AUTO in sweep.device and resolve[AUTO] == CPU
 
 
 def _wanted(kernel: Kernel, sweep: Sweep) -> bool:
-    """Whether --pad or --no-pad keeps this kernel; naming a kernel always does."""
+    """Whether --pad or --no-pad keeps this kernel; a named kernel is always kept."""
     if sweep.pad is None or kernel.pad is None or sweep.kernel:
         return True
     return kernel.pad is sweep.pad

@@ -1,4 +1,4 @@
-"""Config × registry × limits of the devices → ordered cases. Pure: nothing is allocated, compiled or measured."""
+"""The plan of a run: its cases in order, from the config, the kernels and the devices' limits. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from smembench.run.placement import needs_gpu, placed
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A case, and why it will not be run, if so."""
+    """A case, and why it is skipped, if it is."""
 
     case: Case
     skip: str = ""
@@ -32,9 +32,9 @@ def plan(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, str
     """Every case of the config, in the order they run: by sweep, device and size, kernels in teaching order.
 
     Raises:
-        UsageError: when a case could never run: its block, tile, grid or memory is over the device's limits,
-            or a name does not exist; and when no case is left.
-        DeviceUnavailable: when no case is left because no GPU was found; where some are left, see ``left_out``.
+        UsageError: if a case can never run (its block, tile, grid or memory exceeds the device's limits, or a name
+            does not exist), or if no case is left.
+        DeviceUnavailable: if no case is left because there is no GPU; if some are left, see ``left_out``.
     """
     cases: dict[Case, Planned] = {}
     for sweep in config.sweep:
@@ -42,7 +42,7 @@ def plan(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, str
             cases.setdefault(planned.case, planned)
     if not cases:
         problems = ", ".join(dict.fromkeys(sweep.problem for sweep in config.sweep))
-        raise needs_gpu(f"{problems}: the kernels asked for run", config.sweep, resolve)
+        raise needs_gpu(f"{problems}: the chosen kernels run", config.sweep, resolve)
     if not any(not planned.skip for planned in cases.values()):
         reasons = "; ".join(dict.fromkeys(planned.skip for planned in cases.values()))
         raise UsageError(f"nothing to measure: {reasons}")
@@ -63,15 +63,15 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
             case = replace(case, cache=cache, compiler=kernel.compiler)
             case = problem.on_device(case, limits[device].multiprocessors)
             for variant in _variants(case, kernel, problem, sweep):
-                refused = kernel.unsupported(variant) or ""
-                if not refused:
+                skip = kernel.unsupported(variant) or ""
+                if not skip:
                     _check(variant, kernel, problem, limits[device], limits.get(CPU))
-                planned.append(Planned(variant, refused))
+                planned.append(Planned(variant, skip))
     return planned
 
 
 def _check_stride(sweep: Sweep, kernels: Sequence[Kernel]) -> None:
-    """Refuse a stride for kernels without one: dense beside strided they would pass for the same case."""
+    """Raise UsageError if a kernel takes no stride: in a table its dense case would look like a strided one."""
     without = list(dict.fromkeys(kernel.name for kernel in kernels if not kernel.strided))
     if not without:
         return
@@ -81,7 +81,7 @@ def _check_stride(sweep: Sweep, kernels: Sequence[Kernel]) -> None:
 
 
 def _variants(case: Case, kernel: Kernel, problem: Problem, sweep: Sweep) -> list[Case]:
-    """The case with every block, pad and stride that its kernel takes."""
+    """The case with each block, pad and stride that its kernel takes."""
     blocks: Sequence[Block | None] = (None,)
     if kernel.blocks:
         blocks = sweep.block or kernel.default_blocks or problem.default_blocks
@@ -93,7 +93,7 @@ def _variants(case: Case, kernel: Kernel, problem: Problem, sweep: Sweep) -> lis
 
 
 def device_bytes(case: Case, problem: Problem) -> int:
-    """Memory the arrays of a case take on its device."""
+    """Memory of a case's arrays on its device."""
     return _arrays_bytes(case, problem) + 2 * GUARD_BYTES
 
 
@@ -102,7 +102,7 @@ def _arrays_bytes(case: Case, problem: Problem) -> int:
 
 
 def host_bytes(case: Case, problem: Problem) -> int:
-    """Memory the host needs for a case: inputs, expected output, and the output brought back."""
+    """Host memory that a case needs: inputs, expected output, and the output copied back."""
     output = problem.output_length(case) * ITEMSIZE[case.dtype]
     # The reference of a product is computed in float64.
     reference = 4 * output if problem.flops(case) else output
@@ -136,7 +136,7 @@ def _check_block(case: Case, block: Block, kernel: Kernel, limits: Limits) -> No
     threads = block.x * block.y
     if limits.max_threads is not None and threads > limits.max_threads:
         raise UsageError(
-            f"block {block}: {threads} threads are over the limit of {limits.max_threads} a block on "
+            f"block {block}: {threads} threads are over the limit of {limits.max_threads} per block on "
             f"{case.device}; choose a smaller one, such as 32x32"
         )
     if limits.max_block is not None and (block.x > limits.max_block[0] or block.y > limits.max_block[1]):
@@ -147,7 +147,7 @@ def _check_block(case: Case, block: Block, kernel: Kernel, limits: Limits) -> No
         padding = f" with pad {case.pad}" if case.pad else ""
         raise UsageError(
             f"block {block}{padding}: the {case.dtype} tile of {case.kernel} takes {shared} bytes and "
-            f"{case.device} has {limits.max_shared_bytes} for a block; choose a smaller block or pad"
+            f"{case.device} has {limits.max_shared_bytes} per block; choose a smaller block or pad"
         )
     program = kernel.build(case)
     if limits.max_grid is not None and isinstance(program, GpuKernel):

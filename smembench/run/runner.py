@@ -1,4 +1,4 @@
-"""Cases to trials, round by round. The one place where a failure becomes a row."""
+"""Runs cases, round by round, in a worker process. Only here does a failure become a trial."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from smembench.run.trial import Request
 from smembench.run.worker import WorkerFailed, WorkerTimeout
 
 _STOP_SECONDS = 15.0
-"""How long an interrupted run waits for the sample in flight."""
+"""How long an interrupted run waits for the sample in progress."""
 
 
 class TrialWorker(Protocol):
@@ -40,16 +40,16 @@ class TrialWorker(Protocol):
 
 
 Begin = Callable[[Case, int, int], None]
-"""Called when work on a case begins, with its number and how many there are as far as is known."""
+"""Called when a trial begins, with its case, its number and the number of trials known so far."""
 
 
 def unseen(case: Case, number: int, of: int) -> None:
-    """Nothing, where nobody watches."""
+    """Do nothing, the default of ``Runner.run``."""
 
 
 @dataclass(slots=True)
 class _Progress:
-    """What is known of a case so far."""
+    """A case's samples and rounds so far."""
 
     values: list[float] = field(default_factory=list)
     rounds: set[int] = field(default_factory=set)
@@ -64,15 +64,15 @@ class _Progress:
 
 
 class Runner:
-    """Runs trials of every case in seeded random order over several rounds, and those that need it in more.
+    """Runs a trial of each case per round, in seeded random order; cases that do not converge get more rounds.
 
     Args:
         planned: the cases.
         rules: the stop rule by kind of device.
-        seed: of the inputs and the order.
-        timeout: seconds a trial may take beyond its sampling time before its worker is killed.
-        worker: the first one.
-        hire: makes another when one is lost.
+        seed: for the inputs and the order.
+        timeout: seconds that a trial may take besides sampling before its worker is killed.
+        worker: the first worker.
+        hire: starts another after one was lost.
     """
 
     def __init__(
@@ -94,13 +94,13 @@ class Runner:
         self._memory = _largest(item.case for item in planned if not item.skip)
 
     def run(self, done: Iterable[Trial] = (), begin: Begin = unseen) -> Iterator[Trial]:
-        """Yield a trial for every case and round that ``done`` does not hold already.
+        """Yield a trial per case and round, except those in ``done``.
 
-        ``begin`` is called before each; cases that do not converge add to the number of trials.
+        ``begin`` is called before each; the number of trials grows with cases that do not converge.
 
         Raises:
-            KeyboardInterrupt: on Ctrl-C, after what the trial under way had was yielded.
-            DeviceUnavailable: when no new worker can be had: the device stays dead.
+            KeyboardInterrupt: on Ctrl-C, after the samples of the current trial were yielded.
+            DeviceUnavailable: if no new worker can be started.
         """
         for trial in done:
             self._progress[trial.case].add(trial)
@@ -126,7 +126,7 @@ class Runner:
                 yield self._note(trial)
 
     def close(self) -> None:
-        """Let the worker go."""
+        """End the worker."""
         if self._worker is not None:
             self._worker.close()
             self._worker = None
@@ -162,7 +162,7 @@ class Runner:
             raise
 
     def _stop(self) -> Trial | None:
-        """What the trial under way has after the sample in flight; a second Ctrl-C waits no longer."""
+        """The current trial with the samples that it has, after the one in progress; a second Ctrl-C ends the wait."""
         if self._worker is None:
             return None
         try:
@@ -178,7 +178,7 @@ def _inputs_of(case: Case) -> tuple[object, ...]:
 
 
 def _largest(cases: Iterable[Case]) -> dict[str, tuple[int, ...]]:
-    """Bytes of the largest output and the largest inputs on each device."""
+    """Bytes of the largest output and the largest inputs per device."""
     found: dict[str, tuple[int, ...]] = {}
     for case in cases:
         output, *inputs = (length * ITEMSIZE[case.dtype] for length in PROBLEMS[case.problem].lengths(case))

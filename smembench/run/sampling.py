@@ -1,4 +1,4 @@
-"""Samples of one trial, taken while the device is undisturbed, and the order of a round's cases."""
+"""Samples of a trial, taken while the device is undisturbed, and the order of the cases in a round."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from smembench.devices.base import Sampler
 from smembench.model.measurement import Conditions
 
 _BATCH_SECONDS = 0.05
-"""Samples between two looks at the device's state."""
+"""Sampling time between two readings of the device's state."""
 _DISCARDS_PER_SAMPLE = 2
-"""How many disturbed samples are thrown away for each one wanted, before one is kept and marked."""
+"""Most disturbed samples to discard per requested sample; later ones are kept and marked."""
 
 _UNKNOWN = Conditions()
 
@@ -23,7 +23,7 @@ T = TypeVar("T", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Samples of one trial in ms, the states seen around them, and the samples that were thrown away."""
+    """Samples of a trial in ms, the device's states, the discarded samples, and the seconds it took."""
 
     values: tuple[float, ...]
     states: tuple[Conditions, ...]
@@ -40,11 +40,11 @@ def collect(
     clock: Callable[[], float] = perf_counter,
     before: Conditions = _UNKNOWN,
 ) -> Batch:
-    """Take ``count`` samples, fewer when ``seconds`` run out or ``stopped`` says so, but at least one.
+    """Take ``count`` samples, or fewer if ``seconds`` have passed or ``stopped`` returns True, but at least one.
 
-    The device's state is read after each batch; ``before`` is what it was before the first. Samples from a batch
-    that began or ended throttled, or was crowded out by other processes, are thrown away and taken again while
-    there is time and patience; after that they are kept, and their state says so.
+    The device's state is read after each batch; ``before`` is its state before the first. If the device was throttled
+    before or after a batch, or other processes used the cores, the batch is discarded and taken again. With no time
+    left, or after too many discards, such a batch is kept, and its state shows why.
     """
     values: list[float] = []
     states: list[Conditions] = []
@@ -72,9 +72,9 @@ def collect(
 
 
 def _around(before: Conditions, after: Conditions) -> Conditions:
-    """The state of a batch: as it was after it, and throttled if it was so before.
+    """The state of a batch: the state after it, with throttling before it included.
 
-    What the state before says of waiting for a core is of the time before the batch.
+    Waiting for a core is counted since the previous reading, so only the reading after the batch is about the batch.
     """
     if after.throttled or not before.throttled:
         return after
@@ -82,10 +82,9 @@ def _around(before: Conditions, after: Conditions) -> Conditions:
 
 
 def shuffled(cases: Sequence[T], group: Callable[[T], Hashable], seed: int, round_: int) -> list[T]:
-    """The cases of one round in seeded random order, those of a group together.
+    """The cases of a round in seeded random order, with each group kept together.
 
-    A group shares its inputs: keeping it together makes them once a round, and its cases are those that are
-    compared with each other.
+    A group shares its inputs, which are then made once per round, and its cases are compared with each other.
     """
     rng = random.Random(f"{seed}/{round_}")
     groups: dict[Hashable, list[T]] = {}

@@ -1,4 +1,4 @@
-"""A run from config to trials: worker started, plan made, device locked. Prints nothing."""
+"""A run in progress: locks the devices, starts a worker, plans the cases and runs them. Prints nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from smembench.store.assemble import Predict, assemble, unpredicted
 
 @dataclass(slots=True)
 class Session:
-    """Planned cases and a worker to run them; a context manager that lets both go."""
+    """Planned cases and a worker that runs them; a context manager that ends the worker and releases the locks."""
 
     config: Config
     seed: int
@@ -35,13 +35,13 @@ class Session:
     _held: ExitStack
 
     def run(self, done: Iterable[Trial] = (), begin: Begin = unseen) -> Iterator[Trial]:
-        """Run a trial of every case in every round that ``done`` does not hold; see ``Runner.run``."""
+        """Yield a trial per case and round, except those in ``done``; see ``Runner.run``."""
         return self._runner.run(done, begin)
 
     def measurements(self, trials: Iterable[Trial], predict: Predict = unpredicted) -> list[Measurement]:
-        """What the trials add up to, with what ``predict`` says of each case beside its time."""
-        precision = {kind: rule.precision for kind, rule in self.rules.items()}
-        return assemble((item.case for item in self.planned), trials, self.infos, precision, predict)
+        """One measurement per case that has trials, with its prediction by ``predict``."""
+        ci_widths = {kind: rule.ci_width for kind, rule in self.rules.items()}
+        return assemble((item.case for item in self.planned), trials, self.infos, ci_widths, predict)
 
     def __enter__(self) -> Session:
         return self
@@ -60,7 +60,7 @@ def locked(
     """Hold the locks of the GPUs among these devices; the CPU has none.
 
     Raises:
-        DeviceUnavailable: when another process holds one and ``wait`` is not given.
+        DeviceUnavailable: if another process holds one and ``wait`` is False.
     """
     with ExitStack() as held:
         for uuid in filter(None, map(uuid_of, names)):
@@ -76,23 +76,22 @@ def open_session(
     waiting: Callable[[str], None] = lambda holder: None,
     seed: int | None = None,
 ) -> Session:
-    """Start a worker on the devices a config needs and plan its cases; what can be refused is refused here.
+    """Start a worker on the devices that a config needs, and plan its cases.
 
-    Without a seed in the config or here every run draws new inputs; the seed is recorded, so any run can be
-    repeated.
+    Without a seed in the config or here, a run draws a random one. The seed is recorded, so any run can be repeated.
 
     Raises:
         UsageError: for cases that cannot run.
-        DeviceUnavailable: for a device that is not there or in use.
+        DeviceUnavailable: for a device that does not exist or is in use.
     """
     resolved, note = {}, None
     for name in dict.fromkeys(name for sweep in config.sweep for name in sweep.device):
         (resolved[name],), said = resolve([name])
         note = note or said
-    # The CPU is always asked: its free memory is the host's.
+    # Always with the CPU: the plan needs the host's free memory.
     names = tuple(dict.fromkeys((*devices_needed(config, resolved), CPU)))
     with ExitStack() as held:
-        # Before a worker opens the device: opening one calibrates it, which would disturb another run.
+        # Lock before a worker opens the device: that calibrates it, which would disturb another run.
         if lock:
             held.enter_context(locked(names, wait=wait, waiting=waiting))
         worker = Worker(names)

@@ -1,4 +1,4 @@
-"""The stop rule: how many samples a case gets, over how many rounds, and when it has enough."""
+"""The stop rule: how many samples and rounds a case gets."""
 
 from __future__ import annotations
 
@@ -7,46 +7,46 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from smembench.run.config import Config
-from smembench.stats.summary import MIN_SAMPLES, precision_of
+from smembench.stats.summary import MIN_SAMPLES, ci_width
 
 MAX_EXTRA_ROUNDS = 12
-"""Rounds added for cases that have not converged, each twice as long as the one before."""
+"""Most additional rounds for cases that have not converged; each has twice as many samples as the one before."""
 
-PRECISION = {"cuda": 0.005, "cpu": 0.02}
-"""Relative half-width of the median's interval to reach where the config says nothing: a CPU shares its cores."""
+CI_WIDTH = {"cuda": 0.005, "cpu": 0.02}
+"""Default target for ``ci_width`` by kind of device; looser on CPUs, which are noisier."""
 
 
 @dataclass(frozen=True, slots=True)
 class StopRule:
-    """When a case has enough.
+    """When a case has enough samples.
 
-    At least ``samples`` over at least ``rounds`` rounds, and on until the relative half-width of the median's
-    95 % interval is under ``precision``; whatever happens no longer than ``max_seconds`` of sampling, save that
-    ``MIN_SAMPLES`` are always taken.
+    A case gets at least ``samples`` samples over at least ``rounds`` rounds, then more until the relative half-width
+    of the median's 95 % interval is at most ``ci_width``. Sampling ends after ``max_seconds`` in any case, but never
+    before ``MIN_SAMPLES`` samples. ``warmup`` is in seconds per trial.
     """
 
     samples: int = 30
     rounds: int = 3
-    precision: float = 0.005
+    ci_width: float = 0.005
     max_seconds: float = 30.0
     warmup: float = 0.02
 
     def share(self, round_: int) -> int:
-        """Samples to take in a round: an even part in the first ``rounds``, then twice as many each time."""
+        """Samples to take in a round: an equal share in the first ``rounds``, then twice as many each round."""
         part = math.ceil(max(self.samples, MIN_SAMPLES) / self.rounds)
         return part << max(round_ - self.rounds + 1, 0)
 
     def seconds(self, round_: int, spent: float) -> float:
-        """Seconds a round may sample: an even part of the limit at first, then what is left."""
+        """Limit for sampling in a round, in seconds: an equal share in the first ``rounds``, then all that is left."""
         if round_ < self.rounds:
             return self.max_seconds / self.rounds
         return max(self.max_seconds - spent, 0.0)
 
     def satisfied(self, values: Sequence[float], spent: float) -> bool:
-        """Whether a case needs no further round."""
+        """Whether a case needs no further rounds."""
         if len(values) < MIN_SAMPLES:
             return False
-        return spent >= self.max_seconds or (len(values) >= self.samples and precision_of(values) <= self.precision)
+        return spent >= self.max_seconds or (len(values) >= self.samples and ci_width(values) <= self.ci_width)
 
 
 def rules_of(config: Config) -> dict[str, StopRule]:
@@ -55,9 +55,9 @@ def rules_of(config: Config) -> dict[str, StopRule]:
         kind: StopRule(
             config.samples,
             config.rounds,
-            precision if config.precision is None else config.precision / 100,
+            default if config.precision is None else config.precision / 100,
             config.max_seconds,
             config.warmup,
         )
-        for kind, precision in PRECISION.items()
+        for kind, default in CI_WIDTH.items()
     }

@@ -1,4 +1,4 @@
-"""One trial of a case on its device: place, check, sample, observe. Runs where the devices are open."""
+"""A trial: a case is launched, checked and sampled on its device. Runs in the worker process."""
 
 from __future__ import annotations
 
@@ -20,16 +20,20 @@ if TYPE_CHECKING:
     from smembench.model.problem import Array
 
 _PREDICT_FROM_OPERATIONS = 2**27
-"""CPU cases with more operations than this are first tried at a smaller size."""
+"""CPU cases with more operations than this are first timed at a smaller size."""
 _SMALLER_OPERATIONS = 2**25
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a trial is to do: a case, its round, and how long it may sample.
+    """A request for a trial.
 
-    ``max_seconds`` is the case's whole limit, which a CPU case must be able to make ``MIN_SAMPLES`` in. ``memory`` has
-    the bytes of the largest output and inputs of the run on that device.
+    Attributes:
+        samples: number of samples to take.
+        seconds: limit for sampling in this round.
+        max_seconds: the case's limit over all rounds; a CPU case is skipped if ``MIN_SAMPLES`` would take longer.
+        warmup: seconds of launches before the first sample.
+        memory: bytes of the run's largest output and inputs on the device.
     """
 
     case: Case
@@ -44,7 +48,7 @@ class Request:
 
 @dataclass(slots=True)
 class _Workload:
-    """Inputs of the case in hand and the references made from them, kept while the next case needs the same."""
+    """Inputs of the current case and the references made from them, kept for later cases with the same key."""
 
     key: tuple[object, ...] = ()
     inputs: tuple[Array, ...] = ()
@@ -52,7 +56,7 @@ class _Workload:
 
 
 class TrialRunner:
-    """Runs trials on open devices, keeping what the next one can use."""
+    """Runs trials on open devices, and keeps inputs and references for the next one."""
 
     def __init__(self, devices: Mapping[str, Device], stopped: Callable[[], bool] = lambda: False) -> None:
         self._devices = devices
@@ -60,13 +64,13 @@ class TrialRunner:
         self._workload = _Workload()
 
     def run(self, request: Request) -> Trial:
-        """Check the case on a poisoned output, and sample it if it is right.
+        """Check the case on a poisoned output, and sample it if the result is right.
 
-        In the first round the samples' own output is checked as well: a kernel may be right once and wrong from then
-        on, and a launch that was timed may have done nothing.
+        In the first round the output of the timed launches is checked too: a kernel may be right once and wrong
+        afterwards, and a timed launch may have done nothing.
 
         Raises:
-            Exception: whatever the device or the kernel raised; the device may be unusable after it.
+            Exception: the device's or the kernel's; the device may be unusable afterwards.
         """
         case = request.case
         blank = Trial(case, request.round, Status.OK, now_utc())
@@ -81,7 +85,7 @@ class TrialRunner:
             checked = replace(self._checked(blank, kernel, prepared), resources=prepared.resources())
             if checked.status is not Status.OK:
                 return checked
-            # Both before the sampler is made: its warm-up may be the first sample of a slow case.
+            # Poison and read the state before the sampler is made: its warm-up may be a slow case's first sample.
             if request.round == 0:
                 prepared.poison()
             before = device.conditions()
@@ -109,7 +113,7 @@ class TrialRunner:
             prepared.close()
 
     def _checked(self, trial: Trial, kernel: Kernel, prepared: Prepared) -> Trial:
-        """The trial with what its output is worth, which may be a wrong result."""
+        """The trial with the result of checking its output."""
         case = trial.case
         try:
             output = prepared.output()
@@ -123,7 +127,7 @@ class TrialRunner:
         problem = PROBLEMS[case.problem]
         key = (*problem.input_key(case), seed)
         if self._workload.key != key:
-            self._workload = _Workload()  # let go of the old arrays before making new ones
+            self._workload = _Workload()  # free the old arrays before making new ones
             self._workload = _Workload(key, problem.inputs(case, seed), {})
         return self._workload.inputs
 
@@ -135,7 +139,7 @@ class TrialRunner:
         return references[computes]
 
     def _too_long(self, request: Request) -> str:
-        """Why this case would take longer than allowed, predicted from a smaller one, or ""."""
+        """Why this case would take too long, predicted from a smaller one; "" if it would not."""
         case, problem = request.case, PROBLEMS[request.case.problem]
         if problem.operations(case) <= _PREDICT_FROM_OPERATIONS:
             return ""
@@ -149,7 +153,7 @@ class TrialRunner:
         if needed <= request.max_seconds:
             return ""
         return (
-            f"predicted {once:.3g} s a launch, {needed:.3g} s for a check and {MIN_SAMPLES} samples, over the "
+            f"predicted {once:.3g} s per launch, {needed:.3g} s for a check and {MIN_SAMPLES} samples, over the "
             f"{request.max_seconds:g} s of --max-seconds (from {smaller.size} in {seconds:.3g} s)"
         )
 

@@ -1,7 +1,7 @@
-"""The child process that holds the devices, and the parent's handle on it.
+"""The worker process, which opens the devices and runs trials, and the parent's handle on it.
 
-A kernel can hang, crash or poison the CUDA context of its process. So measuring happens in a process that can be
-killed and replaced, and the run goes on with the next case.
+A kernel can hang, crash or break the CUDA context of its process. So trials run in a process that can be killed and
+replaced, and the run goes on with the next case.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _PR_SET_PDEATHSIG = 1
 
 
 class WorkerFailed(Exception):
-    """The worker raised, died or was killed; it is of no further use. ``str`` is the reason for a row."""
+    """The worker raised, died or was killed, and cannot be used again. ``str(error)`` is the trial's reason."""
 
 
 class WorkerTimeout(WorkerFailed):
-    """The worker gave no answer in time and was killed."""
+    """The worker did not answer in time and was killed."""
 
 
 class Worker:
     """A child process with open devices.
 
     Raises:
-        DeviceUnavailable: when a device is not there, or the child does not come up.
+        DeviceUnavailable: if a device does not exist, or the child does not start.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -67,24 +67,24 @@ class Worker:
             raise
 
     def run(self, request: Request, timeout: float) -> Trial:
-        """Have a trial run.
+        """Run a trial in the child.
 
         Raises:
             WorkerTimeout: after ``timeout`` seconds.
-            WorkerFailed: when the kernel or the device failed, or the child died.
+            WorkerFailed: if the kernel or the device failed, or the child died.
         """
         answer = self._ask(request, timeout)
         assert isinstance(answer, Trial)
         return answer
 
     def stop(self) -> None:
-        """Ask for the trial under way to end after the sample in flight."""
+        """Ask the current trial to end after the sample in progress."""
         with suppress(OSError):
             self._stop.send(None)
 
     def wait_stopped(self, timeout: float) -> Trial | None:
-        """What the trial under way had when it ended after ``stop``; None when it does not end in time."""
-        # Ctrl-C may have cut an answer in two; whatever its rest decodes to, there is then nothing to keep.
+        """The current trial as it ended after ``stop``; None if it does not end in time."""
+        # Ctrl-C may have cut an answer in two; its rest can decode to anything, and is dropped.
         with suppress(Exception):
             answer = self._answer(timeout)
             return answer if isinstance(answer, Trial) else None
@@ -109,7 +109,7 @@ class Worker:
             self.kill()
             raise DeviceUnavailable(answer)
         if kind == "failed":
-            # The context may be broken for good: CUDA errors such as an illegal address are sticky.
+            # CUDA errors such as an illegal address are sticky: the context may be broken.
             self.kill()
             raise WorkerFailed(answer)
         return answer
@@ -124,14 +124,14 @@ class Worker:
         return "the worker process closed its connection"
 
     def kill(self) -> None:
-        """End the child at once."""
+        """Kill the child."""
         self._process.kill()
         self._process.wait()
         self._connection.close()
         self._stop.close()
 
     def close(self) -> None:
-        """End the child, giving it time to release its devices."""
+        """End the child after it released its devices."""
         with suppress(OSError):
             self._connection.send(None)
         with suppress(subprocess.TimeoutExpired):
@@ -140,13 +140,13 @@ class Worker:
 
 
 def _die_with_parent() -> None:
-    """Have the kernel end this process when its parent goes, however it goes. Linux only; elsewhere a no-op."""
+    """Have the operating system kill this process when its parent ends. Linux only; a no-op elsewhere."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _serve(connection: Connection, listener: Connection) -> None:
-    """Open the devices of the first message, then answer requests until None or the end of the pipe."""
+    """Open the devices named in the first message, then answer requests until None or the end of the pipe."""
     from smembench.devices.select import open_device
 
     devices: dict[str, Device] = {}
@@ -180,13 +180,13 @@ def one_line(error: BaseException) -> str:
 
 
 def main() -> None:
-    """The child's entry: two inherited file descriptors as arguments."""
+    """The child's entry point; its arguments are two inherited file descriptors."""
     _die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection, listener = (Connection(int(fd)) for fd in sys.argv[1:3])
     with suppress(EOFError, ConnectionError):
         _serve(connection, listener)
-    # Devices were released above, or the parent is gone; a broken CUDA context can hang in its own clean-up.
+    # Devices are released, or the parent is gone. Skip the clean-up, in which a broken CUDA context can hang.
     sys.stderr.flush()
     os._exit(0)
 

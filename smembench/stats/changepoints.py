@@ -1,6 +1,6 @@
-"""Changes of level in a series of medians: robust, and strict enough for thousands of nights of hundreds of cases.
+"""Changes of level in a series of nightly medians: robust, and strict enough for hundreds of cases over years.
 
-A series is times in ms in the order they were measured; nothing here knows of runs.
+A series holds times in ms in the order in which they were measured; nothing here knows about runs.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 THRESHOLD = 0.01
-"""Default for the least relative change of level that is reported."""
+"""Default for the smallest relative change of level that is reported."""
 SHORTEST = 3
-"""Fewest nights per level: one or two bad nights are no change."""
+"""Fewest nights per level: one or two bad nights are not a change."""
 _CLIP = 4.0
 """Noise widths at which a night's deviation is clipped."""
 _CRITICAL = 5.6
-"""Least CUSUM of a change: about one false change in 100 000 simulated series of 1000 nights
+"""Smallest CUSUM of a change: about one false change in 100 000 simulated series of 1000 nights
 (results/reference/notes/statistics.md)."""
 _SHARPEST = 0.1
-"""Least noise width assumed, as a share of the threshold: quantised times may repeat themselves exactly."""
+"""Smallest noise width assumed, as a share of the threshold: quantised times may repeat exactly."""
 _LOCAL = 15
 """Nights on either side of a change that distinguish a step from a drift."""
 
@@ -33,10 +33,10 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A new level from the night ``index`` on; ``before`` and ``after`` are medians in ms of the stretches beside it.
+    """A new level that starts at night ``index``; ``before`` and ``after`` are the medians in ms on either side of it.
 
-    A ``drift`` is a level that moved bit by bit: ``index`` is where it was first seen apart from the level before,
-    ``after`` the median since it was last seen to move.
+    A ``drift`` is a level that moved gradually: ``index`` is the night at which it first differed from the level
+    before, ``after`` the median since its last move.
     """
 
     index: int
@@ -46,22 +46,23 @@ class Change:
 
     @property
     def ratio(self) -> float:
-        """The new level over the old, above 1 where it became slower."""
+        """The new level divided by the old: above 1 is slower."""
         return self.after / self.before
 
 
 def changes(times: Sequence[float], threshold: float = THRESHOLD) -> list[Change]:
-    """Changes of level by ``threshold`` at least, in order; none in fewer than twice ``SHORTEST`` nights.
+    """Changes of level by at least ``threshold``, in order; none in fewer than twice ``SHORTEST`` nights.
 
-    Every seeded interval (Kovács, Bühlmann, Li and Munk, Seeded binary segmentation, Biometrika 110, 2023) is searched
-    for the split with the largest CUSUM of clipped deviations from its median; bounding what one night can say makes
-    it robust (Fearnhead and Rigaill, Changepoint detection in the presence of outliers, JASA 114, 2019). Splits are
-    taken largest first, each interval with a split in it then left out, and each one kept only if it stands between
-    its neighbours. Logarithms are compared, so that a threshold means the same for slower and faster.
+    Each seeded interval (Kovács, Bühlmann, Li and Munk, Seeded binary segmentation, Biometrika 110, 2023) is searched
+    for the split with the largest CUSUM of deviations from its median. The deviations are clipped: limiting the
+    influence of a single night makes the search robust (Fearnhead and Rigaill, Changepoint detection in the presence
+    of outliers, JASA 114, 2019). Splits are taken largest first, and each one excludes the intervals that contain it.
+    A split is kept only if it is significant between its neighbours. The series is compared in logarithms, so that a
+    threshold means the same for slower and faster.
 
     Args:
-        times: positive, in ms, in the order they were measured.
-        threshold: relative, 0.01 for 1 %.
+        times: positive, in ms, in the order in which they were measured.
+        threshold: relative: 0.01 is 1 %.
     """
     if len(times) < 2 * SHORTEST:
         return []
@@ -83,16 +84,16 @@ def changes(times: Sequence[float], threshold: float = THRESHOLD) -> list[Change
 
 
 def _goes_on(last: Change, change: Change, nights: int) -> bool:
-    """Whether a change so many nights after the last is more of the same drift, and not a change of its own."""
+    """Whether a change, ``nights`` after the last one, continues the same drift instead of being a separate change."""
     return (last.drift or change.drift) and nights <= _LOCAL and (last.ratio > 1) == (change.ratio > 1)
 
 
 def noise_width(series: Values) -> float:
     """Standard deviation of a series around its level, from a quantile of the differences between neighbours.
 
-    Differences do not feel changes of level or drift. The largest tenth of them and one more are left out, which is
-    where steps and bad nights are, and what is left is taken for the same part of a normal distribution. A short
-    series knows its noise badly and is given more: nearly twice as much with ten nights, a quarter more with thirty.
+    Changes of level and drift hardly affect differences. The largest tenth of them and one more are left out, since
+    steps and bad nights are among them; the rest is compared with the same part of a normal distribution. The noise of
+    a short series is poorly known, so it is assumed to be larger: by almost 100 % with ten nights, 25 % with thirty.
     """
     count = len(series) - 1
     rank = count - count // 10 - 1
@@ -102,7 +103,7 @@ def noise_width(series: Values) -> float:
 
 
 def _candidates(series: Values, noise: float, effect: float) -> list[tuple[float, int, int, int]]:
-    """Splits worth a look: their CUSUM, where they are, and the interval they were found in."""
+    """Possible splits: CUSUM, index, and start and end of the interval in which each was found."""
     found = []
     for starts, length in _seeded(len(series)):
         windows = series[starts[:, None] + np.arange(length)]
@@ -117,7 +118,7 @@ def _candidates(series: Values, noise: float, effect: float) -> list[tuple[float
 
 
 def _seeded(count: int) -> Iterator[tuple[NDArray[np.int64], int]]:
-    """Starts and lengths of the seeded intervals by layer, each layer shorter than the last by the root of two."""
+    """Starts and length of the seeded intervals, layer by layer; each layer is shorter by a factor of √2."""
     length, layer = float(count), 0
     while round(length) >= 2 * SHORTEST:
         whole = round(length)
@@ -127,9 +128,10 @@ def _seeded(count: int) -> Iterator[tuple[NDArray[np.int64], int]]:
 
 
 def _cusum(windows: Values, noise: float) -> Values:
-    """|CUSUM| of each window split after each night that leaves ``SHORTEST`` on both sides, in noise widths.
+    """|CUSUM| of each window for each split that leaves ``SHORTEST`` nights on both sides, in noise widths.
 
-    Shape (windows, nights) to (windows, nights - 2·SHORTEST + 1). With normal noise and no change each is |N(0, 1)|.
+    Shape (windows, nights) to (windows, nights - 2·SHORTEST + 1). With normal noise and no change, each value is
+    distributed as |N(0, 1)|.
     """
     length = windows.shape[1]
     deviations = np.clip((windows - np.median(windows, axis=1, keepdims=True)) / noise, -_CLIP, _CLIP)
@@ -141,9 +143,9 @@ def _cusum(windows: Values, noise: float) -> Values:
 
 
 def _moved(window: Values, split: int) -> float:
-    """How far apart the medians of the two sides are; 0 unless ``SHORTEST`` nights of each are nearer to their own.
+    """Distance between the medians of the two sides; 0 unless ``SHORTEST`` nights per side are closest to their own.
 
-    Two bad nights and a common one are a median, and no level.
+    Two bad nights and one ordinary night have a median, but are not a level.
     """
     levels = [float(np.median(side)) for side in (window[:split], window[split:])]
     above = window > sum(levels) / 2
@@ -155,7 +157,7 @@ def _moved(window: Values, split: int) -> float:
 def _confirmed(
     series: Values, noise: float, effect: float, candidates: Sequence[tuple[float, int, int, int]]
 ) -> list[int]:
-    """The candidates that exclude each other no more, largest first, each seen from neighbour to neighbour."""
+    """The candidates that are still significant between their neighbours: largest first, then without the weakest."""
     taken: list[int] = []
     for _, split, start, end in sorted(candidates, reverse=True):
         if not any(start < other < end for other in taken):
@@ -177,9 +179,9 @@ def _confirmed(
 
 
 def _is_drift(near: Values, split: int, noise: float) -> bool:
-    """Whether a straight line goes through the nights around a split better than two levels do.
+    """Whether a straight line fits the nights around a split better than two levels do.
 
-    The line is Theil and Sen's, the median of the slopes between all pairs (Sen, JASA 63, 1968).
+    The line is the Theil–Sen estimator, the median of the slopes between all pairs (Sen, JASA 63, 1968).
     """
     start = max(split - _LOCAL, 0)
     around, middle = near[start : split + _LOCAL], split - start

@@ -1,6 +1,6 @@
-"""The one rule of what is faster: two medians differ where the 95 % interval of their ratio leaves out 1.
+"""The one rule for what is faster: two medians differ if the 95 % interval of their ratio excludes 1.
 
-Ladders, tuning, the documents' claims, the sentences under tables and comparisons of runs all ask here.
+Ladders, tuning, the documents' claims, the sentences under tables and comparisons of runs all use it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from smembench.stats.noise import Evidence, Floats, Noise, weigh
 
 CONFIDENCE = 0.95
 _SAME_READING = 1e-6
-"""Relative difference below which two times are one reading of the clock."""
+"""Relative difference below which two times are the same reading of the clock."""
 
 Rounds = Mapping[int, Sequence[float]]
 """Samples of a case in ms, by round."""
@@ -25,9 +25,9 @@ Rounds = Mapping[int, Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """How two medians compare: ``ratio`` is new over base, over 1 is slower; ``low`` and ``high`` bound it.
+    """The ratio of two medians, new over base: above 1 is slower. ``low`` and ``high`` are its confidence interval.
 
-    ``p`` is the probability that noise alone makes a difference at least as large.
+    ``p`` is the probability that noise alone causes a difference at least as large.
     """
 
     ratio: float
@@ -37,19 +37,19 @@ class Effect:
 
     @property
     def differs(self) -> bool:
-        """Whether the interval leaves out 1."""
+        """Whether the interval excludes 1."""
         return self.low > 1 or self.high < 1
 
 
 def evidence(base: Rounds, new: Rounds, clock_ms: float = 0.0) -> Evidence | None:
-    """What two cases' samples say of their difference; None where neither has two units.
+    """What two cases' samples say about their difference; None if neither case has two units.
 
-    A unit is a round's median: samples of one round share all that a trial sets up, so that rounds, not samples, tell
-    the noise. Where a side has a single round the units are samples.
+    A unit is a round's median. Samples of one round share everything that a trial sets up, so the noise shows between
+    rounds, not between samples. If either case has a single round, the units are samples.
 
     Args:
         base: samples in ms by round.
-        new: the same of the other case.
+        new: the same for the other case.
         clock_ms: standard deviation that the clock adds to a unit.
     """
     samples = [list(chain.from_iterable(side.values())) for side in (base, new)]
@@ -59,12 +59,12 @@ def evidence(base: Rounds, new: Rounds, clock_ms: float = 0.0) -> Evidence | Non
 
 
 def evidence_of_medians(base: tuple[float, float], new: tuple[float, float], samples: int) -> Evidence:
-    """The same where only a median in ms and the relative half-width of its 95 % interval are known of each side.
+    """The same from a median in ms and the relative half-width of its 95 % interval, where samples are not stored.
 
     Args:
         base: median and half-width.
-        new: the same of the other case.
-        samples: fewest of a side.
+        new: the same for the other case.
+        samples: the smaller number of samples of the two.
     """
     effect = math.log(new[0] / base[0])
     variance = (base[1] ** 2 + new[1] ** 2) / 1.96**2
@@ -72,7 +72,7 @@ def evidence_of_medians(base: tuple[float, float], new: tuple[float, float], sam
 
 
 def differs(found: Sequence[Evidence], confidence: float = CONFIDENCE) -> list[Effect]:
-    """An effect for each piece of evidence; several tell each other how noisy their cases are (see ``Noise``)."""
+    """One effect per piece of evidence; several cases share what they show about the noise (see ``Noise``)."""
     noise = Noise(found)
     half, p = noise.half_widths(confidence), noise.p_values()
     return [
@@ -82,9 +82,9 @@ def differs(found: Sequence[Evidence], confidence: float = CONFIDENCE) -> list[E
 
 
 def timer_step(*sides: Sequence[float]) -> float:
-    """The clock's resolution, relative to the shortest time: the smallest gap between times in ms of one side.
+    """The clock's resolution: the smallest gap between times in ms of one side, relative to the shortest time.
 
-    0 where each side has a single reading: the gap between the sides may be the difference itself.
+    0 if each side has a single reading: the gap between the sides may be the difference itself.
     """
     shortest = min(min(side) for side in sides)
     gaps: Floats = np.concatenate([np.diff(np.unique(np.asarray(side, dtype=np.float64))) for side in sides]) / shortest

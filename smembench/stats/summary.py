@@ -1,4 +1,4 @@
-"""Order statistics of samples: robust against the one slow sample that every machine produces."""
+"""Order statistics of samples: robust against the occasional slow sample."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 MIN_SAMPLES = 3
-"""Fewest samples of a case that is too slow for more; a median of fewer says nothing."""
+"""Fewest samples per case, however slow it is: the median of fewer means nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Five-number summary of elapsed times in ms, and how many there were."""
+    """Five-number summary of elapsed times in ms, and their number."""
 
     count: int
     min: float
@@ -23,10 +23,10 @@ class Summary:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Summary:
-        """Summarise at least one value; quantiles interpolate linearly between order statistics.
+        """Summarise one or more values; quantiles interpolate linearly between order statistics.
 
         Raises:
-            ValueError: for no values, or one that is not a positive finite number.
+            ValueError: if there are no values, or one is not a positive finite number.
         """
         if not values:
             raise ValueError("no samples to summarise")
@@ -41,24 +41,23 @@ def _quantile(ordered: Sequence[float], p: float) -> float:
     place = p * (len(ordered) - 1)
     below = math.floor(place)
     above = min(below + 1, len(ordered) - 1)
-    # Anchored at the lower value so that rounding cannot leave the interval between the two.
+    # min, because rounding could exceed the higher value.
     return min(ordered[below] + (place - below) * (ordered[above] - ordered[below]), ordered[above])
 
 
 def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
     """Distribution-free confidence interval of the median from order statistics.
 
-    The number of samples below the median is binomial(n, 1/2), so the interval between the samples of
-    rank r and n + 1 - r covers it with probability 1 - 2·P(B < r) (Conover, Practical Nonparametric
-    Statistics, section 3.2). With fewer than six samples the range is returned, which covers less than
-    95 %.
+    The number of samples below the median is binomial(n, 1/2), so the interval between the samples of rank r and
+    n + 1 - r covers it with probability 1 - 2·P(B < r) (Conover, Practical Nonparametric Statistics, section 3.2).
+    With fewer than six samples the result is their range, which covers less than 95 %.
 
     Raises:
-        ValueError: for no values.
+        ValueError: if there are no values.
     """
     if not values:
         raise ValueError("no samples to bound the median of")
-    from scipy.special import bdtr  # a help page draws no interval
+    from scipy.special import bdtr  # slow to import, and a help page needs no interval
 
     ordered = sorted(values)
     count = len(ordered)
@@ -67,8 +66,8 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[
     return ordered[rank - 1], ordered[count - rank]
 
 
-def precision_of(values: Sequence[float]) -> float:
-    """Half the width of the median's 95 % confidence interval over the median; 1 for under three values."""
+def ci_width(values: Sequence[float]) -> float:
+    """Half-width of the median's 95 % confidence interval, relative to the median; 1 for fewer than three values."""
     if len(values) < MIN_SAMPLES:
         return 1.0
     low, high = median_interval(values)

@@ -1,1 +1,1 @@
-"""Result files: the schema of cases.csv, the journal of a run, and its folder."""
+"""Result files: the schema of cases.csv, run.json, the journal of a run, and its folder."""

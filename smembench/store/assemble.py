@@ -1,4 +1,4 @@
-"""Trials to measurements: samples put together, figures held against what the hardware can do. Pure."""
+"""Trials to measurements: samples are combined, and figures that the hardware cannot reach are rejected. Pure."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
 from smembench.model.measurement import Measurement, Prediction, Sample, Status, Trial, merged
-from smembench.stats.summary import precision_of
+from smembench.stats.summary import ci_width
 from smembench.store.plausibility import bytes_per_clock, impossible, peak_percent
 
 Predict = Callable[[Case, str | None, int | None], Prediction]
-"""What is predicted of a case on a device of a compute capability, with so many registers per thread."""
+"""Predicts a case from the device's compute capability and the kernel's registers per thread."""
 
 
 def unpredicted(case: Case, capability: str | None, registers: int | None) -> Prediction:
-    """Nothing, where nobody asks."""
+    """No prediction, the default of ``assemble``."""
     return Prediction()
 
 
@@ -26,29 +26,29 @@ def assemble(
     cases: Iterable[Case],
     trials: Iterable[Trial],
     infos: Mapping[str, DeviceInfo],
-    precision: Mapping[str, float],
+    ci_widths: Mapping[str, float],
     predict: Predict = unpredicted,
 ) -> list[Measurement]:
-    """One measurement for every case that has trials, in the order of the cases.
+    """One measurement per case that has trials, in the order of the cases.
 
     Args:
-        cases: those of the plan.
+        cases: the cases of the plan.
         trials: any number per case, in any order.
         infos: the devices by name.
-        precision: the relative half-width that counts as converged, by kind of device.
-        predict: what is said of a case beside its time.
+        ci_widths: the largest ``ci_width`` that counts as converged, by kind of device.
+        predict: gives each case's prediction, which is stored beside its time.
     """
     by_case: dict[Case, list[Trial]] = {}
     for trial in trials:
         by_case.setdefault(trial.case, []).append(trial)
     return [
-        _measurement(case, by_case[case], infos[case.device], precision[case.kind], predict)
+        _measurement(case, by_case[case], infos[case.device], ci_widths[case.kind], predict)
         for case in cases
         if case in by_case
     ]
 
 
-def _measurement(case: Case, trials: Sequence[Trial], info: DeviceInfo, wanted: float, predict: Predict) -> Measurement:
+def _measurement(case: Case, trials: Sequence[Trial], info: DeviceInfo, target: float, predict: Predict) -> Measurement:
     problem = PROBLEMS[case.problem]
     ordered = sorted(trials, key=lambda trial: trial.round)
     bad = next((trial for trial in ordered if trial.status is not Status.OK), None)
@@ -73,18 +73,18 @@ def _measurement(case: Case, trials: Sequence[Trial], info: DeviceInfo, wanted: 
     samples = tuple(Sample(trial.round, index, value) for trial in ordered for index, value in enumerate(trial.samples))
     if not samples:
         return replace(blank, status=Status.FAILED, reason="interrupted before the first sample")
-    reached = precision_of([sample.elapsed_ms for sample in samples])
+    width = ci_width([sample.elapsed_ms for sample in samples])
     measured = replace(
         blank,
         samples=samples,
-        precision=reached,
-        converged=reached <= wanted,
+        ci_width=width,
+        converged=width <= target,
         within_cache=None
         if info.l2_bytes is None or problem.memory != "device"
         else blank.bytes_moved <= info.l2_bytes,
     )
     if reason := impossible(measured, info):
-        # Not a figure: nobody should quote it, so the samples go as well.
+        # Nobody should quote such a figure, so the samples are dropped as well.
         return replace(blank, status=Status.FAILED, reason=reason)
     predicted = predict(case, info.compute_capability, blank.resources.registers)
     return replace(

@@ -18,7 +18,7 @@ Samples = Mapping[int, Sequence[float]]
 
 
 def table_text(columns: Sequence[str], records: Iterable[Sequence[str]]) -> str:
-    """A header and records as CSV with plain newlines."""
+    """A header and records as CSV with LF line endings."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(columns)
@@ -27,7 +27,7 @@ def table_text(columns: Sequence[str], records: Iterable[Sequence[str]]) -> str:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Put a file under its name only when it is whole: a temporary file beside it, fsync, rename."""
+    """Write a file atomically: to a temporary file beside it, fsync, rename."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     temporary = Path(name)
     try:
@@ -35,7 +35,7 @@ def write_whole(path: Path, text: str) -> None:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
-        # mkstemp makes files only their owner can read; results are like any other file.
+        # mkstemp makes files that only their owner can read; results get the usual permissions.
         umask = os.umask(0)
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)
@@ -46,10 +46,10 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def check_writable(path: Path, *, force: bool, what: str = "--csv") -> None:
-    """Make sure now that a file can be written later; ``what`` is the option that names it.
+    """Check now that a file can be written later; ``what`` is the option that names it.
 
     Raises:
-        UsageError: when the file is there and ``force`` is not given, or its folder cannot take a file.
+        UsageError: if the file exists and ``force`` is False, or its folder is missing or not writable.
     """
     if path.is_dir():
         raise UsageError(f"{what} {path}: is a folder; name a file in it")
@@ -59,10 +59,10 @@ def check_writable(path: Path, *, force: bool, what: str = "--csv") -> None:
 
 
 def check_folder(folder: Path, what: str) -> None:
-    """Make sure that a folder exists and takes files, by making one.
+    """Check that a folder exists and is writable, by making a file in it.
 
     Raises:
-        UsageError: when it does not, with the system's reason.
+        UsageError: if it is not, with the system's reason.
     """
     if not folder.is_dir():
         raise UsageError(f"{what}: there is no folder {folder}; make it first")
@@ -77,7 +77,7 @@ def read_rows(path: Path) -> list[Row]:
     """Rows of a cases.csv.
 
     Raises:
-        UsageError: for a file that is not there or not of this schema, with the line.
+        UsageError: if the file does not exist or does not have this schema, with the line.
     """
     try:
         with path.open(encoding="utf-8", newline="") as stream:
@@ -99,7 +99,7 @@ def read_samples(path: Path) -> dict[str, Samples]:
     """Elapsed times of a samples.csv in ms, by case id and round.
 
     Raises:
-        UsageError: for a file that is not there or has no such columns.
+        UsageError: if the file does not exist or lacks these columns.
     """
     samples: dict[str, dict[int, list[float]]] = {}
     try:

@@ -1,4 +1,4 @@
-"""The journal of a run: its description, then a JSON line for every trial, on disk before the next begins."""
+"""The journal of a run: a JSON line with its description, then one per trial, on disk before the next trial begins."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from smembench.model.measurement import Trial
 from smembench.store.run_json import Description, fault
 
 _NEEDED = ("run_id", "seed", "config", "devices")
-"""What a run that goes on, or is read back, cannot do without."""
+"""Fields that resuming or reading a run needs."""
 
 
 @dataclass(frozen=True, slots=True)
-class _First:
+class _FirstLine:
     run: Description
 
 
 @dataclass(frozen=True, slots=True)
-class _Other:
-    visit: Trial
+class _TrialLine:
+    visit: Trial  # the stored name of a trial
 
 
-_FIRST, _OTHER = TypeAdapter(_First), TypeAdapter(_Other)
-Entry = TypeVar("Entry")
+_FIRST_LINE, _TRIAL_LINE = TypeAdapter(_FirstLine), TypeAdapter(_TrialLine)
+Line = TypeVar("Line")
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a journal holds: the run, the trials, and the length of the part that is whole."""
+    """Content of a journal: the run, its trials, and the length of the intact part."""
 
     description: Description
     trials: list[Trial]
@@ -43,28 +43,28 @@ class Contents:
 
 
 def read(path: Path) -> Contents:
-    """Read a journal, leaving out a torn last line.
+    """Read a journal, ignoring an incomplete last line.
 
     Raises:
-        UsageError: for a file that cannot be read or is damaged anywhere but at its end.
+        UsageError: if the file cannot be read or is damaged other than at its end.
     """
     try:
         data = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
-    # A line counts once its newline is on disk.
+    # A line counts if its newline is on disk.
     whole = data[: data.rfind(b"\n") + 1]
     lines = whole.splitlines()
     if not lines:
         raise UsageError(f"{path}: the journal has no beginning; there is nothing to resume")
-    description = _parsed(_FIRST, lines[0], f"{path}, line 1").run
-    trials = [_parsed(_OTHER, line, f"{path}, line {number}").visit for number, line in enumerate(lines[1:], 2)]
+    description = _parsed(_FIRST_LINE, lines[0], f"{path}, line 1").run
+    trials = [_parsed(_TRIAL_LINE, line, f"{path}, line {number}").visit for number, line in enumerate(lines[1:], 2)]
     if missing := [name for name in _NEEDED if name not in description.model_fields_set]:
         raise UsageError(f"{path}, line 1: damaged: it has no {missing[0]}")
     return Contents(description, trials, len(whole))
 
 
-def _parsed(kind: TypeAdapter[Entry], line: bytes, where: str) -> Entry:
+def _parsed(kind: TypeAdapter[Line], line: bytes, where: str) -> Line:
     try:
         return kind.validate_json(line)
     except ValidationError as error:
@@ -72,7 +72,7 @@ def _parsed(kind: TypeAdapter[Entry], line: bytes, where: str) -> Entry:
 
 
 class Journal:
-    """An append-only file; ``append`` returns when the line is on disk."""
+    """An append-only file; ``append`` returns once the line is on disk."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
@@ -87,7 +87,7 @@ class Journal:
 
     @classmethod
     def reopen(cls, path: Path, contents: Contents) -> Journal:
-        """An existing journal, its torn end cut off, ready for more."""
+        """Open an existing journal to append to it, and cut off an incomplete last line."""
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
         os.ftruncate(descriptor, contents.whole_bytes)
         return cls(path, descriptor)
@@ -96,11 +96,11 @@ class Journal:
         """Write one trial.
 
         Raises:
-            OSError: when the disk is full or the file is gone.
+            OSError: if the disk is full or the file was removed.
         """
-        # Older versions know no parameters of a case, which most have none of.
+        # Older versions do not know parameters, and most cases have none.
         unknown = None if trial.case.parameters else {"visit": {"case": {"parameters"}}}
-        self._write(_OTHER.dump_python(_Other(trial), mode="json", exclude_none=True, exclude=unknown))
+        self._write(_TRIAL_LINE.dump_python(_TrialLine(trial), mode="json", exclude_none=True, exclude=unknown))
 
     def _write(self, entry: Mapping[str, JsonValue]) -> None:
         line = json.dumps(entry, ensure_ascii=False).encode() + b"\n"
@@ -111,10 +111,10 @@ class Journal:
             raise FileNotFoundError(2, "the file was removed", str(self.path))
 
     def close(self) -> None:
-        """Close and keep."""
+        """Close and keep the file."""
         os.close(self._file)
 
     def discard(self) -> None:
-        """Close and remove: everything it held is in the run's files."""
+        """Close and remove the file: the run's other files have all of it."""
         self.close()
         self.path.unlink(missing_ok=True)

@@ -1,4 +1,7 @@
-"""Figures that cannot be true. A benchmark that prints one has a bug, and must say so instead."""
+"""Figures relative to what the hardware can do, and the check that none is impossible.
+
+A benchmark that prints an impossible figure has a bug; the case fails instead.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,13 @@ from smembench.model.measurement import Measurement
 from smembench.model.peaks import memory_bound_gb_s, peak_gflop_s
 
 _SLACK = 1.01
-"""The clocks NVML gives are nominal; one percent over them is not yet impossible."""
+"""NVML's clocks are nominal, so a figure may exceed a bound by 1 %."""
 
 
 def bytes_per_clock(measurement: Measurement, info: DeviceInfo) -> float | None:
-    """Bytes of shared memory a clock and multiprocessor, at the SM clock while it was measured.
+    """Bytes of shared memory per clock and multiprocessor, at the SM clock during the samples.
 
-    None for problems of other memories, and where the clock or the number of multiprocessors is unknown.
+    None for problems of other memories, and if the clock or the number of multiprocessors is unknown.
     """
     summary, mhz = measurement.summary, measurement.conditions.sm_clock_mhz
     if PROBLEMS[measurement.case.problem].memory != "shared" or summary is None or not mhz or not info.sm_count:
@@ -25,7 +28,7 @@ def bytes_per_clock(measurement: Measurement, info: DeviceInfo) -> float | None:
 
 
 def impossible(measurement: Measurement, info: DeviceInfo) -> str:
-    """Why a figure cannot be true, or ""."""
+    """Why a figure is impossible, or ""."""
     case, problem = measurement.case, PROBLEMS[measurement.case.problem]
     bound = memory_bound_gb_s(measurement.bytes_moved, info) if problem.memory == "device" else None
     gb_s = measurement.effective_gb_s
@@ -38,7 +41,7 @@ def impossible(measurement: Measurement, info: DeviceInfo) -> str:
     if per_clock is not None:
         most = problem.most_bytes_per_clock(case, registry.kernel_of(case).computes)
         if per_clock > _SLACK * most:
-            what = f"{per_clock:.1f} bytes a clock and multiprocessor"
+            what = f"{per_clock:.1f} bytes per clock and multiprocessor"
             return f"impossible: {what}, whose shared memory gives {most} at most"
     gflop_s, peak = measurement.gflop_s, peak_gflop_s(case.dtype, info)
     if gflop_s is not None and peak is not None and gflop_s > _SLACK * peak:
@@ -47,7 +50,7 @@ def impossible(measurement: Measurement, info: DeviceInfo) -> str:
 
 
 def peak_percent(measurement: Measurement, info: DeviceInfo) -> float | None:
-    """% of the peak that bounds the problem: of arithmetic or of its memory, as the problem says."""
+    """% of the peak that bounds the problem: of arithmetic or of its memory (see ``Problem.bound``)."""
     problem = PROBLEMS[measurement.case.problem]
     if problem.bound == "arithmetic":
         gflop_s, peak = measurement.gflop_s, peak_gflop_s(measurement.case.dtype, info)

@@ -1,4 +1,4 @@
-"""How measurements of one run compare with each other: % of the copy, speed-ups over naive and over the CPU."""
+"""Ratios between the cases of a run: % of the copy, speed-ups over the naive kernel and over the CPU."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from smembench.model.measurement import Measurement
 
 @dataclass(frozen=True, slots=True)
 class Relations:
-    """Ratios to other cases of the run; None where the other case is missing or did not succeed.
+    """Ratios to other cases of the run; None if the other case is missing or did not succeed.
 
-    ``percent_of_copy`` compares with memcpy at the same size, dtype, device and cache mode;
-    ``percent_of_copygmem`` and ``speedup_vs_naive`` with copyGmem and with naiveGmem or naive at the same block as
-    well; ``speedup_vs_cpu`` with the triple loop on the CPU at the same size, dtype and cache mode.
+    Attributes:
+        percent_of_copy: relative to memcpy at the same size, dtype, device and cache mode.
+        percent_of_copygmem: relative to copyGmem, at the same block as well.
+        speedup_vs_naive: over naiveGmem or naive, at the same block as well.
+        speedup_vs_cpu: over the CPU's baseline at the same size, dtype and cache mode.
     """
 
     percent_of_copy: float | None = None
@@ -26,7 +28,7 @@ class Relations:
 
 
 def relate(measurements: Iterable[Measurement]) -> dict[Case, Relations]:
-    """Relations of every measurement that has figures."""
+    """Relations of each measurement that has figures."""
     medians = {m.case: m.summary.median for m in measurements if m.summary is not None}
 
     def times_faster(case: Case, other: Case | None) -> float | None:

@@ -1,4 +1,4 @@
-"""A run as studies, tables and reports take it, whether it was just measured or is stored."""
+"""A run, just measured or read from its files: what studies, tables and reports take."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from smembench.store.schema import Row, row_of
 class Run:
     """The cases of a run, or some of them, with its description and samples.
 
-    ``description`` is empty where there is no run.json, as beside a bare cases.csv. ``samples`` are ms per launch by
-    case id and round; empty where none were kept. ``path`` is the folder or file it was read from, if any.
-    ``complete`` is False for a run that was cut off.
+    Attributes:
+        description: run.json; empty if there is none, as beside a lone cases.csv.
+        samples: ms per launch by case id and round; empty if they were not kept.
+        path: the folder or file that it was read from, if any.
+        complete: False for a run that was cut off.
     """
 
     rows: Sequence[Row]
@@ -37,7 +39,7 @@ class Run:
         *,
         complete: bool = True,
     ) -> Run:
-        """The run of these measurements, the relations between its cases included."""
+        """A run of measurements, with the relations between its cases."""
         relations = relate(measurements)
         samples: dict[str, dict[int, list[float]]] = {}
         for measurement in measurements:
@@ -49,19 +51,19 @@ class Run:
 
     @property
     def id(self) -> str:
-        """The run's id, which begins with its UTC time; its file's name where neither a row nor run.json has one."""
+        """The run's id, which begins with its UTC time; the file's name if neither a row nor run.json has an id."""
         named = next((row.run_id for row in self.rows if row.run_id), self.description.run_id)
         return named or (self.path.name if self.path else "")
 
     @property
     def failed(self) -> list[Row]:
-        """The cases that should make the process exit with 1: neither ok nor skipped on purpose."""
+        """The cases that make the process exit with 1: they are neither ok nor skipped."""
         return [row for row in self.rows if row.status not in (Status.OK, Status.SKIPPED)]
 
     def values(self, case_id: str) -> list[float]:
-        """Samples of a case over all its rounds, in order."""
+        """Samples of a case from all rounds, in order."""
         return [value for values in self.samples.get(case_id, {}).values() for value in values]
 
     def only(self, rows: Sequence[Row]) -> Run:
-        """The same run with these of its rows."""
+        """The same run with some of its rows."""
         return replace(self, rows=rows)

@@ -1,4 +1,4 @@
-"""A run's folder: the journal while it runs, then cases.csv, samples.csv and run.json."""
+"""A run's folder: the journal during the run, then cases.csv, samples.csv and run.json."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ JOURNAL = "journal.jsonl"
 
 
 def new_run_id(name: str, now: datetime | None = None) -> str:
-    """``<UTC time>-<config>``, which sorts by time."""
+    """``<UTC time>-<name>``, which sorts by time."""
     return f"{now or datetime.now(UTC):%Y%m%dT%H%M%SZ}-{name}"
 
 
 class RunFolder:
-    """``<root>/<run id>/``; made by ``create``, or taken up again by ``resume``."""
+    """The folder ``<root>/<run id>/`` of a run in progress, new or resumed."""
 
     def __init__(self, path: Path, description: Description, trials: list[Trial], open_journal: Journal) -> None:
         self.path = path
@@ -39,10 +39,10 @@ class RunFolder:
 
     @classmethod
     def create(cls, root: Path, description: Description) -> RunFolder:
-        """Make the folder when the run starts.
+        """Make the folder of a new run.
 
         Raises:
-            UsageError: when it cannot be made or written.
+            UsageError: if it exists, or cannot be made or written.
         """
         path = root / description.run_id
         try:
@@ -56,10 +56,10 @@ class RunFolder:
 
     @classmethod
     def resume(cls, path: Path) -> RunFolder:
-        """Take up a run that was interrupted or killed.
+        """Open the folder of a run that was interrupted or killed.
 
         Raises:
-            UsageError: when there is nothing to resume, or its journal is damaged.
+            UsageError: if there is nothing to resume, or its journal is damaged.
         """
         if not (path / JOURNAL).exists():
             done = read_description(path).complete
@@ -70,19 +70,19 @@ class RunFolder:
         return cls(path, contents.description, contents.trials, Journal.reopen(path / JOURNAL, contents))
 
     def append(self, trial: Trial) -> None:
-        """Keep a trial.
+        """Store a trial in the journal.
 
         Raises:
-            OSError: when the disk is full or the folder is gone.
+            OSError: if the disk is full or the folder was removed.
         """
         self._journal.append(trial)
         self.trials.append(trial)
 
     def finish(self, measurements: Sequence[Measurement], *, complete: bool) -> Run:
-        """Write the run's files, each under its name only when whole; a complete run needs its journal no more.
+        """Write the run's files, each atomically, and remove the journal of a complete run.
 
         Raises:
-            OSError: when the disk is full or the folder is gone.
+            OSError: if the disk is full or the folder was removed.
         """
         ended = datetime.now(UTC).isoformat(timespec="seconds")
         description = self.description.model_copy(update={"complete": complete, "ended_at_utc": ended})
@@ -99,15 +99,15 @@ class RunFolder:
 
 
 def to_json(data: object) -> str:
-    """Indented JSON with a newline at its end."""
+    """Indented JSON with a final newline."""
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
 def read_description(folder: Path) -> Description:
-    """A run's run.json, an empty one where it has none.
+    """Read run.json; an empty description if there is none.
 
     Raises:
-        UsageError: when it is there and does not describe a run, with the field.
+        UsageError: if it exists and does not describe a run, with the field.
     """
     path = folder / RUN
     try:

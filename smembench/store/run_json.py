@@ -1,4 +1,4 @@
-"""run.json: what a run was, on what it was measured, and how it ended. A journal begins with the same, but its end."""
+"""run.json: the config, devices, versions and end of a run. A journal's first line is the same without the end."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ _OBJECT = ("model_type", "model_attributes_type", "dataclass_type", "dict_type")
 
 
 class _Part(BaseModel):
-    """A part of run.json. Every field may be missing; fields of other versions are kept and written back."""
+    """Base class. Every field may be missing; unknown fields, from other versions, are kept and written back."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="allow")
     __pydantic_extra__: dict[str, JsonValue] = Field(init=False)
 
     @property
     def data(self) -> dict[str, JsonValue]:
-        """Plain data for JSON: the fields that were given, and no others."""
+        """Plain data for JSON: only the fields that were given."""
         return self.model_dump(mode="json", exclude_unset=True)
 
 
 class Git(_Part):
-    """The checkout smembench ran from, and whether it had changes."""
+    """The checkout that smembench ran from, and whether it had uncommitted changes."""
 
     revision: str = ""
     dirty: bool = False
 
 
 class Host(_Part):
-    """The machine."""
+    """The machine: host name and operating system."""
 
     name: str = ""
     system: str = ""
 
 
 class StoredConfig(_Part):
-    """The config of a run as it is stored: its name and its sweeps; how long was sampled is among the other fields."""
+    """The config of a run, as stored. Only its name and sweeps are fields here; the other keys are kept unchecked."""
 
     name: str = ""
     sweep: list[dict[str, JsonValue]] = []
 
     @model_serializer(mode="wrap")
     def _sweeps_last(self, dump: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
-        """In the order of ``run.config.Config``."""
+        """Keep the order of ``run.config.Config``."""
         data: dict[str, JsonValue] = dump(self)
         if "sweep" in data:
             data["sweep"] = data.pop("sweep")
@@ -56,8 +56,10 @@ class StoredConfig(_Part):
 class Description(_Part):
     """A whole run.json.
 
-    ``complete`` is None until a run ends, False where it was cut off. ``git`` and ``host`` are None where they are not
-    known or not told. ``resumed_with_differences``: what was another, each time that the run went on with --force.
+    Attributes:
+        git, host: None if unknown, ``host`` also in an anonymous run.
+        resumed_with_differences: what differed, for each time that the run was resumed with --force.
+        complete: None until the run ends, False if it was cut off.
     """
 
     schema_version: int = 1
@@ -75,12 +77,12 @@ class Description(_Part):
     ended_at_utc: str | None = None
 
     def device(self, name: str) -> DeviceInfo | None:
-        """The device of that name; None where the run does not tell."""
+        """The device with that name; None if the run has none."""
         return next((device for device in self.devices if device.name == name), None)
 
 
 def fault(error: ValidationError) -> str:
-    """The first fault in one line: the field's place and what is wrong with its value."""
+    """The first error as one line: the path of the field and what is wrong with its value."""
     first = error.errors(include_url=False)[0]
     if first["type"] == "json_invalid":
         return f"it is not JSON ({first['ctx']['error']})"

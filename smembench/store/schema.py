@@ -1,4 +1,4 @@
-"""Schema 1 of cases.csv and samples.csv: what each column means, and rows to and from measurements."""
+"""Schema 1 of cases.csv and samples.csv: the columns, and rows from measurements and from text."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ def _flag(text: str) -> bool:
 
 
 Flag = Annotated[bool, BeforeValidator(_flag)]
-"""A bool as it is written in a CSV field."""
+"""A bool, ``true`` or ``false`` in a CSV field."""
 
 
 @with_config(allow_inf_nan=False)
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of cases.csv; the fields are its columns, in order. What does not apply is None, an empty field.
+    """One row of cases.csv. The fields are its columns, in order; None, an empty field, means not applicable.
 
-    A column named like a field of Case, Measurement, Conditions, Resources or Relations holds that field, one named
-    ``predicted_…`` that of Prediction.
+    A column with the name of a field of Case, Measurement, Conditions, Resources or Relations is that field, one named
+    ``predicted_…`` is a field of Prediction.
 
-    ``shared_bytes`` is one block's tile (one thread's tile buffer on the CPU). ``elapsed_ms`` is the median a
-    launch. ``bytes`` and ``flops`` are the problem's counts a launch; ``effective_gb_s`` and ``gflop_s`` are
-    those over the median, in 10^9 a second. ``percent_of_copy`` compares with memcpy (cudaMemcpy device to
-    device, NumPy's copy on the CPU), ``percent_of_copygmem`` with copyGmem of the same block,
-    ``percent_of_peak`` with memory clock × 2 × bus width, with the arithmetic peak where there are FLOPs, or with 128
-    bytes a clock and multiprocessor where shared memory is measured; ``bytes_per_clock`` are those of one.
-    ``max_error``: transpose, the fraction of elements that differ; matmul, ‖out − ref‖/‖ref‖. ``precision`` is
-    the relative half-width of the median's 95 % interval, ``converged`` whether it is as small as was asked.
-    ``within_cache``: the arrays fit the last-level cache, so the bandwidth is not the memory's. ``cpu_waiting``:
-    share of time the threads of a CPU case waited for a core. ``predicted_…``: see ``Prediction``; ``registers`` and
-    ``local_bytes``: see ``Resources``; ``stride``: see ``Case``.
+    Attributes:
+        shared_bytes: one block's tile; on the CPU one thread's tile buffer.
+        max_error: transpose: the fraction of elements that differ; matmul: ‖out − ref‖/‖ref‖.
+        elapsed_ms: median time per launch.
+        bytes, flops: the problem's counts per launch.
+        effective_gb_s, gflop_s: these counts divided by the median time, in 10^9 per second.
+        percent_of_copy: of memcpy: cudaMemcpy from device to device, on the CPU NumPy's copy.
+        percent_of_copygmem: of copyGmem with the same block.
+        percent_of_peak: of memory clock × 2 × bus width, of the arithmetic peak, or of 128 bytes of shared memory per
+            clock and multiprocessor, whichever bounds the problem.
+        precision: ``Measurement.ci_width``.
     """
 
     schema_version: int
@@ -118,31 +118,31 @@ class Row:
 
     @property
     def disturbed(self) -> bool:
-        """Whether its times were taken while the GPU throttled, or other processes took the cores away."""
+        """Whether the GPU throttled or other processes used the cores during its samples."""
         return Conditions(throttle_reasons=self.throttle_reasons, cpu_waiting=self.cpu_waiting).disturbed
 
     @property
     def block(self) -> Block | None:
-        """Block dimensions, if the kernel has any."""
+        """Block dimensions; None for a kernel without blocks."""
         return None if self.block_x is None or self.block_y is None else Block(self.block_x, self.block_y)
 
     @property
     def parameters(self) -> tuple[tuple[str, int], ...]:
-        """Parameters of the problem."""
+        """The problem's own parameters, from the case's id."""
         return parameters_of(self.case_id)
 
     @property
     def case(self) -> Case:
-        """The case this row is of."""
+        """The case of this row."""
         return Case(**{field.name: getattr(self, field.name) for field in fields(Case)})
 
 
 COLUMNS = tuple(field.name for field in fields(Row))
 REQUIRED = COLUMNS[: COLUMNS.index("started_at_utc") + 1]
-"""The columns every schema-1 file has; those after them are additions."""
+"""The columns of every schema-1 file; later columns are additions."""
 _OPTIONAL = frozenset(name for name, hint in get_type_hints(Row).items() if NoneType in get_args(hint))
 _POSITIVE = ("elapsed_ms", "elapsed_ms_min", "elapsed_ms_q1", "elapsed_ms_q3", "elapsed_ms_max", "bytes")
-"""What every case that succeeded has."""
+"""Columns that are positive in every successful case."""
 _ROW = TypeAdapter(Row)
 
 
@@ -167,6 +167,7 @@ def row_of(run_id: str, measurement: Measurement, relations: Mapping[Case, Relat
         "bytes": measurement.bytes_moved,
         "flops": measurement.flops or None,
         "samples_discarded": measurement.discarded,
+        "precision": measurement.ci_width,
     }
     for part in (case, measurement.conditions, measurement.resources, relations.get(case, Relations())):
         named |= {field.name: getattr(part, field.name) for field in fields(part)}
@@ -175,7 +176,7 @@ def row_of(run_id: str, measurement: Measurement, relations: Mapping[Case, Relat
 
 
 def to_text(value: object) -> str:
-    """A value as it stands in a CSV field: floats in full precision, None empty."""
+    """A value as a CSV field: floats with all digits, None empty."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -189,10 +190,10 @@ def to_fields(row: Row) -> list[str]:
 
 
 def from_fields(record: Mapping[str, str | None]) -> Row:
-    """The row of a record read by column name; columns that later versions added may be absent, and are then empty.
+    """The row of a CSV record; columns that later versions added may be absent, and are then None.
 
     Raises:
-        ValueError: for a missing column or a field that is not of its type.
+        ValueError: if a required column is missing or a field does not have its column's type.
     """
     if missing := [column for column in REQUIRED if record.get(column) is None]:
         raise ValueError(f"the column {missing[0]} is missing")
@@ -213,7 +214,7 @@ def from_fields(record: Mapping[str, str | None]) -> Row:
 
 
 def sample_fields(run_id: str, measurements: Sequence[Measurement]) -> Iterator[list[str]]:
-    """The fields of every row of samples.csv; only successful cases have samples."""
+    """The rows of samples.csv; only successful cases have samples."""
     for measurement in measurements:
         for sample in measurement.samples:
             values = (

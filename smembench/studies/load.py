@@ -77,11 +77,11 @@ def _cut_off(folder: Path) -> Run:
     contents = journal.read(path)
     infos = {device.name: device for device in contents.description.devices}
     rules = rules_of(from_stored(contents.description.config.data))
-    precision = {kind: rule.precision for kind, rule in rules.items()}
+    ci_widths = {kind: rule.ci_width for kind, rule in rules.items()}
     try:
         cases = list(dict.fromkeys(trial.case for trial in contents.trials))
         trace_together(cases, lambda case, number, of: None)
-        measurements = assemble(cases, contents.trials, infos, precision, predict)
+        measurements = assemble(cases, contents.trials, infos, ci_widths, predict)
     except (LookupError, TypeError, ValueError) as error:
         raise UsageError(f"{path}: holds a trial that cannot be read here ({type(error).__name__}: {error})") from None
     return Run.of(contents.description, measurements, folder, complete=False)

@@ -1,1 +1,1 @@
-"""What makes machine code of a kernel, a file per toolchain, and what can be read from that code."""
+"""Compilers of kernels, one file per toolchain, and what their machine code tells."""

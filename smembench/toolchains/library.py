@@ -1,4 +1,4 @@
-"""Libraries: calls that enqueue work whose code is compiled already, such as cuBLAS's and cudaMemcpy's."""
+"""Library calls, such as cuBLAS and cudaMemcpy: they enqueue code that is already compiled."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
 
 
 class _Call:
-    """Nothing of its own: all is in the program."""
+    """A library call has no state: the program is all there is."""
 
     def launcher(self, program: LibraryCall, stream: int, scalars: Sequence[np.uint32]) -> Callable[..., Any]:
-        """The call; a library takes sizes its own way."""
+        """The call itself; the scalars are not passed, since the program knows the sizes."""
         return partial(program.enqueue, stream)
 
     def fill(self, variable: str, values: Array, stream: int) -> None:
-        """There is no variable to fill."""
+        """Not possible: a library call has no variables."""
         raise LookupError(f"a library has no variable {variable}")
 
     def resources(self) -> Resources:
-        """Unknown: which kernels a library launches is its own affair."""
+        """Unknown: the library decides which kernels it launches."""
         return Resources()
 
 
 class Library(Toolchain[LibraryCall]):
-    """Nothing to compile."""
+    """Takes library calls, which need no compiler."""
 
     name = "library"
     kind = LibraryCall
     packages = ("cupy-cuda13x", "torch")
 
     def compile(self, case: Case, program: LibraryCall, capability: str) -> _Call:
-        """Nothing is."""
+        """Compiles nothing."""
         return _Call()
 
 

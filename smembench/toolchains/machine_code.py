@@ -1,6 +1,6 @@
-"""Machine code of a kernel: compiled by its toolchain for a compute capability, without a GPU.
+"""Machine code of a kernel: registers, spills and instructions, for a compute capability and without a GPU.
 
-It is what is done before a launch, so on a machine with the same libraries the GPU runs the same code.
+The toolchain compiles it as it does for a launch, so a GPU runs the same code if the libraries are the same.
 """
 
 from __future__ import annotations
@@ -23,10 +23,14 @@ _OPCODE, _NOP = 0xFFF, 0x918
 
 @dataclass(frozen=True, slots=True)
 class MachineCode:
-    """32-bit registers of a thread, bytes of stores of those that do not fit, to local memory, and instructions.
+    """What a kernel is compiled to.
 
-    ``instructions`` counts those of the program, however often each is executed, without the padding at its end.
-    ``loop`` is of its multiply-adds, where the model of the register file knows the compute capability.
+    Attributes:
+        registers: 32-bit registers per thread.
+        spilled_bytes: bytes of registers stored to local memory, per thread.
+        instructions: instructions of the program, without the padding at its end.
+        loop: its main loop of multiply-adds; None on compute capabilities for which the model of the register file
+            does not hold.
     """
 
     registers: int
@@ -36,14 +40,14 @@ class MachineCode:
 
 
 _compiled: dict[tuple[object, ...], MachineCode | None] = {}
-"""A kernel closes over its block, pad and dtype and never over sizes, so each variant is compiled once for all."""
+"""By variant: a kernel closes over its block, pad and dtype but never over sizes, so one compilation serves all."""
 
 
 def machine_code(case: Case, capability: str | None) -> MachineCode | None:
     """What a CUDA case's kernel is compiled to.
 
-    None without a compute capability, for a library's function, and where no compiler is found or none that knows
-    the kernel and the capability: Numba needs the NVVM and NVRTC libraries, and nvJitLink comes with them
+    None without a compute capability, for a library call, if a library of the toolchain is missing, and if the kernel
+    does not compile for the capability. Numba needs the NVVM, NVRTC and nvJitLink libraries
     (``pip install smembench[cu13]``).
     """
     program = registry.kernel_of(case).build(case)
@@ -55,13 +59,13 @@ def machine_code(case: Case, capability: str | None) -> MachineCode | None:
         try:
             log, code = toolchain_of(program).machine_code(case, program, capability)
             _compiled[key] = parse(log, code, with_loop=capability == CAPABILITY)
-        except Exception:  # whichever library is missing raises its own; an explanation does without
+        except Exception:  # a missing library raises its own; explanations work without machine code
             _compiled[key] = None
     return _compiled[key]
 
 
 def parse(log: str, code: bytes, *, with_loop: bool = False) -> MachineCode | None:
-    """The figures in ptxas's report and in the code it is of; None when the report has none."""
+    """The figures in ptxas's report and in the code that it describes; None if the report has no registers."""
     used = re.search(r"Used (\d+) registers", log)
     if used is None:
         return None
@@ -71,7 +75,7 @@ def parse(log: str, code: bytes, *, with_loop: bool = False) -> MachineCode | No
 
 
 def opcodes(code: bytes) -> list[int]:
-    """The lowest 12 bits of each instruction, which say what it does, without the padding.
+    """The opcode, the lowest 12 bits, of each instruction; without the padding.
 
     Args:
         code: a 64-bit ELF file of CUDA machine code; its text sections are read.
@@ -80,7 +84,7 @@ def opcodes(code: bytes) -> list[int]:
 
 
 def instructions(code: bytes) -> list[Instruction]:
-    """All instructions of such a file, as numbers: of 16 bytes since compute capability 7.0."""
+    """All instructions of such a file, 16 bytes each (compute capability 7.0 and later)."""
     sections = ELFFile(BytesIO(code)).iter_sections()
     texts = (section.data() for section in sections if section.name.startswith(".text"))
     return [pair for text in texts for pair in struct.iter_unpack("<QQ", text)]

@@ -1,8 +1,8 @@
 """Numba: Python functions as CUDA kernels, by NVVM and nvJitLink.
 
-Numba's launches optimise at link time: NVVM makes LTO-IR, not PTX, and nvJitLink optimises it once more before ptxas.
-Through PTX the code is another one, longer for kernels with a tile. Libraries are imported where they are used, so that
-a list of the toolchains is quick.
+Numba optimises launches at link time: NVVM makes LTO-IR, not PTX, and nvJitLink optimises it again before ptxas. The
+code made from PTX differs, and is longer for kernels with a tile. Libraries are imported where they are used, so that
+listing the toolchains is quick.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _Dispatcher:
-    """Numba's dispatcher of a kernel, which compiles at its first launch."""
+    """A Numba dispatcher, which compiles the kernel at its first launch."""
 
     def __init__(self, case: Case, program: NumbaKernel) -> None:
         from smembench.kernels.numba_cuda import cuda
@@ -35,7 +35,7 @@ class _Dispatcher:
         self._signature = _signature(case)
 
     def launcher(self, program: NumbaKernel, stream: int, scalars: Sequence[np.uint32]) -> Callable[..., Any]:
-        """A launch by Numba."""
+        """A launch through Numba."""
         from smembench.kernels.numba_cuda import cuda
 
         queue = cuda.external_stream(stream)
@@ -43,20 +43,20 @@ class _Dispatcher:
         return lambda *arrays: configured(*arrays, *scalars)
 
     def fill(self, variable: str, values: Array, stream: int) -> None:
-        """Compiles, since variables are to be filled before the first launch."""
+        """Compiles first: variables are filled before the first launch."""
         from smembench.toolchains.symbols import copy_to_symbol
 
         module = self._dispatcher.compile(self._signature).library.get_cufunc().module
         copy_to_symbol(module.handle, variable, values, stream)
 
     def resources(self) -> Resources:
-        """The most of the signatures it was compiled for, of which a case has one."""
+        """The maximum over the compiled signatures; a case has one."""
         registers, local = self._dispatcher.get_regs_per_thread(), self._dispatcher.get_local_mem_per_thread()
         return Resources(max(registers.values()), max(local.values()))
 
 
 class Numba(Toolchain[NumbaKernel]):
-    """The default."""
+    """Takes Python functions; the default."""
 
     name = "numba"
     language = "Numba"
@@ -65,7 +65,7 @@ class Numba(Toolchain[NumbaKernel]):
     makers = ("numba", "numba-cuda", "nvjitlink")
 
     def libraries(self) -> dict[str, str]:
-        """Without nvJitLink Numba does not optimise at link time."""
+        """nvJitLink: without it Numba does not optimise at link time."""
         from cuda.bindings import nvjitlink
 
         return {"nvjitlink": "{}.{}".format(*nvjitlink.version())}
@@ -81,18 +81,18 @@ class Numba(Toolchain[NumbaKernel]):
         return None
 
     def compile(self, case: Case, program: NumbaKernel, capability: str) -> _Dispatcher:
-        """By ``cuda.jit``."""
+        """A ``cuda.jit`` dispatcher."""
         return _Dispatcher(case, program)
 
     def machine_code(self, case: Case, program: NumbaKernel, capability: str) -> tuple[str, bytes]:
-        """By the steps of a launch; NVVM, NVRTC and nvJitLink have to be there."""
+        """By the same steps as for a launch; needs NVVM, NVRTC and nvJitLink."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a missing nvJitLink, which is an answer here
+            warnings.simplefilter("ignore")  # about a missing nvJitLink
             return _link(by_nvvm(case, program, capability), capability, at_link_time=not program.constant)
 
 
 def by_nvvm(case: Case, program: NumbaKernel, capability: str) -> bytes:
-    """LTO-IR for the link-time optimiser; PTX of a program with a variable that it would hide."""
+    """LTO-IR for the link-time optimiser; PTX for a program with a variable, which that would hide."""
     from smembench.kernels.numba_cuda import cuda
 
     major, minor = capability.split(".")
@@ -120,7 +120,7 @@ def _link(code: bytes, capability: str, *, at_link_time: bool) -> tuple[str, byt
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
     arch = f"sm_{capability.replace('.', '')}"
-    # What the linker finds in the driver's cache comes without a report.
+    # Without a cache: what the linker finds there has no report.
     options = LinkerOptions(arch=arch, link_time_optimization=at_link_time or None, ptxas_options=["-v"], no_cache=True)
     linker = Linker(ObjectCode.from_ltoir(code) if at_link_time else ObjectCode.from_ptx(code), options=options)
     linked = bytes(linker.link("cubin").code)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _Module:
-    """Machine code that is loaded when it is first used, and the kernel in it."""
+    """Machine code, loaded at its first use, and the kernel in it."""
 
     def __init__(self, code: Any, entry: str) -> None:
         self._code, self._kernel = code, code.get_kernel(entry)
@@ -36,7 +36,7 @@ class _Module:
         return enqueue
 
     def fill(self, variable: str, values: Array, stream: int) -> None:
-        """A variable of the code that was loaded."""
+        """Loads the code if it is not yet loaded."""
         from smembench.toolchains.symbols import copy_to_symbol
 
         copy_to_symbol(self._code.handle, variable, values, stream)
@@ -54,7 +54,7 @@ class _Module:
 
 
 class Nvrtc(Toolchain[CudaCKernel]):
-    """NVIDIA's run-time compiler."""
+    """Takes CUDA C; NVIDIA's run-time compiler."""
 
     name = "nvrtc"
     language = "CUDA C"
@@ -73,20 +73,20 @@ class Nvrtc(Toolchain[CudaCKernel]):
         return _Module(compiled(program, capability), program.entry)
 
     def machine_code(self, case: Case, program: CudaCKernel, capability: str) -> tuple[str, bytes]:
-        """By the same call as for a launch."""
+        """Compiled by the same call as for a launch."""
         log = StringIO()
         code = bytes(compiled(program, capability, log).code)
         return log.getvalue(), code
 
 
 def compiled(program: CudaCKernel, capability: str, log: TextIO | None = None) -> Any:
-    """Machine code (``cuda.core.ObjectCode``) for a compute capability, with ptxas's report of it into ``log``.
+    """Machine code (``cuda.core.ObjectCode``) for a compute capability; ptxas writes its report to ``log``.
 
-    Where there is a driver, NVRTC keeps what it compiled, and says nothing of what it finds again; for a report it
-    compiles anew.
+    With a driver, NVRTC caches what it compiled, and gives no report for cached code; so the cache is off if a ``log``
+    is given.
 
     Raises:
-        Exception: NVRTC's, with its log, for a source that does not compile.
+        Exception: NVRTC's, with its log, if the source does not compile.
     """
     from cuda.core import Program, ProgramOptions
 

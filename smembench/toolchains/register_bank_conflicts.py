@@ -1,13 +1,13 @@
-"""Register bank conflicts: what they cost a main loop of single-precision multiply-adds, from its machine code.
+"""Register bank conflicts: their cost in a main loop of single-precision multiply-adds, from its machine code.
 
-The register file has a bank of even and one of odd registers. Each delivers one operand of a warp per cycle, while a
-multiply-add has three and could issue every cycle. An operand with ``.reuse`` stays for the next instruction that reads
-the same register in the same slot. An instruction whose reads take more than two cycles after its issue delays the
-next.
+The register file has two banks, one of even and one of odd registers. Each delivers one operand of a warp per cycle,
+but a multiply-add has three operands and could issue every cycle. An operand with ``.reuse`` is kept for the next
+instruction if that reads the same register in the same slot. An instruction whose reads take more than two cycles after
+its issue delays the next one.
 
 NVIDIA documents none of this. Two banks were found by timing, for compute capability 7.0 first (Jia, Maggioni, Staiger
 and Scarpazza, "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018). The two cycles were fitted
-to one kernel on compute capability 9.0, so the model is for that alone. Only reads by multiply-adds count.
+to one kernel on compute capability 9.0, so the model holds only there. It counts only reads by multiply-adds.
 Measurements: results/reference/notes/register_bank_conflicts.md.
 """
 
@@ -17,13 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 CAPABILITY = "9.0"
-"""The compute capability on which the model was compared with counters."""
+"""The compute capability for which the model was checked against hardware counters."""
 
 _OPCODE, _FFMA, _BRANCH = 0xFFF, 0x223, 0x947
 _NO_REGISTER = 255  # RZ, which reads as zero
 _BANKS = 2
 _DEPTH = 2
-"""Cycles that the reads of an instruction may take before the next one waits; fitted to unrolled's loop."""
+"""Cycles that an instruction's reads may take before the next one waits; fitted to the loop of ``unrolled``."""
 
 Instruction = tuple[int, int]
 """The lower and the upper 64 bits."""
@@ -31,7 +31,7 @@ Instruction = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class MainLoop:
-    """Instructions of a loop, the multiply-adds among them, and the cycles in which a warp issues them."""
+    """A loop: its instructions, the multiply-adds among them, and the cycles that a warp needs to issue them."""
 
     instructions: int
     multiply_adds: int
@@ -44,7 +44,7 @@ class MainLoop:
 
 
 def main_loop(code: Sequence[Instruction]) -> MainLoop | None:
-    """The loop with the most single-precision multiply-adds, if one has any."""
+    """The loop with the most single-precision multiply-adds; None if no loop has any."""
     loops = [code[target : place + 1] for place, word in enumerate(code) if (target := _target(place, word)) < place]
     loop = max(loops, key=_multiply_adds, default=())
     count = _multiply_adds(loop)
@@ -52,7 +52,7 @@ def main_loop(code: Sequence[Instruction]) -> MainLoop | None:
 
 
 def cycles(code: Sequence[Instruction]) -> int:
-    """Cycles in which a warp issues a sequence of instructions, if it waits for register bank conflicts only."""
+    """Cycles that a warp needs to issue instructions if it waits only for register bank conflicts."""
     now = 0
     done = [0] * _BANKS
     kept: dict[int, int] = {}
@@ -65,7 +65,7 @@ def cycles(code: Sequence[Instruction]) -> int:
 
 
 def _operands(word: Instruction, kept: dict[int, int]) -> tuple[set[int], dict[int, int]]:
-    """Registers that a multiply-add has to read, and those kept for reuse, by operand slot."""
+    """Registers that a multiply-add reads from the banks, and those kept for reuse, by operand slot."""
     low, high = word
     if low & _OPCODE != _FFMA:
         return set(), {}
@@ -79,11 +79,11 @@ def _multiply_adds(code: Sequence[Instruction]) -> int:
 
 
 def _target(place: int, word: Instruction) -> int:
-    """The index that a branch jumps to; for another instruction, the next one."""
+    """The index of a branch's target; for other instructions, that of the next one."""
     low, high = word
     if low & _OPCODE != _BRANCH:
         return place + 1
-    # In words of four bytes from the next instruction on: its lowest 8 bits, and 48 with a sign.
+    # The offset counts 4-byte words from the next instruction: the lowest 8 bits, then 48 signed bits.
     upper = low >> 34 | (high & 0x3FFFF) << 30
     offset = (upper - (upper >> 47 << 48)) << 8 | low >> 16 & 0xFF
     return place + 1 + offset // 4

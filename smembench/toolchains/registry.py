@@ -1,7 +1,7 @@
-"""What a toolchain is, and how the files are found.
+"""The interface of a toolchain, and the list of toolchains.
 
-A toolchain is a module of this package that has a ``TOOLCHAIN``. To add one, add a file: ``--compiler``, the tables of
-``smembench compilers`` and the versions that run.json records pick it up, and kernels name it as their ``compiler``.
+A toolchain is a module of this package with a ``TOOLCHAIN``. To add one, add a file: ``--compiler``, the tables of
+``smembench compilers`` and the versions in run.json include it, and kernels name it as their ``compiler``.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ P_contra = TypeVar("P_contra", bound=Program, contravariant=True)
 
 
 class Compiled(Protocol[P_contra]):
-    """What a toolchain makes of a program for the current GPU. Programs that differ in sizes alone share it."""
+    """A program compiled for the current GPU. Programs that differ only in sizes share it."""
 
     def launcher(self, program: P_contra, stream: int, scalars: Sequence[np.uint32]) -> Callable[..., Any]:
-        """What enqueues a launch when it is called with the output and the inputs; ``stream`` is a handle."""
+        """A function of the output and the inputs that enqueues a launch; ``stream`` is a handle."""
 
     def fill(self, variable: str, values: Array, stream: int) -> None:
         """Enqueue a copy of a host array to a variable of the module, such as a ``__constant__`` array.
 
         Raises:
-            RuntimeError: CUDA's, when there is no variable of that name.
-            ValueError: when the variable is not as long as the array.
+            RuntimeError: CUDA's, if there is no variable of that name.
+            ValueError: if the variable and the array differ in length.
         """
 
     def resources(self) -> Resources:
-        """Registers and local memory per thread, by the driver; known after the first launch."""
+        """Registers and local memory per thread, from the driver; known after the first launch."""
 
 
 class Toolchain(ABC, Generic[P]):
     """Makes programs of one kind run on a GPU.
 
     Attributes:
-        name: as a kernel's ``compiler``, ``--compiler`` and the results have it.
-        language: what its kernels are written in, as the tables say it.
-        kind: the programs that it takes.
+        name: as in ``Kernel.compiler``, ``--compiler`` and the results.
+        language: of its kernels, as tables name it.
+        kind: the type of program that it takes.
         packages: Python packages whose versions run.json records.
-        makers: of all versions recorded, those that decide its machine code.
+        makers: the recorded versions that decide its machine code, by name.
     """
 
     name: ClassVar[str]
@@ -63,10 +63,10 @@ class Toolchain(ABC, Generic[P]):
     makers: ClassVar[tuple[str, ...]] = ()
 
     def libraries(self) -> dict[str, str]:
-        """Versions of NVIDIA's libraries that make its code, by their own word.
+        """Versions of the NVIDIA libraries that make its code, as they report them.
 
         Raises:
-            Exception: of a library that is not there.
+            Exception: a missing library's own.
         """
         return {}
 
@@ -80,14 +80,14 @@ class Toolchain(ABC, Generic[P]):
 
     @abstractmethod
     def compile(self, case: Case, program: P, capability: str) -> Compiled[P]:
-        """A program of a case for the current GPU, of this compute capability; it may compile at the first launch."""
+        """Compile a case's program for the current GPU, at once or at its first launch; ``capability`` is the GPU's."""
 
     def machine_code(self, case: Case, program: P, capability: str) -> tuple[str, bytes]:
-        """ptxas's report and the machine code, an ELF file, as a launch has it. Needs no GPU.
+        """ptxas's report and the machine code that a launch runs, an ELF file. Needs no GPU.
 
         Raises:
-            LookupError: where it compiles nothing.
-            Exception: of the library that is missing, or of the compiler.
+            LookupError: if it compiles nothing.
+            Exception: a missing library's or the compiler's own.
         """
         raise LookupError(f"{self.name} compiles nothing")
 
@@ -102,10 +102,10 @@ def toolchains() -> tuple[Toolchain[Any], ...]:
 
 
 def toolchain_of(program: Program) -> Toolchain[Any]:
-    """The one that takes programs of this kind.
+    """The toolchain that takes programs of this type.
 
     Raises:
-        LookupError: when none does.
+        LookupError: if there is none.
     """
     for toolchain in toolchains():
         if isinstance(program, toolchain.kind):
@@ -114,15 +114,15 @@ def toolchain_of(program: Program) -> Toolchain[Any]:
 
 
 def compilers() -> tuple[Toolchain[Any], ...]:
-    """Those that compile kernels, the default first."""
+    """The toolchains that compile kernels, the default first."""
     return tuple(toolchain for toolchain in toolchains() if issubclass(toolchain.kind, GpuKernel))
 
 
 def names() -> tuple[str, ...]:
-    """What ``--compiler`` takes."""
+    """Names for ``--compiler``, the default first."""
     return tuple(toolchain.name for toolchain in compilers())
 
 
 def is_port(compiler: str) -> bool:
-    """Whether kernels of this compiler are ports of the default's."""
+    """Whether this compiler's kernels are ports of the default compiler's."""
     return compiler != DEFAULT_COMPILER and compiler in names()

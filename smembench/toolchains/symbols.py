@@ -1,4 +1,4 @@
-"""Variables of a module on a GPU, filled from the host: what cudaMemcpyToSymbol does, by the driver's functions."""
+"""Copies to variables of a GPU module: cudaMemcpyToSymbol through the driver API."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def copy_to_symbol(library: Any, name: str, array: Array, stream: int) -> None:
     """Enqueue a copy of a host array to a variable of a library (CUlibrary), such as a ``__constant__`` array.
 
     Raises:
-        RuntimeError: CUDA's, when the library has no variable of that name.
-        ValueError: when the variable is not as long as the array.
+        RuntimeError: CUDA's, if the library has no variable of that name.
+        ValueError: if the variable and the array differ in length.
     """
     address, size = checked(driver.cuLibraryGetGlobal(library, name.encode()))
     if size != array.nbytes:

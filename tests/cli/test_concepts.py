@@ -106,7 +106,7 @@ def test_the_concepts_run_as_far_as_they_can_without_a_gpu_and_say_what_is_left_
 def test_a_ceiling_alone_is_not_what_was_asked_for(program: Program) -> None:
     ran = program("transpose", "--kernel", "transposeSwizzled", "--dry-run")
     assert (ran.returncode, ran.stdout) == (4, "")
-    assert "transpose: the kernels asked for run only on a GPU, and none is usable" in ran.stderr
+    assert "transpose: the chosen kernels run only on a GPU, and none is usable" in ran.stderr
 
 
 def test_of_named_kernels_those_that_need_a_gpu_are_left_out(program: Program) -> None:

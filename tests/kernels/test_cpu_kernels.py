@@ -97,4 +97,4 @@ def test_the_cpu_says_what_it_is(cpu: CpuDevice) -> None:
     assert (info.name, info.kind) == ("cpu", "cpu")
     assert info.model
     assert 0 < cpu.limits().free_bytes <= info.memory_bytes
-    assert "uuid" not in info.told
+    assert "uuid" not in info.known

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from smembench.model.measurement import Conditions
 from smembench.run.sampling import collect, shuffled
 from smembench.run.stop_rule import StopRule
-from smembench.stats.summary import MIN_SAMPLES, precision_of
+from smembench.stats.summary import MIN_SAMPLES, ci_width
 
 
 class Ticking:
@@ -130,10 +130,10 @@ def test_when_a_case_has_enough(values: list[float], spent: float, enough: bool)
     assert StopRule().satisfied(values, spent) is enough
 
 
-def test_precision_is_the_relative_half_width_of_the_interval() -> None:
-    assert precision_of([1.0, 1.0]) == 1.0
-    assert precision_of([2.0] * 10) == 0.0
-    assert precision_of([0.9, 1.0, 1.0, 1.0, 1.1]) == pytest.approx(0.1)
+def test_ci_width_is_the_relative_half_width_of_the_interval() -> None:
+    assert ci_width([1.0, 1.0]) == 1.0
+    assert ci_width([2.0] * 10) == 0.0
+    assert ci_width([0.9, 1.0, 1.0, 1.0, 1.1]) == pytest.approx(0.1)
 
 
 @given(st.lists(st.integers(0, 1000), unique=True, max_size=60), st.integers(0, 2**31), st.integers(0, 5))

@@ -59,7 +59,7 @@ def test_one_bad_round_spoils_the_case_and_leaves_no_figure(status: Status) -> N
     assert (measurement.status, measurement.reason, measurement.samples) == (status, "why", ())
     assert measurement.summary is None
     assert measurement.effective_gb_s is None
-    assert measurement.precision is None
+    assert measurement.ci_width is None
     assert measurement.failed
 
 
@@ -67,7 +67,7 @@ def test_convergence_is_judged_over_all_rounds() -> None:
     assert measured(COPY, trial(COPY, *[0.07] * 20)).converged
     drifting = measured(COPY, trial(COPY, *[0.07] * 10), trial(COPY, *[0.08] * 10, round_=1))
     assert drifting.converged is False
-    assert drifting.precision == pytest.approx(0.01 / 2 / 0.075)
+    assert drifting.ci_width == pytest.approx(0.01 / 2 / 0.075)
 
 
 def test_a_bandwidth_over_the_memory_is_a_failure_and_not_a_figure() -> None:

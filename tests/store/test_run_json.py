@@ -100,7 +100,7 @@ def test_what_is_left_out_is_no_fault(tmp_path: Path, run: dict[str, Any]) -> No
 def test_what_a_device_is_follows_from_its_name() -> None:
     device = DeviceInfo.model_validate({"name": "cuda:0", "peak_gb_s": 4814})
     assert (device.kind, device.model, device.peak_gb_s) == ("cuda", "cuda:0", 4814)
-    assert device.told == {"name": "cuda:0", "peak_gb_s": 4814}
+    assert device.known == {"name": "cuda:0", "peak_gb_s": 4814}
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def row(of: Case, elapsed_ms: float, registers: int | None = None) -> Row:
     problem = PROBLEMS[of.problem]
     samples = tuple(Sample(0, index, elapsed_ms) for index in range(3))
     done = Measurement(of, Status.OK, "", problem.bytes_moved(of), problem.flops(of), 0, samples=samples)
-    done = replace(done, verified=True, precision=0.0, resources=Resources(registers, 0))
+    done = replace(done, verified=True, ci_width=0.0, resources=Resources(registers, 0))
     return row_of("run", done, relate([done]))
 
 

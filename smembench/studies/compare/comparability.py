@@ -82,7 +82,7 @@ def _one(facet: str) -> str:
 def _recorded(run: Run, device: str, fact: str) -> object:
     """A recorded fact about a device; None if the run does not have it."""
     info = run.description.device(device)
-    return None if info is None else info.told.get(fact)
+    return None if info is None else info.known.get(fact)
 
 
 def _differing(name: str, base: Sequence[object], new: Sequence[object]) -> str:
@@ -111,7 +111,7 @@ def _described(run: Description) -> dict[str, str]:
     for device in run.devices:
         found |= {
             f"{device.name} {_NAMES.get(name, name.replace('_', ' '))}": str(value)
-            for name, value in device.told.items()
+            for name, value in device.known.items()
             if name not in (*MEASURED, "name", "kind")
         }
     found |= {f"host {name}": str(value) for name, value in (run.host.data if run.host else {}).items()}
