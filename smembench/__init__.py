@@ -5,14 +5,14 @@ For notebooks and scripts; tables are pandas DataFrames with the columns of case
     import smembench
     frame = smembench.measure(problem="transpose", n=256)              # one sweep
     frame = smembench.measure("configs/quick.toml", output="results")  # a config, stored in results/<run>
-    frame = smembench.resume("results/<run>")                          # what was left undone
+    frame = smembench.resume("results/<run>")                          # continue an interrupted run
     frame = smembench.read("results/<run>")
     smembench.compare("results/<before>", "results/<after>").counts
     smembench.explain_kernel("transposeSmem", n=1024).degree("load")
     smembench.tune("transpose", device="cuda").best
 
-Errors are ``SmembenchError``s. Ctrl-C while something is measured is a KeyboardInterrupt; that of
-``measure`` and ``resume`` has a ``run`` with what was finished, which ``frame`` makes a DataFrame of.
+Errors are ``SmembenchError``s. Ctrl-C raises a KeyboardInterrupt; in ``measure`` and ``resume`` its ``run`` has
+the finished cases, and ``frame(run)`` is their DataFrame.
 """
 
 from __future__ import annotations
@@ -66,15 +66,15 @@ def measure(
     Args:
         config: a TOML file, or its content: ``{"sweep": [{"problem": "transpose", "n": 1024}]}``.
         overrides: ``key=value`` as for ``smembench run --set``.
-        output: where the run's folder is made; without it nothing is stored.
-        anonymous: leave out of its run.json what identifies the machine.
+        output: the folder to make the run's folder in; nothing is stored without it.
+        anonymous: leave everything that identifies the machine out of run.json.
         progress: show a progress bar and notes on stderr.
-        keys: in place of a config, those of one sweep and of the run: ``problem="matmul", n=[256, 512], rounds=5``.
+        keys: instead of a config, keys of one sweep and of the run: ``problem="matmul", n=[256, 512], rounds=5``.
 
     Raises:
-        UsageError: for a config that cannot run.
+        UsageError: for an invalid config.
         DeviceUnavailable: for a device that is not there.
-        RunInterrupted: a KeyboardInterrupt whose ``run`` has what was finished.
+        RunInterrupted: on Ctrl-C; a KeyboardInterrupt whose ``run`` has the finished cases.
     """
     from smembench.run.config import Config, from_data, from_toml
     from smembench.studies.run import run
@@ -91,15 +91,15 @@ def measure(
 
 
 def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -> pd.DataFrame:
-    """Go on with a run that was interrupted or killed.
+    """Continue a run that was interrupted or killed.
 
     Args:
-        folder: the run's.
-        force: go on although device, driver or versions differ, and have it recorded.
+        folder: the run's folder.
+        force: continue even if device, driver or versions differ; run.json records the differences.
         progress: show a progress bar and notes on stderr.
 
     Raises:
-        UsageError: when there is nothing to resume, or the environment differs.
+        UsageError: for a folder that cannot be resumed, or an environment that differs.
         DeviceUnavailable: for a device that is not there.
         RunInterrupted: as from ``measure``.
     """
@@ -112,7 +112,7 @@ def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -
 
 
 def read(path: str | Path) -> pd.DataFrame:
-    """The cases of a stored run: a folder, also of a run that was cut off, or a cases.csv.
+    """The cases of a stored run, from its folder, even if it was cut off, or from a cases.csv.
 
     Raises:
         UsageError: for a file that cannot be read.
@@ -131,18 +131,18 @@ def compare(
     confidence: float = 0.95,
     across: Collection[str] = (),
 ) -> Comparison:
-    """Compare stored runs case by case; several paths are one side.
+    """Compare stored runs case by case; the runs of several paths are pooled.
 
     Args:
         base: runs' folders or cases.csv files.
-        new: the same, measured after it.
+        new: the same, measured later.
         threshold: the smallest effect that counts, as a fraction.
         fdr: the false discovery rate over the cases.
-        confidence: of the intervals around the ratios.
-        across: what may differ: device, driver, clocks.
+        confidence: of the ratios' intervals.
+        across: what may differ: ``device``, ``driver``, ``clocks``.
 
     Raises:
-        UsageError: for runs that cannot be read, and rules that cannot be.
+        UsageError: for runs that cannot be read, and for an invalid threshold, rate or confidence.
     """
     from smembench.studies.compare import compare_runs
     from smembench.studies.load import load
@@ -161,10 +161,10 @@ def explain_kernel(
     stride: int | None = None,
     capability: str | None = None,
 ) -> Explanation:
-    """What a trace of a CUDA kernel says of its conflicts, sectors and occupancy; needs no GPU.
+    """Bank conflicts, sectors and occupancy of a CUDA kernel, from a trace of it; needs no GPU.
 
     Raises:
-        UsageError: for a name, block, dtype, pad or stride that cannot be.
+        UsageError: for an invalid name, block, dtype, pad or stride.
     """
     from smembench.studies.explain import cases, explained, target
 
@@ -183,19 +183,19 @@ def tune(
     progress: bool = False,
     **sampling: Any,
 ) -> Tuned:
-    """Search the fastest kernel, block and pad of a problem on a device.
+    """Find the fastest kernel, block and pad for a problem on a device.
 
     Args:
         problem: transpose or matmul.
-        n: side of the square matrices; the problem's where it is None.
+        n: side of the square matrices; the problem's default for None.
         dtype: element type.
-        kernel: names with commas between them; all where it is None.
+        kernel: names separated by commas; all for None.
         device: auto, cuda, cuda:1, cpu.
         progress: show a progress bar and notes on stderr.
-        sampling: the run's keys, as ``rounds=5``.
+        sampling: keys of the run, such as ``rounds=5``.
 
     Raises:
-        UsageError: for what cannot be tuned.
+        UsageError: for an invalid argument, and if no candidate could be measured.
         DeviceUnavailable: for a device that is not there.
     """
     from smembench.studies.tune import candidates, tuned

@@ -31,7 +31,7 @@ from smembench.model.errors import SmembenchError
 from smembench.model.version import VERSION
 
 _SIGNALLED = 130
-"""What Typer returns after Ctrl-C; a run that was interrupted while measuring says more."""
+"""What Typer returns after Ctrl-C; a run that is interrupted while it measures raises its own error."""
 
 app = typer.Typer(
     name="smembench",
@@ -59,7 +59,7 @@ def _root(
 
 
 def _help(command: Callable[..., None]) -> str:
-    """A command's docstring without the breaks of its source's lines, which Typer would keep on any screen."""
+    """A command's docstring without its line breaks, which Typer would keep at any screen width."""
     paragraphs = cleandoc(command.__doc__ or "").split("\n\n")
     return "\n\n".join(text if text.startswith(" ") else text.replace("\n", " ") for text in paragraphs)
 
@@ -86,10 +86,10 @@ app.add_typer(baseline.app, name="baseline")
 
 
 def main() -> None:
-    """Run the command line; every error that has an exit code of its own ends in one line on stderr."""
+    """Run the command line. An expected error is one line on stderr and an exit code."""
     try:
         code: Any = app(standalone_mode=False)
-        # Output that fails only when Python flushes at exit would be a traceback.
+        # Flush here: a failure when Python flushes at exit would be a traceback.
         sys.stdout.flush()
         if code == _SIGNALLED:
             _fail("interrupted", code)
@@ -104,7 +104,7 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         code = _fail("interrupted", 130)
     except Exception as error:
-        # Typer's own usage errors; its Click is vendored, so they are known by what they can do.
+        # Typer's own usage errors: its Click is vendored, so their class cannot be imported.
         if not hasattr(error, "format_message"):
             raise
         command = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
@@ -113,7 +113,7 @@ def main() -> None:
 
 
 def _message(error: Any) -> str:
-    """Typer's message, with the value in question, which versions that ask pydantic leave out."""
+    """Typer's message, with the invalid value, which versions of Typer that use pydantic leave out."""
     errors = getattr(error.__cause__, "errors", None)
     if errors is None:
         return str(error.format_message())

@@ -1,4 +1,4 @@
-"""``smembench baseline``: the run that later ones are held against."""
+"""``smembench baseline``: the run that later ones are compared with."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(
-    help="The run that later ones of its config are held against, pinned beside it.", no_args_is_help=True
-)
+app = typer.Typer(help="Pin the run that later ones of its config are compared with.", no_args_is_help=True)
 
-_Root = Annotated[Path, typer.Argument(metavar="DIR", help="The folder runs are in.")]
+_Root = Annotated[Path, typer.Argument(metavar="DIR", help="The folder that holds the runs.")]
 
 
 @app.command("set")
 def set_(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A complete run's folder.")]) -> None:
     """Pin a run: run --compare-to compares with it, and --keep never removes it.
 
-    It is noted in baseline.json beside the run, one for each config, by name: the results folder can move.
+    baseline.json beside the run names one run per config, so the results folder can be moved.
 
     Examples:
 
@@ -28,13 +26,13 @@ def set_(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A complete 
 
     name = pin(folder)
     typer.echo(
-        f"{folder.resolve().name} is the baseline of {name} now ({folder.resolve().parent / BASELINE})", err=True
+        f"{folder.resolve().name} is now the baseline of {name} ({folder.resolve().parent / BASELINE})", err=True
     )
 
 
 @app.command()
 def show(root: _Root = Path("results")) -> None:
-    """The pinned runs of a folder, one a line: config and run.
+    """List the pinned runs of a folder, one per line: config and run.
 
     Examples:
 
@@ -44,7 +42,7 @@ def show(root: _Root = Path("results")) -> None:
 
     pinned = baselines(root)
     for name, folder in sorted(pinned.items()):
-        typer.echo(f"{name}\t{folder}" + ("" if folder.is_dir() else "\tis not there any more"))
+        typer.echo(f"{name}\t{folder}" + ("" if folder.is_dir() else "\tdoes not exist any more"))
     if not pinned:
         typer.echo(f"{root}: no baseline; pin one with: smembench baseline set {root}/<run>", err=True)
 
@@ -56,7 +54,7 @@ def clear(
         str | None, typer.Option("--config", metavar="NAME", help="Only this config's. (default: all)")
     ] = None,
 ) -> None:
-    """Forget what is pinned; the runs stay.
+    """Unpin runs; the runs themselves stay.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""``smembench compare``: is anything slower than it was, and could that be seen at all?"""
+"""``smembench compare``: which cases are slower than before, and what slowdown could be detected?"""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class FailOn(StrEnum):
 
 def compare(
     base: Annotated[
-        str | None, typer.Argument(metavar="BASE[,…]", help="A run's folder or a cases.csv; several are one side.")
+        str | None, typer.Argument(metavar="BASE[,…]", help="A run's folder or a cases.csv; several are pooled.")
     ] = None,
-    new: Annotated[str | None, typer.Argument(metavar="NEW[,…]", help="The same, measured after it.")] = None,
+    new: Annotated[str | None, typer.Argument(metavar="NEW[,…]", help="The same, measured later.")] = None,
     threshold: Annotated[
         float, typer.Option("--threshold", metavar="PERCENT", help="Smallest effect that counts.")
     ] = 2.0,
@@ -42,13 +42,13 @@ def compare(
     ] = 95.0,
     across: Annotated[
         str | None,
-        typer.Option("--across", metavar="NAME,…", help="Compare although these differ: device, driver, clocks."),
+        typer.Option("--across", metavar="NAME,…", help="Compare even if these differ: device, driver, clocks."),
     ] = None,
     fail_on: Annotated[
         FailOn | None,
-        typer.Option("--fail-on", help="What ends with exit code 3; ambiguous includes slower. (default: slower)"),
+        typer.Option("--fail-on", help="Verdicts that give exit code 3; ambiguous includes slower. (default: slower)"),
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="List the cases that are the same, too.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="List the cases that are the same too.")] = False,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown, for a pull request.")] = False,
     aa: Annotated[
@@ -56,7 +56,7 @@ def compare(
         typer.Option(
             "--aa",
             metavar="CONFIG.toml|DIR,…",
-            help="Compare a configuration with itself, measured several times now, or stored runs of one.",
+            help="Compare a configuration with itself: measure it several times, or give stored runs of one.",
             rich_help_panel="A/A",
         ),
     ] = None,
@@ -67,7 +67,7 @@ def compare(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", metavar="DIR", help="Where its runs are kept. (default: results)", rich_help_panel="A/A"
+            "--output", metavar="DIR", help="Where its runs are stored. (default: results)", rich_help_panel="A/A"
         ),
     ] = None,
     anonymous: Annotated[
@@ -79,13 +79,12 @@ def compare(
 ) -> None:
     """Compare runs case by case: faster, slower, same, ambiguous or not comparable.
 
-    A case is slower when the median of its round medians grew by the threshold or more and noise alone would not do
-    that, with control of the false discovery rate over all cases; it is the same when its whole interval lies within
-    the threshold. What differs between the environments stands above the verdicts. Exit code 3 means a regression and
-    nothing else.
+    A case is slower when the median of its round medians grew by the threshold or more, and by more than noise
+    explains at the false discovery rate over all cases. It is the same when its whole interval lies within the
+    threshold. Differences between the environments stand above the verdicts. Exit code 3 always means a regression.
 
-    --aa measures what this machine makes of a configuration that did not change: the rate of false verdicts, the
-    smallest slowdown that would be seen, and a threshold.
+    --aa compares runs of one configuration with each other, where every verdict of a change is false. It reports the
+    rate of false verdicts, the smallest slowdown that would be detected, and a threshold to use.
 
     Examples:
 
@@ -102,6 +101,7 @@ def compare(
     from smembench.studies.compare.comparability import FACETS
     from smembench.studies.compare.itself import compare_with_itself
     from smembench.studies.compare.verdicts import Rules, Verdict
+    from smembench.studies.load import load_side
     from smembench.views.compare import comparison_sections, self_section
 
     if json and markdown:
@@ -113,7 +113,7 @@ def compare(
         if base is not None:
             raise UsageError(f"--aa {aa}: compares with itself; leave {base} out")
         if given := [name for name, value in (("--all", all_), ("--fail-on", fail_on)) if value]:
-            raise UsageError(f"{given[0]}: belongs to BASE and NEW, of which --aa takes neither")
+            raise UsageError(f"{given[0]}: belongs to BASE and NEW, which --aa does not take")
         itself = compare_with_itself(_of_itself(aa, runs, output, anonymous), **rules, across=facets)
         _print(lambda: itself.data, [self_section(itself)], json=json, markdown=markdown)
         return
@@ -121,56 +121,40 @@ def compare(
         raise UsageError(f"{given[0]}: belongs to --aa CONFIG.toml")
     if base is None or new is None:
         raise UsageError("give BASE and NEW, two runs' folders or cases.csv files, or --aa CONFIG.toml")
-    found = compare_runs(_load(base), _load(new), **rules, across=facets)
+    found = compare_runs(load_side(base), load_side(new), **rules, across=facets)
     _print(lambda: found.data, comparison_sections(found, every=all_), json=json, markdown=markdown)
     failing = {FailOn.SLOWER: (Verdict.SLOWER,), FailOn.AMBIGUOUS: (Verdict.SLOWER, Verdict.AMBIGUOUS)}
     if any(found.counts[verdict] for verdict in failing.get(fail_on or FailOn.SLOWER, ())):
         raise typer.Exit(REGRESSION)
 
 
-def _load(text: str) -> list[Run]:
-    """The runs of one side: a path, or several with commas between them."""
-    from smembench.run.axes import split
-    from smembench.studies.load import load
-
-    found: dict[Path, Run] = {}
-    for item in [text] if Path(text).exists() else split(text):
-        path = Path(item or text)
-        if path.resolve() in found:
-            raise UsageError(f"{path}: is given twice on one side, and would count twice")
-        found[path.resolve()] = load(path)
-    return list(found.values())
-
-
 def _measuring(runs: int | None, output: Path | None, anonymous: bool) -> list[str]:
-    """The options given that say how --aa measures."""
+    """The options given that apply only when --aa measures."""
     given = {"--runs": runs is not None, "--output": output is not None, "--anonymous": anonymous}
     return [name for name, there in given.items() if there]
 
 
 def _of_itself(text: str, runs: int | None, output: Path | None, anonymous: bool) -> list[Run]:
-    """Runs of one configuration: measured now when it is a TOML file, otherwise stored ones, or all in a folder."""
-    from smembench.store.run_folder import CASES
+    """Runs of one configuration: measured now for a TOML file, else stored runs or all those in a folder."""
+    from smembench.studies.load import load_together
 
     if not text.endswith(".toml"):
         if given := _measuring(runs, output, anonymous):
             raise UsageError(f"{given[0]}: belongs to --aa CONFIG.toml; {text} is stored already")
-        folder = Path(text)
-        inside = sorted(path.parent for path in folder.glob(f"*/{CASES}")) if folder.is_dir() else []
-        return _load(",".join(map(str, inside)) if inside and not (folder / CASES).exists() else text)
+        return load_together(text)
     count = 10 if runs is None else runs
     if count < 2:
-        raise UsageError(f"--runs {count}: it takes two to compare, and ten to learn much")
+        raise UsageError(f"--runs {count}: give 2 or more; 10 tell more")
     from smembench.cli.measure import leave, watch
     from smembench.run.config import from_toml
     from smembench.studies.compare.itself import measured
 
-    folders = []
+    found = []
     config, root = from_toml(Path(text)), output or Path("results")
     for outcome in measured(config, count, root, anonymous=anonymous, argv=sys.argv[1:], watch=watch()):
         leave(outcome)
-        folders.append(outcome.run.path)
-    return [run for folder in folders for run in _load(str(folder))]
+        found.append(outcome.run)
+    return found
 
 
 def _print(data: Callable[[], object], sections: Sequence[Section], *, json: bool, markdown: bool) -> None:

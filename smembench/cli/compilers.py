@@ -1,4 +1,4 @@
-"""``smembench compilers``: Numba's kernels beside the same in CUDA C."""
+"""``smembench compilers``: kernels beside their ports to CUDA C."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def compilers(
     dtype: options.Dtypes = None,
     device: options.Devices = None,
     static: Annotated[
-        bool, typer.Option("--static", help="Only what the compilers make of them; needs no GPU.")
+        bool, typer.Option("--static", help="Only compile and compare the machine code; needs no GPU.")
     ] = False,
     capability: Annotated[
         str, typer.Option("--cc", metavar="X.Y", help="With --static: compile for this compute capability.")
@@ -40,11 +40,11 @@ def compilers(
     sampling: Sampling,
     running: Running,
 ) -> None:
-    """Time each kernel as Numba compiles it and as NVRTC compiles the same in CUDA C, in one interleaved run.
+    """Time each kernel beside its port to CUDA C, in one interleaved run.
 
-    Beside the times: registers and local memory a thread, as the driver says, shared memory a block, and the
-    instructions of the machine code, where NVIDIA's compiler libraries are there. So a slow kernel is the GPU's matter
-    where both are slow, and the compiler's where only one is.
+    The table also has registers and local memory per thread, as the driver reports them, shared memory per block, and
+    the instructions of the machine code, if NVIDIA's compiler libraries are installed. If both versions are slow, the
+    GPU limits the kernel; if only one is, its compiler does.
 
     Examples:
 
@@ -73,4 +73,4 @@ def compilers(
     try:
         measure(config, running, draw=of_run)
     except DeviceUnavailable as error:
-        raise DeviceUnavailable(f"{error}; --static says what both compilers make of them, without a GPU") from None
+        raise DeviceUnavailable(f"{error}; --static compares the machine code without a GPU") from None

@@ -1,4 +1,4 @@
-"""``smembench doctor``: what is installed and what is missing, and whether the timers are right."""
+"""``smembench doctor``: what is installed, what is missing, and whether the timers are right."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import typer
 
 def doctor(
     timing: Annotated[
-        bool, typer.Option("--timing", help="Hold the timers against Nsight Compute; needs a GPU and ncu.")
+        bool, typer.Option("--timing", help="Compare the timers with Nsight Compute; needs a GPU and ncu.")
     ] = False,
     csv: Annotated[Path | None, typer.Option("--csv", metavar="PATH", help="Write the timing table as CSV.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing CSV.")] = False,
 ) -> None:
-    """Check what is installed and say what mends what is missing.
+    """Check what is installed, and print the command that fixes what is missing.
 
-    Exit 1 when nothing can be measured, or when the timers and ncu are apart.
+    Exit code 1 means that nothing can be measured, or that the timers and ncu disagree.
     """
     if timing:
         _timing(csv, force=force)

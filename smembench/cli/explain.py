@@ -1,4 +1,4 @@
-"""``smembench explain``: why a kernel takes the time it takes."""
+"""``smembench explain``: why a kernel takes as long as it does."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ def explain(
     ] = None,
     stride: Annotated[
         int | None,
-        typer.Option(
-            "--stride", min=1, metavar="N", help="Of a product: from row to row; of strided: from lane to lane."
-        ),
+        typer.Option("--stride", min=1, metavar="N", help="Elements between rows (matmul) or lanes (strided)."),
     ] = None,
     capability: Annotated[
         str | None,
@@ -59,13 +57,13 @@ def explain(
     ] = None,
     run: Annotated[
         Path | None,
-        typer.Option("--run", metavar="DIR", help="A stored run whose GPU's roofs are meant. (default: the GPU here)"),
+        typer.Option("--run", metavar="DIR", help="A stored run: use the roofs of its GPU. (default: the GPU here)"),
     ] = None,
     best_pad: Annotated[
-        bool, typer.Option("--best-pad", help="Search the smallest pad free of conflicts on both sides.")
+        bool, typer.Option("--best-pad", help="Find the smallest pad free of conflicts for loads and stores.")
     ] = False,
     measure: Annotated[
-        bool, typer.Option("--measure", help="Beside the hardware's counters; needs a GPU and ncu.")
+        bool, typer.Option("--measure", help="Compare with the hardware's counters; needs a GPU and ncu.")
     ] = False,
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="PATH", help="With --measure: write the comparison as CSV.")
@@ -74,10 +72,10 @@ def explain(
 ) -> None:
     """Explain a kernel from a trace of itself, without a GPU: bank conflicts, coalescing, occupancy, roofs.
 
-    The function that is timed is run on addresses alone. For each access in its source: wavefronts a request in shared
-    memory, where n times the ideal is an n-way conflict, and 32-byte sectors a request in global memory. Occupancy
-    counts registers where a compiler is there. The roofs are those of memory, of L1 and shared memory, and of
-    arithmetic.
+    The trace runs the function that is timed, on addresses alone. It gives, for each access in the source, wavefronts
+    per request in shared memory, where n times the ideal is an n-way conflict, and 32-byte sectors per request in
+    global memory. Occupancy counts registers if a compiler is installed. The roofs are those of memory, of L1 and
+    shared memory, and of arithmetic.
 
     Examples:
 
@@ -112,7 +110,7 @@ def explain(
         return
     (case, *more) = found
     if more:
-        raise UsageError(f"{len(found)} cases: one at a time is explained, several only with --measure")
+        raise UsageError(f"{len(found)} cases: give one; only --measure takes several")
     if best_pad:
         best, tried = search_pad(case)
         draw(stdout, [pads(tried, best, f"{case.kernel} · block {case.block} · {case.dtype}")])

@@ -1,4 +1,4 @@
-"""``smembench history``: what became of each case over many stored runs."""
+"""``smembench history``: the time of each case over many stored runs."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ def history(
         "results"
     ),
     since: Annotated[
-        str | None, typer.Option("--since", metavar="DATE", help="Only runs from this day on (UTC), as 2026-01-31.")
+        str | None,
+        typer.Option("--since", metavar="DATE", help="Only runs from this day on (UTC), such as 2026-01-31."),
     ] = None,
     case: Annotated[
         str | None,
-        typer.Option("--case", metavar="TEXT", help="Only cases whose id holds this, or matches it where it has a *."),
+        typer.Option("--case", metavar="TEXT", help="Only cases whose id contains this, or matches it if it has a *."),
     ] = None,
     threshold: Annotated[
-        float, typer.Option("--threshold", metavar="PERCENT", help="Least change of level that is told.")
+        float, typer.Option("--threshold", metavar="PERCENT", help="Smallest change of level to report.")
     ] = 1.0,
     json: Annotated[bool, typer.Option("--json", help="As JSON on stdout.")] = False,
     fail_on_change: Annotated[
-        bool, typer.Option("--fail-on-change", help="Exit with 3 when a case's newest stretch is slower.")
+        bool, typer.Option("--fail-on-change", help="Exit with code 3 if a case's newest stretch is slower.")
     ] = False,
 ) -> None:
-    """The series of every case over all runs in a folder: sparkline, changes of level, and what changed with them.
+    """Show every case over all runs in a folder: sparkline, changes of level, and what changed with them.
 
-    A level has to hold for three runs, so one bad night is no change; a slow drift is one as soon as it adds up. The
-    newest stretch of each series is compared with the one before; slower ones come first. Another GPU begins
-    another series. After a change that is accepted, --since its day begins anew.
+    A level has to hold for three runs, so one bad night is not a change. A slow drift is one once it adds up to the
+    threshold. The newest stretch of each series is compared with the one before, and slower ones are listed first.
+    Each GPU has its own series. To accept a change, give its day with --since.
 
     Examples:
 

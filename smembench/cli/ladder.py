@@ -1,4 +1,4 @@
-"""``smembench ladder``: from the naive kernel to the hardware's limit, one idea a step."""
+"""``smembench ladder``: from the naive kernel to the hardware's limit, one idea per step."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def ladder(
     sampling: Sampling,
     running: Running,
 ) -> None:
-    """Climb from the naive kernel to the hardware's limit, one idea a step, all in one interleaved run.
+    """Climb from the naive kernel to the hardware's limit, one idea per step, in one interleaved run.
 
-    For each step, in the fastest of its blocks: the time, the rate, how near it is to the limit (memcpy for
-    transposes, the arithmetic peak for products), the gain over the step before, and what changes.
+    Each step is shown with its fastest block: the time, the rate, its share of the limit (memcpy for transposes, the
+    arithmetic peak for products), the gain over the previous step, and what changes.
 
     Examples:
 

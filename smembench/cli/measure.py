@@ -1,4 +1,4 @@
-"""What measuring commands share: options to a run, its lines on stderr, its tables, its CSV, its exit code."""
+"""What measuring commands share: from options to a run, its tables, its CSV and its exit code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Interrupted(SmembenchError):
-    """Ctrl-C, with more to say than that; Typer would drop the text of a KeyboardInterrupt."""
+    """Ctrl-C with a message; Typer would drop that of a KeyboardInterrupt."""
 
     exit_code = 130
 
@@ -42,20 +42,20 @@ def measure(
     draw: Draw | None = None,
     after: After | None = None,
 ) -> None:
-    """Run a config, show it, and leave with the exit code of how it ended.
+    """Run a config, show its tables, and exit with its exit code.
 
     Args:
         config: what to measure.
         running: the user's options.
-        output: where a new run's folder is made; None for no folder.
-        anonymous: leave out what identifies the machine.
-        resume: a folder to go on in.
+        output: the folder to make a new run's folder in; None to store nothing.
+        anonymous: leave out everything that identifies the machine.
+        resume: the folder of a run to continue.
         draw: makes sections of a finished run; the usual tables when None.
-        after: is given a complete run's folder, prints beside its tables, and returns an exit code.
+        after: takes the folder of a complete run and the console of its tables, and returns an exit code.
 
     Raises:
-        SmembenchError: for what ``studies.run.run`` refuses, what ended the run, and a CSV that cannot be written.
-        typer.Exit: when a case failed, or ``after`` says so.
+        SmembenchError: from ``studies.run.run``, for what ended the run, and for a CSV that cannot be written.
+        typer.Exit: when a case failed, or ``after`` returned an exit code.
     """
     from smembench.store.csv_files import check_writable
     from smembench.studies.run import run
@@ -119,7 +119,7 @@ def watch(*, verbose: bool = False) -> Watch:
 
 
 def leave(outcome: Outcome, code: int = 0) -> None:
-    """Say where the results are, and leave with the run's exit code, with ``code`` where nothing else is wrong.
+    """Print where the results are, and exit with the run's exit code, or with ``code`` if the run succeeded.
 
     Raises:
         SmembenchError: for what ended the run.

@@ -1,4 +1,4 @@
-"""What ``smembench run`` does after a night's measurement: compare, summarise, tell, and remove what is too old."""
+"""What ``smembench run`` does after a night's run: compare, summarise, export metrics, and remove old runs."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
     from smembench.studies.nightly.finish import Plan
 
-NIGHTS = "Night after night"
+NIGHTS = "Nightly"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Nightly:
-    """What is done with a run beside storing it."""
+    """What is done with a run, other than storing it."""
 
     compare_to: Annotated[
         str | None,
         typer.Option(
             "--compare-to",
             metavar="last[:N]|baseline|DIR",
-            help="Compare with the run before or the N before (and the baseline, if one is pinned), the baseline, or "
-            "a run; exit 3 when a case is slower. From last:3 on it is known how much runs differ anyway.",
+            help="Compare with the previous run or N runs (and the baseline, if one is pinned), the baseline, or "
+            "a run; exit 3 if a case is slower. From last:3 on, the noise between runs is known.",
             rich_help_panel=NIGHTS,
         ),
     ] = None
@@ -45,7 +45,7 @@ class Nightly:
     json_lines: Annotated[
         Path | None,
         typer.Option(
-            "--json-lines", metavar="PATH", help="Append the run as one line of JSON.", rich_help_panel=NIGHTS
+            "--json-lines", metavar="PATH", help="Append one line of JSON about the run.", rich_help_panel=NIGHTS
         ),
     ] = None
     openmetrics: Annotated[
@@ -65,14 +65,13 @@ class Nightly:
 
 
 def after(options: Nightly, root: Path, config: str) -> Callable[[Path, Console], int] | None:
-    """What to do with the folder of a complete run, given where to print; None when nothing was asked for.
+    """What to do with a complete run, as a function of its folder and a console; None when no option was given.
 
-    It returns an exit code: 1 when a case failed or something asked for could not be done, 3 when a case is slower,
-    else 0.
+    It returns an exit code: 1 when a case failed or an option could not be met, 3 when a case is slower, else 0.
 
     Args:
-        options: what the user asked for.
-        root: the folder runs are in.
+        options: the user's.
+        root: the folder that holds the runs.
         config: the name of the run's config.
 
     Raises:

@@ -27,7 +27,7 @@ def _complete_kernel(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def of_axis(axis: Axis, metavar: str = "N,…") -> Any:
-    """The option that takes values of an axis, under its name and in its words."""
+    """The option for the values of an axis, with the axis's name and help."""
     text = f"{axis.help} (default: {axis.default})" if axis.default else axis.help
     return typer.Option(f"--{axis.name.replace('_', '-')}", metavar=metavar, help=text)
 
@@ -47,19 +47,19 @@ Compilers = Annotated[
     typer.Option(
         "--compiler",
         metavar="NAME,…",
-        help="numba, and nvrtc: the same kernels in CUDA C, where they have a port. (default: numba)",
+        help="numba; nvrtc: ports to CUDA C of those kernels that have one. (default: numba)",
     ),
 ]
 Peers = Annotated[
     bool | None,
-    typer.Option("--peers", help="Beside CuPy's, PyTorch's and cuBLAS's, as far as they are installed."),
+    typer.Option("--peers", help="Measure CuPy, PyTorch and cuBLAS too, as far as they are installed."),
 ]
 Cache = Annotated[
     str | None,
     typer.Option(
         "--cache",
         metavar="MODE,…",
-        help="warm: as the launch before left it; cold: full of other data before each. (default: warm)",
+        help="warm: as the previous launch left it; cold: full of other data before each launch. (default: warm)",
     ),
 ]
 
@@ -70,24 +70,24 @@ class Sampling:
 
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="10 samples in 1 round, ±5 %, at most 2 s a case.", rich_help_panel=SAMPLING),
+        typer.Option("--quick", help="10 samples in 1 round, ±5 %, at most 2 s per case.", rich_help_panel=SAMPLING),
     ] = False
     rigorous: Annotated[
         bool,
         typer.Option(
-            "--rigorous", help="100 samples in 10 rounds, ±0.2 %, at most 120 s a case.", rich_help_panel=SAMPLING
+            "--rigorous", help="100 samples in 10 rounds, ±0.2 %, at most 120 s per case.", rich_help_panel=SAMPLING
         ),
     ] = False
     samples: Annotated[
         int | None,
-        typer.Option("--samples", metavar="N", help="Fewest samples a case. (default: 30)", rich_help_panel=SAMPLING),
+        typer.Option("--samples", metavar="N", help="Fewest samples per case. (default: 30)", rich_help_panel=SAMPLING),
     ] = None
     rounds: Annotated[
         int | None,
         typer.Option(
             "--rounds",
             metavar="N",
-            help="Rounds over all cases, each in another random order. (default: 3)",
+            help="Rounds over all cases, each in a new random order. (default: 3)",
             rich_help_panel=SAMPLING,
         ),
     ] = None
@@ -105,7 +105,7 @@ class Sampling:
         typer.Option(
             "--max-seconds",
             metavar="S",
-            help="Sampling time a case at most; CPU cases that cannot make 3 samples in it are skipped. (default: 30)",
+            help="Most sampling time per case; CPU cases that cannot take 3 samples in it are skipped. (default: 30)",
             rich_help_panel=SAMPLING,
         ),
     ] = None
@@ -114,7 +114,7 @@ class Sampling:
         typer.Option(
             "--warmup",
             metavar="S",
-            help="Launches before the samples of a round. (default: 0.02)",
+            help="Time of launches before the samples of a round. (default: 0.02)",
             rich_help_panel=SAMPLING,
         ),
     ] = None
@@ -123,7 +123,7 @@ class Sampling:
         typer.Option(
             "--seed",
             metavar="N",
-            help="Of the random inputs and the order. (default: a new one each run)",
+            help="Seed of the random inputs and the order. (default: a new one per run)",
             rich_help_panel=SAMPLING,
         ),
     ] = None
@@ -132,7 +132,7 @@ class Sampling:
         typer.Option(
             "--timeout",
             metavar="S",
-            help="A case that takes longer beside its samples is ended. (default: 300)",
+            help="End a case that takes longer than this, not counting its samples. (default: 300)",
             rich_help_panel=SAMPLING,
         ),
     ] = None
@@ -169,7 +169,7 @@ class Running:
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Replace an existing CSV; resume although something differs.", rich_help_panel=RUNNING
+            "--force", help="Replace an existing CSV; resume even if something differs.", rich_help_panel=RUNNING
         ),
     ] = False
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cases and stop.", rich_help_panel=RUNNING)] = (
@@ -183,7 +183,7 @@ class Running:
     ] = False
     no_lock: Annotated[
         bool,
-        typer.Option("--no-lock", help="Run although another run uses the GPU.", rich_help_panel=RUNNING),
+        typer.Option("--no-lock", help="Run even if another run uses the GPU.", rich_help_panel=RUNNING),
     ] = False
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for another run that uses the GPU.", rich_help_panel=RUNNING)
@@ -191,7 +191,7 @@ class Running:
 
 
 def takes(**groups: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of dataclasses: each field is an option, and the command gets the instances."""
+    """Add the options of dataclasses to a command: each field is an option, and the command receives the instances."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(command, include_extras=True)
@@ -227,7 +227,7 @@ def takes(**groups: type[Any]) -> Callable[[Callable[..., None]], Callable[..., 
 
 
 def sign(command: Callable[..., None], parameters: Sequence[inspect.Parameter]) -> None:
-    """Let Typer see these parameters, which the command takes as ``**values``."""
+    """Show Typer these parameters of a command that takes ``**values``."""
     setattr(command, "__signature__", inspect.Signature(parameters))  # noqa: B010 - mypy knows no such attribute
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
 

@@ -1,4 +1,4 @@
-"""``smembench transpose``, ``matmul`` and so on: a command per problem, of the axes and in the words of its folder."""
+"""``smembench transpose``, ``matmul`` and so on: a command per problem, from the axes and help that it declares."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def commands() -> list[Callable[..., None]]:
 
 
 def _command(name: str, problems: Sequence[Problem]) -> Callable[..., None]:
-    """A command of one sweep from flags, or of one for each of several problems."""
+    """A command that runs one sweep per problem."""
 
     def command(*, sampling: Sampling, running: Running, **values: Any) -> None:
         from smembench.cli.measure import measure
@@ -58,7 +58,7 @@ def _own(axis: Axis) -> Any:
 
 
 def _sweeps(name: str, problems: Sequence[Problem], given: dict[str, Any]) -> list[dict[str, Any]]:
-    """A sweep per problem with the values that are for it."""
+    """A sweep per problem, with the values of its own options."""
     sweeps = []
     for problem in problems:
         keys = [*(axis.name for axis in problem.axes + problem.kernel_axes), *problem.options]
@@ -70,10 +70,10 @@ def _sweeps(name: str, problems: Sequence[Problem], given: dict[str, Any]) -> li
 
 
 def _with_kernels(name: str, sweeps: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:
-    """The sweeps that have some of the kernels, each with its own.
+    """The sweeps of problems that have any of the kernels, each with its own kernels.
 
     Raises:
-        UsageError: for a kernel that none of them has, and for sizes and blocks of a sweep that has no kernel left.
+        UsageError: for a kernel that no problem has, and for a size or block of a problem without any of the kernels.
     """
     from smembench.kernels import registry
     from smembench.model.errors import UsageError

@@ -26,15 +26,14 @@ def report(
     ] = None,
     figure: Annotated[
         str | None,
-        typer.Option("--figure", metavar="NAME,…", help="Of --png and --svg only these; * stands for anything."),
+        typer.Option("--figure", metavar="NAME,…", help="With --png or --svg: only these figures; * matches anything."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an HTML file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing HTML file.")] = False,
 ) -> None:
-    """Write stored runs as one HTML file, which needs no network.
+    """Write stored runs as one self-contained HTML file.
 
-    With --png or --svg figures become files, named as in the report, and HTML
-    is written only where -o asks for it. Several runs of one configuration are
-    compared, and the newest is shown whole. Needs the report extra (jinja2 and
+    With --png or --svg figures are written as files, named as in the report, and HTML only if -o is given. Several
+    runs of one configuration are compared, and the newest is shown in full. Needs the report extra (jinja2 and
     matplotlib).
 
     Examples:

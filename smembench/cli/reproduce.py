@@ -8,10 +8,10 @@ from smembench.cli.options import Running, Sampling, takes
 
 @takes(sampling=Sampling, running=Running)
 def reproduce(*, device: options.Devices = None, sampling: Sampling, running: Running) -> None:
-    """The documents' tables at their sizes and blocks, their figures beside this device's.
+    """Measure the documents' tables, at their sizes and blocks, beside the documents' figures.
 
-    The last column says whether each claim (shared faster than naive, padded faster than unpadded, tiled faster
-    than naive) holds here: yes or NO only where the 95 % intervals of the two medians are apart.
+    The last column says whether each claim (shared faster than naive, padded faster than unpadded, tiled faster than
+    naive) holds here: yes or NO only if the 95 % interval of the ratio excludes 1, else undecided.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""``smembench run``: a sweep from a file, into a folder."""
+"""``smembench run``: a config from a TOML file, measured into a folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from smembench.model.errors import UsageError
 @takes(sampling=Sampling, running=Running, nights=Nightly)
 def run(
     config: Annotated[
-        Path | None, typer.Argument(metavar="CONFIG.toml", help="A sweep, such as configs/quick.toml.")
+        Path | None, typer.Argument(metavar="CONFIG.toml", help="What to measure, such as configs/quick.toml.")
     ] = None,
     *,
     set_: Annotated[
@@ -27,7 +27,7 @@ def run(
     ),
     resume: Annotated[
         Path | None,
-        typer.Option("--resume", metavar="DIR", help="Go on with a run that was interrupted or killed."),
+        typer.Option("--resume", metavar="DIR", help="Continue a run that was interrupted or killed."),
     ] = None,
     anonymous: Annotated[
         bool, typer.Option("--anonymous", help="Leave host name, UUIDs and arguments out of run.json.")
@@ -36,11 +36,11 @@ def run(
     running: Running,
     nights: Nightly,
 ) -> None:
-    """Run a sweep from a file into DIR/<UTC time>-<config>/: cases.csv, samples.csv and run.json.
+    """Measure a config into DIR/<UTC time>-<config>/: cases.csv, samples.csv and run.json.
 
-    Every trial of a case is on disk before the next begins. A run that was cut off goes on with --resume; it
-    needs no CONFIG and refuses when device, driver, versions or a CONFIG given all the same differ. With options for
-    night after night a complete run gets a summary.md, and the exit code is 1 when a case failed, else 3 when one is
+    Every trial of a case is on disk before the next begins. --resume continues a run that was cut off. It needs no
+    CONFIG, and ends with an error if the device, the driver, a version or a CONFIG that is given differs. With the
+    nightly options a complete run also gets a summary.md, and the exit code is 1 if a case failed, else 3 if one is
     slower.
 
     Examples:
@@ -61,7 +61,9 @@ def run(
     if resume is not None:
         folder = RunFolder.resume(resume)
         if given is None and (set_ or sampling.config()):
-            raise UsageError(f"--resume {resume}: goes on as it began; --set and sampling options need a CONFIG")
+            raise UsageError(
+                f"--resume {resume}: continues with the stored config; --set and sampling options need a CONFIG"
+            )
         stored = from_stored(folder.description.config.data)
         then = after(nights, resume.resolve().parent, (given or stored).name)
         measure(given or stored, running, resume=folder, after=then)

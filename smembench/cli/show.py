@@ -1,4 +1,4 @@
-"""``smembench show``: stored runs again, as tables, Markdown or LaTeX."""
+"""``smembench show``: a stored run as tables, Markdown or LaTeX."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ if TYPE_CHECKING:
 def show(
     path: Annotated[Path, typer.Argument(metavar="DIR|cases.csv", help="A run's folder or a CSV of cases.")],
     documents: Annotated[
-        bool, typer.Option("--documents", help="Beside the documents' figures, as reproduce does.")
+        bool, typer.Option("--documents", help="Beside the documents' figures, as reproduce shows them.")
     ] = False,
-    ladder: Annotated[bool, typer.Option("--ladder", help="Only the steps of the ladders, as ladder does.")] = False,
+    ladder: Annotated[
+        bool, typer.Option("--ladder", help="Only the steps of the ladders, as ladder shows them.")
+    ] = False,
     limits: Annotated[
-        bool, typer.Option("--limits", help="Only the best of each size, beside memcpy and other libraries.")
+        bool, typer.Option("--limits", help="Only the best kernel of each size, beside memcpy and libraries.")
     ] = False,
     compilers: Annotated[
-        bool, typer.Option("--compilers", help="Only kernels by both compilers, as compilers does.")
+        bool, typer.Option("--compilers", help="Only kernels and their ports, as compilers shows them.")
     ] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="As LaTeX, with booktabs.")] = False,
 ) -> None:
-    """Draw the tables of a stored run again, without a device; of one that was killed, from its journal.
+    """Show the tables of a stored run. A run that was killed is read from its journal.
 
     Examples:
 
@@ -48,14 +50,14 @@ def show(
     from smembench.views.table import draw
 
     if markdown and latex:
-        raise UsageError("--markdown --latex: tables are printed in one format; choose one of them")
+        raise UsageError("--markdown --latex: give one of them")
     views = {"documents": documents, "ladder": ladder, "limits": limits, "compilers": compilers}
     chosen = [name for name, given in views.items() if given]
     if len(chosen) > 1:
-        raise UsageError(f"--{' --'.join(chosen)}: a run is shown in one way; choose one of them")
+        raise UsageError(f"--{' --'.join(chosen)}: give one of them")
     found = _sections(load(path), chosen[0] if chosen else "")
     if chosen and not found:
-        raise UsageError(f"{path}: holds nothing that --{chosen[0]} shows")
+        raise UsageError(f"{path}: has nothing that --{chosen[0]} shows")
     if markdown:
         typer.echo(as_markdown(found), nl=False)
     elif latex:

@@ -1,4 +1,4 @@
-"""``smembench tune``: the best kernel, block and pad of this device."""
+"""``smembench tune``: the fastest kernel, block and pad on this device."""
 
 from __future__ import annotations
 
@@ -28,11 +28,10 @@ def tune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the candidates and stop.")] = False,
     sampling: Sampling,
 ) -> None:
-    """Search the fastest kernel, block and pad of a problem on this device.
+    """Find the fastest kernel, block and pad for a problem on this device.
 
-    Candidates are pruned by the limits of a block and by the traffic that the model predicts, measured quickly, and
-    ranked by the lower end of the median's interval; the finalists are measured against each other in one interleaved
-    run.
+    Candidates are pruned by the limits of a block and by the predicted memory traffic, measured quickly, and ranked
+    by the lower end of the median's 95 % interval. The finalists are then measured in one interleaved run.
 
     Examples:
 

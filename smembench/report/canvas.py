@@ -1,4 +1,4 @@
-"""Figures before they are files: matplotlib without a screen, in the report's colours, marks with their values."""
+"""Figures drawn by matplotlib, without a screen: colours, marks that carry their values, labels, PNG and SVG."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 INK, MUTED, LINE = "#1b1f24", "#59626d", "#d5dae0"
 SERIES = ("#0b63aa", "#7a2a0a", "#1a8077", "#9a45d5", "#797806", "#1a2a5e")
-"""Told apart with protanopia, deuteranopia and tritanopia too; each has 4.5:1 against white. See also ``MARKERS``."""
+"""Distinguishable with protanopia, deuteranopia and tritanopia; each has a contrast of 4.5:1 on white."""
 MARKERS = ("o", "s", "^", "D", "v", "P")
 COLOURS = {INK: "ink", MUTED: "muted", LINE: "line"} | {colour: f"series-{i}" for i, colour in enumerate(SERIES)}
-"""The CSS variable that stands for a colour in a page, where light and dark differ."""
+"""The CSS variable for each colour in a page, whose light and dark themes differ."""
 _STYLE: Any = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 9,
     "text.color": INK,
-    # Names from a file must not become formulas, and every stroke of a strip must stay.
+    # Names from a file must not become formulas, and every stroke of a strip must be kept.
     "text.parse_math": False,
     "path.simplify": False,
     "axes.edgecolor": MUTED,
@@ -57,17 +57,17 @@ _UNPRINTABLE = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 
 class Canvas:
-    """A matplotlib figure, and the text that each mark says when it is pointed at, by the mark's id."""
+    """A matplotlib figure, and the text shown for each mark, by the mark's id."""
 
     def __init__(self, width: float, height: float) -> None:
-        """Make an empty figure of so many inches."""
+        """Make an empty figure; width and height in inches."""
         from matplotlib.figure import Figure
 
         self.figure = Figure(figsize=(width, height), layout="constrained")
         self.values: dict[str, str] = {}
 
     def mark(self, artist: Artist, text: str) -> None:
-        """Have an artist say its value."""
+        """Show a text when the reader points at an artist."""
         name = f"value-{len(self.values)}"
         artist.set_gid(name)
         self.values[name] = printable(text)
@@ -75,10 +75,10 @@ class Canvas:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A figure that is drawn when it is asked for.
+    """A figure that is drawn on demand.
 
-    ``name`` is its file's name, ``caption`` says what is shown and in which units, ``size`` is in inches; ``data``
-    holds the figures as a table for who cannot see them, None where a table beside the figure does.
+    ``name`` is its file's name, ``caption`` says what is shown and in which units, ``size`` is in inches.
+    ``data`` has the values as a table, for readers who cannot see the figure; None if a table beside the figure has.
     """
 
     name: str
@@ -95,7 +95,7 @@ def render(plot: Plot, kind: Literal["png", "svg"], *, titled: bool) -> tuple[by
 
     stream = io.BytesIO()
     with rc_context(_STYLE), warnings.catch_warnings():
-        # A letter that the font lacks is drawn as a box; that is no reason for a message.
+        # A letter that the font lacks is drawn as a box; a warning would not help.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         canvas = Canvas(*plot.size)
         plot.draw(canvas)
@@ -112,12 +112,12 @@ def render(plot: Plot, kind: Literal["png", "svg"], *, titled: bool) -> tuple[by
 
 
 def printable(text: str) -> str:
-    """Text without the characters that XML does not allow."""
+    """Text without characters that XML does not allow."""
     return _UNPRINTABLE.sub("�", text)
 
 
 def file_name(text: str) -> str:
-    """Text as a file's name: letters, digits, dots and dashes."""
+    """Text as a file name: letters, digits, dots and dashes."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.") or "figure"
 
 
@@ -127,7 +127,7 @@ def tick(place: float, _: int | None = None) -> str:
 
 
 def label_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
-    """Write beside the right edge what each line is: (y in data units, text, colour), no two on one another."""
+    """Label lines at the right edge, without overlaps; ``ends`` are (y in data units, text, colour)."""
     if not ends:
         return
     height = axes.figure.get_figheight() / axes.get_gridspec().nrows  # type: ignore[union-attr]
@@ -151,7 +151,7 @@ def label_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
 
 
 def spread(places: list[float], gap: float) -> list[float]:
-    """Ascending places moved apart to at least ``gap``, each group about its own middle, none above 1."""
+    """Ascending places moved at least ``gap`` apart, each group around its own middle, none above 1."""
     clusters: list[list[float]] = []
     for place in places:
         clusters.append([place])

@@ -1,4 +1,4 @@
-"""What a report says of the runs it is given: chapters of topics, each with its tables and figures."""
+"""The contents of a report: chapters of topics, each with its tables and figures."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from smembench.views.sections import Section, device_names, groups, sections, su
 _SERIES = 3
 """Fewest runs of a case that make a series."""
 _STEPS = 5
-"""Fewest lines of a ladder that stands by itself: more than the documents' kernels and the ceiling."""
+"""Fewest lines of a ladder with a topic of its own: more than the documents' kernels and the ceiling."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """Tables and figures under one heading, with sentences above them."""
+    """Tables and figures under one heading, with text above them."""
 
     heading: str
     text: Sequence[str] = ()
@@ -50,11 +50,13 @@ class Chapter:
 
 
 def contents(runs: Sequence[Run]) -> list[Chapter]:
-    """The chapters of a report of at least one run: what changed between runs, then each run that is shown whole."""
+    """The chapters of a report of at least one run: what changed between runs, then each run that is shown in full."""
     ordered = by_time(runs)
     shown = whole(ordered)
     replaced = len(ordered) > len(shown)
-    text = "Of several runs of one configuration on the same devices the newest is shown whole." if replaced else ""
+    text = (
+        "If several runs have the same configuration and devices, only the newest is shown in full." if replaced else ""
+    )
     topics = [Topic("Runs", [text] if text else [], [overview(ordered)])]
     topics += [_comparison(before, stored) for stored, before in shown if before is not None]
     topics += _history(ordered)
@@ -94,12 +96,12 @@ def _documents(stored: Run) -> Topic:
 
 
 def _here(run: Run) -> str:
-    """The device of the kernels, beside which the CPU's loop stands."""
+    """The devices of a run, without the CPU if it has others."""
     return device_names(run.only([row for row in run.rows if row.device != "cpu"] or run.rows))
 
 
 def _ladders(stored: Run) -> Topic:
-    """The steps of each ladder, what each changes and gains."""
+    """The ladders, with what each step changes and gains."""
     found = []
     plots = []
     for rows in groups(stored.rows):
@@ -120,14 +122,14 @@ def _tables(stored: Run) -> list[Topic]:
 
 
 def _name(row: Row) -> str:
-    """What the files of figures of a row's table are called."""
+    """The file name of the figures of a row's table."""
     stride = f"s{row.stride}" if row.stride else ""
     size = "-".join([row.case.size, *(f"{name}{number}" for name, number in row.case.parameters)])
     return file_name(f"{row.problem}-{size}-{stride}-{row.dtype}-{row.cache}")
 
 
 def _distinct(chapters: Sequence[Chapter]) -> list[Chapter]:
-    """The same chapters with no two figures of one name."""
+    """The same chapters, with a number added to repeated names of figures."""
     names: dict[str, int] = {}
 
     def renamed(plot: Plot) -> Plot:

@@ -1,4 +1,4 @@
-"""What run.json says, as tables."""
+"""run.json as tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TABLES = ("devices", "versions", "config")
 
 
 def environment(run: Description) -> list[Section]:
-    """Devices beside each other, software, configuration, and the run itself; none for a run without run.json."""
+    """Devices beside each other, software, configuration, and the run itself; empty for a run without run.json."""
     found = []
     if run.devices:
         devices = [device.known for device in run.devices]
@@ -37,7 +37,7 @@ def environment(run: Description) -> list[Section]:
 
 
 def overview(runs: Sequence[Run]) -> Section:
-    """The runs of a report, one a line."""
+    """The runs of a report, one per line."""
     headings = ("run", "device", "cases", "ok", "failed", "skipped")
     cells = []
     for stored in runs:
@@ -55,7 +55,7 @@ def overview(runs: Sequence[Run]) -> Section:
 
 
 def shown(value: object) -> str:
-    """A value of run.json as text: nested ones as ``key=value``, what is empty as nothing."""
+    """A value of run.json as text: nested ones as ``key=value``, empty ones as ""."""
     if value is None or value in ([], {}):
         return ""
     if isinstance(value, bool):

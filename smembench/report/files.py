@@ -15,10 +15,10 @@ from smembench.store.csv_files import write_whole
 
 
 def check_extra() -> None:
-    """Make sure that the libraries of the report extra are there.
+    """Check that the libraries of the report extra are installed.
 
     Raises:
-        UsageError: for those that are not.
+        UsageError: for missing ones.
     """
     missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
     if missing:
@@ -30,7 +30,7 @@ def chosen(plots: Sequence[Plot], patterns: str | None) -> list[Plot]:
 
     Args:
         plots: to choose from.
-        patterns: with commas between them; ``*`` stands for anything.
+        patterns: separated by commas; ``*`` matches anything.
 
     Raises:
         UsageError: for a pattern that no name matches.

@@ -1,4 +1,4 @@
-"""Chapters as one HTML file that asks the network for nothing."""
+"""Chapters as one self-contained HTML file, which makes no network request."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from smembench.report.svg import inline
 def page(chapters: Sequence[Chapter], *, title: str, version: str) -> str:
     """The file's text.
 
-    Every string is escaped by the template or by the SVG's serialiser; the content security policy allows one
-    script, known by its hash, and no request at all.
+    Every string is escaped by the template or by the SVG's serialiser. The content security policy allows one
+    script, by its hash, and no requests.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup

@@ -1,4 +1,4 @@
-"""Of many runs, which a report shows whole, and which each of those is compared with."""
+"""Which of many runs a report shows in full, and which runs those are compared with."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def by_time(runs: Sequence[Run]) -> list[Run]:
 
 
 def title(runs: Sequence[Run]) -> str:
-    """What a report of these runs is called."""
+    """The title of a report of these runs."""
     ids = [stored.id for stored in by_time(runs)]
     return f"smembench report: {' and '.join(ids) if len(ids) < 3 else f'{len(ids)} runs, {ids[0]} to {ids[-1]}'}"
 
 
 def began(stored: Run) -> datetime:
-    """When a run began; the least moment where neither run.json nor a row tells."""
+    """When a run began; the earliest possible time if neither run.json nor a row records it."""
     text = stored.description.started_at_utc or min((row.started_at_utc for row in stored.rows), default="")
     try:
         moment = datetime.fromisoformat(text)
@@ -32,7 +32,7 @@ def began(stored: Run) -> datetime:
 
 
 def whole(ordered: Sequence[Run]) -> list[tuple[Run, Run | None]]:
-    """The runs that no newer one replaces, each with the newest that it replaces, if any.
+    """The runs that no newer run replaces, each with the newest run that it replaces, if any.
 
     A newer run on the same devices replaces one of the same configuration, and one whose cases it all has.
 
@@ -60,7 +60,7 @@ def _replaces(newer: Run, older: Run) -> bool:
 
 
 def night(stored: Run) -> Night:
-    """A run as histories take it."""
+    """A run as an entry of a history."""
     devices = devices_of(stored.description)
     times, failed = {}, {}
     for row in stored.rows:

@@ -1,4 +1,4 @@
-"""A figure's SVG made fit for a page: its colours follow the page, its marks say their values, no link leads out."""
+"""A figure's SVG adapted for HTML: the page's colours, marks with their values, and no external links."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _UNWANTED = ("metadata", "style")
 
 
 def inline(svg: bytes, values: Mapping[str, str], *, name: str, title: str, caption: str) -> str:
-    """SVG to stand in HTML.
+    """SVG for inclusion in HTML.
 
     Args:
         svg: what matplotlib wrote.
-        values: what each mark says, by its id.
+        values: the text of each mark, by its id.
         name: unique in the page; every id begins with it.
-        title: what a screen reader calls the figure.
-        caption: what it says of it.
+        title: the figure's name for screen readers.
+        caption: its description for screen readers.
     """
-    # matplotlib's own file, in which every string is escaped; nothing in it is taken from elsewhere.
+    # The file is matplotlib's own, and every string in it is escaped.
     root = ElementTree.fromstring(svg)
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
@@ -65,7 +65,7 @@ def _referred(root: Element) -> set[str]:
 
 
 def _restyle(element: Element) -> None:
-    """Colours as CSS variables, the page's font, and no digits that no screen can show."""
+    """Colours as CSS variables, the page's font, and coordinates rounded to two decimals."""
     if style := element.get("style"):
         element.set("style", _COLOUR.sub(lambda match: f"var(--{COLOURS[match[0]]})", _FONT.sub("", style)))
     for attribute in _DRAWN:

@@ -1,1 +1,1 @@
-"""What is made of runs, a file or folder per command. Prints nothing."""
+"""What commands compute: measure, compare, explain, tune and so on, a file or folder per command. Prints nothing."""

@@ -1,4 +1,4 @@
-"""The pinned runs of a results folder: one for each config, by the name of its folder, so that the whole can move."""
+"""The pinned runs of a results folder: one per config, by its folder's name, so that the results can be moved."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ def pin(folder: Path) -> str:
     """Make a complete run the baseline of its config, in ``baseline.json`` beside it; returns the config's name.
 
     Raises:
-        UsageError: for a folder that holds no complete run, and a place that cannot be written.
+        UsageError: for a folder without a complete run, and a file that cannot be written.
     """
     folder = folder.resolve()
     name = config_of(folder)
     if name is None:
-        raise UsageError(f"{folder}: is no run of smembench; name a folder with {CASES} and run.json in it")
+        raise UsageError(f"{folder}: is not a run of smembench; name a folder with {CASES} and run.json in it")
     if not read_description(folder).complete:
-        raise UsageError(f"{folder}: the run is not complete; go on with: smembench run --resume {folder}")
+        raise UsageError(f"{folder}: the run is not complete; continue it with: smembench run --resume {folder}")
     _write(folder.parent, {**_read(folder.parent), name: folder.name})
     return name
 
 
 def unpin(root: Path, name: str | None = None) -> list[str]:
-    """Forget the baseline of one config, or all of them; returns the names of those there were.
+    """Unpin the baseline of one config, or all; returns the names of the configs.
 
     Raises:
         UsageError: for a file that cannot be read or written.
@@ -51,7 +51,7 @@ def baselines(root: Path) -> dict[str, Path]:
 
 
 def config_of(folder: Path) -> str | None:
-    """The name of the config a folder holds a run of; None where it holds none.
+    """The name of the config of the run in a folder; None if the folder holds no run.
 
     Raises:
         UsageError: for a run.json that is damaged.

@@ -1,4 +1,4 @@
-"""Kernels beside their ports to another toolchain: the GPU is the same, so what differs is the compiler's."""
+"""Kernels beside their ports to another toolchain: on the same GPU, differences come from the compiler."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ Code = Callable[[Case], MachineCode | None]
 class Build:
     """A kernel by one compiler: ms per launch, registers and bytes of local memory per thread, instructions.
 
-    ``loop_bound`` is the share of the arithmetic peak that its main loop can reach by its instructions and their reads
-    of registers. None where it was not measured, or no compiler is there to ask.
+    ``loop_bound`` is the share of the arithmetic peak that the main loop can reach, given its instructions and register
+    bank conflicts. Fields are None if they were not measured, or if no compiler is installed.
     """
 
     elapsed_ms: float | None = None
@@ -50,7 +50,7 @@ class PortedCase:
         compiler: the port's.
         ours: the kernel by the default compiler.
         port: the port.
-        missing: why there is nothing of the port; empty where there is.
+        missing: why the port has no figures; empty if it has.
     """
 
     case: Case
@@ -61,7 +61,7 @@ class PortedCase:
 
     @property
     def ratio(self) -> float | None:
-        """The speed of the kernel over that of the port: 1 where it is as fast."""
+        """The kernel's speed over the port's: 1 if they are equally fast."""
         if self.ours.elapsed_ms is None or self.port.elapsed_ms is None:
             return None
         return self.port.elapsed_ms / self.ours.elapsed_ms
@@ -71,8 +71,8 @@ def sweeps(problem: str, kernel: str | None = None, **axes: object) -> list[dict
     """The sweeps of a config that measures kernels and their ports, one for each problem.
 
     Args:
-        problem: names with commas between them.
-        kernel: the same; all kernels with a port where it is None.
+        problem: names separated by commas.
+        kernel: the same; all kernels with a port for None.
         axes: other keys of the sweeps; those that are None are left out.
 
     Raises:
@@ -91,7 +91,7 @@ def sweeps(problem: str, kernel: str | None = None, **axes: object) -> list[dict
 
 
 def of_stored(run: Run) -> tuple[list[PortedCase], list[str]]:
-    """Ported cases of a run, and which compilers of its code are other ones here; if any are, without instructions."""
+    """Ported cases of a run, and what compiled it but differs here; if anything does, instructions are left out."""
     capabilities = {device.name: device.compute_capability for device in run.description.devices}
     others = _other_makers(run.description)
 
@@ -112,7 +112,7 @@ def _other_makers(run: Description) -> list[str]:
 
 
 def makers() -> list[str]:
-    """Of the versions recorded, those that decide the code of kernels."""
+    """The names of those recorded versions that decide the code of kernels."""
     return [name for toolchain in toolchains.compilers() for name in toolchain.makers]
 
 
@@ -140,11 +140,11 @@ def static(config: Config, capability: str) -> list[PortedCase]:
 
 
 def measured(rows: Iterable[Row], code: Code) -> list[PortedCase]:
-    """Ported cases among the rows of a run, in their order; a case without a row of a port is left out.
+    """Ported cases among the rows of a run, in their order; cases without a row for the port are left out.
 
     Args:
         rows: of one run.
-        code: what a case is compiled to, for its instructions.
+        code: compiles a case, to count its instructions.
     """
     found = {row.case: row for row in rows}
 
@@ -165,7 +165,7 @@ def measured(rows: Iterable[Row], code: Code) -> list[PortedCase]:
 def compiled(
     cases: Sequence[Case], code: Code, unsupported: Mapping[Case, str] = MappingProxyType({})
 ) -> list[PortedCase]:
-    """Ported cases that were not measured, by what the compilers make of them, but for unsupported ports."""
+    """Ported cases by their machine code alone; unsupported ports have no figures."""
 
     def pair(case: Case, port: Case) -> PortedCase:
         reason = unsupported.get(port, "")
@@ -175,7 +175,7 @@ def compiled(
 
 
 def _build(found: MachineCode | None) -> Build:
-    """What is known without a measurement."""
+    """The figures that need no measurement."""
     if found is None:
         return Build()
     loop = found.loop.bound if found.loop else None

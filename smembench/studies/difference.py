@@ -1,4 +1,4 @@
-"""How two cases of one run compare, by the rule of ``stats.differs``."""
+"""Whether two cases of one run differ, by the rule of ``stats.differs``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from smembench.store.schema import Row
 
 
 def difference(run: Run, base: Row, new: Row) -> Effect | None:
-    """The effect of ``new`` against ``base``, by their samples where the run kept them, else by their medians.
+    """The effect of ``new`` against ``base``, from their samples if the run kept them, else from their medians.
 
-    None where a case has no time, or nothing tells the noise, as of too few samples.
+    None if a case has no time, or too few samples to tell the noise.
     """
     found = _evidence(run, base, new)
     return differs([found])[0] if found is not None else None
@@ -32,6 +32,6 @@ def _evidence(run: Run, base: Row, new: Row) -> Evidence | None:
 
 
 def tells_apart(run: Run, one: Row, other: Row) -> bool:
-    """Whether the times of two cases differ by more than noise alone would make."""
+    """Whether the times of two cases differ by more than the noise."""
     effect = difference(run, one, other)
     return effect is not None and effect.differs

@@ -1,4 +1,4 @@
-"""What is explained: cases from names, the GPU whose roofs are meant, and its counters beside a trace."""
+"""Explain kernels: cases from names, the GPU whose roofs apply, a trace, and the hardware's counters beside it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from smembench.studies.load import load
 from smembench.toolchains.machine_code import machine_code
 
 CAPABILITY = "9.0"
-"""The compute capability that is meant where there is no GPU and none is named."""
+"""The compute capability if there is no GPU and none is named."""
 
 
 def cases(
@@ -35,21 +35,21 @@ def cases(
     stride: int | None = None,
     device: DeviceInfo | None = None,
 ) -> list[Case]:
-    """CUDA cases of kernels whose problem follows from their names: the product of the lists.
+    """CUDA cases of kernels: the product of the lists. A kernel's name determines its problem.
 
-    Without blocks each kernel has the first it runs in, without a dtype or n the first that its problem has.
+    The defaults are the first block of the kernel, and the first dtype and size of its problem.
 
     Args:
-        kernels: names with commas between them, as all lists here.
+        kernels: names separated by commas, as in all lists here.
         blocks: ``XxY``.
         dtypes: element types.
         pads: extra columns of padded tiles.
         n: side of the matrices, or elements.
-        stride: of a product from row to row, of strided from lane to lane.
-        device: the GPU that sizes depend on, where they do.
+        stride: elements between rows (matmul) or lanes (strided).
+        device: the GPU, for sizes that depend on it.
 
     Raises:
-        UsageError: for a name, block, dtype, pad or stride that does not exist, and what a kernel refuses.
+        UsageError: for an invalid name, block, dtype, pad or stride, and a case that its kernel does not support.
     """
     own = (found for found in registry.kernels() if found.kind == "cuda" and not (found.port or found.peer))
     known = {found.name: found for found in own}
@@ -80,7 +80,7 @@ def _strided(case: Case, stride: int) -> Case:
     """The case with that stride.
 
     Raises:
-        UsageError: for a kernel or a problem that has none, or not that one.
+        UsageError: for a kernel without a stride, or a stride that the problem does not support.
     """
     if not registry.kernel_of(case).strided:
         raise UsageError(f"--stride {stride}: {case.kernel} has no stride; leave it out")
@@ -91,9 +91,9 @@ def _strided(case: Case, stride: int) -> Case:
 
 
 def target(run: Path | None = None, capability: str | None = None) -> tuple[DeviceInfo | None, str | None]:
-    """The GPU that is meant and its compute capability: of a stored run, or of the GPU here.
+    """The GPU whose roofs apply, of a stored run or here, and its compute capability.
 
-    A capability that is named means no GPU in particular. That of a GPU is None where its limits are not known.
+    A named capability stands for no GPU in particular. The capability is None for a GPU whose limits are unknown.
 
     Raises:
         UsageError: for a run that cannot be read or has no GPU, and for both a run and a capability.
@@ -110,7 +110,7 @@ def _device(run: Path | None, capability: str | None) -> DeviceInfo | None:
 
         return None if capability else gpu_info(0)
     if capability:
-        raise UsageError("--cc and --run: give one of them; the run's GPU has a compute capability")
+        raise UsageError("--cc and --run: give one of them; the run's GPU has its own compute capability")
     gpus = [device for device in load(run).description.devices if device.kind == "cuda"]
     if not gpus:
         raise UsageError(f"--run {run}: its run.json names no GPU; give a run that was measured on one")
@@ -118,7 +118,7 @@ def _device(run: Path | None, capability: str | None) -> DeviceInfo | None:
 
 
 def explained(case: Case, capability: str | None) -> Explanation:
-    """A trace of the case, with the registers of its machine code where a compiler is there."""
+    """A trace of the case, with the registers of its machine code if a compiler is installed."""
     return analysis.explain(case, capability, machine_code(case, capability))
 
 
@@ -126,7 +126,7 @@ def counted(cases: Sequence[Case], capability: str | None) -> list[Comparison]:
     """Predictions beside the hardware's counters.
 
     Raises:
-        UsageError: where ncu is not there or gives no figures.
+        UsageError: if ncu is missing or returns no figures.
         DeviceUnavailable: for a GPU that is in use.
     """
     with locked({case.device for case in cases}):

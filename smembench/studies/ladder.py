@@ -1,4 +1,4 @@
-"""The ladder of a problem: from the naive kernel to the limit, one idea a step, and what each step gains in a run."""
+"""The ladder of a problem: from the naive kernel to the limit, one idea per step, and each step's gain in a run."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from smembench.studies.difference import tells_apart
 class Rung:
     """A step that was measured.
 
-    ``row`` is the fastest of its blocks; ``gain`` the time of the rung below over its own, None for the lowest;
-    ``differs`` whether noise alone would not make it.
+    ``row`` is that of its fastest block; ``gain`` the time of the rung below over its own, None for the lowest;
+    ``differs`` whether the gain is beyond the noise.
     """
 
     kernel: Kernel
@@ -45,7 +45,7 @@ def sweeps(problem: str, device: str = "auto", **axes: object) -> list[dict[str,
 
     Args:
         problem: one that has a ladder.
-        device: names with commas between them; the kind of each decides which steps there are.
+        device: names separated by commas; the kind of each decides its steps.
         axes: other keys of the sweeps; those that are None are left out.
 
     Raises:
@@ -61,7 +61,7 @@ def sweeps(problem: str, device: str = "auto", **axes: object) -> list[dict[str,
 
 
 def _kind(device: str) -> str:
-    """The kind of device that a name stands for here."""
+    """The kind of the device of this name."""
     try:
         ((name,), _) = resolve([device])
     except UsageError as error:
@@ -70,7 +70,7 @@ def _kind(device: str) -> str:
 
 
 def ceiling(problem: str) -> str:
-    """The column of cases.csv that says how near a rung is to the limit: the share of a copy, or of the peak."""
+    """The column of cases.csv with a rung's share of the limit: of a copy's speed, or of the arithmetic peak."""
     return "percent_of_copy" if PROBLEMS[problem].ceiling_kernel else "percent_of_peak"
 
 

@@ -1,10 +1,11 @@
-"""A stored run, whole: from its folder, from a cases.csv, or from the journal of a run that was killed."""
+"""Load a stored run: from its folder, from a cases.csv, or from the journal of a run that was killed."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from smembench.model.errors import UsageError
+from smembench.run.axes import split
 from smembench.store import journal
 from smembench.store.csv_files import read_rows, read_samples
 from smembench.store.run import Run
@@ -24,24 +25,50 @@ def load(path: Path) -> Run:
         return _cut_off(path)
     folder = path if path.is_dir() else path.parent
     rows = read_rows(path / CASES if path.is_dir() else path)
-    # Files beside a CSV that --csv wrote somewhere are another run's.
+    # Files beside a CSV written by --csv belong to another run.
     own = path.is_dir() or path.name == CASES
     description = read_description(folder) if own else Description()
     samples = read_samples(folder / SAMPLES) if own and (folder / SAMPLES).exists() else {}
     return Run(rows, description, samples, path, complete=description.complete is not False)
 
 
-def _cut_off(folder: Path) -> Run:
-    """A run without its cases.csv, from its journal: every case it holds, in the order they were begun.
+def load_side(text: str) -> list[Run]:
+    """The runs of one side of a comparison: of one path, or of several separated by commas.
 
     Raises:
-        UsageError: for a folder without a journal, for a journal that cannot be read, and for one of cases that this
+        UsageError: for a path that cannot be read, or is given twice.
+    """
+    found: dict[Path, Run] = {}
+    for item in [text] if Path(text).exists() else split(text):
+        path = Path(item or text)
+        if path.resolve() in found:
+            raise UsageError(f"{path}: is given twice on one side; give it once")
+        found[path.resolve()] = load(path)
+    return list(found.values())
+
+
+def load_together(text: str) -> list[Run]:
+    """Runs of one configuration: all those in a folder, or the runs of a side.
+
+    Raises:
+        UsageError: for a path that cannot be read, or is given twice.
+    """
+    folder = Path(text)
+    inside = sorted(path.parent for path in folder.glob(f"*/{CASES}")) if folder.is_dir() else []
+    return [load(path) for path in inside] if inside and not (folder / CASES).exists() else load_side(text)
+
+
+def _cut_off(folder: Path) -> Run:
+    """A run without a cases.csv, from its journal: every case in it, in the order in which they began.
+
+    Raises:
+        UsageError: for a folder without a journal, a journal that cannot be read, and cases that this version of
             smembench does not know.
     """
     path = folder / JOURNAL
     if not path.exists():
         raise UsageError(f"{folder}: holds no {CASES}; give a run's folder")
-    # They import Numba, which only a run that was cut off needs.
+    # These import Numba, which only a run that was cut off needs.
     from smembench.explain.prediction import predict, trace_together
     from smembench.run.config import from_stored
     from smembench.run.stop_rule import rules_of

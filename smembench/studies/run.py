@@ -1,4 +1,4 @@
-"""A run from its config to stored results: every trial is on disk before the next begins. Prints nothing."""
+"""A run, from its config to stored results: every trial is on disk before the next begins."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def _no_progress() -> Iterator[Begin]:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What is called while a run goes on; by default nothing.
+    """Callbacks of a run; by default they do nothing.
 
-    ``note`` gets a line for the user, ``device`` each device once it is open, ``trial`` each trial once it is kept.
-    ``progress`` is entered for each stretch of work and gives what is called when a case begins.
+    ``note`` receives a line for the user, ``device`` each device once it is open, ``trial`` each trial once it is
+    stored. ``progress`` is entered for each stretch of work, and yields a function to call when a case begins.
     """
 
     note: Callable[[str], None] = _ignore
@@ -47,7 +47,7 @@ SILENT = Watch()
 
 
 class RunInterrupted(KeyboardInterrupt):
-    """Ctrl-C while a run was measured; ``run`` has what was finished, and so has its folder, if it has one."""
+    """Ctrl-C during a run; ``run`` has the finished cases, and so has its folder, if it has one."""
 
     def __init__(self, message: str, run: Run) -> None:
         super().__init__(message)
@@ -80,10 +80,10 @@ def run(
 
     Args:
         config: what to measure.
-        output: where a new run's folder is made; None for no folder.
+        output: the folder to make a new run's folder in; None to store nothing.
         anonymous: leave out of run.json what identifies the machine.
         resume: a folder to go on in.
-        force: go on in it although the environment differs.
+        force: continue in it even if the environment differs.
         lock: hold the GPUs' locks.
         wait: wait for other processes that hold them.
         argv: the arguments that run.json records.
@@ -118,7 +118,7 @@ def run(
 
 
 class _Measuring:
-    """Trials as they come in, and what ended them."""
+    """The trials of a run so far, and what ended it."""
 
     def __init__(self, session: Session, described: Description, folder: RunFolder | None, watch: Watch) -> None:
         self._session = session
@@ -136,7 +136,7 @@ class _Measuring:
         complete = not self._interrupted and self._error is None
         path = self._folder.path if self._folder else None
         run = Run.of(self._described, measurements, path, complete=complete)
-        # What the journal could not take is not written beside it.
+        # If the journal could not be written, nothing else is.
         if self._folder is not None and (self._error is None or isinstance(self._error, DeviceUnavailable)):
             try:
                 run = self._folder.finish(measurements, complete=complete)
@@ -163,7 +163,7 @@ class _Measuring:
             self._error = self._cannot_write(error)
 
     def _predict(self) -> list[Measurement]:
-        """What the trials add up to; without predictions where Ctrl-C would not wait for them."""
+        """Measurements from the trials; without predictions if Ctrl-C interrupts those."""
         try:
             with self._watch.progress() as begin:
                 trace_together((trial.case for trial in self._trials), begin)
@@ -174,8 +174,8 @@ class _Measuring:
 
     @property
     def _again(self) -> str:
-        """How to go on with a run that was cut off, where there is something to go on with."""
-        return f"; go on with: smembench run --resume {self._folder.path}" if self._folder else ""
+        """How to continue a run that was cut off, if it has a folder."""
+        return f"; continue with: smembench run --resume {self._folder.path}" if self._folder else ""
 
     def _cannot_write(self, error: OSError) -> SmembenchError:
         where = self._folder.path if self._folder else "the results"
@@ -185,14 +185,14 @@ class _Measuring:
 def _check_same(resume: RunFolder, now: Description, session: Session, *, force: bool) -> None:
     planned = {item.case for item in session.planned}
     if stray := [trial.case.id for trial in resume.trials if trial.case not in planned]:
-        raise UsageError(f"--resume {resume.path}: holds {stray[0]}, which this configuration does not plan")
+        raise UsageError(f"--resume {resume.path}: has {stray[0]}, which this configuration does not plan")
     found = differences(resume.description, now)
     if not found:
         return
     if not force:
         raise UsageError(
-            f"--resume {resume.path}: {'; '.join(found)}; figures from both would not belong together: "
-            "start a new run, or add --force to go on and have it recorded"
+            f"--resume {resume.path}: {'; '.join(found)}; the figures would not be comparable: "
+            "start a new run, or add --force to continue and record the difference"
         )
     known = [*resume.description.resumed_with_differences, found]
     resume.description = resume.description.model_copy(update={"resumed_with_differences": known})

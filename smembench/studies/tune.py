@@ -1,4 +1,4 @@
-"""The search for a device's best block, pad and kernel: candidates, pruned; finalists; the winner as a config."""
+"""The search for the fastest kernel, block and pad: pruned candidates, finalists, and the fastest as a config."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from smembench.studies.ladder import problems
 from smembench.studies.run import SILENT, Watch
 
 SIDES = (4, 8, 16, 32, 64, 128)
-"""Sides of blocks that are tried beside a kernel's own."""
+"""Sides of the blocks to try, beside a kernel's own blocks."""
 THREADS = (64, 1024)
-"""Threads of a block at least and at most."""
+"""Fewest and most threads per block."""
 PADS = (1, 2)
 ALLOWED = 4.0
-"""How many times the fewest sectors, or wavefronts, a candidate may need: the model knows no caches and no latency."""
+"""Most sectors or wavefronts of a candidate, over the fewest: the model knows no caches and no latency."""
 FINALISTS = 5
 FINAL_ROUNDS = 10
-"""Rounds of the finalists against each other, unless the run's keys say otherwise."""
+"""Rounds of the finalists, unless the run's keys give another number."""
 
 
 @dataclass(frozen=True, slots=True)
 class PredictedCost:
-    """What a launch is predicted to need: 32-byte sectors of global memory, and wavefronts of shared memory."""
+    """Predicted 32-byte sectors of global memory and wavefronts of shared memory per launch."""
 
     sectors: float
     wavefronts: float
@@ -49,7 +49,7 @@ Predict = Callable[[Case], PredictedCost | None]
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Candidates to measure, and how many others the limits and the model's predictions ruled out."""
+    """Candidates to measure, and how many others the limits and the predictions ruled out."""
 
     cases: tuple[Case, ...]
     over_limits: int
@@ -61,13 +61,13 @@ def search(base: Case, names: Sequence[str], predict: Predict, begin: Begin = un
     """Every kernel, block and pad that is worth measuring at the size, dtype and device of ``base``.
 
     Args:
-        base: its kernel, block and pad do not count.
+        base: the size, dtype and device; its kernel, block and pad are ignored.
         names: kernels to try.
-        predict: the cost of a case by the model; a case it says nothing of is kept.
+        predict: the predicted cost of a case; a case without a prediction is kept.
         begin: called before each prediction with the case, its number and how many there are.
     """
     found: list[Case] = []
-    refused = 0
+    over_limits = 0
     for name in names:
         kernel = registry.find(base.problem, name, base.kind)
         if kernel is None or kernel.computes != _wanted(base):
@@ -76,9 +76,9 @@ def search(base: Case, names: Sequence[str], predict: Predict, begin: Begin = un
             if _fits(case, kernel):
                 found.append(case)
             else:
-                refused += 1
+                over_limits += 1
     kept = list(_promising(found, predict, begin))
-    return Search(tuple(kept), refused, len(found) - len(kept))
+    return Search(tuple(kept), over_limits, len(found) - len(kept))
 
 
 def _wanted(base: Case) -> str:
@@ -108,7 +108,7 @@ def _promising(cases: Sequence[Case], predict: Predict, begin: Begin) -> Iterabl
         costs[case] = predict(case)
     known = [value for value in costs.values() if value is not None]
     sectors = min((value.sectors for value in known), default=0.0)
-    # A kernel without shared memory has none to wait for, and is no measure for those that have.
+    # A kernel without shared memory has no wavefronts, and sets no minimum for those that have.
     wavefronts = min((value.wavefronts for value in known if value.wavefronts), default=0.0)
     for case, value in costs.items():
         if value is None or (value.sectors <= ALLOWED * sectors and value.wavefronts <= ALLOWED * wavefronts):
@@ -138,18 +138,18 @@ def candidates(
     device: str = "auto",
     watch: Watch = SILENT,
 ) -> Search:
-    """What is worth measuring of a problem on a device.
+    """The cases of a problem that are worth measuring on a device.
 
     Args:
         problem: one that has a ladder.
-        n: side of the square matrices; the problem's where it is None.
+        n: side of the square matrices; the problem's default for None.
         dtype: element type.
-        kernel: names with commas between them; all where it is None.
+        kernel: names separated by commas; all for None.
         device: a name, or auto.
-        watch: what is called on the way.
+        watch: callbacks for notes and progress.
 
     Raises:
-        UsageError: for a name that does not exist, and kernels of which none is a candidate.
+        UsageError: for an unknown name, and if none of the kernels is a candidate.
     """
     (problem,) = parse_names(problem, problems(), name="tune", what="problem with kernels to choose from")[:1]
     contract = PROBLEMS[problem]
@@ -171,7 +171,7 @@ def candidates(
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The fastest case, the finalists it was measured against, and all that was measured with them."""
+    """The fastest case, the finalists, and all measurements of the final run."""
 
     best: Case
     finalists: Sequence[Case]
@@ -184,15 +184,15 @@ def tuned(found: Search, sampling: Mapping[str, Any] = MappingProxyType({}), wat
     Args:
         found: the candidates.
         sampling: keys of the run that replace those of both measurements.
-        watch: what is called on the way.
+        watch: callbacks for notes and progress.
 
     Raises:
-        UsageError: for a key that does not exist, and when nothing could be measured.
-        DeviceUnavailable: for a device that is not there or in use.
-        KeyboardInterrupt: on Ctrl-C; there is nothing worth keeping.
+        UsageError: for an unknown key, and if nothing could be measured.
+        DeviceUnavailable: for a device that is missing or in use.
+        KeyboardInterrupt: on Ctrl-C; nothing is kept.
     """
     first = _measured(found.cases, {**PRESETS["quick"], **sampling}, watch)
-    # The ceiling is measured in every run and is no candidate.
+    # The ceiling is measured in every run, and is not a candidate.
     chosen = finalists(measurement for measurement in first if measurement.case in found.cases)
     if not chosen:
         raise UsageError(f"no candidate could be measured: {first[-1].reason}")
@@ -211,12 +211,12 @@ def _measured(cases: Sequence[Case], sampling: Mapping[str, Any], watch: Watch) 
 
 
 def lower_end(measurement: Measurement) -> float:
-    """The lower end of the 95 % interval of the median, in ms: how fast the case may be at best."""
+    """The lower end of the 95 % interval of the median, in ms: the case's time at best."""
     return median_interval([sample.elapsed_ms for sample in measurement.samples])[0]
 
 
 def finalists(measurements: Iterable[Measurement], count: int = FINALISTS) -> list[Case]:
-    """The cases that may be the fastest, by the lower end of their intervals; failed ones are none."""
+    """The cases that may be the fastest, by the lower end of their intervals, without failed ones."""
     done = sorted((measurement for measurement in measurements if measurement.ok), key=lower_end)
     return [measurement.case for measurement in done[:count]]
 

@@ -1,4 +1,4 @@
-"""How figures of a row are shown: the heading, and the text of a value. A problem names the columns it shows."""
+"""How a row's figures are shown: the headings and the text of values. A problem names the columns it shows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from smembench.store.schema import Row
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A heading, whether its cells are numbers, and whether it is left out where the screen is narrow."""
+    """A heading, whether its cells are numbers, and whether it is left out on a narrow screen."""
 
     heading: str
     numeric: bool = True
@@ -18,7 +18,7 @@ class Column:
 
 
 def milliseconds(value: float) -> str:
-    """A time with four significant digits at least, to the nanosecond at most."""
+    """A time in ms, with at least four significant digits where that takes no more than five decimals."""
     return f"{value:.1f}" if value >= 1000 else f"{value:.{4 if value >= 0.1 else 5}f}"
 
 
@@ -43,12 +43,12 @@ def times(value: float | None) -> str:
 
 
 def count(value: float | None) -> str:
-    """A small number, nothing where there is none."""
+    """A small number; "" for None."""
     return "" if value is None else compact(value)
 
 
 def compact(value: float | None) -> str:
-    """A small number without a fraction where it has none."""
+    """A small number, without a fraction if it is whole."""
     return "-" if value is None else f"{value:.3g}"
 
 
@@ -70,12 +70,12 @@ FIGURES: dict[str, Figure] = {
     "bytes_per_clock": Figure("bytes/clk\nper SM", unit="B/clk"),
     "speedup_vs_cpu": Figure("vs CPU", times),
     "speedup_vs_naive": Figure("vs naive", times),
-    "predicted_constant_addresses": Figure("addresses\na request", count),
+    "predicted_constant_addresses": Figure("addresses\nper request", count),
 }
 """By column of cases.csv."""
 
 
 def value(row: Row, column: str) -> float | None:
-    """A row's figure, None where it has none."""
+    """A row's figure; None if it has none."""
     found = getattr(row, column)
     return None if found is None else float(found)

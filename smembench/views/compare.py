@@ -1,4 +1,4 @@
-"""A comparison of runs as sections: what differs around them, then the verdicts by what matters."""
+"""A comparison of runs as sections: differences between the environments, then the verdicts, worst first."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from smembench.views.columns import Column, compact, milliseconds
 from smembench.views.sections import Section
 
 _NAMED = 3
-"""Cases that a note names; of more it says how many."""
+"""Cases that a note names; for more it gives their number."""
 Namer = Callable[[Case], str]
 
 
 def comparison_sections(found: Comparison, *, every: bool = False) -> list[Section]:
-    """What differs between the environments, where anything does, and the verdicts; with ``every`` the same too."""
+    """Differences between the environments, if any, and the verdicts; with ``every`` of all cases."""
     heading = f"{' + '.join(found.base)}, then {' + '.join(found.new)}"
     rules = f"threshold {_percent(found.threshold)}, false discovery rate {_percent(found.fdr)}"
     if not found.environment:
@@ -60,11 +60,11 @@ def _counted(found: Comparison, *, every: bool) -> str:
         for verdict, count in found.counts.items()
         if count
     ]
-    return f"{', '.join(said)}, of {_many(len(found.cases), 'case')}." if said else "No case is on both sides."
+    return f"{', '.join(said)}, of {_many(len(found.cases), 'case')}." if said else "The sides have no case in common."
 
 
 def _reasons(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
-    """Each reason once, with the cases it holds for."""
+    """Each reason once, with its cases."""
     by_reason: dict[tuple[Verdict, str], list[str]] = {}
     for case in cases:
         if case.reason:
@@ -77,15 +77,15 @@ def _one_sided(side: str, cases: Sequence[str]) -> list[str]:
 
 
 def _some(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} cases, {names[0]} the first"
+    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} cases, the first of them {names[0]}"
 
 
 def self_section(found: SelfComparison) -> Section:
-    """Every case of an A/A comparison, those hardest to see first."""
+    """Every case of an A/A comparison, those with the largest detectable slowdown first."""
     name = namer([case.case for case in found.cases])
     columns = [
         Column("case", numeric=False),
-        *(Column(title) for title in ("pairs", "false", "ambiguous", "largest\nratio", "slowdown\nseen")),
+        *(Column(title) for title in ("pairs", "false", "ambiguous", "largest\nratio", "slowdown\ndetected")),
     ]
     cells = [
         [
@@ -114,7 +114,7 @@ def _said_of_itself(found: SelfComparison) -> str:
     ]
     if seen := [case.seen for case in found.cases if case.seen is not None]:
         lines.append(
-            f"Smallest slowdown seen in {_percent(SEEN_IN)} of pairs: {_percent(median(seen))} in half the cases, "
+            f"Smallest slowdown detected in {_percent(SEEN_IN)} of pairs: {_percent(median(seen))} in half the cases, "
             f"{_percent(max(seen))} in all."
         )
         lines.append(
@@ -123,7 +123,7 @@ def _said_of_itself(found: SelfComparison) -> str:
             else f"Suggested: --threshold {100 * found.suggested:g}, the least with no false verdict among these runs."
         )
     else:
-        lines.append("One round a run tells nothing of the noise between rounds: measure without --quick.")
+        lines.append("With one round per run the noise between rounds is unknown: measure without --quick.")
     return "\n".join(lines)
 
 
@@ -136,7 +136,7 @@ def _percent(fraction: float) -> str:
 
 
 def namer(cases: Sequence[Case]) -> Namer:
-    """Names of cases in short: kernel, block, pad, size, parameters, stride, and what else is not as in most."""
+    """Short names of cases: kernel, block, pad, size, parameters, stride, and whatever differs from most cases."""
     rest = ("dtype", "cache", "device", "compiler")
     usual = {part: Counter(getattr(case, part) for case in cases).most_common(1) for part in rest}
 
@@ -144,7 +144,7 @@ def namer(cases: Sequence[Case]) -> Namer:
         pad = f"+{case.pad}" if case.pad else None
         stride = f"stride {case.stride}" if case.stride else None
         values = {part: getattr(case, part) for part in rest}
-        # Another library is the compiler of the kernel that is named after it.
+        # A library's kernel has the library's name and is compiled by it: say it once.
         unusual = [value for part, value in values.items() if value not in (usual[part][0][0], case.kernel)]
         parameters = (f"{name} {value}" for name, value in case.parameters)
         parts = (case.kernel, case.block, pad, case.size, *parameters, stride, *unusual)

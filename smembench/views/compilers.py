@@ -17,7 +17,7 @@ from smembench.views.sections import Section, device_names
 def of_run(run: Run) -> list[Section]:
     """A section for each problem, size, dtype and port of a run.
 
-    Instructions are those that the compilers here make for its device's capability, where they are the run's.
+    Instructions are counted in code compiled here for its device, if the compilers are the run's.
     """
     pairs, others = of_stored(run)
     sections = compilers(pairs, _with_versions(device_names(run), run.description.versions))
@@ -33,7 +33,7 @@ def of_code(pairs: Sequence[PortedCase], capability: str, versions: Mapping[str,
 
 
 def compilers(pairs: Sequence[PortedCase], where: str) -> list[Section]:
-    """A section for each problem, size, dtype and port: both times and their ratio, and what both codes take."""
+    """A section for each problem, size, dtype and port: both times, their ratio, and the resources of both codes."""
     groups: dict[tuple[str, str], list[PortedCase]] = {}
     for pair in pairs:
         problem = PROBLEMS[pair.case.problem]
@@ -78,7 +78,7 @@ def _both(ours: object, port: object) -> str:
 
 
 def _sentence(pairs: Sequence[PortedCase]) -> str:
-    """The range of the ratios, and what of the code may explain the one that is farthest from 1."""
+    """The range of the ratios, and what in the code may explain the one farthest from 1."""
     timed = sorted(((pair.ratio, pair) for pair in pairs if pair.ratio is not None), key=lambda item: item[0])
     if not timed:
         return ""
@@ -93,14 +93,14 @@ def _sentence(pairs: Sequence[PortedCase]) -> str:
 
 
 def _missing(pairs: Sequence[PortedCase]) -> str:
-    """Which ports there are no figures of, and why."""
+    """Which ports have no figures, and why."""
     reasons = dict.fromkeys((pair.case.kernel, pair.missing) for pair in pairs if pair.missing)
     said = "; ".join(f"{kernel}: {reason}" for kernel, reason in reasons)
     return f"Not by {_language(pairs[0].compiler)}: {said}." if reasons else ""
 
 
 def _reason(slower: Build, faster: Build, ratio: float, who: str) -> str:
-    """What the slower's code has more of, and what its main loop can reach where that is less."""
+    """What the slower code takes more of, or the lower bound of its main loop."""
     if ratio >= 1:
         return ""
     ours, theirs = slower.loop_bound, faster.loop_bound

@@ -1,4 +1,4 @@
-"""Consoles: data on stdout, everything else on stderr; plain where it is not a terminal."""
+"""Consoles: data on stdout, everything else on stderr; plain text if it is not a terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rich.text import Text
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """Leave a closed pipe to the command line, which says so; Rich would exit without a word."""
+        """Leave a closed pipe to the command line, which prints a message; Rich would exit silently."""
         raise BrokenPipeError
 
 
@@ -31,7 +31,7 @@ def can_show(console: Console, text: str) -> bool:
 
 
 def plain(console: Console, text: str) -> str:
-    """Text in the console's encoding: signs it lacks become ASCII."""
+    """Text in the console's encoding: characters that it lacks become ASCII."""
     if can_show(console, text):
         return text
     for sign, ascii_sign in (

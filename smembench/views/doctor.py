@@ -24,12 +24,12 @@ COLUMNS = (
 
 
 def lines(found: Sequence[Check]) -> list[str]:
-    """A line for each thing that was looked at, and one for the command that mends it."""
+    """A line for each thing that was looked at, and one for the command that fixes it."""
     said = []
     for check in found:
         said.append(f"{check.mark:<4} {check.what}: {check.found}")
-        if check.mend:
-            said.append(f"       mend: {check.mend}")
+        if check.fix:
+            said.append(f"       fix: {check.fix}")
     return said
 
 
@@ -52,8 +52,8 @@ def records(found: Sequence[Agreement]) -> list[list[str]]:
 
 
 def section(found: Sequence[Agreement], device: DeviceInfo, versions: Mapping[str, str]) -> Section:
-    """Both clocks side by side, and how far they are apart."""
-    headings = ("kernel", "n", "cache", "smembench\nµs", "ncu\nµs", "apart\nµs", "apart\n%")
+    """Both clocks side by side, and their difference."""
+    headings = ("kernel", "n", "cache", "smembench\nµs", "ncu\nµs", "difference\nµs", "difference\n%")
     columns = [Column(name, numeric=name not in ("kernel", "cache")) for name in headings]
     cells = [
         [

@@ -24,7 +24,7 @@ from smembench.views.table import draw
 
 _SCREEN = 80
 _WIDEST = 33
-"""Columns of a tile that fit a picture of 80 characters, two a bank."""
+"""Columns of a tile that fit a picture of 80 characters, two per bank."""
 _COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "red", "bright_cyan", "bright_green")
 
 
@@ -39,9 +39,9 @@ def print_explanation(
 
 
 def explanation(explained: Explanation) -> list[Section]:
-    """A section for shared memory, where the kernel uses any, and one for global memory.
+    """A section for shared memory, if the kernel uses any, and one for global memory.
 
-    ``of all`` is an access's share of a launch's wavefronts in shared memory, or of its sectors.
+    ``of all`` is the share of an access in a launch's wavefronts in shared memory, or in its sectors.
     """
     case = explained.case
     pad = f", pad {case.pad}" if case.pad is not None else ""
@@ -50,12 +50,12 @@ def explanation(explained: Explanation) -> list[Section]:
     heading = f"{case.kernel} in {file}{block} · {case.dtype} · {explained.threads} threads"
     found = []
     if explained.shared:
-        columns = ("line", "access", "array", "wavefronts\na request", "conflict", "of all", "")
+        columns = ("line", "access", "array", "wavefronts\nper request", "conflict", "of all", "")
         wavefronts = sum(access.of_all for access in explained.shared)
         found.append(
             Section(
                 heading=f"{heading}, {explained.shared_bytes} bytes of shared memory",
-                columns=[Column(name, numeric=name in ("wavefronts\na request", "of all")) for name in columns],
+                columns=[Column(name, numeric=name in ("wavefronts\nper request", "of all")) for name in columns],
                 cells=[
                     [
                         str(access.site.line),
@@ -71,18 +71,18 @@ def explanation(explained: Explanation) -> list[Section]:
             )
         )
     if explained.constant:
-        names = ("line", "access", "array", "addresses\na request", "")
+        names = ("line", "access", "array", "addresses\nper request", "")
         found.append(
             Section(
                 heading="Constant memory, one address at a time" if found else heading,
-                columns=[Column(name, numeric=name == "addresses\na request") for name in names],
+                columns=[Column(name, numeric=name == "addresses\nper request") for name in names],
                 cells=[
                     [str(access.site.line), "load", access.site.array, number(access.addresses), access.source]
                     for access in explained.constant
                 ],
             )
         )
-    headings = ("line", "access", "array", "sectors\na request", "ideal", "efficiency", "of all", "")
+    headings = ("line", "access", "array", "sectors\nper request", "ideal", "efficiency", "of all", "")
     sectors = sum(access.of_all for access in explained.memory)
     found.append(
         Section(
@@ -132,33 +132,33 @@ def sentences(explained: Explanation) -> list[str]:
     counts = [f"{load.array} {_times(load.per_element)}" for load in explained.loads if load.per_element >= 2]
     if counts:
         moved = scaled(sum(load.bytes for load in explained.loads), "B")
-        said.append(f"Threads read {' and '.join(counts)}; all loads together move {moved} of sectors.")
+        said.append(f"Threads read {' and '.join(counts)}; all loads together move {moved} in sectors.")
     if (resident := explained.occupancy) is not None:
         blocks = f"{resident.blocks} block{'s' if resident.blocks > 1 else ''}"
         said.append(
-            f"Occupancy {100 * resident.fraction:.0f} %: {blocks} or {resident.warps} of {resident.max_warps} warps a "
-            f"multiprocessor, limited by {resident.limiter}{_registers(explained)}."
+            f"Occupancy {100 * resident.fraction:.0f} %: {blocks} or {resident.warps} of {resident.max_warps} warps "
+            f"per multiprocessor, limited by {resident.limiter}{_registers(explained)}."
         )
     if explained.code is not None and (loop := explained.code.loop) is not None:
         waiting = loop.cycles - loop.instructions
         said.append(
-            f"Of the {loop.instructions} instructions of the main loop {loop.multiply_adds} are multiply-adds; a warp "
-            f"issues them in {loop.cycles} cycles, {waiting} of them spent on reading registers: at most "
+            f"The main loop has {loop.instructions} instructions, {loop.multiply_adds} of them multiply-adds. A warp "
+            f"issues them in {loop.cycles} cycles, {waiting} of which are register bank conflicts: at most "
             f"{100 * loop.bound:.0f} % of the arithmetic peak."
         )
     return said
 
 
 def _coalescing(accesses: Sequence[GlobalAccess]) -> list[str]:
-    """A sentence for the loads of an array, or its stores, of which not all bytes that move are asked for."""
+    """A sentence for the loads or the stores of an array that move more bytes than they request."""
     moved: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for access in accesses:
         of_array = moved.setdefault((access.site.kind, access.site.array), [])
         of_array.append((access.efficiency, access.of_all))
     said = [
-        f"Of the bytes that {kind}s of {array} move, {_percent(fmean(*zip(*found, strict=True)))} are asked for."
-        for (kind, array), found in moved.items()
-        if any(efficiency < 1 for efficiency, _ in found)
+        f"{_percent(fmean(*zip(*moves, strict=True)))} of the bytes that {kind}s of {array} move are requested."
+        for (kind, array), moves in moved.items()
+        if any(efficiency < 1 for efficiency, _ in moves)
     ]
     return said or ["Every global access is fully coalesced."]
 
@@ -174,21 +174,23 @@ def _times(count: float) -> str:
 
 
 def _registers(explained: Explanation) -> str:
-    """What the occupancy counts of registers."""
+    """The registers that the occupancy counts, and spills."""
     if explained.code is None:
-        return "; registers are not counted, since no compiler for them is here"
+        return "; registers are not counted, since no compiler is installed"
     spilled = explained.code.spilled_bytes
-    return f", at {explained.code.registers} registers a thread" + (f" and {spilled} bytes spilled" if spilled else "")
+    return f", at {explained.code.registers} registers per thread" + (
+        f" and {spilled} bytes spilled" if spilled else ""
+    )
 
 
 def picture(explained: Explanation) -> list[Text]:
     """The tile of the worst shared access: each word's bank where warp 0's lanes touch it, dots elsewhere.
 
-    Padding is set off by a bar. Words of one colour are in one bank: a request that touches many of one colour in
-    different rows is the conflict. An array of one dimension is drawn in rows of all banks, from the first touched to
-    the last. Empty for kernels without a tile, and for one of more than 33 elements a row.
+    A bar separates the padding. Words of one colour are in one bank: a conflict is a request that touches many words
+    of one colour in different rows. A one-dimensional array is drawn in rows of all banks, from the first word touched
+    to the last. Empty for kernels without a tile, and for tiles of more than 33 elements per row.
     """
-    # Of equals the load: the column it reads is what padding is for.
+    # Between equals, the load: padding is for the column that it reads.
     worst = max(explained.shared, key=lambda access: (access.degree, access.site.kind == "load"), default=None)
     tiles = {tile.name: tile for tile in explained.trace.shared}
     if worst is None:
@@ -274,9 +276,11 @@ def comparison_records(found: Sequence[Comparison]) -> list[list[str]]:
 def pads(tried: Sequence[tuple[int, float, float]], best: int | None, heading: str) -> Section:
     """The pads that were tried, and which is the smallest without conflicts."""
     least = min(tried, key=lambda pad: (pad[1] + pad[2], pad[0]))
-    verdict = f"The smallest pad free of conflicts on both sides is {best}."
+    verdict = f"The smallest pad free of conflicts for loads and stores is {best}."
     if best is None:
-        verdict = f"No pad up to {tried[-1][0]} is free of conflicts on both sides; pad {least[0]} has the fewest."
+        verdict = (
+            f"No pad up to {tried[-1][0]} is free of conflicts for loads and stores; pad {least[0]} has the fewest."
+        )
     return Section(
         heading=heading,
         columns=[Column("pad"), Column("load\ndegree"), Column("store\ndegree")],

@@ -19,13 +19,13 @@ _UNLESS = {
 def roof(explained: Explanation, capability: str | None, device: DeviceInfo | None) -> Section:
     """What a launch has to move and to compute, and the least time that takes on a device.
 
-    Without a device the peaks are left out, and only what a compute capability alone decides is said.
+    Without a device there are no peaks, and the sentences say only what the compute capability decides.
     """
     found, size = roofs(explained.work, device), PROBLEMS[explained.case.problem].size(explained.case)
     peaks = [Column("peak"), Column("least ms")] if device else []
     return Section(
         heading=f"Roofs{f' of {device.model}' if device else ''}, {size}",
-        columns=[Column("roof", numeric=False), Column("a launch's"), *peaks],
+        columns=[Column("roof", numeric=False), Column("per launch"), *peaks],
         cells=[_cells(limit)[: 2 + len(peaks)] for limit in found],
         sentence=" ".join(_sentences(explained, capability, device, found)),
     )
@@ -50,22 +50,24 @@ def _sentences(
         amount, unit = (work.flops, "GFLOP/s") if work.flops else (explained.bytes_moved, "GB/s")
         said.append(f"It hits the roof of {limit.name}, at {number(amount / ms / 1e6)} {unit}{_UNLESS[limit.name]}.")
     if PROBLEMS[explained.case.problem].memory == "link":
-        said.append("These are the kernel's; the copies between host and device, timed as well, have no roof here.")
+        said.append(
+            "These roofs are the kernel's; the copies between host and device, which are timed too, have none here."
+        )
     if not work.flops:
-        said.append("Arithmetic intensity: none, nothing is computed.")
+        said.append("Arithmetic intensity: none, since nothing is computed.")
     else:
         edge = None if device is None else ridge(work.dtype, device)
         beside = "" if edge is None else f", the ridge {number(edge)}"
-        said.append(f"Arithmetic intensity: {number(explained.intensity)} FLOP a compulsory byte{beside}.")
+        said.append(f"Arithmetic intensity: {number(explained.intensity)} FLOP per compulsory byte{beside}.")
     if hit is None:
         share = on_chip_share(work, capability)
         if share is not None and share < 1:
             said.append(
-                f"L1 and shared memory, at a wavefront a clock, leave {100 * share:.1f} % of the arithmetic peak of "
-                f"compute capability {capability}."
+                f"L1 and shared memory, at one wavefront per clock, leave {100 * share:.1f} % of the arithmetic peak "
+                f"of compute capability {capability}."
             )
         said.append(
-            "Which roof it hits follows from a device's peaks: explain it where the GPU is, or give a stored run of it "
-            "with --run."
+            "Which roof it hits depends on a device's peaks: run explain where the GPU is, or give a "
+            "stored run of it with --run."
         )
     return said

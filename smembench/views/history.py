@@ -19,13 +19,13 @@ _ASCII_LEVELS = "_.-=+*%@"
 _WIDTH = 16
 """Characters of a sparkline."""
 _SPAN = 1.02
-"""Least range of a sparkline, highest over lowest, so that noise does not look like a change."""
+"""Smallest range of a sparkline, highest over lowest, so that noise does not look like a change."""
 
 
 def sparkline(times: Sequence[float], *, fine: bool, width: int = _WIDTH) -> str:
     """Times as characters of eight heights, oldest first, in blocks or in ASCII.
 
-    Each is the median of some runs, of the fewer the newer they are: what is new shows in a long history as well.
+    Each character is the median of some runs, fewer for newer ones, so that recent runs show in a long history too.
     """
     count = min(len(times), width)
     ages = [max(place, round(len(times) * (place / count) ** 2)) for place in range(count, -1, -1)]
@@ -38,10 +38,10 @@ def sparkline(times: Sequence[float], *, fine: bool, width: int = _WIDTH) -> str
 
 
 def history_sections(series: Sequence[Series], *, fine: bool) -> list[Section]:
-    """A section for every device, in the order of its first series: a row a case, and a note for every change.
+    """A section for every device, in the order of its first series: a row per case, and a note for every change.
 
     Args:
-        series: sorted by what matters.
+        series: the most important first.
         fine: whether the output can show blocks.
     """
     devices: dict[Device, list[Series]] = {}
@@ -84,7 +84,7 @@ def _line(series: Series, *, fine: bool) -> list[str]:
 
 
 def _changes(series: Sequence[Series]) -> list[str]:
-    """One line for all changes that begin with the same run, newest first."""
+    """A line for all changes that begin with the same run, newest first."""
     by_night: dict[str, list[tuple[Series, Turn]]] = {}
     for one in series:
         for turn in one.turns:
@@ -96,11 +96,11 @@ def _changes(series: Sequence[Series]) -> list[str]:
             those = [(one, turn) for one, turn in found if (turn.change.ratio - 1) * sign > 0]
             if those:
                 one, most = max(those, key=lambda pair: sign * pair[1].change.ratio)
-                drift = ", bit by bit" if most.change.drift else ""
+                drift = ", gradually" if most.change.drift else ""
                 said.append(f"{len(those)} {word}, {short(one.case_id)} by {percent(most.change.ratio)}{drift}")
         changed = dict.fromkeys(what for _, turn in found for what in turn.changed)
         if not all(turn.change.drift for _, turn in found):
-            said.append("; ".join(changed) if changed else "run.json tells no reason")
+            said.append("; ".join(changed) if changed else "no difference in run.json")
         lines.append(f"{run_id}: {'; '.join(said)}")
     return lines
 
@@ -108,19 +108,19 @@ def _changes(series: Sequence[Series]) -> list[str]:
 def _unknown(series: Sequence[Series]) -> list[str]:
     notes = [f"{short(one.case_id)}: {one.failed} in its newest run" for one in series if one.failed]
     if any(one.newest is Newest.SHORT for one in series):
-        notes.append(f"?: fewer than {2 * SHORTEST} runs, too few to tell")
+        notes.append(f"?: fewer than {2 * SHORTEST} runs, too few to compare")
     return notes
 
 
 def short(case_id: str) -> str:
-    """A case's id without what its section or nearly every case says: problem, device, the default compiler, warm."""
+    """A case's id without its problem and device, and without the default compiler and cache mode."""
     parts = case_id.split("/")
     kept = [part for place, part in enumerate(parts) if place not in (0, 2) and part not in (DEFAULT_COMPILER, "warm")]
     return " ".join(kept) if len(parts) > 2 else case_id
 
 
 def percent(ratio: float) -> str:
-    """A ratio as the change it is: ``+4.1 %``."""
+    """A ratio as a change: ``+4.1 %``."""
     return f"{100 * (ratio - 1):+.1f} %"
 
 

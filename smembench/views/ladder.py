@@ -1,4 +1,4 @@
-"""The ladder as tables: what each step changes, what it gains over the one before, how near it comes to the limit."""
+"""The ladder as tables: what each step changes, its gain over the previous step, and its share of the limit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from smembench.views.sections import Bar, Section, describe, label, notes
 def ladder(run: Run) -> list[Section]:
     """One section for every problem, device, size, stride, dtype and cache mode with a step of a ladder.
 
-    Rows that are neither a step, nor the ceiling, nor another library's are left out.
+    Only steps, the ceiling and other libraries are shown.
     """
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in filter(_is_step, run.rows):
@@ -34,7 +34,7 @@ def _place(row: Row) -> tuple[object, ...]:
 
 
 def _beside(row: Row) -> str:
-    """What a row that is no step is to the ladder: the ceiling, or what another library does; "" for none of them."""
+    """What a row beside the steps is: the ceiling, or what another library does; else ""."""
     if row.kernel == PROBLEMS[row.problem].ceiling_kernel:
         return "the ceiling"
     kernel = registry.find(row.problem, row.kernel, row.case.kind, row.compiler)
@@ -80,7 +80,7 @@ def _section(run: Run) -> Section:
 
 
 def _gain(rung: Rung) -> str:
-    """``1.79×``, in brackets where noise alone would make it, nothing for the lowest rung."""
+    """``1.79×``, in brackets if it is within the noise; "" for the lowest rung."""
     if rung.gain is None:
         return ""
     text = f"{number(rung.gain)}×"
@@ -88,7 +88,7 @@ def _gain(rung: Rung) -> str:
 
 
 def _sentence(run: Run, rungs: Sequence[Rung], limit: str) -> str:
-    """How far the ladder climbs, and how near its fastest rung is to the limit."""
+    """The gain over the whole ladder, and the fastest rung's share of the limit."""
     if not rungs:
         return ""
     lowest, best = rungs[0].row, min((rung.row for rung in rungs), key=lambda row: row.elapsed_ms or 0.0)
@@ -99,6 +99,6 @@ def _sentence(run: Run, rungs: Sequence[Rung], limit: str) -> str:
         said.append(f"no different from {label(lowest)} within the noise")
     if (share := value(best, limit)) is not None:
         said.append(f"at {number(share)} % of {'memcpy' if limit == 'percent_of_copy' else 'the arithmetic peak'}")
-    text = f"{', '.join(said)}. Each step is shown in the fastest of its blocks"
+    text = f"{', '.join(said)}. Each step is shown with its fastest block"
     within = any(rung.gain is not None and not rung.differs for rung in rungs)
     return f"{text}; gains in brackets are within the noise." if within else f"{text}."

@@ -44,7 +44,7 @@ def latex(sections: Sequence[Section]) -> str:
 
 
 def escape(text: str) -> str:
-    """Text that LaTeX prints as it is: signs its fonts lack become commands, control characters go."""
+    """Text that LaTeX prints literally: characters its fonts lack become commands, control characters are removed."""
     shown = "".join(sign for sign in text if sign.isprintable())
     return _SIGNS.sub(lambda match: _SPECIAL[match[0]], shown)
 

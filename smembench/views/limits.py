@@ -1,4 +1,4 @@
-"""How near the best kernels come to the limits: to the copy ceiling and to other libraries, size by size."""
+"""The best kernel of each size beside the copy ceiling and other libraries."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from smembench.views.sections import Section, device_names, groups, label
 def limits(run: Run) -> list[Section]:
     """One section for each problem that was measured beside a yardstick: memcpy, CuPy, PyTorch or cuBLAS.
 
-    The best of a size and dtype is the fastest of Numba's kernels, or of CUDA C ports where only they were measured; a
-    yardstick's column is the best's speed over its.
+    The best of a size and dtype is the fastest kernel of the default compiler, or the fastest port if only ports were
+    measured. A yardstick's column is the speed of the best kernel over its own.
     """
     found = []
     for problem in PROBLEMS:
@@ -29,7 +29,7 @@ def limits(run: Run) -> list[Section]:
 
 
 def _yardsticks(problem: str) -> tuple[str, ...]:
-    """Kernels that others wrote: the copy ceiling, then the peers."""
+    """The copy ceiling, then the kernels of other libraries."""
     ceiling = PROBLEMS[problem].ceiling_kernel
     return (*([ceiling] if ceiling else []), *registry.peers(problem))
 
@@ -72,7 +72,7 @@ def _solves(row: Row) -> bool:
 
 
 def _by_size(group: Sequence[Row]) -> tuple[int, int]:
-    """Neighbouring sizes of an element type one below the other, whichever sweep measured them."""
+    """Sort by element type, then by size, whichever sweep measured it."""
     row = group[0]
     return PROBLEMS[row.problem].dtypes.index(row.dtype), row.m * row.n * (row.k or 1)
 

@@ -13,7 +13,7 @@ from smembench.studies.lesson import LESSONS
 
 
 def lines(devices: Sequence[DeviceInfo], no_gpu: str) -> Iterator[str]:
-    """Every line; ``no_gpu`` says why there is no GPU, where there is none."""
+    """Every line; ``no_gpu`` says why no GPU can be used; empty if one can."""
     for problem in PROBLEMS.values():
         yield f"{problem.name}: {problem.title}, {', '.join(problem.dtypes)}"
         for kernel in registry.kernels():

@@ -8,7 +8,7 @@ from smembench.views.sections import Section
 
 
 def markdown(sections: Sequence[Section]) -> str:
-    """Sections as GitHub tables, each under its heading and over its sentence."""
+    """Sections as GitHub tables, each with its heading above and its sentence below."""
     return "\n\n".join(map(_section, sections)) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""A night on one page: what failed, what is slower than what, and what else is not as it was."""
+"""A night's run on one page: failures, slower cases, and differences from the runs compared with."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from smembench.views.sections import Section, device_names
 from smembench.views.table import draw
 
 _MOST = 15
-"""Rows of a table; a page has room for no more."""
+"""Most rows of a table on the page."""
 _REASONS = 3
 _COLUMNS = (
     Column("verdict", numeric=False),
@@ -35,7 +35,7 @@ _SHOWN = (Verdict.SLOWER, Verdict.AMBIGUOUS, Verdict.FASTER)
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A headline, a line for every fact, and a table for every comparison in which something is not the same."""
+    """A headline, a line per fact, and a table for each comparison that found a difference."""
 
     headline: str
     lines: Sequence[str]
@@ -52,8 +52,8 @@ def summarise(run: Run, compared: Compared, notes: Sequence[str]) -> Summary:
 
     Args:
         run: the night's.
-        compared: the comparisons with what they were asked for as.
-        notes: what else is to be said, as of runs that were removed.
+        compared: the comparisons, each with the name of what it compares with.
+        notes: further lines, such as the runs that were removed.
     """
     failed = run.failed
     verdicts = [f"{len(failed)} failed" if failed else "nothing failed"]
@@ -94,7 +94,7 @@ def _verdict(asked: str, comparison: Comparison) -> str:
 
 
 def _incomparable(comparison: Comparison) -> list[str]:
-    """Why cases could not be compared, the most frequent reasons."""
+    """The most frequent reasons why cases could not be compared."""
     reasons = Counter(case.reason for case in comparison.cases if case.verdict is Verdict.NOT_COMPARABLE)
     return [f"{count} not comparable: {reason}" for reason, count in reasons.most_common(_REASONS)]
 
@@ -117,4 +117,4 @@ def _section(asked: str, comparison: Comparison) -> Section:
         for case in shown[:_MOST]
     ]
     more = [f"and {len(shown) - _MOST} more"] if len(shown) > _MOST else []
-    return Section(f"Not as in {asked}", _COLUMNS, cells, notes=more)
+    return Section(f"Different from {asked}", _COLUMNS, cells, notes=more)

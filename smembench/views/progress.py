@@ -18,7 +18,7 @@ def _short(case: Case) -> str:
 
 @contextmanager
 def progress() -> Iterator[Begin]:
-    """What to call when work on a case begins."""
+    """A function to call when work on a case begins."""
     columns = (
         BarColumn(bar_width=20),
         MofNCompleteColumn(),

@@ -15,15 +15,15 @@ from smembench.views.sections import Section, describe
 
 
 def reproduction(run: Run) -> list[Section]:
-    """One section for each problem of the documents and device that a run holds."""
+    """A section for each documented problem and each device of a run."""
     return [_section(run.only(group)) for group in documented(run.rows)]
 
 
 def documented(rows: Sequence[Row]) -> list[list[Row]]:
-    """The rows that the documents have figures for, those of one problem and device together.
+    """The rows that the documents have figures for, grouped by problem and device.
 
-    These are their kernels by Numba at their sizes, blocks and element type. The triple loop on the CPU stands
-    beside the kernels of every device.
+    These are the documents' kernels by the default compiler, at their sizes, blocks and element type. The CPU's triple
+    loop stands beside the kernels of every device.
     """
     found: list[list[Row]] = []
     for problem in SIZES:
@@ -110,7 +110,7 @@ def _judged(row: Row, run: Run) -> str:
 
 
 def say(finding: Finding) -> str:
-    """``yes: 1.74× over naiveGmem``, then the bounds and samples, then the documents' ratios, a line each."""
+    """``yes: 1.74× over naiveGmem``, then the bounds and samples, then the documents' ratios, one line each."""
     claim, effect = finding.claim, finding.effect
     verdict = {Holds.YES: "yes", Holds.NO: "NO", Holds.UNDECIDED: "undecided"}[finding.holds]
     documented = ", ".join(map(_ratio, sorted(claim.documented())))

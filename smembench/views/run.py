@@ -1,4 +1,4 @@
-"""A run as it goes on, line by line, for --verbose."""
+"""The lines of a running measurement, for --verbose."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from smembench.stats.summary import Summary
 
 
 def device_line(info: DeviceInfo) -> str:
-    """How a device was calibrated; "" where nothing is taken off its samples."""
+    """How a device was calibrated; "" if nothing is subtracted from its samples."""
     if info.event_pair_us is None:
         return ""
-    return f"{info.name}: an empty event pair reads {info.event_pair_us:.3f} µs, taken off every sample"
+    return f"{info.name}: an empty event pair reads {info.event_pair_us:.3f} µs, subtracted from every sample"
 
 
 def trial_line(trial: Trial) -> str:

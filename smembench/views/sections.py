@@ -1,4 +1,4 @@
-"""Rows to sections: what each table says, before anything decides how it looks."""
+"""Sections: the content of each table, whether it is drawn on a screen, in Markdown, LaTeX or HTML."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from smembench.views.sentences import sentence
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar of the ladder: a label, a value and its unit."""
+    """A bar below a table: a label, a value and its unit."""
 
     label: str
     value: float
@@ -27,7 +27,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One table with what stands above and below it."""
+    """A table with its heading, and the bars, sentence and notes below it."""
 
     heading: str
     columns: Sequence[Column]
@@ -38,7 +38,7 @@ class Section:
 
 
 _LIBRARIES = ("numba", "numba-cuda", "numpy")
-"""What all kernels but ports and peers are compiled by, on GPUs and CPUs."""
+"""The libraries that compile all kernels but ports and peers, on GPUs and CPUs."""
 _ALWAYS = ("kernel", "elapsed ms", "±", "✓")
 
 
@@ -48,7 +48,7 @@ def sections(run: Run) -> list[Section]:
 
 
 def groups(rows: Sequence[Row]) -> list[list[Row]]:
-    """Rows of one problem, size, dtype and cache mode, parameters and stride like a size, together, in their order."""
+    """Rows grouped by problem, size, stride, parameters, dtype and cache mode, in their order."""
     found: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
         stride = None if PROBLEMS[row.problem].strides_in_rows else row.stride
@@ -58,7 +58,7 @@ def groups(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def label(row: Row) -> str:
-    """A row's kernel, compiler if it is a port, block and pad, and a stride that is compared with others in one table.
+    """A row's kernel, block and pad, with the compiler of a port, and with the stride if one table has several.
 
     ``transposeSmemPad 32x32 +1``, ``naive nvrtc 16x16``, ``strided stride 8``.
     """
@@ -68,20 +68,20 @@ def label(row: Row) -> str:
 
 
 def labels(rows: Sequence[Row]) -> list[str]:
-    """The labels of one table's rows, with the device where two rows would be called the same."""
+    """The labels of one table's rows, with the device where two would be equal."""
     plain = [label(row) for row in rows]
     often = Counter(plain)
     return [f"{name} on {row.device}" if often[name] > 1 else name for name, row in zip(plain, rows, strict=True)]
 
 
 def describe(run: Run) -> str:
-    """Devices, size, dtype, cache mode and library versions of a run of one size, for the line above a table."""
+    """The heading of a run of one size: devices, size, dtype, cache mode and library versions."""
     parts = (device_names(run), subject(run.rows[0]), libraries(run.description.versions))
     return " · ".join(filter(None, parts))
 
 
 def libraries(versions: Mapping[str, str]) -> str:
-    """The versions that stand above a table."""
+    """The library versions in the heading of a table."""
     return ", ".join(f"{name} {versions[name]}" for name in _LIBRARIES if name in versions)
 
 
@@ -95,7 +95,7 @@ def subject(row: Row) -> str:
 
 
 def device_names(run: Run) -> str:
-    """Models of the devices that a run's rows were measured on, GPUs first; their names where it tells no more."""
+    """Models of the devices that a run's rows were measured on, GPUs first; a device's name if its model is unknown."""
     models = {device.name: device.model for device in run.description.devices}
     used = sorted({row.device for row in run.rows}, key=lambda name: (name == "cpu", name))
     return " and ".join(models.get(name, name) for name in used)
@@ -119,7 +119,7 @@ def _section(run: Run) -> Section:
     columns += [Column(FIGURES[name].heading) for name in figures]
     predicted = any(row.predicted_occupancy is not None or row.predicted_load_sectors is not None for row in rows)
     if predicted:
-        # Where shared memory is what is measured, its conflicts are the point.
+        # For problems that measure shared memory its conflicts are the point.
         columns.append(Column("conflicts\nld / st", wide=problem.memory != "shared"))
         columns += [Column(heading, wide=True) for heading in ("sectors\nld / st", "occu-\npancy")]
     columns.append(Column("✓", numeric=False))
@@ -137,12 +137,12 @@ def _section(run: Run) -> Section:
             line += _predicted(row)
         line.append("✓" if row.verified else "")
         cells.append(line)
-    # A column that says nothing of any row, as blocks do not on a CPU's copies, is left out; times never are.
-    told = [index for index, column in enumerate(columns) if column.heading in _ALWAYS or any(c[index] for c in cells)]
+    # Columns that are empty in every row are left out, but never the times.
+    shown = [index for index, column in enumerate(columns) if column.heading in _ALWAYS or any(c[index] for c in cells)]
     return Section(
         heading=describe(run),
-        columns=[columns[index] for index in told],
-        cells=[[line[index] for index in told] for line in cells],
+        columns=[columns[index] for index in shown],
+        cells=[[line[index] for index in shown] for line in cells],
         bars=_bars(rows, figures[0]),
         sentence=sentence(run),
         notes=notes(rows),
@@ -150,7 +150,7 @@ def _section(run: Run) -> Section:
 
 
 def _predicted(row: Row) -> tuple[str, str, str]:
-    """Predicted conflicts, sectors a request and occupancy, loads before stores."""
+    """Predicted conflicts, sectors per request and occupancy, loads before stores."""
     return (
         _pair(row.predicted_load_conflict, row.predicted_store_conflict),
         _pair(row.predicted_load_sectors, row.predicted_store_sectors),
@@ -168,7 +168,7 @@ def _bars(rows: Sequence[Row], figure: str) -> list[Bar]:
 
 
 def notes(rows: Sequence[Row]) -> list[str]:
-    """What stands below a table: cases without figures, and figures to be careful with."""
+    """Notes below a table: cases without figures, and figures to treat with caution."""
     found = []
     for name, row in zip(labels(rows), rows, strict=True):
         if not row.ok:
@@ -180,7 +180,7 @@ def notes(rows: Sequence[Row]) -> list[str]:
             found.append(f"{name}: the GPU throttled while it was measured ({row.throttle_reasons})")
         if row.cpu_waiting is not None and row.cpu_waiting > CROWDED:
             waited = f"its threads waited {100 * row.cpu_waiting:.0f} % of the time for a core"
-            found.append(f"{name}: measured on a busy host, too slow by much or little: {waited}")
+            found.append(f"{name}: measured on a busy host, so too slow: {waited}")
     done = [row for row in rows if row.ok]
     if any(row.other_processes for row in done):
         found.append("other processes used the GPU at the same time")
@@ -198,7 +198,7 @@ def _block(row: Row) -> str:
 def _time(row: Row) -> tuple[str, str]:
     if row.elapsed_ms is None or row.elapsed_ms_q1 is None or row.elapsed_ms_q3 is None:
         return row.status, ""
-    if row.samples < MIN_SAMPLES:  # they have no spread to speak of
+    if row.samples < MIN_SAMPLES:  # too few for a spread
         return milliseconds(row.elapsed_ms), ""
     half = (row.elapsed_ms_q3 - row.elapsed_ms_q1) / 2
     return milliseconds(row.elapsed_ms), f"{100 * half / row.elapsed_ms:.1f} %"

@@ -1,7 +1,7 @@
-"""One sentence of what the numbers say.
+"""One sentence that says what a table's numbers mean.
 
-It claims a difference only where noise alone would not make it (``stats.differs``), and nothing of times that were
-taken while the device was throttled or the host busy.
+It claims a difference only if it is beyond the noise (``stats.differs``), and leaves out times that were taken while
+the device was throttled or the host busy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from smembench.toolchains.registry import is_port
 
 
 def sentence(run: Run) -> str:
-    """What the problem says of a run of one size; "" when there is nothing to compare."""
+    """The problem's summary of a run of one size; "" if there is nothing to compare."""
     done = [row for row in run.rows if row.ok and not row.disturbed and not is_port(row.compiler)]
     clauses = PROBLEMS[done[0].problem].summary(done, partial(compared, run)) if done else []
     text = "; ".join(clauses)
@@ -25,7 +25,7 @@ def sentence(run: Run) -> str:
 
 
 def compared(run: Run, result: Row, other: Row, called: str = "") -> str:
-    """``1.8× as fast as naiveGmem``, or that the two cannot be told apart; ``called`` names the other one."""
+    """``1.8× as fast as naiveGmem``, or that the difference is within the noise; ``called`` names the other one."""
     called = called or other.kernel
     effect = difference(run, other, result)
     if effect is None:

@@ -17,10 +17,10 @@ from smembench.views.console import can_show, plain
 from smembench.views.sections import Bar, Section
 
 _WIDE = 100
-"""Columns of a screen from which on every column of a table is shown."""
+"""Characters per line from which every column of a table is shown."""
 _UNLIMITED = 10_000
 _SENTENCE = 16
-"""Columns that a sentence has at least."""
+"""Fewest characters of a column of sentences."""
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -37,7 +37,7 @@ def _draw_section(console: Console, section: Section) -> None:
     if section.cells:
         table = _table(console, section)
         if not console.is_terminal:
-            # In a pipe or a file names and figures stay whole, for grep; sentences are folded where they must be.
+            # In a pipe or a file names and figures stay on one line, for grep; only sentences are folded.
             table.width = max(console.width, _least_width(console, table))
         console.print(table, crop=console.is_terminal)
     if section.bars:
@@ -72,7 +72,7 @@ def _table(console: Console, section: Section) -> Table:
 
 
 def _least_width(console: Console, table: Table) -> int:
-    """The width at which nothing but columns of sentences is folded."""
+    """The width at which only columns of sentences are folded."""
     unlimited = console.options.update(max_width=_UNLIMITED)
     folded = [column for column in table.columns if not column.no_wrap]
     widest = [max(Measurement.get(console, unlimited, cell).maximum for cell in column.cells) for column in folded]

@@ -1,4 +1,4 @@
-"""The table of ``smembench tune``: the finalists, and whether the winner is one."""
+"""The table of ``smembench tune``: the finalists, and whether the fastest is beyond the noise."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ def finals(tuned: Tuned) -> Section:
 
 
 def counts(found: Search) -> str:
-    """How many candidates there are, and why others are none."""
+    """How many candidates there are, and how many were ruled out and why."""
     return (
-        f"{len(found.cases)} candidates; {found.over_limits} were over a block's limits, "
-        f"{found.predicted_slow} predicted to need {found.allowed:g} times the traffic"
+        f"{len(found.cases)} candidates; ruled out: {found.over_limits} over a block's limits, "
+        f"{found.predicted_slow} predicted to need over {found.allowed:g} times the least traffic"
     )
 
 
 def verdict(run: Run, rows: Sequence[Row]) -> str:
-    """Which finalists of a run the fastest cannot be told apart from; fastest first."""
+    """Whether the fastest of a run's finalists, given fastest first, is faster beyond the noise."""
     level = [label(row) for row in rows[1:] if not tells_apart(run, rows[0], row)]
     if not level:
-        return f"{label(rows[0])} is the fastest: noise alone would not put it before any other finalist."
+        return f"{label(rows[0])} is the fastest, beyond the noise."
     return f"{label(rows[0])} has the smallest median, but within the noise it is level with {', '.join(level)}."

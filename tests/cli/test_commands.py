@@ -207,7 +207,7 @@ def test_a_stored_run_beside_the_documents(program: Program, stored: Path) -> No
         assert words in shown
     other = program("show", stored, "--documents")
     assert (other.returncode, other.stdout) == (2, "")
-    assert "holds nothing that --documents shows" in other.stderr
+    assert "has nothing that --documents shows" in other.stderr
 
 
 def test_reproduce_plans_the_documents_tables(program: Program) -> None:
@@ -227,7 +227,7 @@ def test_list_and_doctor_say_what_there_is(program: Program) -> None:
     assert (listed.returncode, examined.returncode) == (0, 0)
     for words in ("transposeSmemPad", "matmul: matrix multiplication", "no GPU: "):
         assert words in listed.stdout
-    for words in ("numba-cuda: ", "--   GPU: ", "mend: ", "CPU: "):
+    for words in ("numba-cuda: ", "--   GPU: ", "fix: ", "CPU: "):
         assert words in examined.stdout
 
 

@@ -107,7 +107,7 @@ def test_several_runs_a_side_and_bare_csv_files(program: Program, slowed: Path, 
     shutil.copy(RUN / "cases.csv", tmp_path / "a.csv")
     bare = json.loads(program("compare", tmp_path / "a.csv", tmp_path / "a.csv", "--json").stdout)
     assert {case["verdict"] for case in bare["cases"]} == {"ambiguous"}
-    assert "one time a side" in bare["cases"][0]["reason"]
+    assert "one time per side" in bare["cases"][0]["reason"]
 
 
 def test_a_closed_pipe_is_no_error(slowed: Path) -> None:
@@ -141,10 +141,10 @@ def test_a_closed_pipe_is_no_error(slowed: Path) -> None:
         ((RUN, OTHER, "--runs", "3"), "--runs: belongs to --aa"),
         ((RUN, OTHER, "--anonymous"), "--anonymous: belongs to --aa"),
         ((RUN, "--aa", "configs/quick.toml"), "compares with itself"),
-        (("--aa", "configs/quick.toml", "--runs", "1"), "--runs 1: it takes two"),
+        (("--aa", "configs/quick.toml", "--runs", "1"), "--runs 1: give 2 or more"),
         (("--aa", "nowhere.toml", "--runs", "2"), "nowhere.toml: there is no such file"),
         (("--aa", RUN, "--runs", "2"), "--runs: belongs to --aa CONFIG.toml"),
-        (("--aa", RUN), "it takes two"),
+        (("--aa", RUN), "--aa: give 2 or more runs"),
         (("--aa", RUN, "--fail-on", "never"), "--fail-on: belongs to BASE and NEW"),
         (("--aa", RUN, "--all"), "--all: belongs to BASE and NEW"),
     ],

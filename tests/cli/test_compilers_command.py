@@ -13,7 +13,7 @@ NIGHTLY = next(Path("results/reference").glob("*-nightly"))
 def test_times_need_a_gpu_and_the_code_does_not(program: Program) -> None:
     done = program("compilers")
     assert (done.returncode, done.stdout) == (4, "")
-    assert "--static says what both compilers make of them, without a GPU" in done.stderr
+    assert "--static compares the machine code without a GPU" in done.stderr
 
 
 @pytest.mark.parametrize(("problem", "kernel"), [("transpose", "transposeSmem"), ("constant", "constantUniform")])
@@ -44,8 +44,8 @@ def test_a_port_that_does_not_take_the_size_has_no_figures(program: Program) -> 
         (("compilers", "sort"), "PROBLEM 'sort': no such problem with ports"),
         (("compilers", "--kernel", "transposeSmemDyn"), "no such kernel with a port"),
         (("compilers", "--block", "2048x1", "--static"), "block 2048x1"),
-        (("show", NIGHTLY, "--compilers"), "holds nothing that --compilers shows"),
-        (("show", NIGHTLY, "--limits", "--ladder"), "--ladder --limits: a run is shown in one way"),
+        (("show", NIGHTLY, "--compilers"), "has nothing that --compilers shows"),
+        (("show", NIGHTLY, "--limits", "--ladder"), "--ladder --limits: give one of them"),
     ],
 )
 def test_wrong_use_is_refused_in_one_line(program: Program, arguments: tuple[object, ...], words: str) -> None:

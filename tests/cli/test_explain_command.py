@@ -110,7 +110,8 @@ def test_sub_matrices_are_explained(program: Program) -> None:
 
 
 @pytest.mark.parametrize(
-    ("block", "verdict"), [("32x32", "on both sides is 1."), ("16x16", "on both sides; pad 2 has the fewest.")]
+    ("block", "verdict"),
+    [("32x32", "for loads and stores is 1."), ("16x16", "for loads and stores; pad 2 has the fewest.")],
 )
 def test_the_best_pad(program: Program, block: str, verdict: str) -> None:
     ran = program("explain", "transposeSmemPad", "--block", block, "--best-pad")

@@ -107,16 +107,16 @@ def test_nothing_is_measured_when_something_cannot_be_done(
 def test_baselines_are_set_shown_and_cleared(program: Program, tmp_path: Path) -> None:
     assert "no baseline; pin one with: smembench baseline set" in program("baseline", "show", tmp_path).stderr
     missing = program("baseline", "set", tmp_path)
-    assert (missing.returncode, "is no run of smembench" in missing.stderr) == (2, True)
+    assert (missing.returncode, "is not a run of smembench" in missing.stderr) == (2, True)
     reference = ROOT / "results/reference/20261120T181658Z-documents"
     run = tmp_path / reference.name
     run.mkdir()
     for file in reference.iterdir():
         (run / file.name).write_bytes(file.read_bytes())
-    assert "is the baseline of documents now" in program("baseline", "set", run).stderr
+    assert "is now the baseline of documents" in program("baseline", "set", run).stderr
     assert program("baseline", "show", tmp_path).stdout == f"documents\t{run}\n"
     run.rename(tmp_path / "elsewhere")
-    assert program("baseline", "show", tmp_path).stdout == f"documents\t{run}\tis not there any more\n"
+    assert program("baseline", "show", tmp_path).stdout == f"documents\t{run}\tdoes not exist any more\n"
     assert "no longer pinned: documents" in program("baseline", "clear", tmp_path).stderr
     assert "nothing was pinned" in program("baseline", "clear", tmp_path).stderr
 

@@ -336,7 +336,7 @@ def test_what_is_done_once_weighs_little_beside_a_loop() -> None:
 def test_the_smallest_pad_without_conflicts() -> None:
     best, tried = best_pad(case("transposeSmemPad"))
     assert (best, tried) == (1, [(0, 32, 1), (1, 1, 1)])
-    assert pads(tried, best, "").sentence == "The smallest pad free of conflicts on both sides is 1."
+    assert pads(tried, best, "").sentence == "The smallest pad free of conflicts for loads and stores is 1."
 
 
 def test_no_pad_may_be_free_of_conflicts() -> None:
@@ -345,7 +345,7 @@ def test_no_pad_may_be_free_of_conflicts() -> None:
     assert [pad for pad, *_ in tried] == list(range(9))
     assert tried[:3] == [(0, 8, 1), (1, 2, 2), (2, 1, 2)]
     section = pads(tried, best, "heading")
-    assert section.sentence == "No pad up to 8 is free of conflicts on both sides; pad 2 has the fewest."
+    assert section.sentence == "No pad up to 8 is free of conflicts for loads and stores; pad 2 has the fewest."
     assert section.cells[0] == ["0", "8.00", "1.00"]
 
 
@@ -384,14 +384,14 @@ def test_an_explanation_as_tables() -> None:
             "transposeSmem",
             "32x32",
             "In shared memory loads take 32.0 times the wavefronts they need. Every global access is fully coalesced. "
-            "Occupancy 100 %: 2 blocks or 64 of 64 warps a multiprocessor, limited by threads; "
-            "registers are not counted, since no compiler for them is here.",
+            "Occupancy 100 %: 2 blocks or 64 of 64 warps per multiprocessor, limited by threads; "
+            "registers are not counted, since no compiler is installed.",
         ),
         ("transposeSmemPad", "16x16", "loads take 2.00 times the wavefronts they need and stores take 2.00 times"),
         ("transposeSmemPad", "32x32", "Shared memory is free of bank conflicts."),
-        ("naiveGmem", "32x32", "Of the bytes that stores of out move, 12 % are asked for."),
-        ("tiled", "16x16", "Threads read A 256 times and B 256 times; all loads together move 34.4 GB of sectors."),
-        ("naive", "32x32", "Threads read A 4096 times and B 4096 times; all loads together move 343.6 GB of sectors."),
+        ("naiveGmem", "32x32", "12 % of the bytes that stores of out move are requested."),
+        ("tiled", "16x16", "Threads read A 256 times and B 256 times; all loads together move 34.4 GB in sectors."),
+        ("naive", "32x32", "Threads read A 4096 times and B 4096 times; all loads together move 343.6 GB in sectors."),
     ],
 )
 def test_an_explanation_in_words(kernel: str, block: str, said: str) -> None:

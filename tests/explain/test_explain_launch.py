@@ -271,15 +271,15 @@ def test_predicted_occupancy_counts_registers_where_they_are_known() -> None:
 
 def test_a_main_loop_says_what_reading_registers_costs() -> None:
     said = explanation(explained(case("tiled"), "9.0", CODE_WITH_LOOP))[-1].sentence
-    assert "Of the 90 instructions of the main loop 64 are multiply-adds; a warp issues them in 100 cycles" in said
-    assert "10 of them spent on reading registers: at most 64 % of the arithmetic peak." in said
+    assert "The main loop has 90 instructions, 64 of them multiply-adds. A warp issues them in 100 cycles" in said
+    assert "10 of which are register bank conflicts: at most 64 % of the arithmetic peak." in said
 
 
 @pytest.mark.parametrize(
     ("known", "said"),
     [
-        (0, "1 block or 32 of 64 warps a multiprocessor, limited by registers, at 40 registers a thread."),
-        (24, "at 40 registers a thread and 24 bytes spilled."),
+        (0, "1 block or 32 of 64 warps per multiprocessor, limited by registers, at 40 registers per thread."),
+        (24, "at 40 registers per thread and 24 bytes spilled."),
     ],
 )
 def test_an_explanation_says_what_registers_cost(known: int, said: str) -> None:
@@ -298,7 +298,7 @@ def test_the_roofs_of_a_round_trip_are_those_of_its_kernel() -> None:
     said = drawn("addOnePinned", "9.0", H200, dtype="int32")
     assert "memory 32.8 kB 4814 GB/s" in said
     assert "hits the roof of memory" in said
-    assert "the copies between host and device, timed as well, have no roof here" in said
+    assert "the copies between host and device, which are timed too, have none here" in said
 
 
 def test_without_sizes_a_kernel_is_explained_as_its_command_measures_it() -> None:
@@ -316,15 +316,15 @@ def test_without_sizes_a_kernel_is_explained_as_its_command_measures_it() -> Non
 
 def test_roofs_of_a_device_as_a_table() -> None:
     assert drawn("tiled", "9.0", H200) == (
-        "Roofs of NVIDIA H200, 4096×4096×4096 roof a launch's peak least ms "
+        "Roofs of NVIDIA H200, 4096×4096×4096 roof per launch peak least ms "
         "memory 201.3 MB 4814 GB/s 0.04182 L1 and shared memory 584.2 GB 33454 GB/s 17.4622 "
         "arithmetic 137.4 GFLOP 66908 GFLOP/s 2.0541 "
         "It hits the roof of L1 and shared memory, at 7871 GFLOP/s or more where the compiler merges loads. "
-        "Arithmetic intensity: 682.7 FLOP a compulsory byte, the ridge 13.9."
+        "Arithmetic intensity: 682.7 FLOP per compulsory byte, the ridge 13.9."
     )
     assert drawn("copyGmem", "9.0", H200).endswith(
         "It hits the roof of memory, at 4814 GB/s or more where a cache holds its arrays. "
-        "Arithmetic intensity: none, nothing is computed."
+        "Arithmetic intensity: none, since nothing is computed."
     )
 
 
@@ -332,7 +332,7 @@ def test_roofs_without_a_device_say_what_is_needed() -> None:
     text = drawn("tiled", "8.0", None)
     assert "peak least ms" not in text
     assert "leave 23.5 % of the arithmetic peak of compute capability 8.0" in text
-    assert text.endswith("explain it where the GPU is, or give a stored run of it with --run.")
+    assert text.endswith("run explain where the GPU is, or give a stored run of it with --run.")
 
 
 def test_the_roofs_are_of_the_gpu_of_a_run(tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ def test_a_bare_csv_is_enough(stored: Run) -> None:
     found = Page(html([Run(stored.rows, path=Path("cases.csv"))]))
     names = {str(name).partition("-")[0] for name in found.of("figure", "id")}
     assert names == {"documents", "time", "rate", "ladder"}
-    assert "The run knows no peaks of cuda:0: it has no roofline." in found.text
+    assert "No roofline of cuda:0: the run does not record its peaks." in found.text
 
 
 def test_a_run_in_which_nothing_succeeded_is_a_report_too(stored: Run) -> None:

@@ -114,7 +114,7 @@ def test_another_gpu_or_host_begins_another_series(tmp_path: Path, store: Store)
 
 def test_partial_and_damaged_runs_are_named_and_skipped(tmp_path: Path, store: Store) -> None:
     faults: dict[str, Callable[[Path], object]] = {
-        "not finished; go on with: smembench run --resume": lambda run: (run / CASES).rename(run / JOURNAL),
+        "not finished; continue with: smembench run --resume": lambda run: (run / CASES).rename(run / JOURNAL),
         "run.json: damaged: it is not JSON": lambda run: (run / RUN).write_text("{"),
         "run.json: damaged: it should be an object": lambda run: (run / RUN).write_text("[]"),
         "run.json: damaged: devices[0]": lambda run: (run / RUN).write_text('{"complete": true, "devices": [{}]}'),
@@ -196,11 +196,11 @@ def test_slower_series_come_first_and_the_page_says_so(tmp_path: Path, store: St
     ]
     assert slower.sentence == "Slower in the newest stretch than in the one before: 1 of 1 cases."
     assert slower.notes == [
-        "20260126T020000Z-nightly: 1 slower, copyGmem float32 4096x4096 b32x32 by +10.0 %; run.json tells no reason"
+        "20260126T020000Z-nightly: 1 slower, copyGmem float32 4096x4096 b32x32 by +10.0 %; no difference in run.json"
     ]
     assert faster.cells[0][4] == "-10.0 %"
     assert (same.cells[0][4], same.notes) == ("", [])
-    assert (few.cells[0][4], few.notes) == ("?", ["?: fewer than 6 runs, too few to tell"])
+    assert (few.cells[0][4], few.notes) == ("?", ["?: fewer than 6 runs, too few to compare"])
     data = json.loads(json.dumps(history_data(nights, skipped, series)))
     assert data["series"][0]["changes"][0]["ratio"] == pytest.approx(1.1)
     assert data["series"][0]["changes"][0]["kind"] == "step"

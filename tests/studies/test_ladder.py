@@ -110,7 +110,7 @@ def test_the_climb_as_a_table(measured: Measured) -> None:
     assert [bar.label for bar in section.bars] == list(climbed(found))
     assert section.sentence == (
         "The fastest is transposeSmemPad, 4.00 times as fast as naiveGmem, at 50.0 % of memcpy. "
-        "Each step is shown in the fastest of its blocks."
+        "Each step is shown with its fastest block."
     )
 
 

@@ -56,7 +56,7 @@ def test_wrong_results_are_counted_for_each_block(capsys: pytest.CaptureFixture[
         ["transposeSmemNoBarrier", "32x32: wrong in 2 of 5 runs"],
         ["transposeSmemNoBarrier", "16x16: wrong in 2 of 5 runs"],
     ]
-    assert "only the barrier makes it right every time" in last
+    assert "Only the barrier makes it right every time" in last
 
 
 @pytest.mark.parametrize(

@@ -352,7 +352,7 @@ def test_only_a_complete_run_can_be_the_baseline(results: Path, night: Night) ->
     assert (partial / JOURNAL).exists()
     with pytest.raises(UsageError, match="is not complete"):
         pin(partial)
-    with pytest.raises(UsageError, match="is no run of smembench"):
+    with pytest.raises(UsageError, match="is not a run of smembench"):
         pin(results)
     assert not (results / BASELINE).exists()
 

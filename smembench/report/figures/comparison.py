@@ -16,7 +16,7 @@ _LOOK = {
 
 
 def changes(comparison: Comparison, name: str) -> Plot | None:
-    """The cases that matter most, as many as fit; None where no case has a ratio."""
+    """The most important cases, as many as fit; None if no case has a ratio."""
     judged = [case for case in comparison.cases if case.ratio is not None and case.verdict in _LOOK]
     shown = judged[:_MOST]
     if not shown:
@@ -45,7 +45,7 @@ def changes(comparison: Comparison, name: str) -> Plot | None:
         name=f"comparison-{name}",
         title="What changed",
         caption=(
-            f"Change of each case's time in %, with its {100 * comparison.confidence:g} % interval: to the right is "
+            f"Change of each case's time in %, with its {100 * comparison.confidence:g} % interval; to the right is "
             f"slower. Dotted: the threshold of ±{threshold:g} %. Arrows are cases found slower or faster, diamonds "
             f"ambiguous, circles the same.{left_out}"
         ),

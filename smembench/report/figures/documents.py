@@ -1,4 +1,4 @@
-"""The documents' devices and this one: how much each kernel gains over the naive one."""
+"""The speed-up of each kernel over the naive one, on the documents' devices and here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from smembench.views.columns import times
 
 
 def gains(rows: Sequence[Row], here: str) -> Plot | None:
-    """A panel a device, of rows of one problem that the documents have figures for; None where naive is missing."""
+    """A panel per device, for the documented rows of one problem; None if the naive kernel is missing."""
     problem = PROBLEMS[rows[0].problem]
     times_ms = {row.kernel: row.elapsed_ms for row in rows if row.elapsed_ms is not None}
     if problem.naive_kernel is None or problem.naive_kernel not in times_ms or len(times_ms) < 2:

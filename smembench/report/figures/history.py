@@ -1,4 +1,4 @@
-"""Cases over many runs: the series that changed, or the first ones where none did."""
+"""Cases over many runs: the series that changed, or the first ones if none did."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _MOST = 12
 
 
 def over_runs(series: Sequence[Series]) -> Plot | None:
-    """A panel a case; None without series.
+    """A panel per case; None without series.
 
     Args:
-        series: sorted by what matters.
+        series: the most important first.
     """
     changed = [one for one in series if one.turns]
     shown = (changed or list(series))[:_MOST]
@@ -54,8 +54,8 @@ def over_runs(series: Sequence[Series]) -> Plot | None:
         name="history",
         title="Time over runs",
         caption=(
-            f"Median time in ms of the {which}{left_out}, a point a run, each panel with its own scale, which does not "
-            "begin at 0. A line marks the first run after a change; the table above names every case."
+            f"Median time in ms of the {which}{left_out}, a point per run, each panel with its own scale, which "
+            "does not begin at 0. A line marks the first run after a change; the table above names every case."
         ),
         size=(7.0, 0.7 + 1.5 * down),
         draw=draw,
@@ -64,7 +64,7 @@ def over_runs(series: Sequence[Series]) -> Plot | None:
 
 
 def _table(series: Sequence[Series]) -> Section:
-    """A run a line, a case a column, in ms."""
+    """A line per run and a column per case, in ms."""
     nights = sorted({night.run_id: night for one in series for night in one.nights}.values(), key=lambda n: n.started)
     times = [dict(zip([night.run_id for night in one.nights], one.times, strict=True)) for one in series]
     return Section(

@@ -8,7 +8,7 @@ from smembench.views.sections import Section
 
 
 def ladder(section: Section, name: str, subject: str) -> Plot | None:
-    """The section's bars; None where it has none."""
+    """The section's bars; None if it has none."""
     bars = section.bars
     if not bars:
         return None

@@ -1,8 +1,8 @@
-"""The roofline of a device with every kernel under it.
+"""The roofline of a device, with every kernel below it.
 
 The roof over a kernel of arithmetic intensity I is min(I · peak bandwidth, peak arithmetic) (Williams, Waterman,
 Patterson, Roofline: an insightful visual performance model, 2009). I counts the problem's compulsory bytes. Kernels
-that compute nothing have I = 0 and no place on a logarithmic axis: their roof is the bandwidth itself.
+without arithmetic have I = 0, which has no place on a logarithmic axis: their roof is the bandwidth.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def rooflines(run: Run) -> list[Plot]:
-    """A figure for each device whose peaks the run knows; the others have no roof to be held under."""
+    """A figure for each device whose peaks the run records."""
     found = []
     moving = [row for row in run.rows if row.ok and PROBLEMS[row.problem].memory == "device"]
     for info in run.description.devices:
@@ -39,7 +39,7 @@ def without_roof(run: Run) -> list[str]:
     """A sentence for each device with results but without a roofline."""
     known = {device.name for device in run.description.devices if device.peak_gb_s is not None}
     used = dict.fromkeys(row.device for row in run.rows if row.ok)
-    return [f"The run knows no peaks of {name}: it has no roofline." for name in used if name not in known]
+    return [f"No roofline of {name}: the run does not record its peaks." for name in used if name not in known]
 
 
 def _plot(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> Plot:
@@ -64,8 +64,8 @@ def _plot(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> Plot:
         name=file_name(f"roofline-{info.name}"),
         title=f"Roofline: {info.model}",
         caption=(
-            f"Every case of {info.model} that moves device memory, under its roof ({roofs}), by the problem's "
-            "compulsory bytes. Kernels that compute nothing have no intensity: they stand by bandwidth. Hollow: the "
+            f"Every case of {info.model} that moves device memory, below its roof ({roofs}), by the problem's "
+            "compulsory bytes. Kernels without arithmetic are shown by bandwidth. Hollow: the "
             "arrays fit the cache, whose bandwidth may exceed the memory's."
         ),
         size=(7.0, max(3.4, 0.9 + 0.2 * len(kernels))),

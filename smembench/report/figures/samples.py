@@ -1,4 +1,4 @@
-"""Every sample of a table's cases as a strip: how wide they spread, and whether the rounds agree."""
+"""Every sample of a table's cases as a strip, to show their spread and whether the rounds agree."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from smembench.views.columns import Column, milliseconds
 from smembench.views.sections import Section, labels
 
 _SHOWN = 0.98
-"""Share of all samples that the axis must hold; what lies beyond stands at its edge."""
+"""Share of all samples within the axis; the others are marked at its edge."""
 _MOST = 400
-"""Strokes of a strip; of more samples every second, third and so on is drawn."""
+"""Most strokes per strip; of more samples, every second or third and so on is drawn."""
 
 
 def strips(rows: Sequence[Row], stored: Run, name: str, subject: str) -> Plot | None:
-    """Samples over their case's median, a strip a case and a lane a round; None where none were kept."""
+    """Samples relative to their case's median, a strip per case and a lane per round; None if none are stored."""
     found = [
         (case, stored.samples[row.case_id])
         for case, row in zip(labels(rows), rows, strict=True)
@@ -75,9 +75,9 @@ def strips(rows: Sequence[Row], stored: Run, name: str, subject: str) -> Plot | 
         name=f"samples-{name}",
         title=f"{subject}: samples",
         caption=(
-            "Every sample as a stroke, in % from its case's median, a lane a round with the first on top; the shaded "
-            f"part is between the quartiles. Samples beyond ±{limit:.2g} % are arrows at the edge."
-            + (f" Of a case's samples about {_MOST} are drawn." if thinned else "")
+            "Every sample as a stroke, in % from its case's median, a lane per round with the first on top; the "
+            f"shaded part is between the quartiles. Samples beyond ±{limit:.2g} % are arrows at the edge."
+            + (f" About {_MOST} samples per case are drawn." if thinned else "")
         ),
         size=(7.0, 0.8 + 0.26 * len(found)),
         draw=draw,
@@ -86,7 +86,7 @@ def strips(rows: Sequence[Row], stored: Run, name: str, subject: str) -> Plot | 
 
 
 def _limit(distances: list[float]) -> float:
-    """What holds ``_SHOWN`` of the distances, at least 0.1 %."""
+    """The limit that includes ``_SHOWN`` of the distances, at least 0.1 %."""
     ordered = sorted(distances)
     return max(1.05 * ordered[int(_SHOWN * (len(ordered) - 1))], 0.1)
 
@@ -101,7 +101,7 @@ def _percents(values: Sequence[float]) -> str:
 
 
 def _table(cases: Sequence[str], rounds: Sequence[int], summaries: Sequence[Summary], subject: str) -> Section:
-    headings = ("case", "samples", "rounds", "least ms", "quartile ms", "median ms", "quartile ms", "most ms")
+    headings = ("case", "samples", "rounds", "lowest ms", "quartile ms", "median ms", "quartile ms", "highest ms")
     return Section(
         heading=f"{subject}: samples",
         columns=[Column(heading, numeric=heading != "case") for heading in headings],

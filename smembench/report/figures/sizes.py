@@ -1,4 +1,4 @@
-"""Time and rate over the size, a panel a kernel, a line a block."""
+"""Time and rate over the size, a panel per kernel and a line per block."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _COLUMNS = 2
 _TICKS = 7
 _DECADES = 100
-"""From this ratio of the largest to the least value on, an axis is logarithmic."""
+"""Above this ratio of the largest to the smallest value, an axis is logarithmic."""
 
 
 def over_sizes(rows: Sequence[Row]) -> list[Plot]:
@@ -50,7 +50,7 @@ class _Quantity:
 
     @property
     def axis(self) -> str:
-        return "side n" if self.square else "bytes of a launch"
+        return "side n" if self.square else "bytes per launch"
 
     def size(self, row: Row) -> int:
         return row.n if self.square else row.bytes
@@ -91,7 +91,7 @@ def _plot(rows: Sequence[Row], column: str) -> Plot:
             for row in members:
                 lines.setdefault(_series(row), []).append(row)
             for place, line in enumerate(lines.values()):
-                # A block has one colour in every panel; lines of one block but other pads differ by their markers.
+                # A block has the same colour in every panel; lines of one block with different pads differ by markers.
                 colour = SERIES[blocks.index(line[0].block) % len(SERIES)] if line[0].block else SERIES[0]
                 ends.append(_line(canvas, axes, line, quantity, colour, MARKERS[place % len(MARKERS)]))
             label_ends(axes, ends)
@@ -110,8 +110,8 @@ def _plot(rows: Sequence[Row], column: str) -> Plot:
         ),
         title=title,
         caption=(
-            f"{'Median time a launch in ms' if timed else quantity.unit} over the {quantity.axis}, a panel a kernel"
-            f"{' and a line a block' if blocks else ''}{f', with {ceiling} dashed' if reference else ''}; "
+            f"{'Median time per launch in ms' if timed else quantity.unit} over the {quantity.axis}, a panel per kernel"
+            f"{' and a line per block' if blocks else ''}{f', with {ceiling} dashed' if reference else ''}; "
             f"{'lower' if timed else 'higher'} is faster."
         ),
         size=(7.0, 0.6 + 2.1 * down),
@@ -138,7 +138,7 @@ def _scale(axes: Axes, rows: Sequence[Row], quantity: _Quantity) -> None:
 
 
 def apart(sizes: Sequence[int], most: int) -> list[int]:
-    """Of ascending sizes those whose numbers have room beside each other on a logarithmic axis, about ``most``."""
+    """About ``most`` of the ascending sizes, those whose numbers do not overlap on a logarithmic axis."""
     gap = (sizes[-1] / sizes[0]) ** (1 / most)
     found = [sizes[0]]
     for size in sizes:
@@ -174,7 +174,7 @@ def _line(
 
 
 def _series(row: Row) -> str:
-    """What a line is of, within its kernel's panel: ``32x32 +1``."""
+    """The label of a line within its kernel's panel: ``32x32 +1``."""
     return label(row).removeprefix(row.kernel).strip()
 
 

@@ -1,4 +1,4 @@
-"""What keeps two measurements of one case from being compared, and what differs between their environments."""
+"""Why two measurements of a case cannot be compared, and how their environments differ."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from smembench.store.schema import Row
 from smembench.studies.compare.verdicts import Difference
 
 FACETS = ("device", "driver", "clocks")
-"""What must be the same on both sides, unless it is what is compared."""
+"""What must be the same on both sides, unless ``across`` allows it to differ."""
 _PARTS = {
     "device": ("model", "uuid", "compute_capability", "sm_count", "ecc", "mig"),
     "driver": ("driver",),
     "clocks": ("sm_clock_max_mhz", "memory_clock_max_mhz", "power_limit_w"),
 }
-"""The fields of a device in run.json that a facet consists of."""
+"""The fields of a device in run.json that make up a facet."""
 _NAMES = {
     "uuid": "GPU",
     "sm_clock_max_mhz": "SM clock limit in MHz",
@@ -30,7 +30,7 @@ _SHORT_REVISION = 12
 
 
 def fault(row: Row) -> str:
-    """Why a row's time is not to be compared with anything, or ""."""
+    """Why a row's time cannot be compared with anything; "" if it can."""
     if not row.ok:
         return f"{row.status}: {row.reason}" if row.reason else row.status
     if not row.verified:
@@ -38,12 +38,12 @@ def fault(row: Row) -> str:
     if row.throttle_reasons not in (None, "none"):
         return f"the GPU throttled ({row.throttle_reasons})"
     if row.cpu_waiting is not None and row.cpu_waiting > CROWDED:
-        return "measured on a busy host, whose cores it had to wait for"
+        return "measured on a busy host, where it waited for cores"
     return ""
 
 
 def facet_reason(base: Sequence[tuple[Run, Row]], new: Sequence[tuple[Run, Row]], across: Collection[str] = ()) -> str:
-    """What differs between two sides of one case that must not, or "". What a side does not tell does not differ.
+    """Why two sides of a case are not comparable; "" if they are. Facts that a side does not record do not differ.
 
     Args:
         base: the case's rows with their runs.
@@ -56,7 +56,7 @@ def facet_reason(base: Sequence[tuple[Run, Row]], new: Sequence[tuple[Run, Row]]
             return f"not the same case: {difference}"
     for facet in (facet for facet in FACETS if facet not in across):
         for name in _PARTS[facet]:
-            values = [[_told(run, row.device, name) for run, row in side] for side in (base, new)]
+            values = [[_recorded(run, row.device, name) for run, row in side] for side in (base, new)]
             if difference := _differing(name, *values):
                 return f"another {_one(facet)}: {difference}"
     governors = [[row.cpu_governor for row in side] for side in sides]
@@ -66,9 +66,9 @@ def facet_reason(base: Sequence[tuple[Run, Row]], new: Sequence[tuple[Run, Row]]
 
 
 def alike(one: Run, other: Run) -> bool:
-    """Whether two runs agree in all facets of the devices that both have, as far as they tell them."""
+    """Whether two runs agree in all recorded facets of the devices that both have."""
     return not any(
-        _differing(name, [_told(one, device.name, name)], [_told(other, device.name, name)])
+        _differing(name, [_recorded(one, device.name, name)], [_recorded(other, device.name, name)])
         for device in one.description.devices
         for facet in FACETS
         for name in _PARTS[facet]
@@ -79,20 +79,20 @@ def _one(facet: str) -> str:
     return "clock policy" if facet == "clocks" else facet
 
 
-def _told(run: Run, device: str, fact: str) -> object:
-    """What a run tells of a device; None where it does not."""
+def _recorded(run: Run, device: str, fact: str) -> object:
+    """A recorded fact about a device; None if the run does not have it."""
     info = run.description.device(device)
     return None if info is None else info.known.get(fact)
 
 
 def _differing(name: str, base: Sequence[object], new: Sequence[object]) -> str:
-    """``driver 580, then 590`` where values that are told differ, within a side too; else ""."""
-    told = list(dict.fromkeys(value for value in (*base, *new) if value is not None))
-    return f"{_NAMES.get(name, name)} {', then '.join(map(str, told))}" if len(told) > 1 else ""
+    """``driver 580, then 590`` if recorded values differ, even within a side; else ""."""
+    found = list(dict.fromkeys(value for value in (*base, *new) if value is not None))
+    return f"{_NAMES.get(name, name)} {', then '.join(map(str, found))}" if len(found) > 1 else ""
 
 
 def environment(base: Sequence[Description], new: Sequence[Description]) -> list[Difference]:
-    """What is not the same in the run.json of both sides: software, devices, host, and how long was sampled."""
+    """Differences between the run.json files of both sides: software, devices, host and sampling."""
     sides = [[_described(run) for run in runs if run.model_fields_set] for runs in (base, new)]
     if not all(sides):
         return []
@@ -106,7 +106,7 @@ def environment(base: Sequence[Description], new: Sequence[Description]) -> list
 
 
 def _described(run: Description) -> dict[str, str]:
-    """A run.json as one text for each thing that can change a figure."""
+    """A run.json as one text for each fact that can change a figure."""
     found = {"git revision": revision(run), **run.versions}
     for device in run.devices:
         found |= {
@@ -124,7 +124,7 @@ def _described(run: Description) -> dict[str, str]:
 
 
 def revision(run: Description) -> str:
-    """The git revision a run was made from, short, with ``+`` where the checkout had changes; – where unknown."""
+    """The git revision a run was made from, short, with ``+`` if the checkout had changes; – if unknown."""
     if run.git is None or not run.git.revision:
         return "–"
     return f"{run.git.revision[:_SHORT_REVISION]}{'+' if run.git.dirty else ''}"

@@ -1,4 +1,4 @@
-"""Two sides of stored runs to verdicts. Pure: reads nothing, prints nothing."""
+"""Two sides of stored runs to verdicts."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from smembench.studies.compare.verdicts import CONFIDENCE, FDR, THRESHOLD, CaseC
 
 _DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
 _ONE_UNIT = (
-    "one time a side tells nothing of its noise: give runs of several rounds (not --quick) with their samples.csv, "
-    "or several runs a side"
+    "with one time per side the noise is unknown: give runs of several rounds (not --quick) with their "
+    "samples.csv, or several runs per side"
 )
 
 
@@ -40,10 +40,10 @@ def compare_runs(
         threshold: the smallest effect that counts, as a fraction.
         fdr: the false discovery rate over the cases.
         confidence: of the intervals.
-        across: what may differ although it makes cases incomparable otherwise: names of ``comparability.FACETS``.
+        across: names of ``comparability.FACETS`` that may differ.
 
     Raises:
-        UsageError: for rules that cannot be, a side without runs, and samples that are no times.
+        UsageError: for invalid rules, a side without runs, and samples that are not times.
     """
     rules = Rules(threshold, fdr, confidence)
     if not base or not new:
@@ -65,16 +65,16 @@ def compare_runs(
 def judge(pairs: Sequence[Pair], rules: Rules) -> list[CaseComparison]:
     """A verdict for each pair.
 
-    Slower or faster is a case whose ratio is beyond the threshold and whose difference is none of noise's at the
-    false discovery rate over all cases; the same, one whose whole interval lies within the threshold; anything else
-    is ambiguous. So is a case whose verdict by time is not the one by cycles (time × SM clock).
+    A case is slower or faster if its ratio is beyond the threshold and its difference is beyond the noise at the
+    false discovery rate over all cases. It is the same if its whole interval lies within the threshold. Anything else
+    is ambiguous, and so is a case whose verdicts by time and by cycles (time × SM clock) contradict each other.
     """
-    told = [(pair, pair.evidence) for pair in pairs if pair.evidence is not None]
-    by_time = differs([evidence for _, evidence in told], rules.confidence)
-    shifted = [replace(evidence, effect=evidence.effect + _clock_shift(pair)) for pair, evidence in told]
+    known = [(pair, pair.evidence) for pair in pairs if pair.evidence is not None]
+    by_time = differs([evidence for _, evidence in known], rules.confidence)
+    shifted = [replace(evidence, effect=evidence.effect + _clock_shift(pair)) for pair, evidence in known]
     in_cycles = differs(shifted, rules.confidence)
     judged = iter(zip(by_time, _rates(by_time), in_cycles, _rates(in_cycles), strict=True))
-    return [_untold(pair) if pair.evidence is None else _judged(pair, *next(judged), rules) for pair in pairs]
+    return [_without_evidence(pair) if pair.evidence is None else _judged(pair, *next(judged), rules) for pair in pairs]
 
 
 def _rates(effects: Sequence[Effect]) -> list[float]:
@@ -92,7 +92,7 @@ def _judged(pair: Pair, by_time: Effect, q: float, in_cycles: Effect, q_cycles: 
     )
 
 
-def _untold(pair: Pair) -> CaseComparison:
+def _without_evidence(pair: Pair) -> CaseComparison:
     """A pair without evidence: not comparable, or a single time on each side."""
     if pair.reason:
         return CaseComparison(pair.case, Verdict.NOT_COMPARABLE, pair.reason, pair.base, pair.new)
@@ -111,18 +111,18 @@ def _verdict(effect: Effect, q: float, rules: Rules) -> Verdict:
 
 def _why_ambiguous(effect: Effect, rules: Rules) -> str:
     if max(effect.ratio, 1 / effect.ratio) >= 1 + rules.threshold:
-        return "such a difference may be noise: more rounds or runs would tell"
-    return f"the interval reaches beyond {100 * rules.threshold:g} %: more rounds or runs would tell"
+        return "the difference may be noise: measure more rounds or runs"
+    return f"the interval reaches beyond {100 * rules.threshold:g} %: measure more rounds or runs"
 
 
 def _clock_shift(pair: Pair) -> float:
-    """Logarithm of the new SM clock over the base's; 0 where one is unknown."""
+    """Logarithm of the new SM clock over the base's; 0 if one is unknown."""
     base, new = pair.base.sm_clock_mhz or 0.0, pair.new.sm_clock_mhz or 0.0
     return math.log(new / base) if min(base, new) > 0 else 0.0
 
 
 def _disagree(by_time: Verdict, by_cycles: Verdict) -> bool:
-    """A change must be one in cycles too; no change must only not be a change in cycles."""
+    """A change by time must be one by cycles too; a case that is the same may be ambiguous by cycles."""
     return by_time is not by_cycles and (by_time is not Verdict.SAME or by_cycles in _DECIDED)
 
 

@@ -1,4 +1,4 @@
-"""A/A: runs of one configuration against each other. Every verdict of a change is false, and known to be."""
+"""A/A: runs of one configuration compared with each other, where every verdict of a change is false."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from smembench.studies.compare.verdicts import CONFIDENCE, FDR, THRESHOLD, CaseB
 from smembench.studies.run import SILENT, Outcome, Watch, run
 
 SEEN_IN = 0.95
-"""Share of pairs in which a slowdown must be seen to count as one that is."""
+"""Share of pairs in which a slowdown must be called slower to count as detected."""
 _THRESHOLDS = (0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5)
-"""What is suggested: the least of them that is over every false change."""
+"""Thresholds to suggest: the smallest that is above every false change."""
 
 
 @dataclass(frozen=True, slots=True)
 class SelfCase:
     """One case over all pairs of runs.
 
-    ``pairs`` are those it was comparable in, ``false`` those that called it faster or slower, ``ambiguous`` those
-    that could not tell. ``largest`` is the greatest ratio between two runs, 1 or more; ``seen`` the smallest slowdown,
-    as a fraction, that would be called slower in ``SEEN_IN`` of the pairs if it befell this case alone. Both are None
-    where no pair tells the noise.
+    ``pairs`` counts those in which it was comparable, ``false`` those with the verdict faster or slower, ``ambiguous``
+    those with that verdict. ``largest`` is the largest ratio between two runs, 1 or more. ``seen`` is the smallest
+    slowdown of this case alone, as a fraction, that would be called slower in ``SEEN_IN`` of the pairs. Both are None
+    if no pair tells the noise.
     """
 
     case: CaseById
@@ -50,8 +50,9 @@ class SelfCase:
 class SelfComparison:
     """All pairs of several runs of one configuration.
 
-    ``pairs_false`` are the pairs with any false verdict. ``suggested`` is a threshold, as a fraction, at which there
-    would have been none; None where nothing could be judged or none would do. ``cases`` come hardest to see first.
+    ``pairs_false`` counts the pairs with any false verdict. ``suggested`` is a threshold, as a fraction, at which there
+    would have been none; None if nothing could be judged or no threshold is enough. ``cases`` are sorted by ``seen``,
+    the largest first.
     """
 
     runs: Sequence[str]
@@ -64,12 +65,12 @@ class SelfComparison:
 
     @property
     def judged(self) -> int:
-        """Verdicts over all pairs."""
+        """The number of verdicts over all pairs."""
         return sum(case.pairs for case in self.cases)
 
     @property
     def false(self) -> int:
-        """Verdicts of a change, which are all false."""
+        """The number of verdicts of a change, all of them false."""
         return sum(case.false for case in self.cases)
 
     @property
@@ -130,20 +131,20 @@ def compare_with_itself(
     confidence: float = CONFIDENCE,
     across: Collection[str] = (),
 ) -> SelfComparison:
-    """Compare every two of several runs of one configuration, and see what would have been seen.
+    """Compare every two of several runs of one configuration, and find the slowdowns that would be detected.
 
     A slowdown of one case is called slower when it is past the threshold and its p-value is the false discovery rate
-    over the number of cases or less (Benjamini and Hochberg's bound for a single discovery). What must be added to
-    the difference of two runs to get there is what a slowdown must make.
+    over the number of cases or less (Benjamini and Hochberg's bound for a single discovery). The
+    smallest detectable slowdown is what must be added to the difference of two runs to get there.
 
     Raises:
-        UsageError: for fewer than two runs, and for rules that cannot be.
+        UsageError: for fewer than two runs, and for invalid rules.
     """
     if len(runs) < 2:
-        raise UsageError("--aa: it takes two runs to compare, and ten to learn much")
+        raise UsageError("--aa: give 2 or more runs; 10 tell more")
     rules = Rules(threshold, fdr, confidence)
     tallies: dict[str, _Tally] = {}
-    pairs_false, largest_false, told = 0, 0.0, False
+    pairs_false, largest_false, judged = 0, 0.0, False
     pairs = list(combinations(runs, 2))
     for base, new in pairs:
         paired = pair_up([base], [new], across)
@@ -158,7 +159,7 @@ def compare_with_itself(
             tally.ambiguous += case.verdict is Verdict.AMBIGUOUS
             found_false |= false
             if case.ratio is not None and case.q is not None:
-                told = True
+                judged = True
                 if case.q <= fdr:
                     largest_false = max(largest_false, abs(math.log(case.ratio)))
         pairs_false += found_false
@@ -168,7 +169,7 @@ def compare_with_itself(
         for pair, effect, needed in zip(known, noise.effects, least, strict=True):
             tally = tallies[pair.case.id]
             tally.effects.append(float(effect))
-            # Either run might have been the first.
+            # Either run could have been the base.
             tally.needed += [float(needed - effect), float(needed + effect)]
     cases = [tally.case_of() for tally in tallies.values()]
     enough = (step for step in _THRESHOLDS if math.log1p(step) > largest_false)
@@ -179,5 +180,5 @@ def compare_with_itself(
         cases=sorted(cases, key=lambda case: (-(case.seen or 0.0), case.case.id)),
         threshold=threshold,
         fdr=fdr,
-        suggested=next(enough, None) if told else None,
+        suggested=next(enough, None) if judged else None,
     )

@@ -1,8 +1,8 @@
-"""Cases of two sides matched: their units' medians, and whether they are comparable.
+"""Pairs of cases from two sides: the medians of their units, and whether they are comparable.
 
-A unit is a round's median: samples of one round share the setup of a trial, and count once. Where a side has three runs
-or more the unit is a run's median, for the same reason: rounds of one run share its process and its hour. Such a side
-also tells, for the other, how much runs differ.
+A unit is a round's median: samples of one round share the setup of a trial, and count once. If a side has three runs or
+more, the unit is a run's median, for the same reason: rounds of one run share its process and its hour. The spread of
+such a side also tells the noise between runs for the other side.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _Found = Sequence[tuple[Run, Row]]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One case on both sides. ``reason`` says why it is not comparable; ``evidence`` is None then, and where its noise
-    is unknown.
+    """One case on both sides. ``reason`` says why it is not comparable; ``evidence`` is None then, and if its noise is
+    unknown.
     """
 
     case: Case
@@ -101,7 +101,9 @@ def _by_run(found: _Found) -> list[Samples]:
             runs.append(samples)
             for value in (value for values in samples.values() for value in values):
                 if not (math.isfinite(value) and value > 0):
-                    raise UsageError(f"{run.path}: the samples of {row.case_id} hold {value}, which is no elapsed time")
+                    raise UsageError(
+                        f"{run.path}: the samples of {row.case_id} have {value}, which is not an elapsed time"
+                    )
     return runs
 
 

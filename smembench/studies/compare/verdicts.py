@@ -1,4 +1,4 @@
-"""What a comparison says: a verdict for every case, and what both sides were."""
+"""The result of a comparison: a verdict for every case, and what both sides were."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from smembench.model.case import Case
 from smembench.model.errors import UsageError
 
 CaseById = Annotated[Case, PlainSerializer(lambda case: case.id, return_type=str), Field(serialization_alias="case_id")]
-"""A case that JSON has the id of."""
+"""A case that is stored in JSON as its id."""
 THRESHOLD = 0.02
 FDR = 0.01
 CONFIDENCE = 0.95
 RUNS_AS_UNITS = 3
-"""Runs on a side from which on the unit is a run."""
+"""From this many runs on a side, the unit is a run."""
 
 
 class Verdict(StrEnum):
-    """How a case compares, in the order in which verdicts matter."""
+    """How a case compares, the most important verdict first."""
 
     SLOWER = "slower"
     AMBIGUOUS = "ambiguous"
@@ -38,8 +38,8 @@ class Side:
     """One case on one side of a comparison.
 
     ``elapsed_ms`` is the median over ``units`` of their medians, a unit being a round or a run (see
-    ``smembench.studies.compare.pairing``). Both are None and 0 where the side has no time, ``sm_clock_mhz`` where the
-    device told none.
+    ``smembench.studies.compare.pairing``). They are None and 0 if the side has no time; ``sm_clock_mhz`` is None if
+    it was not recorded.
     """
 
     elapsed_ms: float | None
@@ -53,8 +53,8 @@ class CaseComparison:
 
     ``ratio`` is new over base, over 1 is slower; ``low`` and ``high`` bound it at the comparison's confidence. ``p``
     is the probability of a difference at least as large between identical distributions, ``q`` the smallest false
-    discovery rate at which it counts (Benjamini–Hochberg over the cases). All five are None where the case is not
-    comparable, the last four where there is nothing to tell the noise from. ``reason`` says why a verdict is
+    discovery rate at which it counts (Benjamini–Hochberg over the cases). All five are None if the case is not
+    comparable, the last four if the noise is unknown. ``reason`` says why a verdict is
     ambiguous or not comparable; empty otherwise.
     """
 
@@ -72,13 +72,13 @@ class CaseComparison:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """By what cases are judged, as fractions.
+    """The rules for verdicts, as fractions.
 
     ``threshold`` is the smallest effect that counts, ``fdr`` the false discovery rate over the cases of a comparison,
     ``confidence`` that of the intervals shown.
 
     Raises:
-        UsageError: for a value that cannot be.
+        UsageError: for a value out of range.
     """
 
     threshold: float = THRESHOLD
@@ -95,7 +95,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Something that is not the same in both environments: its name and its value on either side."""
+    """A difference between the environments: its name, and its value on each side."""
 
     what: str
     base: str
@@ -104,9 +104,9 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two sides, every case of either, and by which rules they were judged.
+    """Two sides, every case of either, and the rules of the verdicts.
 
-    ``cases`` are sorted by what matters: by verdict in the order of ``Verdict``, the greatest effect first. ``base``
+    ``cases`` are sorted by verdict, in the order of ``Verdict``, then by effect, the largest first. ``base``
     and ``new`` are run ids, ``only_base`` and ``only_new`` ids of cases the other side lacks;
     ``threshold``, ``fdr`` and ``confidence`` are its ``Rules``.
     """
@@ -128,14 +128,14 @@ class Comparison:
 
     @property
     def caution(self) -> str:
-        """What such verdicts do not tell, where there are any: that a run as a whole can be slower; else ""."""
+        """A warning if verdicts of a change may come from noise between runs; else ""."""
         if max(len(self.base), len(self.new)) >= RUNS_AS_UNITS:
             return ""
         if not self.counts[Verdict.SLOWER] + self.counts[Verdict.FASTER]:
             return ""
         return (
-            f"neither side has {RUNS_AS_UNITS} runs: what differs from run to run, and not within one, is not in the "
-            "intervals; --aa says how much that is on a machine"
+            f"neither side has {RUNS_AS_UNITS} runs, so the intervals leave out the noise between runs; --aa measures "
+            "that noise on a machine"
         )
 
     @property

@@ -1,4 +1,4 @@
-"""What is installed, what is missing, and the command that mends it."""
+"""What is installed, what is missing, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from smembench.toolchains.registry import compilers
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing looked at. ``fatal`` when nothing can be measured without it."""
+    """One finding. ``fatal`` if nothing can be measured without it."""
 
     what: str
     found: str
     ok: bool = True
-    mend: str = ""
+    fix: str = ""
     fatal: bool = False
 
     @property
     def mark(self) -> str:
-        """``ok``, ``--`` for something absent that is not needed everywhere, ``BAD`` for something broken."""
+        """``ok``, ``--`` for something missing that is not always needed, ``BAD`` for something broken."""
         return "ok" if self.ok else "BAD" if self.fatal else "--"
 
 
 def examine() -> list[Check]:
-    """Look at everything, in the order in which things depend on each other."""
+    """Check everything, each item before those that depend on it."""
     return [*_software(), *_gpu(), *_cpu()]
 
 
@@ -100,16 +100,16 @@ def _compilers() -> Iterator[Check]:
     from smembench.kernels.numba_cuda import checked
 
     major = checked(driver.cuDriverGetVersion()) // 1000
-    mend = f"pip install 'smembench[cu{major}]', or install the CUDA {major} toolkit"
+    fix = f"pip install 'smembench[cu{major}]', or install the CUDA {major} toolkit"
     for toolchain in compilers():
         reason = toolchain.unavailable()
         found = reason or f"compiles {toolchain.language} kernels"
         fatal = reason is not None and toolchain.name == DEFAULT_COMPILER
-        yield Check(f"compiler {toolchain.name}", found, reason is None, mend if reason else "", fatal=fatal)
+        yield Check(f"compiler {toolchain.name}", found, reason is None, fix if reason else "", fatal=fatal)
     if linker := versions(cuda=True).get("nvjitlink"):
         yield Check("nvJitLink", linker)
     else:
-        yield Check("nvJitLink", "not found: Numba's kernels are not optimised at link time", False, mend)
+        yield Check("nvJitLink", "not found: Numba's kernels are not optimised at link time", False, fix)
 
 
 def _cpu() -> Iterator[Check]:
@@ -119,4 +119,4 @@ def _cpu() -> Iterator[Check]:
     yield Check("CPU", f"{info.model}, {info.threads} threads")
     limit = os.environ.get("NUMBA_NUM_THREADS")
     if limit:
-        yield Check("NUMBA_NUM_THREADS", f"{limit}: the CPU kernels use no more threads than that")
+        yield Check("NUMBA_NUM_THREADS", f"{limit}: the CPU kernels use at most that many threads")

@@ -1,8 +1,8 @@
-"""The timers held against Nsight Compute's gpu__time_duration.sum, the hardware's own clock.
+"""The timers compared with Nsight Compute's gpu__time_duration.sum, the hardware's own clock.
 
-The same child runs the same cases twice: under ``ncu``, and alone with the samples that every run takes. The arrays lie
-in the same places both times, on which the time of some kernels depends. ``--cache-control none`` stands beside warm
-samples, ``all`` (every cache flushed and invalidated before each launch) beside cold ones; clocks are left alone.
+A child process runs the same cases twice: under ``ncu``, and alone with the samples that every run takes. The arrays
+have the same addresses both times, since the time of some kernels depends on them. ``--cache-control none`` corresponds
+to warm samples, ``all`` (every cache flushed and invalidated before each launch) to cold ones. Clocks are not changed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from smembench.model.case import Block, Case
 
 METRIC = "gpu__time_duration.sum"
 ALLOWED_PERCENT, ALLOWED_US = 3.0, 0.7
-"""What counts as agreement: either is enough, since a few tenths of a microsecond are events, not kernels."""
+"""Either is enough for agreement, since event timing itself is off by a few tenths of a microsecond."""
 _CACHE_CONTROL = {"warm": "none", "cold": "all"}
 _LAUNCHES, _UNCOUNTED = 14, 4
 _SAMPLES, _SECONDS = 30, 5.0
@@ -62,12 +62,12 @@ class Agreement:
 
     @property
     def difference_us(self) -> float:
-        """Ours less ncu's."""
+        """smembench's time minus ncu's."""
         return self.ours_us - self.ncu_us
 
     @property
     def percent(self) -> float:
-        """The difference in percent of ncu's."""
+        """The difference in percent of ncu's time."""
         return 100 * self.difference_us / self.ncu_us
 
     @property
@@ -80,7 +80,7 @@ def compare() -> Iterator[Agreement]:
     """Measure every case both ways, warm and cold.
 
     Raises:
-        UsageError: when ncu is not there or gives no figures, and for a kernel that fails or is wrong.
+        UsageError: if ncu is missing or returns no figures, and for a kernel that fails or is wrong.
     """
     for cache in _CACHE_CONTROL:
         cases = [replace(case, cache=cache) for case in CASES]

@@ -1,1 +1,1 @@
-"""What became of each case over many stored runs: reading them, series, and where a series changed."""
+"""The time of each case over many stored runs: reading the runs, series, and where a series changed."""

@@ -1,4 +1,4 @@
-"""Which runs and which cases of a history are meant."""
+"""Choose the runs and cases of a history."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from smembench.studies.history.read import Night
 
 
 def day(text: str | None) -> datetime | None:
-    """The moment that a date means, in UTC where it names no zone; None for None.
+    """The moment at which a date begins, in UTC if it names no zone; None for None.
 
     Raises:
-        UsageError: for a text that is no date.
+        UsageError: for a text that is not a date.
     """
     if text is None:
         return None
@@ -26,10 +26,10 @@ def day(text: str | None) -> datetime | None:
 
 
 def chosen(nights: Sequence[Night], text: str | None) -> set[str] | None:
-    """Ids of the cases a text means; all for None.
+    """Ids of the cases that contain a text, or match it if it has a ``*``; None, for all, if it is None.
 
     Raises:
-        UsageError: when it means none.
+        UsageError: if there are none.
     """
     if text is None:
         return None

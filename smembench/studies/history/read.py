@@ -1,4 +1,4 @@
-"""Many stored runs, read quickly: of every cases.csv only what a series needs."""
+"""Many stored runs, read quickly: only the columns of each cases.csv that a series needs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _COLUMNS = ("run_id", "case_id", "device", "status", "elapsed_ms", "sm_clock_mhz
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What a series belongs to beside its case: the model, and the UUID of a GPU or the host of a CPU.
+    """The device of a series: its model, and as ``id`` a GPU's UUID or a CPU's host.
 
-    ``id`` is empty where the run does not tell.
+    ``id`` is empty if the run does not record it.
     """
 
     model: str
@@ -30,7 +30,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A case in one run: its median in ms, and the device's state while it was measured, empty where unknown."""
+    """A case in one run: its median in ms, and the device's state while it was measured, empty if unknown."""
 
     elapsed_ms: float
     sm_clock_mhz: str
@@ -51,7 +51,7 @@ class Night:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A folder that looks like a run and tells nothing, and why."""
+    """A folder that looks like a run and could not be used, and why."""
 
     path: Path
     reason: str
@@ -60,14 +60,14 @@ class Skipped:
 def read_nights(root: Path, since: datetime | None = None) -> tuple[list[Night], list[Skipped]]:
     """Every complete run below a folder from ``since`` on, oldest first, and the runs that were left out.
 
-    Columns are found by their names, so that files of other schema versions count as long as they have them. A run
-    that is there twice counts once.
+    Columns are found by name, so files of other schema versions count if they have them. A run that is found twice
+    counts once.
 
     Raises:
-        UsageError: for a folder that is not there.
+        UsageError: for a folder that does not exist.
     """
     if not root.is_dir():
-        raise UsageError(f"{root}: there is no such folder; name the one runs are in, such as results")
+        raise UsageError(f"{root}: there is no such folder; name the one that holds the runs, such as results")
     nights: dict[tuple[str, int | None, frozenset[Device]], Night] = {}
     skipped = []
     for path in _run_folders(root):
@@ -113,7 +113,7 @@ def _read(path: Path, since: datetime | None) -> Night | None:
     run = read_description(path)
     devices = devices_of(run)
     if not (path / CASES).exists() or run.complete is False:
-        raise UsageError(f"not finished; go on with: smembench run --resume {path}")
+        raise UsageError(f"not finished; continue with: smembench run --resume {path}")
     times: dict[tuple[str, Device], Timed] = {}
     failed: dict[tuple[str, Device], str] = {}
     run_id, began = run.run_id, run.started_at_utc
@@ -159,7 +159,7 @@ def _positive(text: str) -> float:
 
 
 def _moment(text: str) -> datetime:
-    """A point in time; UTC where the text names no zone."""
+    """A point in time, in UTC if the text names no zone."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -24,9 +24,9 @@ class Newest(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A change in one series: the first run after it, and what is not the same there as in the run before.
+    """A change in one series: the first run after it, and what differs between it and the run before.
 
-    Nothing for a drift, which has no first run.
+    ``changed`` is empty for a drift, which has no first run.
     """
 
     change: Change
@@ -38,7 +38,7 @@ class Turn:
 class Series:
     """One case on one device over the runs in which it succeeded, oldest first; ``times`` are medians in ms.
 
-    ``failed`` is how the case ended in the newest run it is in, empty where it succeeded.
+    ``failed`` is how the case ended in the newest run it is in, empty if it succeeded.
     """
 
     case_id: str
@@ -57,22 +57,22 @@ class Series:
 
     @property
     def level(self) -> float:
-        """The level of the newest stretch in ms, or the median of all where nothing changed."""
+        """The level of the newest stretch in ms, or the median of all runs if nothing changed."""
         return self.turns[-1].change.after if self.turns else median(self.times)
 
 
 def series_of(
     nights: Sequence[Night], chosen: Iterable[str] | None = None, threshold: float = THRESHOLD
 ) -> list[Series]:
-    """The series of every case and device, or of the chosen cases, sorted by what matters.
+    """The series of every case and device, or of the chosen cases, the most important first.
 
-    A device is its model and its UUID or host, so that another GPU begins another series. Sorted: newest stretch
-    slower first, then by the size of its change, then by name.
+    Each GPU has its own series, by model and UUID. Slower newest stretches come first, then the larger changes, then
+    by name.
 
     Args:
         nights: oldest first.
         chosen: case ids; all when None.
-        threshold: least relative change of level.
+        threshold: smallest relative change of level.
     """
     wanted = None if chosen is None else set(chosen)
     places: dict[tuple[str, Device], list[int]] = {}
@@ -104,13 +104,13 @@ def _weight(series: Series) -> tuple[int, float, str]:
 
 
 def _environment(before: Night, after: Night) -> list[str]:
-    """What run.json says is not the same: versions and revision, devices with driver and clocks, how it was sampled."""
+    """Differences in run.json: versions and revision, devices with driver and clocks, sampling."""
     found = environment([before.description], [after.description])
     return [f"{one.what} was {one.base}, is {one.new}" for one in found]
 
 
 def _state(before: Timed, after: Timed) -> list[str]:
-    """What was not the same of the device while this case was measured."""
+    """Differences of the device's state while this case was measured."""
     found = []
     if before.sm_clock_mhz != after.sm_clock_mhz:
         found.append(f"SM clock was {before.sm_clock_mhz or 'unknown'}, is {after.sm_clock_mhz or 'unknown'} MHz")

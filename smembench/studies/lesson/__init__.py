@@ -1,3 +1,3 @@
-"""Kernels that are wrong on purpose, to show what a mistake does. Not found by the registry unless a lesson runs."""
+"""Kernels that are wrong on purpose, to show what a mistake does. The registry finds them only while a lesson runs."""
 
 LESSONS = {"barrier": "what a missing __syncthreads does to transposeSmem"}

@@ -1,7 +1,7 @@
 """transposeSmem without its barrier: a warp reads columns of the tile that other warps may not have written yet.
 
-Within one warp nothing shows, since its lanes run in step; a block of one warp is right. With several warps it is a
-race: right or wrong depends on which warp comes first.
+A block of one warp gives right results, since the warp's lanes run in step. With several warps there is a race: the
+result depends on which warp comes first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A lesson: a kernel with a mistake beside the right one, run many times, and how often the verification objects."""
+"""A lesson: a kernel with a mistake and the right one, run many times, with their wrong results counted."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def count(
     """Run each kernel of a lesson many times, in each of the blocks.
 
     Raises:
-        UsageError: for a lesson, a size or a block that cannot be, and a device that is no GPU.
-        DeviceUnavailable: for a GPU that is not there or in use.
+        UsageError: for an unknown lesson, an invalid size or block, and a device that is not a GPU.
+        DeviceUnavailable: for a GPU that is missing or in use.
         SmembenchError: for a run that fails.
     """
     if lesson not in LESSONS:
@@ -48,7 +48,7 @@ def count(
     where = canonical(device)
     if where in (AUTO, CPU):
         raise UsageError(f"--device {device}: lessons need a GPU; write cuda or cuda:1")
-    # The worker finds the kernel as it finds any file of a user's.
+    # The worker finds the kernel like any file of a user's.
     os.environ[EXTRA_KERNELS] = str(Path(__file__).with_name(f"{lesson}.py"))
     sweep = {"problem": "transpose", "kernel": _KERNELS, "n": n, "block": block, "device": where}
     config = from_flags({"sweep": [sweep]})
@@ -57,7 +57,7 @@ def count(
         for case in (item.case for item in planned if item.case.kernel in _KERNELS):
             wrong = 0
             for run in range(runs):
-                # A fresh seed each time: leftovers of the run before must not pass for results.
+                # A new seed each time: leftovers of the previous run must not pass for results.
                 request = Request(case, run, 1, 0.0, 1.0, 0.0, seed=run)
                 try:
                     trial = worker.run(request, timeout=60.0)

@@ -1,1 +1,1 @@
-"""What a night's run is held against, which old runs go, and what a monitoring system is told. Prints nothing."""
+"""A night's run: what it is compared with, which old runs are removed, and files for a monitoring system."""

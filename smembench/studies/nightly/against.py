@@ -1,6 +1,6 @@
-"""What a night's run is compared with: the runs before it, the pinned baseline, or a run that was named.
+"""What a night's run is compared with: the runs before it, the pinned baseline, or a named run.
 
-Two runs alone do not tell how much runs differ when nothing has changed; several runs before it do.
+Two runs alone do not tell the noise between runs; several previous runs do.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def check(compare_to: str, root: Path, config: str) -> None:
     """Make sure before a run that it can be compared.
 
     Raises:
-        UsageError: for a number of runs that cannot be, a baseline that is not pinned, and a run that cannot be read.
+        UsageError: for an invalid number of runs, a baseline that is not pinned, and a run that cannot be read.
     """
     pinned = baselines(root)
     if compare_to == BASELINE and config not in pinned:
@@ -35,11 +35,11 @@ def check(compare_to: str, root: Path, config: str) -> None:
 
 
 def compare(compare_to: str, root: Path, new: Run) -> tuple[list[tuple[str, Comparison]], list[str], list[str]]:
-    """The comparisons asked for by what each is with, what is to be said of them, and those that failed.
+    """The comparisons, each with the name of what it compares with, notes on them, and failures.
 
-    ``last`` is the run before it, ``last:N`` the N before it as one side, without those on another driver or under
-    other clocks. When a baseline is pinned both compare with that as well, since a slow drift never shows from one
-    run to the next; with ``last:N`` it is the newest N runs, this one among them, that are held against it.
+    ``last`` is the previous run, ``last:N`` the previous N, pooled, without those with another driver or other clocks.
+    If a baseline is pinned, both compare with that too, since a slow drift never shows from one run to the next. With
+    ``last:N`` the newest N runs, including this one, are compared with the baseline.
     """
     count = _count(compare_to)
     pinned = baselines(root).get(new.description.config.name) if count or compare_to == BASELINE else None
@@ -72,10 +72,10 @@ def compare(compare_to: str, root: Path, new: Run) -> tuple[list[tuple[str, Comp
 
 
 def _count(compare_to: str) -> int:
-    """How many runs before a run are meant: 1 for ``last``, N for ``last:N``, 0 for anything else.
+    """The number of previous runs: 1 for ``last``, N for ``last:N``, 0 for anything else.
 
     Raises:
-        UsageError: for an N that is no number of runs.
+        UsageError: for an N that is not a positive number.
     """
     name, colon, number = compare_to.partition(":")
     if name != LAST:

@@ -1,4 +1,4 @@
-"""What is done with a complete run of a night: compare it, remove old ones, and tell a monitoring system."""
+"""After a night's complete run: compare it, remove old runs, and write files for a monitoring system."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from smembench.studies.nightly.runs import prune
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is asked for beside storing a run: ``last``, ``last:N``, ``baseline`` or a folder to compare with; how many
-    runs to keep; files for a monitoring system.
+    """What to do with a run other than storing it: compare it with ``last``, ``last:N``, ``baseline`` or a folder; keep
+    only so many runs; write files for a monitoring system.
     """
 
     compare_to: str | None = None
@@ -29,10 +29,10 @@ class Plan:
     openmetrics: Path | None = None
 
     def check(self, root: Path, config: str) -> None:
-        """Make sure before a run that it can be done; ``root`` is the folder runs are in, ``config`` the config's name.
+        """Check before a run; ``root`` is the folder that holds the runs, ``config`` the config's name.
 
         Raises:
-            UsageError: for what cannot be done.
+            UsageError: for an option that cannot be carried out.
         """
         if self.keep is not None and self.keep < 1:
             raise UsageError(f"--keep {self.keep}: keep at least 1 run, the new one")
@@ -54,7 +54,7 @@ def _check_file(path: Path | None, flag: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A night's run, what it was compared with, what else is to be said, and what could not be done."""
+    """A night's run, its comparisons, notes, and what could not be done."""
 
     run: Run
     compared: Compared
@@ -63,14 +63,14 @@ class Finished:
 
     @property
     def exit_code(self) -> int:
-        """1 when a case failed or something asked for could not be done, 3 when a case is slower, else 0."""
+        """1 if a case failed or an option could not be carried out, 3 if a case is slower, else 0."""
         if self.problems or self.run.failed:
             return FAILED
         return REGRESSION if any(comparison.regressions for _, comparison in self.compared) else 0
 
 
 def finish(plan: Plan, root: Path, folder: Path) -> Finished:
-    """Compare a complete run, and remove those beyond the ones that are kept."""
+    """Compare a complete run, and remove runs beyond the number to keep."""
     run = load(folder)
     compared, notes, problems = against.compare(plan.compare_to, root, run) if plan.compare_to else ([], [], [])
     if plan.keep is not None:
@@ -80,12 +80,12 @@ def finish(plan: Plan, root: Path, folder: Path) -> Finished:
 
 
 def tell(plan: Plan, finished: Finished, page: Path, summary: str) -> list[str]:
-    """Write the summary to its page and what monitoring was promised; returns what could not be written."""
-    told = (finished.run, finished.compared, finished.exit_code)
+    """Write the summary and the files for monitoring; returns what could not be written."""
+    content = (finished.run, finished.compared, finished.exit_code)
     writes: list[tuple[Path | None, Callable[[Path], None]]] = [
         (page, lambda path: write_whole(path, summary)),
-        (plan.json_lines, lambda path: _append(path, json_line(*told))),
-        (plan.openmetrics, lambda path: write_whole(path, open_metrics(*told))),
+        (plan.json_lines, lambda path: _append(path, json_line(*content))),
+        (plan.openmetrics, lambda path: write_whole(path, open_metrics(*content))),
     ]
     failed = []
     for path, write in writes:
@@ -98,7 +98,7 @@ def tell(plan: Plan, finished: Finished, page: Path, summary: str) -> list[str]:
 
 
 def _append(path: Path, line: str) -> None:
-    """Put a line at a file's end in one write, so that two runs do not mix theirs."""
+    """Append a line in one write, so that lines of two runs do not mix."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     try:
         os.write(descriptor, line.encode())

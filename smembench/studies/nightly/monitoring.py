@@ -1,4 +1,4 @@
-"""What a monitoring system is told of a run: one JSON line, and metrics for node_exporter's textfile collector."""
+"""A run for a monitoring system: one line of JSON, and metrics for node_exporter's textfile collector."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from smembench.store.schema import Row, to_text
 from smembench.studies.compare import Comparison
 
 Compared = Sequence[tuple[str, Comparison]]
-"""Comparisons with what they were asked for as: ``last``, ``baseline`` or a path."""
+"""Comparisons, each with the name of what it compares with: ``last``, ``baseline`` or a path."""
 
 
 def json_line(run: Run, compared: Compared, exit_code: int) -> str:
-    """A run as one line of JSON: how it ended, what is slower than what, and the median of every case in ms."""
-    told = run.description
+    """A run as one line of JSON: how it ended, the slower cases, and the median of every case in ms."""
+    described = run.description
     line = {
-        "run_id": told.run_id,
-        "started_at_utc": told.started_at_utc,
-        "config": told.config.name,
-        "host": told.host.name if told.host else None,
-        "devices": [device.model for device in told.devices],
+        "run_id": described.run_id,
+        "started_at_utc": described.started_at_utc,
+        "config": described.config.name,
+        "host": described.host.name if described.host else None,
+        "devices": [device.model for device in described.devices],
         "exit_code": exit_code,
         "failed": {row.case_id: row.status for row in run.failed},
         "compared": [
@@ -43,8 +43,8 @@ def json_line(run: Run, compared: Compared, exit_code: int) -> str:
 def open_metrics(run: Run, compared: Compared, exit_code: int) -> str:
     """A run as gauges, valid both as OpenMetrics 1.0 and as Prometheus text format 0.0.4.
 
-    The textfile collector reads the latter, in which ``# EOF`` is a comment, and refuses timestamps of samples: when
-    the run began is a gauge of its own. Cases that failed have no time, and 0 in ``smembench_case_ok``.
+    The textfile collector reads the latter, in which ``# EOF`` is a comment, and rejects timestamps of samples, so
+    the start of the run is a gauge of its own. Cases that failed have no time, and 0 in ``smembench_case_ok``.
     """
     of_run = {"config": run.description.config.name}
     done = [row for row in run.rows if row.ok]

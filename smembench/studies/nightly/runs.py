@@ -1,4 +1,4 @@
-"""The runs of one config on the same devices in a results folder: the one before, and those too many."""
+"""The runs of one config on the same devices in a results folder: the previous ones, and surplus ones."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from smembench.studies.history.read import devices_of
 
 SUMMARY = "summary.md"
 _OWN = (CASES, SAMPLES, SUMMARY, RUN)
-"""The files of a run, run.json last: until it is gone the folder is known for a run."""
+"""The files of a run, in the order of removal. run.json is last: a folder with it is still a run."""
 
 
 def runs_like(root: Path, run: Description) -> list[Path]:
     """Folders of complete runs directly in ``root`` of the same config name on the same devices, oldest first.
 
-    A folder counts only under the run's own id: one that was renamed, or linked to, is somebody's to keep. Its
-    run.json is enough, so that a removal that was cut off is finished by the next.
+    A folder counts only if its name is the run's id: one that was renamed or linked to is kept. run.json alone is
+    enough, so the next removal finishes one that was cut off.
     """
     found = []
     for path in root.iterdir():
@@ -30,7 +30,7 @@ def runs_like(root: Path, run: Description) -> list[Path]:
             if other.complete and other.run_id == path.name and _alike(other, run):
                 found.append((other.started_at_utc, path))
         except UsageError:
-            continue  # not a run, or a damaged one, which is nobody's to compare with or to remove
+            continue  # not a run, or a damaged one: neither compared with nor removed
     return [path for _, path in sorted(found)]
 
 
@@ -45,14 +45,14 @@ def runs_before(root: Path, run: Description, count: int) -> list[Path]:
 
 
 def surplus(root: Path, run: Description, keep: int, pinned: Iterable[Path]) -> list[Path]:
-    """The runs like this one beyond the newest ``keep``, oldest first; pinned ones neither count nor go."""
+    """The runs like this one beyond the newest ``keep``, oldest first; pinned ones are neither counted nor removed."""
     kept = {path.name for path in pinned}
     like = [path for path in runs_like(root, run) if path.name not in kept]
     return like[: max(len(like) - keep, 0)]
 
 
 def prune(root: Path, run: Description, keep: int, pinned: Iterable[Path]) -> tuple[list[str], list[str]]:
-    """Remove the runs like this one beyond the newest ``keep``; what was removed or left, and what went wrong."""
+    """Remove the runs like this one beyond the newest ``keep``; returns notes on each, and failures."""
     said, failed = [], []
     for path in surplus(root, run, keep, pinned):
         try:
@@ -64,7 +64,7 @@ def prune(root: Path, run: Description, keep: int, pinned: Iterable[Path]) -> tu
 
 
 def remove(folder: Path) -> str | None:
-    """Remove a run's own files and its folder; returns why it was left alone, None when it is gone.
+    """Remove a run's own files and its folder; returns why it was kept, or None if it was removed.
 
     Nothing is removed from a folder that holds anything else.
 

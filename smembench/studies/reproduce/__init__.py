@@ -1,1 +1,1 @@
-"""The documents' tables as data, and the comparison of a run with them."""
+"""The documents' tables as data, and a run compared with them."""

@@ -1,4 +1,4 @@
-"""What the documents claim, held against samples of this device."""
+"""The documents' claims, checked with samples from this device."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Holds(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A claim on this device: how much slower the slower kernel is, and the samples of each that say so."""
+    """A claim on this device: how much slower the slower kernel is, and the number of samples of each."""
 
     claim: Claim
     effect: Effect
@@ -53,13 +53,13 @@ class Finding:
 
     @property
     def holds(self) -> Holds:
-        """Yes or no only where noise alone would not make the difference."""
+        """Yes or no only if the difference is beyond the noise."""
         if not self.effect.differs:
             return Holds.UNDECIDED
         return Holds.YES if self.effect.ratio > 1 else Holds.NO
 
 
 def judge(claim: Claim, run: Run, slower: Row, faster: Row) -> Finding | None:
-    """Hold a claim against two cases of a run; None where a case has no time or nothing tells the noise."""
+    """Check a claim with two cases of a run; None if a case has no time or the noise is unknown."""
     effect = difference(run, faster, slower)
     return None if effect is None else Finding(claim, effect, (slower.samples, faster.samples))

@@ -1,4 +1,4 @@
-"""Figures that the documents give, each with its source. Data, not measurements of this tool."""
+"""The documents' figures, each with its source. They are data, not measurements by smembench."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BLOG = "blog post on shared memory with matrix multiplication on the CPU, naive 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One time of a document: ms, and GB/s where the document gives it."""
+    """One time of a document: ms, and GB/s if the document gives it."""
 
     source: str
     device: str
@@ -47,7 +47,7 @@ SIZES = {"transpose": 4096, "matmul": 1024}
 
 
 def sweeps(device: str | None = None) -> list[dict[str, object]]:
-    """The sweeps of a config that measures what the documents measured; on the usual device where none is named."""
+    """The sweeps of a config that measures what the documents measured; on the default device for None."""
     where = {} if device is None else {"device": device}
     return [{"problem": problem, "n": SIZES[problem], "block": str(BLOCKS[problem]), **where} for problem in SIZES]
 
