@@ -76,7 +76,7 @@ class NumbaKernel(GpuKernel):
 
 @dataclass(frozen=True, slots=True)
 class CudaCKernel(GpuKernel):
-    """CUDA C with one ``extern "C"`` kernel of the name ``entry``."""
+    """CUDA C with one ``extern "C"`` kernel named ``entry``."""
 
     source: str
     entry: str

@@ -1,4 +1,4 @@
-"""What a kernel file declares, and how the files are found.
+"""The declaration of a kernel, and the list of all kernels.
 
 A kernel is a module anywhere below this package that has a ``KERNEL``, or ``KERNELS`` where one file declares several
 that differ by a word. To add a variant, add a file: the plan, the tables, ``smembench list`` and the contract tests
@@ -49,11 +49,11 @@ class Kernel:
         build: makes the program for a case; its function closes over block, pad, stride, parameters and dtype,
             never over sizes.
             Sizes decide ``grid``, and may choose between functions, each then with a ``variant``.
-        computes: which of the problem's references its output is held to.
+        computes: which of the problem's references its output is compared with.
         blocks: whether the case has block dimensions.
         results: elements of the output a thread computes, at most, across and down (x, y): a block's share divides
             that many times its threads.
-        default_blocks: the blocks it runs in unless others are asked for; the problem's when empty.
+        default_blocks: its default blocks; the problem's if empty.
         pad: None for a kernel without a tile, else whether its tile is padded.
         tile_elements: elements of the shared tile (CUDA) or of one thread's tile buffer (CPU).
         unsupported: why a case cannot be run, or None.
@@ -86,7 +86,7 @@ class Kernel:
 
     @property
     def port(self) -> bool:
-        """Whether it is a kernel once more, written for another toolchain than the default."""
+        """Whether it is a port: the same kernel, written for another toolchain than the default."""
         return self.compiler != DEFAULT_COMPILER and not self.peer
 
     def shared_bytes(self, case: Case) -> int:

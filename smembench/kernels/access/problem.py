@@ -46,7 +46,7 @@ class Access(Problem):
     as the first. So a launch costs shared memory's time and little else, no pass can be left out unnoticed, and what
     comes out depends on where each store and load went.
 
-    Bytes count what threads store and load in shared memory, 2·32 a thread and pass, for every pattern alike: of a
+    Bytes count what threads store and load in shared memory, 2·32 per thread and pass, for every pattern alike: of a
     word that many lanes load at once, each lane's copy counts. Global memory is touched before the first pass and
     after the last and is left out of the count.
     """

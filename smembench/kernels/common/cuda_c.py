@@ -1,4 +1,4 @@
-"""CUDA C ports: a kernel once more as CUDA C, compiled at run time by NVRTC, launched as the Numba kernel is.
+"""CUDA C ports of Numba kernels, compiled at run time by NVRTC and launched in the same way.
 
 A port has its Numba kernel's name, grid, block and shared memory; only the compiler differs, so a difference in time is
 the compiler's. Where the order of the arithmetic decides which registers ptxas chooses, each has the one that suits it.

@@ -15,7 +15,7 @@ def block_of(case: Case) -> Block:
 
 
 def covering(columns: int, rows: int, block: Block) -> tuple[int, int]:
-    """Grid (x, y) of blocks over ``columns`` × ``rows`` elements, one thread an element."""
+    """Grid (x, y) of blocks over ``columns`` × ``rows`` elements, one thread per element."""
     return ceil_div(columns, block.x), ceil_div(rows, block.y)
 
 
@@ -30,7 +30,7 @@ def tile_elements(case: Case) -> int:
 
 
 def square_only(case: Case) -> str | None:
-    """The reason to refuse a block that is not square, or None."""
+    """Why a block that is not square is unsupported, or None."""
     block = block_of(case)
     return None if block.x == block.y else f"{case.kernel} needs a square block, not {block}"
 

@@ -135,7 +135,7 @@ class Constant(Problem):
         return replace(case, n=shrunk(case.n, lcm(2 * block.x * block.y, 32)))
 
     def flops(self, case: Case) -> int:
-        """2·``TAPS``·n: a multiplication and an addition a tap."""
+        """2·``TAPS``·n: a multiplication and an addition per tap."""
         return 2 * TAPS * case.n
 
 

@@ -25,7 +25,7 @@ UNIFORM, DIVERGING = 32, 1
 
 
 def grid_of(case: Case) -> tuple[int, int]:
-    """Blocks along x over n elements, a thread an element."""
+    """Blocks along x over n elements, one thread per element."""
     return covering(case.n, 1, Block(threads_of(case), 1))
 
 

@@ -1,7 +1,7 @@
 """strided: lanes a stride of 1 to 32 elements apart.
 
 Lane l stores and loads element l·stride. Of 4-byte elements gcd(stride, 32) meet in each bank they touch: odd strides
-are free of conflicts, and the powers of two are the steps of a staircase down to one word a clock.
+are free of conflicts, and the powers of two are the steps of a staircase down to one word per clock.
 """
 
 from functools import partial

@@ -1,6 +1,6 @@
 """constantUniform: a warp reads one coefficient at a time from constant memory, a broadcast.
 
-The constant cache serves one address a warp at a time, so this is what it is made for. As in the documents the
+The constant cache serves one address per warp at a time, so this is what it is made for. As in the documents the
 coefficients are a variable of the module, which the host fills before the launch: ``__constant__`` and
 cudaMemcpyToSymbol in CUDA C.
 """

@@ -1,6 +1,6 @@
 """globalUniform: a warp reads one coefficient at a time from global memory, through the L1 cache.
 
-All lanes ask for the same four or eight bytes: one sector a request, whose address every lane computes.
+All lanes ask for the same four or eight bytes: one sector per request, whose address every lane computes.
 """
 
 from __future__ import annotations

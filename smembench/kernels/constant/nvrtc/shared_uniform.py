@@ -1,4 +1,4 @@
-"""sharedUniform in CUDA C: the coefficients copied to shared memory, one a thread."""
+"""sharedUniform in CUDA C: the coefficients copied to shared memory, one per thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""addOnePageable: the documents' add_one, a thread an element, with the arrays in pageable host memory.
+"""addOnePageable: the documents' add_one, one thread per element, with the arrays in pageable host memory.
 
 Timed is all of it: the copy to the device, the launch from Python, the kernel, the copy back and the wait. The
 documents' kernel adds in place; here input and output are two arrays, so that a result can be held against its input.
