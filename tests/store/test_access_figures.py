@@ -1,4 +1,4 @@
-"""Shared-memory throughput from samples to the table: bytes a clock, what is impossible, and the sentence."""
+"""Shared-memory throughput from samples to the table: bytes per clock, what is impossible, and the sentence."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def case_of(kernel: str, **values: Any) -> Case:
 
 
 def measured(kernel: str, per_clock: float, conditions: Conditions = CLOCK, **values: Any) -> Measurement:
-    """A measurement in which a multiprocessor moved so many bytes a clock of 1 GHz."""
+    """A measurement in which a multiprocessor moved so many bytes per clock of 1 GHz."""
     case = case_of(kernel, **values)
     elapsed = PASSES * THREADS * 64 / (per_clock * 1e6 * 100)
     trial = Trial(case, 0, Status.OK, "2026-01-01T00:00:00+00:00", verified=True, samples=(elapsed,) * 9)
@@ -74,7 +74,7 @@ def test_where_the_clock_is_unknown_there_is_no_figure() -> None:
     assert found.bytes_per_clock is found.percent_of_peak is None
     (section,) = sections(Run([row_of("run", found, {})]))
     assert section.bars == []
-    assert "bytes a clock" not in section.sentence
+    assert "bytes per clock" not in section.sentence
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_table_has_conflicts_beside_bytes_a_clock_and_says_what_they_cost() ->
     assert [line["bytes/clk per SM"] for line in cells] == ["120.0", "7.50", "115.0", "4.00"]
     assert not next(column for column in section.columns if column.heading.startswith("conflicts")).wide
     fastest, slowest, padding = section.sentence.split("; ")
-    assert fastest == "The fastest, setRowReadRow 32x32, reaches 120.0 bytes a clock, 94 % of what the banks deliver"
+    assert fastest == "The fastest, setRowReadRow 32x32, reaches 120.0 bytes per clock, 94 % of what the banks deliver"
     assert slowest == (
         "serialAccess (32-way conflicts of loads and 32-way conflicts of stores) is slower than setRowReadRow 32x32: "
         "it takes 30.00 times as long"

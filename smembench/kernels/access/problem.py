@@ -55,11 +55,11 @@ class Access(Problem):
     order = 3
     title = "shared-memory access"
     help = """
-    Time access patterns of shared memory, in bytes a clock of the 128 that the banks of a multiprocessor deliver.
+    Time access patterns of shared memory, in bytes per clock of the 128 that the banks of a multiprocessor deliver.
 
     The four patterns on a tile, setRowReadCol with padding, and parallelAccess, serialAccess and broadcastAccess; by
     name each pattern as …Dyn (dynamic shared memory), …Pad and …DynPad too, and with --stride alone the kernel strided.
-    Every thread stores and loads 32 bytes a pass, and only that counts; the sums are checked bit for bit. There is no
+    Every thread stores and loads 32 bytes per pass, and only that counts; the sums are checked bit for bit. There is no
     CPU form; smembench explain predicts the conflicts without a GPU.
 
     Examples:
@@ -115,7 +115,8 @@ class Access(Problem):
         clauses = []
         if best.bytes_per_clock is not None and best.percent_of_peak is not None:
             share = f"{best.percent_of_peak:.0f} % of what the banks deliver"
-            clauses.append(f"the fastest, {_pattern(best)}, reaches {best.bytes_per_clock:.1f} bytes a clock, {share}")
+            rate = f"{best.bytes_per_clock:.1f} bytes per clock"
+            clauses.append(f"the fastest, {_pattern(best)}, reaches {rate}, {share}")
         if worst is not best:
             clauses.append(f"{_pattern(worst)} ({conflicts(worst)}) is {compared(worst, best, _pattern(best))}")
         padded = next((result for result in results if result.pad), None)
