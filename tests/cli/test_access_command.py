@@ -46,14 +46,6 @@ def test_a_file_with_a_size_of_another_problem_is_refused(program: Program, tmp_
     assert "access has no size nx; it has passes, n" in ran.stderr
 
 
-def test_help_has_examples_and_list_has_every_pattern(program: Program) -> None:
-    assert "smembench access --stride 1:32 --csv" in program("access", "--help").stdout
-    listed = program("list").stdout
-    patterns = ("setRowReadRow", "setColReadCol", "setRowReadCol", "setColReadRow")
-    for name in [pattern + suffix for pattern in patterns for suffix in ("", "Dyn", "Pad", "DynPad")]:
-        assert f" {name} " in listed
-
-
 def test_explain_predicts_what_access_would_measure(program: Program) -> None:
     explained = json.loads(program("explain", "setRowReadColDyn", "--json", "--cc", "9.0").stdout)
     assert explained["case_id"] == "access/setRowReadColDyn/cuda:0/numba/int32/256x24576/b32x32/pad0/warm"

@@ -21,13 +21,6 @@ def records(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-@pytest.mark.parametrize("command", ["constant", "transfer"])
-def test_help_has_examples(program: Program, command: str) -> None:
-    shown = program(command, "--help").stdout
-    assert f"smembench {command}" in shown
-    assert "Examples" in shown
-
-
 def test_a_stencil_runs_on_the_cpu(program: Program) -> None:
     ran = program("constant", "--n", "1000", "--dtype", "float32,float64", *QUICK)
     assert ran.returncode == 0, ran.stderr

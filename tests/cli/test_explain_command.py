@@ -179,9 +179,3 @@ def test_an_existing_csv_is_kept(program: Program, ncu: Path, tmp_path: Path) ->
     ran = program("explain", "copyGmem", "--measure", "--csv", path, PATH=f"{ncu}{os.pathsep}{os.environ['PATH']}")
     assert (ran.returncode, ran.stdout, path.read_text()) == (2, "", "mine\n")
     assert len(ran.stderr.splitlines()) == 1
-
-
-def test_help(program: Program) -> None:
-    shown = program("explain", "--help").stdout
-    assert "smembench explain" in shown
-    assert "--best-pad" in shown

@@ -56,8 +56,3 @@ def test_what_cannot_be_climbed_is_refused_in_one_line(program: Program, argumen
     (line,) = ran.stderr.splitlines()
     assert line.startswith("smembench: ")
     assert [word for word in words.split() if word not in line] == []
-
-
-def test_help(program: Program) -> None:
-    shown = program("ladder", "--help").stdout
-    assert "smembench ladder transpose --n 4096,16384" in " ".join(shown.split())

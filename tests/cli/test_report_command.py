@@ -29,10 +29,6 @@ def report(program: Program, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_help_has_examples(program: Program) -> None:
-    assert "smembench report results/20260101T020000Z-nightly -o report.html" in program("report", "--help").stdout
-
-
 def test_an_existing_report_is_kept(program: Program, report: Path) -> None:
     before = report.stat()
     ran = program("report", RUN, "-o", report)
