@@ -83,6 +83,7 @@ def test_a_stored_run_is_read_and_compared(tmp_path: Path) -> None:
         smembench.resume(folder)
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_a_keyboard_interrupt_with_what_was_finished(interrupted: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt) as unstored:
         smembench.measure(CONFIG)
@@ -115,6 +116,7 @@ def test_a_kernel_is_explained_without_a_gpu() -> None:
     assert smembench.explain_kernel("transposeSmemPad", n=256, pad_width=1).degree("load") == 1
 
 
+@pytest.mark.slow
 def test_the_best_case_is_found(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tune, "SIDES", (8,))  # every block is compiled
     found = smembench.tune(

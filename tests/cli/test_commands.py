@@ -261,6 +261,7 @@ def test_a_reader_that_leaves_causes_no_traceback(stored: Path, command: str) ->
     assert len(said) <= 1
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     (tmp_path / "long.toml").write_text(CONFIG)
     slow = ("--set", "samples=100000", "--set", "max_seconds=2")

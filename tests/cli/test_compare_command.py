@@ -174,6 +174,7 @@ def test_a_configuration_is_measured_and_compared_with_itself(program: Program, 
     assert "False verdicts: 0 of" in program("compare", "--aa", f"{RUN},{OTHER}").stdout
 
 
+@pytest.mark.slow
 def test_a_real_slowdown_is_seen(program: Program, tmp_path: Path) -> None:
     """Four passes instead of one, under a threshold that a busy machine's noise does not reach."""
     config = tmp_path / "nights.toml"

@@ -14,6 +14,7 @@ Program = Callable[..., subprocess.CompletedProcess[str]]
 FAST = ("--samples", 3, "--rounds", 1, "--max-seconds", 0.2, "--warmup", 0)
 
 
+@pytest.mark.slow
 def test_the_climb_on_a_cpu(program: Program, tmp_path: Path) -> None:
     path = tmp_path / "ladder.csv"
     ran = program("ladder", "transpose", "--n", 64, *FAST, "--csv", path)

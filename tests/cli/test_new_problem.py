@@ -75,6 +75,7 @@ def test_its_mistakes_are_one_line(place: Path, arguments: tuple[str, ...], word
     assert words in failed.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_it_is_measured_stored_and_shown(place: Path) -> None:
     (place / "sums.toml").write_text('[[sweep]]\nproblem = "reduction"\nn = 96\nitems = "4:8:*2"\n')
     measured = ran(place, "run", "sums.toml", "--set", "device=cpu", *QUICK, "--output", "runs")

@@ -55,6 +55,7 @@ def aged(run: Path, day: int) -> Path:
     return copy
 
 
+@pytest.mark.slow
 def test_nights_are_compared_summarised_told_and_kept(
     night: Callable[..., subprocess.CompletedProcess[str]], program: Program, tmp_path: Path
 ) -> None:
