@@ -50,15 +50,15 @@ settings.load_profile("smembench")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Of the tests that time something one runs at a time, fixtures included; ``untimed`` tests wait for none.
+    """A test that times something has the GPU to itself, fixtures included; ``untimed`` ones share it.
 
-    Those compile for seconds and launch for milliseconds: a median beside them is that of the GPU alone. A lock that
-    both took would hold every timed test back until no process compiles any more.
+    Run the two apart, as CONTRIBUTING says: in one run with several processes they wait for each other.
     """
-    if item.get_closest_marker("gpu") is None or item.get_closest_marker("untimed") is not None:
+    if item.get_closest_marker("gpu") is None:
         return (yield)
+    shared = item.get_closest_marker("untimed") is not None
     with (Path(tempfile.gettempdir()) / f"smembench-gpu-tests-{os.getuid()}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        fcntl.flock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         return (yield)
 
 
