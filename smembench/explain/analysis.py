@@ -10,8 +10,9 @@ from smembench.explain import banks, coalescing
 from smembench.explain.constant import ConstantAccess, constant_accesses
 from smembench.explain.launch import launch
 from smembench.explain.occupancy import Occupancy, occupancy
+from smembench.explain.recorder import AccessSite, Request
 from smembench.explain.roof import Work
-from smembench.explain.trace import AccessSite, Request, Trace, traceable
+from smembench.explain.trace import Trace, traceable
 from smembench.explain.traffic import GlobalTraffic, traffic
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS

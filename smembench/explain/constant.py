@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean
 
-from smembench.explain.trace import AccessSite, Request, Trace
+from smembench.explain.recorder import AccessSite, Request
+from smembench.explain.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from dataclasses import replace
 from smembench.explain.banks import ideal_wavefronts, is_broadcast, wavefronts
 from smembench.explain.coalescing import efficiency, ideal_sectors, sectors
 from smembench.explain.constant import addresses
-from smembench.explain.trace import Request, Trace, trace, traceable
+from smembench.explain.recorder import Request
+from smembench.explain.trace import Trace, trace, traceable
 from smembench.explain.warp import shifted
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import Kernel

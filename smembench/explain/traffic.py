@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from smembench.explain.coalescing import ideal_sectors, sectors
-from smembench.explain.trace import Request
+from smembench.explain.recorder import Request
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.hardware import SECTOR_BYTES, WAVEFRONT_BYTES

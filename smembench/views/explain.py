@@ -13,7 +13,7 @@ from rich.text import Text
 from smembench.explain.analysis import Explanation, GlobalAccess, SharedAccess
 from smembench.explain.banks import bank_of
 from smembench.explain.counters import Comparison
-from smembench.explain.trace import SharedArray
+from smembench.explain.recorder import SharedArray
 from smembench.model.device import DeviceInfo
 from smembench.model.hardware import BANKS, WORD_BYTES
 from smembench.views.columns import Column, compact, number, scaled

@@ -21,7 +21,8 @@ from smembench.explain import analysis, counters, prediction
 from smembench.explain.analysis import Explanation, best_pad, explain
 from smembench.explain.counters import ALLOWED_WAVEFRONTS, Comparison
 from smembench.explain.prediction import predict, trace_together
-from smembench.explain.trace import _GLOBAL_GAP, Request, SharedArray, Trace, kinds_of_blocks, trace
+from smembench.explain.recorder import Request, SharedArray
+from smembench.explain.trace import _GLOBAL_GAP, Trace, kinds_of_blocks, trace
 from smembench.kernels import numba_cuda as cuda_api
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
