@@ -1,4 +1,4 @@
-"""What stands in for memory while a kernel is traced: arrays that have addresses and no content, and who notes them."""
+"""Memory of a traced kernel: arrays with addresses but no content, and the recorder of every access to them."""
 
 from __future__ import annotations
 
