@@ -208,7 +208,7 @@ def test_a_full_disk_ends_in_one_line(config: Path, tmp_path: Path) -> None:
     root = tmp_path / "results"
 
     def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (2500, 2500))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3500, 3500))
 
     process = start(config, "--output", root, limit=limit)
     _, err = process.communicate(timeout=60)
