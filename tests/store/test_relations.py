@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
+from conftest import Measured
 from smembench.model.case import Block
-from smembench.model.measurement import Measurement
 from smembench.store.relations import Relations, relate
-
-Measured = Callable[..., Measurement]
 
 
 def test_a_transpose_compares_with_the_ceiling_the_copy_and_the_naive_kernel(measured: Measured) -> None:
