@@ -47,15 +47,17 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
 
 @contextmanager
 def _numba_mended() -> Iterator[None]:
-    """Patch Numba: threads of a block take turns, and shared arrays are poisoned and found by source line."""
+    """Patch Numba: threads of a block take turns, count in uint32, and shared arrays are poisoned and found by line."""
     from numba.cuda.simulator import kernel, kernelapi
 
-    manager, shared = kernel.BlockManager, kernelapi.FakeCUDAShared
+    manager, shared, dim3 = kernel.BlockManager, kernelapi.FakeCUDAShared, kernelapi.Dim3
     kernel.BlockManager, kernelapi.FakeCUDAShared = _block_in_turns(kernel), _with_one_array_per_line(shared)
+    kernel.Dim3 = kernelapi.Dim3 = lambda *axes: dim3(*map(np.uint32, axes))
     try:
         yield
     finally:
         kernel.BlockManager, kernelapi.FakeCUDAShared = manager, shared
+        kernel.Dim3 = kernelapi.Dim3 = dim3
 
 
 def _block_in_turns(kernel: Any) -> Any:

@@ -1,7 +1,7 @@
 """Unsigned integers in CUDA kernels follow NumPy 2: ``uint32`` stays ``uint32``, and an ``int`` adapts to it.
 
-Numba alone widens ``uint32 + uint32`` to ``uint64`` and turns ``uint64 + 1`` into a float, so index arithmetic would need
-a cast around every operation. Under this rule it has the types of NumPy 2 (NEP 50) and of CUDA C:
+Numba alone widens ``uint32 + uint32`` to ``uint64`` and turns ``uint64 + 1`` into a float, so index arithmetic would
+need a cast around every operation. Under this rule it has the types of NumPy 2 (NEP 50) and of CUDA C:
 
 | operands | result |
 |---|---|
