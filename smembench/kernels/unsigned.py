@@ -26,21 +26,27 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from llvmlite import ir
 from numba.cuda import types
 from numba.cuda.descriptor import cuda_target
+from numba.cuda.extending import lower_builtin
 from numba.cuda.types.ext_types import dim3
 from numba.cuda.typing.templates import AbstractTemplate, AttributeTemplate, signature
 
-_NAMES = ("add", "sub", "mul", "floordiv", "mod", "and_", "or_", "xor", "lshift", "rshift")
-_IN_PLACE = ("iadd", "isub", "imul", "ifloordiv", "imod", "iand", "ior", "ixor", "ilshift", "irshift")
-_ARITHMETIC = [min, max, *(getattr(operator, name) for name in (*_NAMES, *_IN_PLACE))]
+_ARITHMETIC = [
+    operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod,
+    operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift,
+]  # fmt: skip
+_IN_PLACE = [
+    operator.iadd, operator.isub, operator.imul, operator.ifloordiv, operator.imod,
+    operator.iand, operator.ior, operator.ixor, operator.ilshift, operator.irshift,
+]  # fmt: skip
 _COMPARISON = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
-_UNSIGNED = (types.uint32, types.uint64)
 
 
 def common(one: Any, other: Any) -> Any:
-    """The unsigned type in which Numba should compute with two operands of these types; None to leave it to Numba."""
-    for kind in _UNSIGNED:
+    """The unsigned Numba type in which operands of these types are computed; None to leave it to Numba."""
+    for kind in (types.uint32, types.uint64):
         if kind in (one, other) and all(operand == kind or _is_int(operand, kind.bitwidth) for operand in (one, other)):
             return kind
     return None
@@ -53,17 +59,43 @@ def _is_int(operand: Any, bits: int) -> bool:
     return bool(operand == types.int64)
 
 
-def _rule(operation: Callable[..., Any], result: Any = None) -> type[Any]:
-    """A typing template of an operation; its result has the operands' common type where ``result`` is None."""
+def _adapted(operation: Callable[..., Any]) -> type[Any]:
+    """A typing template: an ``int`` is converted to the unsigned type of the other operand, and then Numba decides."""
 
-    class Rule(AbstractTemplate):  # type: ignore[misc]
+    class Adapted(AbstractTemplate):  # type: ignore[misc]
         key = operation
 
         def generic(self, args: Any, kws: Any) -> Any:
             kind = common(*args) if len(args) == 2 else None
-            return None if kind is None else signature(result or kind, kind, kind)
+            if kind is None or args == (kind, kind):
+                return None
+            return self.context.resolve_function_type(operation, (kind, kind), {})
 
-    return Rule
+    return Adapted
+
+
+def _narrowed(operation: Callable[..., Any]) -> type[Any]:
+    """A typing template: ``uint32`` gives ``uint32``, computed in 64 bits as Numba does and cut to the lower 32.
+
+    LLVM narrows that again. The kernels' machine code is what explicit casts gave; 32-bit operations from the start
+    lead LLVM to unroll and schedule loops differently.
+    """
+
+    class Narrowed(AbstractTemplate):  # type: ignore[misc]
+        def key(self) -> None:
+            """The implementation's name."""
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            fits = len(args) == 2 and common(*args) == types.uint32
+            return signature(types.uint32, types.uint32, types.uint32) if fits else None
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        compute = context.get_function(operation, signature(types.uint64, types.uint64, types.uint64))
+        wide = compute(builder, [builder.zext(arg, ir.IntType(64)) for arg in args])
+        return builder.trunc(wide, ir.IntType(32))
+
+    lower_builtin(Narrowed.key, types.uint32, types.uint32)(lower)
+    return Narrowed
 
 
 class _Dim3(AttributeTemplate):  # type: ignore[misc]
@@ -77,8 +109,11 @@ def install() -> None:
     """Put the rule before Numba's typing of operators and of ``threadIdx`` and its like, for the CUDA target alone."""
     context = cuda_target.typing_context
     context.refresh()
-    for operations, result in ((_ARITHMETIC, None), (_COMPARISON, types.boolean)):
-        for operation in operations:
-            function = context.resolve_value_type(operation)
-            function.templates = (_rule(operation, result), *function.templates)
+    rules = {operation: [_adapted(operation)] for operation in (*_ARITHMETIC, *_IN_PLACE, *_COMPARISON, min, max)}
+    for operations in (_ARITHMETIC, _IN_PLACE):
+        for operation, computed in zip(operations, _ARITHMETIC, strict=True):
+            rules[operation].insert(0, _narrowed(computed))
+    for operation, templates in rules.items():
+        function = context.resolve_value_type(operation)
+        function.templates = (*templates, *function.templates)
     context._attributes[dim3].insert(0, _Dim3(context))

@@ -63,8 +63,8 @@ def build(case: Case, *, sets: LayoutOf, reads: LayoutOf, dynamic: bool = False)
         held = cuda.local.array(count, dtype)
         t = cuda.threadIdx.y * bx + cuda.threadIdx.x
         i = cuda.blockIdx.x * threads + t
-        set_at = uint64((t % set_run) * set_step % size + t // set_run * set_next)
-        read_at = uint64((t % read_run) * read_step % size + t // read_run * read_next)
+        set_at = uint64(t) % set_run * set_step % size + uint64(t) // set_run * set_next
+        read_at = uint64(t) % read_run * read_step % size + uint64(t) // read_run * read_next
         value = dtype(0)
         if i < n:
             value = inp[i]

@@ -14,7 +14,7 @@ from typing import Any
 
 from smembench.kernels.common.grids import block_of, ceil_div, covering
 from smembench.kernels.matmul.tiling import results_fit
-from smembench.kernels.numba_cuda import cuda, number, uint32
+from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
@@ -67,19 +67,19 @@ def program(case: Case, across: int) -> NumbaKernel:
             cuda.syncthreads()
             for depth in range(DEPTH):
                 for i in range(DOWN):
-                    a_part[i] = a_tile[ty + i * by, depth]
+                    a_part[i] = a_tile[ty + i * by, uint32(depth)]
                 for j in range(across):
-                    factor = b_tile[depth, tx + j * bx]
+                    factor = b_tile[uint32(depth), tx + j * bx]
                     for i in range(DOWN):
                         total[i, j] += a_part[i] * factor
             cuda.syncthreads()
             k0 = k0 + DEPTH
         for i in range(DOWN):
-            row = row0 + ty + i * by
+            row = uint32(uint64(row0) + ty + i * by)
             for j in range(across):
-                col = col0 + tx + j * bx
+                col = uint32(uint64(col0) + tx + j * bx)
                 if row < m and col < n:
-                    c[row * ldc + col] = total[i, j]
+                    c[uint32(uint64(row) * ldc + col)] = total[i, j]
 
     # So that no block that results_fit lets pass gets more registers a thread than it can be launched with.
     return NumbaKernel(
