@@ -15,6 +15,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from smembench.model.device import MEASURED, DeviceInfo
+from smembench.model.text import visible
 from smembench.model.version import VERSION
 from smembench.run.config import Config
 from smembench.store.run_json import Description, Git, Host, StoredConfig
@@ -124,7 +125,7 @@ def describe_run(
     if anonymous:
         return description
     host = Host(name=platform.node(), system=platform.platform())
-    return description.model_copy(update={"host": host, "argv": list(argv)})
+    return description.model_copy(update={"host": host, "argv": list(map(visible, argv))})
 
 
 def _unnamed(info: DeviceInfo) -> dict[str, JsonValue]:

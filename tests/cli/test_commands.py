@@ -257,8 +257,7 @@ def test_a_reader_that_leaves_causes_no_traceback(stored: Path, command: str) ->
         assert process.stderr is not None
         process.stdout.close()
         said = process.stderr.read().decode().splitlines()
-    assert all(line.startswith("smembench: ") for line in said)
-    assert len(said) <= 1
+    assert said == []
 
 
 @pytest.mark.slow
@@ -302,8 +301,4 @@ def test_a_reader_that_is_gone_is_no_error(command: str) -> None:
     assert process.stdout is not None
     process.stdout.close()  # before it has begun
     _, err = process.communicate(timeout=60)
-    told = [line for line in err.splitlines() if not line.endswith("(dry run)")]
-    assert (process.returncode, told) == (
-        0,
-        ["smembench: the reader of the output closed it; the rest was not printed"],
-    )
+    assert (process.returncode, [line for line in err.splitlines() if "nothing was measured" not in line]) == (0, [])
