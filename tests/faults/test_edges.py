@@ -7,22 +7,20 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from conftest import Program, Rows
 from smembench.store import schema
 from smembench.store.csv_files import table_text
-from smembench.store.schema import Row
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
 EVIL = "\x1b[31mred\x9b0m\u202e"
 RAW = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
 
 
 @pytest.fixture(scope="module")
-def evil(tmp_path_factory: pytest.TempPathFactory, rows: Callable[..., list[Row]]) -> Path:
+def evil(tmp_path_factory: pytest.TempPathFactory, rows: Rows) -> Path:
     """A stored run whose texts would control a terminal."""
     folder = tmp_path_factory.mktemp("evil")
     text = table_text(schema.COLUMNS, map(schema.to_fields, rows({"copyGmem": [1.0] * 30, "naiveGmem": []})))
