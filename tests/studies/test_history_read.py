@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from conftest import Measured
 from smembench.model.errors import UsageError
-from smembench.model.measurement import Measurement
 from smembench.store import schema
 from smembench.store.csv_files import table_text
 from smembench.store.run import Run
@@ -24,7 +24,6 @@ from smembench.studies.history.read import Device, Night, Skipped, read_nights
 from smembench.studies.history.series import Newest, series_of
 from smembench.views.history import history_data, history_sections, left_out, short, sparkline
 
-Measured = Callable[..., Measurement]
 Store = Callable[..., Path]
 
 BEGIN = datetime(2026, 1, 1, 2, tzinfo=UTC)
