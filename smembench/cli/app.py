@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from smembench.cli import (
+    accept,
     baseline,
     compare,
     compilers,
@@ -84,6 +85,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     compare.compare,
     report.report,
     history.history,
+    accept.accept,
     explain.explain,
     lesson.lesson,
     tune.tune,

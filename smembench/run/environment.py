@@ -18,6 +18,7 @@ from smembench.model.device import MEASURED, DeviceInfo
 from smembench.model.text import visible
 from smembench.model.version import VERSION
 from smembench.run.config import Config
+from smembench.run.pseudonym import pseudonym
 from smembench.store.run_json import Description, Git, Host, StoredConfig
 from smembench.store.schema import SCHEMA_VERSION
 from smembench.toolchains.registry import toolchains
@@ -108,8 +109,8 @@ def describe_run(
 ) -> Description:
     """The content of run.json at the start of a run.
 
-    With ``anonymous`` it has nothing that identifies the machine: no host name, UUIDs, arguments or memory size of the
-    host.
+    With ``anonymous`` it has nothing that identifies the machine: no host name, arguments or memory size of the host,
+    and pseudonyms in place of UUIDs.
     """
     infos = list(devices)
     description = Description(
@@ -129,7 +130,8 @@ def describe_run(
 
 
 def _unnamed(info: DeviceInfo) -> dict[str, JsonValue]:
-    """Properties that many machines share: of a GPU all but its UUID, of a CPU only name and kind."""
-    known = info.known
-    kept = [key for key in known if key != "uuid"] if info.kind == "cuda" else ["name", "kind"]
-    return {key: known[key] for key in kept}
+    """Properties that many machines share: of a CPU only name and kind. Its UUID or host becomes a pseudonym."""
+    known = info.known if info.kind == "cuda" else {"name": info.name, "kind": info.kind}
+    hidden = pseudonym(info.uuid or "" if info.kind == "cuda" else platform.node())
+    kept = {key: value for key, value in known.items() if key != "uuid"}
+    return kept if hidden is None else {**kept, "uuid": hidden}
