@@ -93,7 +93,7 @@ def test_a_request_is_split_by_its_different_addresses(lanes: list[int | None]) 
     for lane in lanes:
         if lane is not None and lane not in seen:
             seen.append(lane)
-    assert addresses(lanes) == len(seen)
+    assert addresses(lanes, 1) == len(seen)
 
 
 @pytest.mark.parametrize(("kernel", "split"), [("constantUniform", 1.0), ("constantDiverging", 9.0)])
