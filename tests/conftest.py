@@ -19,7 +19,7 @@ from hypothesis import settings
 
 from fake_driver import libraries
 from fake_driver.process import FakeDriver
-from programs import numba_kernel
+from programs import numba_kernel, size_names
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import EXTRA_KERNELS, kernel_of
 from smembench.model.case import Block, Case
@@ -144,7 +144,7 @@ def measured() -> Measured:
         cache: str = "warm",
     ) -> Measurement:
         contract = PROBLEMS[problem]
-        k = n if "k" in contract.size_axes else None
+        k = n if "k" in size_names(contract) else None
         case = Case(problem, kernel, device, "float32", n, n, k, block, pad, cache)
         return Measurement(
             case=case,

@@ -8,7 +8,7 @@ from math import prod
 
 import pytest
 
-from programs import numba_kernel
+from programs import numba_kernel, size_names
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
@@ -55,7 +55,7 @@ def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: Kernel) 
     compiled = list(dict.fromkeys([*product(problem.dtypes, blocks[:1]), *product(problem.dtypes[:1], blocks)]))
     for (dtype, block), (m, n, k) in [*product(compiled[:1], SHAPES), *product(compiled[1:], RAGGED)]:
         pad = {None: None, False: 0, True: 1}[kernel.pad]
-        depth = k if "k" in problem.size_axes else None
+        depth = k if "k" in size_names(problem) else None
         case = Case(kernel.problem, kernel.name, "cuda:0", dtype, m, n, depth, block, pad, compiler=kernel.compiler)
         if kernel.unsupported(case) or kernel.shared_bytes(case) > limit:
             continue

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from programs import size_names
 from smembench.devices.base import GUARD_BYTES, POISON, OutOfBounds
 from smembench.devices.cpu import CpuDevice, CpuPrepared
 from smembench.devices.host_clock import HostClock
@@ -44,7 +45,7 @@ def test_every_kernel_is_right_on_ragged_sizes(cpu: CpuDevice, kernel: registry.
     # Every element type and every block, but not each with each: both are compiled in.
     compiled = zip(problem.dtypes, cycle(BLOCKS if kernel.blocks else [None]), strict=False)
     for (dtype, block), (m, n, k) in product(compiled, SIZES):
-        depth = k if "k" in problem.size_axes else None
+        depth = k if "k" in size_names(problem) else None
         case = Case(kernel.problem, kernel.name, "cpu", dtype, m, n, depth, block, pad)
         check(cpu, kernel, replace(case, block=BLOCKS[0]) if kernel.unsupported(case) else case)
 

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fake_driver.host_code import COMPILER, compile_for_host, first_kernel, port
-from programs import cuda_c_kernel
+from programs import cuda_c_kernel, size_names
 from smembench.kernels import registry
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.problems import PROBLEMS
@@ -43,7 +43,7 @@ def test_a_port_is_right_on_ragged_sizes(kernel: Kernel, tmp_path: Path) -> None
     for m, n, k in SIZES:
         strides: tuple[int | None, ...] = (None, max(n, k) + 4) if kernel.strided else (None,)
         for stride in strides:
-            depth = k if "k" in problem.size_axes else None
+            depth = k if "k" in size_names(problem) else None
             case = Case(kernel.problem, kernel.name, "cuda:0", "float32", m, n, depth, block, pad, stride=stride)
             if kernel.unsupported(case):
                 continue

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from smembench.devices import simulator
+import simulated
+from programs import size_names
 from smembench.kernels import registry
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.numba_cuda import cuda, number
@@ -30,7 +31,7 @@ AXES = (attrgetter("dtype"), attrgetter("block"), attrgetter("pad"), attrgetter(
 def verify(kernel: Kernel, case: Case) -> Verification:
     problem = PROBLEMS[kernel.problem]
     inputs = problem.inputs(case, seed=1)
-    output = simulator.run(case, kernel, problem, inputs)
+    output = simulated.run(case, kernel, problem, inputs)
     return problem.check(case, problem.reference(case, inputs, kernel.computes), output)
 
 
@@ -38,7 +39,7 @@ def cases_of(kernel: Kernel) -> list[Case]:
     pads: list[int | None] = [None] if kernel.pad is None else [1, 2] if kernel.pad else [0]
     problem = PROBLEMS[kernel.problem]
     cases = [
-        Case(problem.name, kernel.name, "cuda:0", dtype, m, n, k if "k" in problem.size_axes else None, block, pad)
+        Case(problem.name, kernel.name, "cuda:0", dtype, m, n, k if "k" in size_names(problem) else None, block, pad)
         for dtype in problem.dtypes
         for m, n, k in SIZES
         for block in (BLOCKS if kernel.blocks else [None])

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+import simulated
 from programs import numba_kernel
-from smembench.devices import simulator
 from smembench.kernels import registry
 from smembench.kernels.matmul.remainder import MAX_REMAINDER
 from smembench.kernels.problems import PROBLEMS
@@ -33,7 +33,7 @@ def verify(name: str, dtype: str, size: tuple[int, int, int], block: Block, stri
     assert kernel.unsupported(case) is None
     problem = PROBLEMS["matmul"]
     inputs = problem.inputs(case, seed=1)
-    output = simulator.run(case, kernel, problem, inputs)
+    output = simulated.run(case, kernel, problem, inputs)
     verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), output)
     assert verdict.passed, verdict.detail
     return numba_kernel(kernel, case).variant
@@ -113,7 +113,7 @@ def test_any_number_of_blocks_computes_all_tiles(size: tuple[int, int, int], blo
     shared = replace(kernel, build=lambda case: replace(numba_kernel(kernel, case), persistent_blocks=lambda _: blocks))
     assert numba_kernel(shared, case).on(1).grid == (blocks, 1)
     inputs = problem.inputs(case, seed=1)
-    output = simulator.run(case, shared, problem, inputs)
+    output = simulated.run(case, shared, problem, inputs)
     verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), output)
     assert verdict.passed, verdict.detail
 

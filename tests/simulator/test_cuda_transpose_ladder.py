@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import simulated
 from programs import numba_kernel
-from smembench.devices import simulator
 from smembench.kernels import registry
 from smembench.kernels.intrinsics.async_copy import commit_copies, copy_vector_async, wait_for_copies
 from smembench.kernels.intrinsics.vector import (
@@ -71,7 +71,7 @@ def verify(
         )
     problem = PROBLEMS["transpose"]
     inputs = problem.inputs(case, seed=1)
-    output = simulator.run(case, kernel, problem, inputs)
+    output = simulated.run(case, kernel, problem, inputs)
     verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), output)
     assert verdict.passed, verdict.detail
 
