@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from programs import size_names
 from smembench.explain import trace as tracing
 from smembench.explain.lockstep import Group, run
 from smembench.explain.trace import Trace, trace
@@ -123,7 +122,7 @@ def test_a_trace_of_threads_together_is_that_of_threads_alone(
     monkeypatch: pytest.MonkeyPatch, kernel: registry.Kernel
 ) -> None:
     problem = PROBLEMS[kernel.problem]
-    k = 19 if "k" in size_names(problem) else None
+    k = 19 if "k" in {axis.name for axis in problem.sizes} else None
     # Small blocks where they fit: alone, threads take their time.
     small = [Block(8, 8), *(kernel.default_blocks or [Block(16, 16)])]
     pad = 1 if kernel.pad else None

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from programs import size_names
 from smembench.kernels.problems import PROBLEMS, Verification
 from smembench.kernels.transpose.problem import COPY, TRANSPOSE
 from smembench.model.case import Case
@@ -30,7 +29,9 @@ EXACT, PROBED = (30, 40, 50), (3, 1100, 7)
 
 
 def case_of(problem: str, dtype: str = "float32", m: int = 30, n: int = 40, k: int = 50) -> Case:
-    return Case(problem, "any", "cpu", dtype, m, n, k if "k" in size_names(PROBLEMS[problem]) else None)
+    return Case(
+        problem, "any", "cpu", dtype, m, n, k if "k" in {axis.name for axis in PROBLEMS[problem].sizes} else None
+    )
 
 
 def solve(case: Case, inputs: tuple[Array, ...]) -> Array:
@@ -175,7 +176,7 @@ def test_sizes_of_a_case_make_its_shape_again(problem: Problem) -> None:
     for shape in problem.shapes({}):
         case = Case(problem.name, "any", "cpu", problem.dtypes[0], shape.m, shape.n or 64, shape.k)
         given = {name: (size,) for name, size in problem.sizes_of(case).items()}
-        assert set(given) <= set(size_names(problem))
+        assert set(given) <= {axis.name for axis in problem.sizes}
         assert problem.shapes(given) == [Shape(case.m, case.n, case.k)]
 
 
