@@ -193,8 +193,8 @@ class Problem(ABC):
         """Random host arrays for this case; the same for the same seed, sizes and dtype."""
 
     def lengths(self, case: Case) -> tuple[int, ...]:
-        """Elements of the arrays, in the order of ``arrays``; by default m·n each."""
-        return (case.m * case.n,) * len(self.arrays)
+        """Elements of the arrays, in the order of ``arrays``; by default n each."""
+        return (case.n,) * len(self.arrays)
 
     def elements(self, case: Case) -> tuple[int, ...]:
         """Elements that a kernel uses, in the order of ``arrays``: ``lengths`` without gaps between rows."""

@@ -153,10 +153,6 @@ class Access(Problem):
         """The reference depends on the block, too."""
         return (*super().input_key(case), case.block)
 
-    def lengths(self, case: Case) -> tuple[int, ...]:
-        """n elements each."""
-        return (case.n, case.n)
-
     def scalars(self, case: Case) -> tuple[int, ...]:
         """``(n, passes)``."""
         return (case.n, case.m)

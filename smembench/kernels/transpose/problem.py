@@ -107,6 +107,10 @@ class Transpose(Problem):
             case _:
                 return (rng.random(count, dtype=np.float32).astype(case.dtype, copy=False),)
 
+    def lengths(self, case: Case) -> tuple[int, ...]:
+        """m·n elements each."""
+        return (case.m * case.n, case.m * case.n)
+
     def scalars(self, case: Case) -> tuple[int, ...]:
         """``(nx, ny)``, in the order of the documents."""
         return (case.n, case.m)
