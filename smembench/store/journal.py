@@ -213,8 +213,10 @@ class Journal:
         self._checksum, self._length = checksum, self._length + len(line)
 
     def close(self) -> None:
-        """Close and keep the file."""
-        os.close(self._file)
+        """Close and keep the file; again, it does nothing."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
 
     def discard(self) -> None:
         """Remove the file, since the run's other files have all of it, and close it."""
