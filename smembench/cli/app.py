@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from inspect import cleandoc
 from typing import Annotated, Any
@@ -27,7 +28,7 @@ from smembench.cli import (
     tune,
 )
 from smembench.cli.list import list_
-from smembench.model.errors import SmembenchError
+from smembench.model.errors import Dropped, SmembenchError
 from smembench.model.version import VERSION
 
 _SIGNALLED = 130
@@ -87,6 +88,8 @@ app.add_typer(baseline.app, name="baseline")
 
 def main() -> None:
     """Run the command line. An expected error is one line on stderr and an exit code."""
+    warnings.simplefilter("always", Dropped)
+    warnings.showwarning = _warn
     try:
         code: Any = app(standalone_mode=False)
         # Flush here: a failure when Python flushes at exit would be a traceback.
@@ -123,6 +126,16 @@ def _message(error: Any) -> str:
 def _unread() -> int:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python fails once more at its exit
     return _fail("the reader of the output closed it; the rest was not printed", 0)
+
+
+_any_warning = warnings.showwarning
+
+
+def _warn(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+    if issubclass(category, Dropped):
+        _fail(message, 0)
+    else:
+        _any_warning(message, category, *place, **more)
 
 
 def _fail(message: object, code: int) -> int:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from statistics import median
+from typing import Annotated
+
+from annotated_types import Interval
 
 from smembench.model.case import Case
 from smembench.model.ranges import Count, Milliseconds, Ratio, Reading, WholeReading
@@ -122,7 +125,7 @@ class Trial:
     started_at_utc: str
     reason: str = ""
     verified: bool = False
-    max_error: Ratio | None = None
+    max_error: Annotated[float, Interval(ge=0)] | None = None
     samples: tuple[Milliseconds, ...] = ()
     discarded: Count = 0
     discarded_ms: tuple[Reading, ...] = ()

@@ -32,15 +32,12 @@ def read_rows(path: Path) -> list[Row]:
         UsageError: if the file does not exist or does not have this schema, with the line.
     """
     reader = csv.DictReader(_text(path))
-    rows = []
     try:
         if missing := [column for column in schema.REQUIRED if column not in (reader.fieldnames or ())]:
             raise UsageError(f"{path}: not a cases.csv: the column {missing[0]} is missing")
-        for record in reader:
-            rows.append(schema.from_fields(record))
+        return [schema.from_fields(record) for record in reader]
     except (ValueError, csv.Error) as error:
         raise UsageError(f"{path}, line {reader.line_num}: {error}") from None
-    return rows
 
 
 def read_samples(path: Path) -> dict[str, Samples]:

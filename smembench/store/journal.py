@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -224,14 +224,16 @@ class Journal:
         self.close()
 
 
-def written_now(path: Path) -> bool:
-    """Whether a process writes this journal."""
+@contextmanager
+def unwritten(path: Path) -> Iterator[bool]:
+    """Whether no process writes this journal; none can begin to meanwhile. True if it is not there."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
-        return False
+        yield True
+        return
     try:
-        return not _lock(descriptor)
+        yield _lock(descriptor)
     finally:
         os.close(descriptor)
 

@@ -20,6 +20,7 @@ from pydantic_core import PydanticCustomError, ValidationError
 
 from smembench.model.device import DeviceInfo
 
+
 def _moment(text: str) -> str:
     try:
         if not text or 1970 <= datetime.fromisoformat(text).year <= 9998:

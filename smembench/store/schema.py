@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from reprlib import repr as shortened
 from types import NoneType
@@ -148,7 +148,12 @@ _OPTIONAL = frozenset(name for name, hint in get_type_hints(Row).items() if None
 _POSITIVE = ("elapsed_ms", "elapsed_ms_min", "elapsed_ms_q1", "elapsed_ms_q3", "elapsed_ms_max", "bytes")
 """Columns that are positive in every successful case."""
 _ROW = TypeAdapter(Row)
-_KNOWN = {"problem": PROBLEMS, "dtype": ITEMSIZE, "cache": ("warm", "cold"), "status": tuple(Status)}
+_KNOWN: dict[str, Collection[str]] = {
+    "problem": PROBLEMS,
+    "dtype": ITEMSIZE,
+    "cache": ("warm", "cold"),
+    "status": tuple(Status),
+}
 """What columns of names can hold. Kernels come and go, so theirs can hold any name."""
 _DEVICE = re.compile(r"cpu|cuda:\d{1,4}")
 

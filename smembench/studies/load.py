@@ -11,7 +11,6 @@ from smembench.store.csv_files import read_rows, read_samples
 from smembench.store.files import resolved, there
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, JOURNAL, SAMPLES, read_description
-from smembench.store.run_json import Description
 
 
 def load(path: Path) -> Run:

@@ -184,17 +184,22 @@ def test_another_environment_is_refused_unless_it_is_forced(folder: Path, config
     head = json.loads(first)
     head["run"]["devices"][0]["model"] = "another"
     head["run"]["versions"]["numba"] = "0.1"
-    (folder / JOURNAL).write_text("".join([json.dumps(head) + "\n", *trials]))
+    head["run"]["git"], head["run"]["code"] = {"revision": "1" * 40}, "2" * 64
+    head["run"]["kernels"][FAULTS.name] = "3" * 64
+    rewrite(folder / JOURNAL, [head, *map(json.loads, trials)])
     refused = resume(folder, config)
     assert refused.returncode == 2
     (line,) = refused.stderr.splitlines()
-    for words in ("the configuration differs", "numba was 0.1", "cpu model was another", "--force"):
+    here = described_here()
+    assert here.git is None or "git revision was 111111111111, is " in line
+    changes = ("numba was 0.1", "cpu model was another", "code was 222222222222", "kernel file cpu_faults.py was 3333")
+    for words in ("the configuration differs", *changes, "--force"):
         assert words in line
 
     forced = resume(folder, config, "--force")
     assert forced.returncode == 0, forced.stderr
     (differences,) = described(folder).resumed_with_differences
-    assert len(differences) == 3
+    assert len(differences) == 5 + (here.git is not None)
 
 
 def test_resume_refuses_a_config_without_the_cases_measured(folder: Path, config: Path, resume: Resume) -> None:
