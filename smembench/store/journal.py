@@ -83,6 +83,8 @@ def read(path: Path) -> Contents:
     for line in lines[1:]:
         try:
             later, checksum = _parsed(_LATER_LINE, line, checksum)
+            if later.visit is None and later.resumed is None:
+                raise ValueError("neither a trial nor a resumption")
         except ValueError as error:
             reason = f"damaged: {error}"
             break
@@ -94,8 +96,8 @@ def read(path: Path) -> Contents:
             trials.setdefault((later.visit.case, later.visit.round), later.visit)
     if reason:
         left = len(lines) + bool(torn) - whole
-        reason += f"; this and what follows, {left} in all, is left out, and the {len(trials)} trials before it count"
-        warn(f"{path}, line {whole + 1}: {reason}", Dropped, stacklevel=2)
+        kept = f"dropped with what follows, {left} lines in all; the {len(trials)} trials before it are used"
+        warn(f"{path}, line {whole + 1}: {reason}: {kept}", Dropped, stacklevel=2)
     if again:
         warn(f"{path}: {again} trials are in it twice, and count once", Dropped, stacklevel=2)
     description = first.run if not forced else first.run.model_copy(update={"resumed_with_differences": forced})

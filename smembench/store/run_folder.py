@@ -53,8 +53,8 @@ class RunFolder:
         except OSError as error:
             raise UsageError(f"--output {root}: {path} cannot be made ({error.strerror})") from None
         try:
-            begun = Journal.create(path / JOURNAL, description)
             sync_folder(root)
+            begun = Journal.create(path / JOURNAL, description)
         except OSError as error:
             with suppress(OSError):
                 path.rmdir()
