@@ -71,8 +71,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The salt of anonymous runs is not the user's."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
 @pytest.fixture(scope="session")
-def program() -> Generator[Program]:
+def program(_own_state: None) -> Generator[Program]:
     """Run ``smembench`` with these arguments as a user would, on a machine without a GPU, in 80 columns.
 
     In an environment that imports ask for, a Python of its own is started for it.
@@ -85,7 +91,7 @@ def program() -> Generator[Program]:
     def run(*arguments: object, cwd: Path = ROOT, **variables: object) -> subprocess.CompletedProcess[str]:
         words = list(map(str, arguments))
         environment = {name: str(value) for name, value in variables.items()}
-        if environment.keys() <= {"PATH", EXTRA_KERNELS}:
+        if environment.keys() <= {"PATH", "XDG_STATE_HOME", EXTRA_KERNELS}:
             return warm.run(words, cwd, env | environment)
         return subprocess.run(
             [sys.executable, "-m", "smembench", *words],

@@ -22,8 +22,9 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from smembench.model.case import Case
 from smembench.model.errors import Dropped, UsageError
 from smembench.model.measurement import Trial
+from smembench.model.text import json_text
 from smembench.store.files import read_whole, sync_folder
-from smembench.store.run_json import Description, fault, json_text
+from smembench.store.run_json import Description, fault
 
 _NEEDED = ("run_id", "seed", "config", "devices")
 """Fields that resuming or reading a run needs."""

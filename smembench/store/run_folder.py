@@ -11,12 +11,13 @@ from pydantic import ValidationError
 
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Measurement, Trial
+from smembench.model.text import json_text
 from smembench.store import schema
 from smembench.store.csv_files import table_text
 from smembench.store.files import check_folder, leftovers, read_whole, sync_folder, there, write_whole
 from smembench.store.journal import Journal
 from smembench.store.run import Run
-from smembench.store.run_json import Description, fault, json_text
+from smembench.store.run_json import Description, fault
 
 CASES = "cases.csv"
 SAMPLES = "samples.csv"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from reprlib import repr as shortened
 from typing import Annotated, Literal
@@ -107,10 +106,14 @@ class Description(_Part):
         """The device with that name; None if the run has none."""
         return next((device for device in self.devices if device.name == name), None)
 
+    def identity(self, name: str) -> str:
+        """What tells a device from others of its model; "" if the run does not say.
 
-def json_text(data: object, indent: int | None = None) -> str:
-    """JSON that every reader takes: a lone surrogate, as in an argument that is not UTF-8, becomes a question mark."""
-    return json.dumps(data, indent=indent, ensure_ascii=False).encode("utf-8", "replace").decode()
+        A GPU's UUID or a CPU's host; in an anonymous run its pseudonym.
+        """
+        device = self.device(name)
+        host = self.host.name if self.host and name == "cpu" else ""
+        return (device.uuid if device else None) or host
 
 
 def fault(error: ValidationError) -> str:

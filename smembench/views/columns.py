@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from smembench.store.schema import Row
+
+_NAMED = 3
+"""Cases that a note names; for more it gives their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,11 @@ def times(value: float | None) -> str:
 def count(value: float | None) -> str:
     """A small number; "" for None."""
     return "" if value is None else compact(value)
+
+
+def some(names: Sequence[str]) -> str:
+    """Names of cases in a note; their number if they are many."""
+    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} cases, the first of them {names[0]}"
 
 
 def compact(value: float | None) -> str:

@@ -113,7 +113,7 @@ def test_what_stands_before_a_damage_is_kept_and_nothing_else(
             data = damage(data, rng)
         path.write_bytes(data)
         kept = [old == new for old, new in zip(whole.split(b"\n"), data.split(b"\n"), strict=False)]
-        intact = (kept[:-1] + [False]).index(False)
+        intact = [*kept[:-1], False].index(False)
         if not intact:
             with suppress(UsageError):
                 journal.read(path)

@@ -1,4 +1,4 @@
-"""A run's folder after kills, on a full disk and with two writers: nothing acknowledged is lost, and nothing doubled."""
+"""A run's folder after kills, on a full disk and with two writers: nothing acknowledged is lost or doubled."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ H200 = {
     "name": "cuda:0",
     "kind": "cuda",
     "model": "NVIDIA H200",
+    "uuid": "GPU-1",
     "compute_capability": "9.0",
     "sm_count": 132,
     "sm_clock_max_mhz": 1980,
