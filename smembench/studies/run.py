@@ -116,8 +116,8 @@ def run(
         with closing(folder) if folder else nullcontext():
             if untold := [device.name for device in described.devices if not described.identity(device.name)]:
                 watch.note(
-                    f"this run does not say on which device it was measured ({', '.join(untold)}): no state folder can be "
-                    "written, such as ~/.local/state, so no other run will be compared with it"
+                    f"this run does not say on which device it was measured ({', '.join(untold)}): no state folder "
+                    "can be written, such as ~/.local/state, so no other run will be compared with it"
                 )
             for info in infos:
                 watch.device(info)
