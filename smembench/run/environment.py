@@ -16,7 +16,6 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-import smembench
 from smembench.kernels.registry import EXTRA_KERNELS
 from smembench.model.device import MEASURED, DeviceInfo
 from smembench.model.text import visible
@@ -77,7 +76,7 @@ def git_revision() -> Git | None:
 
 def code_hash() -> str:
     """Hash of smembench's own files, which a version or a revision with changes does not tell."""
-    package = Path(smembench.__file__).parent
+    package = Path(__file__).parents[1]
     found = sha256()
     for path in sorted(package.rglob("*.py")):
         found.update(f"{path.relative_to(package)}\n".encode() + path.read_bytes())
