@@ -20,14 +20,13 @@ def compilers(
     n: Annotated[
         str | None,
         typer.Option(
-            "--n",
             metavar="N,…",
             help="Side of square matrices, or elements of a stencil. (default: 4096; matmul: 1024; constant: 4194304)",
         ),
     ] = None,
     block: options.Blocks = None,
     kernel: Annotated[
-        str | None, typer.Option("--kernel", metavar="NAME,…", help="Kernels with a port. (default: all of them)")
+        str | None, typer.Option(metavar="NAME,…", help="Kernels with a port. (default: all of them)")
     ] = None,
     dtype: options.Dtypes = None,
     device: options.Devices = None,

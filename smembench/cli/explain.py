@@ -21,7 +21,6 @@ def explain(
     block: Annotated[
         str | None,
         typer.Option(
-            "--block",
             metavar="XxY,…",
             help="Block dimensions in threads; several with --measure. (default: 32x32 or the kernel's)",
         ),
@@ -29,23 +28,18 @@ def explain(
     dtype: Annotated[
         str | None,
         typer.Option(
-            "--dtype",
-            metavar="NAME,…",
-            help="Element types; several with --measure. (default: as the kernel's command measures)",
+            metavar="NAME,…", help="Element types; several with --measure. (default: as the kernel's command measures)"
         ),
     ] = None,
     pad_width: Annotated[
-        str, typer.Option("--pad-width", metavar="N,…", help="Extra columns of a padded tile; several with --measure.")
+        str, typer.Option(metavar="N,…", help="Extra columns of a padded tile; several with --measure.")
     ] = "1",
     n: Annotated[
         int | None,
-        typer.Option(
-            "--n", min=1, help="Side of the matrices, or elements. (default: as the kernel's command measures)"
-        ),
+        typer.Option(min=1, help="Side of the matrices, or elements. (default: as the kernel's command measures)"),
     ] = None,
     stride: Annotated[
-        int | None,
-        typer.Option("--stride", min=1, metavar="N", help="Elements between rows (matmul) or lanes (strided)."),
+        int | None, typer.Option(min=1, metavar="N", help="Elements between rows (matmul) or lanes (strided).")
     ] = None,
     capability: Annotated[
         str | None,
@@ -56,8 +50,7 @@ def explain(
         ),
     ] = None,
     run: Annotated[
-        Path | None,
-        typer.Option("--run", metavar="DIR", help="A stored run: use the roofs of its GPU. (default: the GPU here)"),
+        Path | None, typer.Option(metavar="DIR", help="A stored run: use the roofs of its GPU. (default: the GPU here)")
     ] = None,
     best_pad: Annotated[
         bool, typer.Option("--best-pad", help="Find the smallest pad free of conflicts for loads and stores.")
@@ -66,7 +59,7 @@ def explain(
         bool, typer.Option("--measure", help="Compare with the hardware's counters; needs a GPU and ncu.")
     ] = False,
     csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="PATH", help="With --measure: write the comparison as CSV.")
+        Path | None, typer.Option(metavar="PATH", help="With --measure: write the comparison as CSV.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
@@ -123,10 +116,11 @@ def explain(
 
 
 def _measure(cases: Sequence[Case], capability: str | None, csv: Path | None) -> None:
-    from smembench.store.csv_files import check_writable, table_text, write_whole
+    from smembench.store.csv_files import check_writable, write_whole
     from smembench.studies.explain import counted
     from smembench.views.console import stdout
-    from smembench.views.explain import COMPARISON_COLUMNS, comparison, comparison_records
+    from smembench.views.csv import csv as as_csv
+    from smembench.views.explain import comparison, comparison_records
     from smembench.views.table import draw
 
     if csv is not None:
@@ -134,6 +128,6 @@ def _measure(cases: Sequence[Case], capability: str | None, csv: Path | None) ->
     found = counted(cases, capability)
     draw(stdout, [comparison(found, f"Predicted from a trace, and counted by the hardware: {len(cases)} cases")])
     if csv is not None:
-        write_whole(csv, table_text(COMPARISON_COLUMNS, comparison_records(found)))
+        write_whole(csv, as_csv(comparison_records(found)))
     if any(item.agrees is False for item in found):
         raise typer.Exit(1)

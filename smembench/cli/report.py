@@ -18,15 +18,10 @@ def report(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="The HTML file; - for stdout. (default: report.html)"),
     ] = None,
-    png: Annotated[
-        Path | None, typer.Option("--png", metavar="DIR", help="Write figures as PNG into DIR, for slides.")
-    ] = None,
-    svg: Annotated[
-        Path | None, typer.Option("--svg", metavar="DIR", help="Write figures as SVG into DIR, for slides.")
-    ] = None,
+    png: Annotated[Path | None, typer.Option(metavar="DIR", help="Write figures as PNG into DIR, for slides.")] = None,
+    svg: Annotated[Path | None, typer.Option(metavar="DIR", help="Write figures as SVG into DIR, for slides.")] = None,
     figure: Annotated[
-        str | None,
-        typer.Option("--figure", metavar="NAME,…", help="With --png or --svg: only these figures; * matches anything."),
+        str | None, typer.Option(metavar="NAME,…", help="With --png or --svg: only these figures; * matches anything.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing HTML file.")] = False,
 ) -> None:

@@ -22,12 +22,9 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Override a key: samples=50, n=1024, matmul.block=16x16."),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", metavar="DIR", help="Where the run's folder is made.")] = Path(
-        "results"
-    ),
+    output: Annotated[Path, typer.Option(metavar="DIR", help="Where the run's folder is made.")] = Path("results"),
     resume: Annotated[
-        Path | None,
-        typer.Option("--resume", metavar="DIR", help="Continue a run that was interrupted or killed."),
+        Path | None, typer.Option(metavar="DIR", help="Continue a run that was interrupted or killed.")
     ] = None,
     anonymous: Annotated[
         bool, typer.Option("--anonymous", help="Leave host name, UUIDs and arguments out of run.json.")

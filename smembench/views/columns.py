@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from smembench.store.schema import Row
 
@@ -17,8 +18,10 @@ class Column:
     wide: bool = False
 
 
-def milliseconds(value: float) -> str:
-    """A time in ms, with at least four significant digits where that takes no more than five decimals."""
+def milliseconds(value: float | None) -> str:
+    """A time in ms, with at least four significant digits where that takes no more than five decimals; "" for None."""
+    if value is None:
+        return ""
     return f"{value:.1f}" if value >= 1000 else f"{value:.{4 if value >= 0.1 else 5}f}"
 
 
@@ -79,3 +82,12 @@ def value(row: Row, column: str) -> float | None:
     """A row's figure; None if it has none."""
     found = getattr(row, column)
     return None if found is None else float(found)
+
+
+def figures(names: Iterable[str]) -> dict[str, Callable[[Row], str]]:
+    """The headings for columns of cases.csv, and what each shows of a row."""
+
+    def text(column: str, row: Row) -> str:
+        return FIGURES[column].text(value(row, column))
+
+    return {FIGURES[name].heading: partial(text, name) for name in names}

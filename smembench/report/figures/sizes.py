@@ -8,15 +8,14 @@ from math import ceil, log
 from typing import TYPE_CHECKING
 
 from smembench.kernels.problems import PROBLEMS
-from smembench.report.canvas import MARKERS, MUTED, SERIES, Canvas, Plot, file_name, label_ends, printable, tick
+from smembench.report.canvas import MARKERS, MUTED, SERIES, Canvas, Plot, file_name, label_ends, tick
 from smembench.store.schema import Row
 from smembench.views.columns import FIGURES, Column, milliseconds, number, value
-from smembench.views.sections import Section, label
+from smembench.views.sections import Section, grouped, label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_COLUMNS = 2
 _TICKS = 7
 _DECADES = 100
 """Above this ratio of the largest to the smallest value, an axis is logarithmic."""
@@ -24,16 +23,15 @@ _DECADES = 100
 
 def over_sizes(rows: Sequence[Row]) -> list[Plot]:
     """Two figures for each problem, device, dtype, cache mode, stride and parameters with two sizes or more."""
-    families: dict[tuple[object, ...], list[Row]] = {}
-    for row in rows:
-        if row.ok:
-            key = (row.problem, row.device, row.dtype, row.cache, row.stride, row.case.parameters)
-            families.setdefault(key, []).append(row)
+
+    def family(row: Row) -> tuple[object, ...]:
+        return (row.problem, row.device, row.dtype, row.cache, row.stride, row.case.parameters)
+
     found = []
-    for family in families.values():
-        if len({row.case.size for row in family}) > 1:
-            rate = PROBLEMS[family[0].problem].columns[0]
-            found += [_plot(family, column) for column in ("elapsed_ms", rate)]
+    for members in grouped((row for row in rows if row.ok), family).values():
+        if len({row.case.size for row in members}) > 1:
+            rate = PROBLEMS[members[0].problem].columns[0]
+            found += [_plot(members, column) for column in ("elapsed_ms", rate)]
     return found
 
 
@@ -68,29 +66,20 @@ def _plot(rows: Sequence[Row], column: str) -> Plot:
     problem = PROBLEMS[first.problem]
     ceiling = problem.ceiling_kernel
     reference = [row for row in rows if row.kernel == ceiling]
-    panels: dict[str, list[Row]] = {}
-    for row in rows:
-        panels.setdefault(row.kernel, []).append(row)
+    panels = grouped(rows, lambda row: row.kernel)
     if ceiling in panels and len(panels) > 1:
         del panels[str(ceiling)]
     blocks = list(dict.fromkeys(row.block for row in rows if row.block))
-    across = min(_COLUMNS, len(panels))
-    down = ceil(len(panels) / across)
 
     def draw(canvas: Canvas) -> None:
-        grid = canvas.figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
-        for axes in grid.flat[len(panels) :]:
-            axes.remove()
-        _scale(grid.flat[0], rows, quantity)
-        for axes, (kernel, members) in zip(grid.flat, panels.items(), strict=False):
-            axes.set_title(printable(kernel))
+        grid = canvas.panels(len(panels), sharey=True)
+        _scale(grid[0], rows, quantity)
+        for axes, (kernel, members) in zip(grid, panels.items(), strict=True):
+            axes.set_title(kernel)
             ends = []
             if reference and kernel != ceiling:
                 ends.append(_line(canvas, axes, reference, quantity, MUTED, "."))
-            lines: dict[str, list[Row]] = {}
-            for row in members:
-                lines.setdefault(_series(row), []).append(row)
-            for place, line in enumerate(lines.values()):
+            for place, line in enumerate(grouped(members, _series).values()):
                 # A block has the same colour in every panel; lines of one block with different pads differ by markers.
                 colour = SERIES[blocks.index(line[0].block) % len(SERIES)] if line[0].block else SERIES[0]
                 ends.append(_line(canvas, axes, line, quantity, colour, MARKERS[place % len(MARKERS)]))
@@ -114,7 +103,7 @@ def _plot(rows: Sequence[Row], column: str) -> Plot:
             f"{' and a line per block' if blocks else ''}{f', with {ceiling} dashed' if reference else ''}; "
             f"{'lower' if timed else 'higher'} is faster."
         ),
-        size=(7.0, 0.6 + 2.1 * down),
+        size=(7.0, 0.6 + 2.1 * ceil(len(panels) / 2)),
         draw=draw,
         data=_table(rows, quantity, title),
     )
