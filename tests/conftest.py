@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import fcntl
+import io
 import os
 import subprocess
 import sys
@@ -19,7 +21,7 @@ from fake_driver import libraries
 from fake_driver.process import FakeDriver
 from programs import numba_kernel
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.registry import kernel_of
+from smembench.kernels.registry import EXTRA_KERNELS, kernel_of
 from smembench.model.case import Block, Case
 from smembench.model.measurement import Measurement, Sample, Status
 from smembench.stats.summary import ci_width
@@ -48,6 +50,11 @@ settings.register_profile("smembench", deadline=None)  # files are synced to dis
 settings.load_profile("smembench")
 
 
+def records(text: str) -> list[dict[str, str]]:
+    """The rows of a CSV file by column."""
+    return list(csv.DictReader(io.StringIO(text)))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """A test that times something has the GPU to itself, fixtures included; ``untimed`` ones share it.
@@ -66,16 +73,17 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 def program() -> Generator[Program]:
     """Run ``smembench`` with these arguments as a user would, on a machine without a GPU, in 80 columns.
 
-    With an environment that imports may ask for, Python is started for it.
+    In an environment that imports ask for, a Python of its own is started for it.
     """
     hidden = {"NUMBA_ENABLE_CUDASIM", "PYTHONIOENCODING", "FORCE_COLOR"}
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
     env = kept | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "COLUMNS": "80"}
     warm = WarmPython(env)
 
-    def run(*arguments: object, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: object, cwd: Path = ROOT, **variables: object) -> subprocess.CompletedProcess[str]:
         words = list(map(str, arguments))
-        if environment.keys() <= {"PATH"}:
+        environment = {name: str(value) for name, value in variables.items()}
+        if environment.keys() <= {"PATH", EXTRA_KERNELS}:
             return warm.run(words, cwd, env | environment)
         return subprocess.run(
             [sys.executable, "-m", "smembench", *words],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from statistics import NormalDist
 
 import numpy as np
 
@@ -88,7 +89,18 @@ def _judged(pair: Pair, by_time: Effect, q: float, in_cycles: Effect, q_cycles: 
     elif _disagree(verdict, _verdict(in_cycles, q_cycles, rules)):
         verdict, reason = Verdict.AMBIGUOUS, _clocks(pair, by_time, in_cycles)
     return CaseComparison(
-        pair.case, verdict, reason, pair.base, pair.new, by_time.ratio, by_time.low, by_time.high, by_time.p, q
+        pair.case,
+        verdict,
+        reason,
+        pair.base,
+        pair.new,
+        by_time.ratio,
+        by_time.low,
+        by_time.high,
+        by_time.p,
+        q,
+        noise=math.log(by_time.high / by_time.low) / 2 / NormalDist().inv_cdf((1 + rules.confidence) / 2),
+        held_against=pair.runs,
     )
 
 

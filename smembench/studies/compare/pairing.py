@@ -29,7 +29,7 @@ _Found = Sequence[tuple[Run, Row]]
 @dataclass(frozen=True, slots=True)
 class Pair:
     """One case on both sides. ``reason`` says why it is not comparable; ``evidence`` is None then, and if its noise is
-    unknown.
+    unknown. ``runs`` are the ids of the base's usable runs.
     """
 
     case: Case
@@ -37,6 +37,7 @@ class Pair:
     new: Side
     reason: str = ""
     evidence: Evidence | None = None
+    runs: tuple[str, ...] = ()
 
 
 def by_case(runs: Sequence[Run]) -> dict[str, list[tuple[Run, Row]]]:
@@ -72,7 +73,8 @@ def _pair(base: _Found, new: _Found, across: Collection[str]) -> Pair:
         return Pair(case, sides[0], sides[1], reason)
     step = timer_step(_times(runs_before), _times(runs_after))
     clock = EVENT_NOISE_MS / min(*units_before, *units_after) if case.kind == "cuda" else 0.0
-    return Pair(case, sides[0], sides[1], evidence=weigh(units_before, units_after, step, clock))
+    runs = tuple(dict.fromkeys(run.id for run, _ in before))
+    return Pair(case, sides[0], sides[1], evidence=weigh(units_before, units_after, step, clock), runs=runs)
 
 
 def _usable(found: _Found) -> _Found:

@@ -55,7 +55,9 @@ class CaseComparison:
     is the probability of a difference at least as large between identical distributions, ``q`` the smallest false
     discovery rate at which it counts (Benjamini–Hochberg over the cases). All five are None if the case is not
     comparable, the last four if the noise is unknown. ``reason`` says why a verdict is
-    ambiguous or not comparable; empty otherwise.
+    ambiguous or not comparable; empty otherwise. ``noise`` is the standard deviation of the effect if nothing changed,
+    as a fraction; None if it is unknown. ``held_against`` are the ids of the base's runs that the case was held
+    against, oldest first.
     """
 
     case: CaseById
@@ -68,6 +70,8 @@ class CaseComparison:
     high: float | None = None
     p: float | None = None
     q: float | None = None
+    noise: float | None = None
+    held_against: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
