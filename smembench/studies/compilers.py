@@ -147,17 +147,17 @@ def measured(rows: Iterable[Row], code: Code) -> list[PortedCase]:
         code: compiles a case, to count its instructions.
     """
     found = {row.case: row for row in rows}
+    ours = (row for row in found.values() if row.ok and row.compiler == DEFAULT_COMPILER)
+    pairs = ((row, found[port]) for row in ours for port in ports_of(row.case) if port in found)
 
     def build(row: Row) -> Build:
-        if not row.ok:
-            return Build()
         static = _build(code(row.case))
         return replace(static, elapsed_ms=row.elapsed_ms, registers=row.registers, local_bytes=row.local_bytes)
 
-    ours = (row for row in found.values() if row.ok and row.compiler == DEFAULT_COMPILER)
-    pairs = ((row, found[port]) for row in ours for port in ports_of(row.case) if port in found)
     return [
-        PortedCase(row.case, port.compiler, build(row), build(port), "" if port.ok else port.reason or port.status)
+        PortedCase(row.case, port.compiler, build(row), build(port))
+        if port.ok
+        else PortedCase(row.case, port.compiler, build(row), Build(), port.reason or port.status)
         for row, port in pairs
     ]
 
@@ -166,12 +166,13 @@ def compiled(
     cases: Sequence[Case], code: Code, unsupported: Mapping[Case, str] = MappingProxyType({})
 ) -> list[PortedCase]:
     """Ported cases by their machine code alone; unsupported ports have no figures."""
-
-    def pair(case: Case, port: Case) -> PortedCase:
-        reason = unsupported.get(port, "")
-        return PortedCase(case, port.compiler, _build(code(case)), Build() if reason else _build(code(port)), reason)
-
-    return [pair(case, port) for case in cases for port in ports_of(case)]
+    return [
+        PortedCase(case, port.compiler, _build(code(case)), Build(), unsupported[port])
+        if port in unsupported
+        else PortedCase(case, port.compiler, _build(code(case)), _build(code(port)))
+        for case in cases
+        for port in ports_of(case)
+    ]
 
 
 def _build(found: MachineCode | None) -> Build:

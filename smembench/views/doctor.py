@@ -15,7 +15,7 @@ def lines(found: Sequence[Check]) -> list[str]:
     said = []
     for check in found:
         said.append(f"{check.mark:<4} {check.what}: {check.found}")
-        if check.fix:
+        if not check.ok:
             said.append(f"       fix: {check.fix}")
     return said
 

@@ -8,6 +8,7 @@ from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.store.run import Run
 from smembench.store.schema import Row
+from smembench.studies.tune import solves
 from smembench.toolchains.registry import is_port
 from smembench.views.columns import figures, milliseconds
 from smembench.views.sections import Section, device_names, groups, label, table
@@ -34,7 +35,8 @@ def _section(run: Run, names: Sequence[str]) -> Section:
     problem = PROBLEMS[run.rows[0].problem]
     found: dict[Row, dict[str, str]] = {}
     for group in sorted(groups(run.rows), key=_by_size):
-        if ours := [row for row in group if row.kernel not in names and _solves(row)]:
+        own = ((row, registry.find(row.problem, row.kernel, "cuda", row.compiler)) for row in group)
+        if ours := [row for row, kernel in own if row.kernel not in names and kernel and solves(kernel)]:
             best = min(ours, key=lambda row: (is_port(row.compiler), _elapsed(row)))
             yardsticks = [row for row in group if row.kernel in names]
             found[best] = {row.kernel: f"{_elapsed(row) / _elapsed(best):.3f}" for row in yardsticks}
@@ -56,13 +58,6 @@ def _section(run: Run, names: Sequence[str]) -> Section:
         },
         words=("size", "dtype", "cache", "best"),
     )
-
-
-def _solves(row: Row) -> bool:
-    """Whether a row's kernel solves the problem: copyGmem, which only bounds it, does not."""
-    naive = registry.find(row.problem, PROBLEMS[row.problem].naive_kernel or "", "cuda")
-    own = registry.find(row.problem, row.kernel, "cuda", row.compiler)
-    return naive is not None and own is not None and own.computes == naive.computes
 
 
 def _by_size(group: Sequence[Row]) -> tuple[int, int]:

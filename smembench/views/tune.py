@@ -10,7 +10,7 @@ from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row
 from smembench.studies.difference import tells_apart
-from smembench.studies.tune import Search, Tuned
+from smembench.studies.tune import ALLOWED, Search, Tuned
 from smembench.views.columns import FIGURES, figures, milliseconds, value
 from smembench.views.sections import Bar, Section, label, table
 
@@ -43,7 +43,7 @@ def counts(found: Search) -> str:
     """How many candidates there are, and how many were ruled out and why."""
     return (
         f"{len(found.cases)} candidates; ruled out: {found.over_limits} over a block's limits, "
-        f"{found.predicted_slow} predicted to need over {found.allowed:g} times the least traffic"
+        f"{found.predicted_slow} predicted to need over {ALLOWED:g} times the least traffic"
     )
 
 
