@@ -23,8 +23,6 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 COLOURS = {INK: "ink", MUTED: "muted", LINE: "line"} | {colour: f"series-{i}" for i, colour in enumerate(SERIES)}
 """The CSS variable for each colour in a page, whose light and dark themes differ."""
 _STYLE: Any = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
     "font.size": 9,
     "text.color": INK,
     # Names from a file must not become formulas, and every stroke of a strip must be kept.
@@ -41,14 +39,9 @@ _STYLE: Any = {
     "axes.spines.right": False,
     "axes.axisbelow": True,
     "axes.grid": True,
-    "axes.unicode_minus": True,
     "grid.color": LINE,
-    "grid.linewidth": 0.6,
-    "xtick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "ytick.color": MUTED,
-    "ytick.labelcolor": INK,
-    "lines.linewidth": 1.6,
+    "xtick.color": INK,
+    "ytick.color": INK,
     "lines.markersize": 4.5,
     "figure.facecolor": "none",
     "svg.fonttype": "none",
@@ -149,25 +142,22 @@ def file_name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.") or "figure"
 
 
-def tick(place: float, _: int | None = None) -> str:
+def tick(place: float, _: float = 0) -> str:
     """A number beside an axis, without powers of ten."""
     return f"{place:.0f}" if place >= 1 else f"{place:g}"
 
 
-def label_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
+def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
     """Label lines at the right edge, without overlaps; ``ends`` are (y in data units, text, colour)."""
     if not ends:
         return
     height = axes.figure.get_figheight() / axes.get_gridspec().nrows  # type: ignore[union-attr]
     ends = sorted(ends)
-    low, high = axes.get_ylim()
-    forward = axes.yaxis.get_transform().transform
-    bottom, top = (float(forward([y])[0]) for y in (low, high))
-    places = spread([(float(forward([y])[0]) - bottom) / (top - bottom) for y, _, _ in ends], gap=0.16 / height)
-    for place, (_, text, colour) in zip(places, ends, strict=True):
+    heights = (axes.transData - axes.transAxes).transform([(axes.get_xlim()[1], y) for y, _, _ in ends])[:, 1].tolist()
+    for place, (_, text, colour) in zip(spread(heights, gap=0.16 / height), ends, strict=True):
         axes.annotate(
             text,
-            xy=(1.0, place),
+            (1.0, place),
             xycoords="axes fraction",
             xytext=(5, 0),
             textcoords="offset points",

@@ -45,14 +45,9 @@ def times(value: float | None) -> str:
     return "" if value is None else f"{number(value)}×"
 
 
-def count(value: float | None) -> str:
-    """A small number; "" for None."""
-    return "" if value is None else compact(value)
-
-
-def compact(value: float | None) -> str:
-    """A small number, without a fraction if it is whole."""
-    return "-" if value is None else f"{value:.3g}"
+def compact(value: float | None, missing: str = "-") -> str:
+    """A small number, without a fraction if it is whole; ``missing`` for None."""
+    return missing if value is None else f"{value:.3g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +60,7 @@ class Figure:
 
 
 FIGURES: dict[str, Figure] = {
+    "elapsed_ms": Figure("elapsed ms", milliseconds, "ms"),
     "effective_gb_s": Figure("GB/s", unit="GB/s"),
     "gflop_s": Figure("GFLOP/s", unit="GFLOP/s"),
     "percent_of_copygmem": Figure("% of\ncopyGmem"),
@@ -73,7 +69,7 @@ FIGURES: dict[str, Figure] = {
     "bytes_per_clock": Figure("bytes/clk\nper SM", unit="B/clk"),
     "speedup_vs_cpu": Figure("vs CPU", times),
     "speedup_vs_naive": Figure("vs naive", times),
-    "predicted_constant_addresses": Figure("addresses\nper request", count),
+    "predicted_constant_addresses": Figure("addresses\nper request", partial(compact, missing="")),
 }
 """By column of cases.csv."""
 

@@ -10,7 +10,7 @@ from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import tells_apart
 from smembench.studies.ladder import Rung, ceiling, climb, steps
-from smembench.views.columns import FIGURES, figures, milliseconds, number, value
+from smembench.views.columns import FIGURES, figures, number, value
 from smembench.views.sections import Bar, Section, describe, grouped, label, notes, table
 
 
@@ -53,8 +53,7 @@ def _section(run: Run) -> Section:
         said,
         {
             "step": label,
-            "elapsed ms": lambda row: milliseconds(row.elapsed_ms),
-            **figures([rate] if all(value(row, limit) is None for row in said) else [rate, limit]),
+            **figures(["elapsed_ms", rate, *([limit] if any(value(row, limit) is not None for row in said) else [])]),
             "gain": lambda row: said[row][0],
             "what changes": lambda row: said[row][1],
         },

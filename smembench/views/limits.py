@@ -10,7 +10,7 @@ from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.tune import solves
 from smembench.toolchains.registry import is_port
-from smembench.views.columns import figures, milliseconds
+from smembench.views.columns import figures
 from smembench.views.sections import Section, device_names, groups, label, table
 
 
@@ -52,8 +52,7 @@ def _section(run: Run, names: Sequence[str]) -> Section:
             "dtype": lambda best: best.dtype,
             "cache": lambda best: best.cache,
             "best": label,
-            "elapsed ms": lambda best: milliseconds(best.elapsed_ms),
-            **figures(problem.columns[:1]),
+            **figures(["elapsed_ms", problem.columns[0]]),
             **{f"over\n{name}": over(name) for name in names},
         },
         words=("size", "dtype", "cache", "best"),

@@ -92,7 +92,7 @@ def _bandwidths(canvas: Canvas, axes: Axes, rows: Sequence[Row], kernels: Sequen
 
 
 def _roof(canvas: Canvas, axes: Axes, rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> None:
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    from matplotlib.ticker import NullFormatter
 
     intensities = [_intensity(row) for row in rows]
     peaks = list(_peaks(rows, info).values())
@@ -113,7 +113,7 @@ def _roof(canvas: Canvas, axes: Axes, rows: Sequence[Row], info: DeviceInfo, pea
     ends += [(peak, f"{number(peak)} GFLOP/s", MUTED) for peak in peaks]
     label_ends(axes, ends)
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(tick))
+        axis.set_major_formatter(tick)
         axis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("FLOP/byte")
     axes.set_ylabel("GFLOP/s")
