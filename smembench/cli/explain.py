@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from smembench.cli.options import one_of
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -91,9 +92,7 @@ def explain(
     from smembench.views.explain import pads, print_explanation
     from smembench.views.table import draw
 
-    chosen = [name for name, given in (("--measure", measure), ("--best-pad", best_pad), ("--json", json)) if given]
-    if len(chosen) > 1:
-        raise UsageError(f"{' and '.join(chosen)}: give one of them")
+    one_of(measure=measure, best_pad=best_pad, json=json)
     if csv is not None and not measure:
         raise UsageError(f"--csv {csv}: is written with --measure; use --json for the explanation itself")
     device, capability = target(run, capability)

@@ -108,12 +108,7 @@ def watch(*, verbose: bool = False) -> Watch:
 
     if not verbose:
         return Watch(note=note, progress=progress)
-    return Watch(
-        note=note,
-        device=lambda info: note(device_line(info)),
-        trial=lambda trial: note(trial_line(trial)),
-        progress=progress,
-    )
+    return Watch(note, lambda info: note(device_line(info)), lambda trial: note(trial_line(trial)), progress)
 
 
 def leave(outcome: Outcome, code: int = 0) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
+from smembench.model.errors import UsageError
 from smembench.model.problem import BLOCK, Axis
 
 
@@ -109,14 +110,11 @@ class Sampling:
         Raises:
             UsageError: for two presets at once.
         """
-        from smembench.model.errors import UsageError
         from smembench.run.config import PRESETS
 
-        if self.quick and self.rigorous:
-            raise UsageError("--quick and --rigorous: give one of them")
         values = asdict(self)
-        chosen = [PRESETS[name] for name in PRESETS if values.pop(name)]
-        return {**(chosen[0] if chosen else {}), **given(**values)}
+        preset = one_of(**{name: values.pop(name) for name in PRESETS})
+        return {**PRESETS.get(preset, {}), **given(**values)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,3 +183,15 @@ def sign(command: Callable[..., None], parameters: Sequence[inspect.Parameter]) 
 def given(**values: Any) -> dict[str, Any]:
     """The options that were given."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def one_of(**flags: bool) -> str:
+    """The name of the flag that was given, "" for none.
+
+    Raises:
+        UsageError: for several.
+    """
+    found = [name for name, there in flags.items() if there]
+    if len(found) > 1:
+        raise UsageError(f"{' and '.join(f'--{name}' for name in found).replace('_', '-')}: give one of them")
+    return "".join(found)

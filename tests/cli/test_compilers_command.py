@@ -45,7 +45,7 @@ def test_a_port_that_does_not_take_the_size_has_no_figures(program: Program) -> 
         (("compilers", "--kernel", "transposeSmemDyn"), "no such kernel with a port"),
         (("compilers", "--block", "2048x1", "--static"), "block 2048x1"),
         (("show", NIGHTLY, "--compilers"), "has nothing that --compilers shows"),
-        (("show", NIGHTLY, "--limits", "--ladder"), "--ladder --limits: give one of them"),
+        (("show", NIGHTLY, "--limits", "--ladder"), "--ladder and --limits: give one of them"),
     ],
 )
 def test_wrong_use_is_refused_in_one_line(program: Program, arguments: tuple[object, ...], words: str) -> None:

@@ -48,7 +48,7 @@ def test_what_would_run(program: Program) -> None:
         ("ladder transpose --n 0", 2, "--n '0'"),
         ("ladder matmul --dtype float16", 2, "--dtype 'float16' float64"),
         ("ladder transpose --device cuda", 4, "device cuda doctor"),
-        ("show results/reference --ladder --documents", 2, "--documents --ladder: give one of them"),
+        ("show results/reference --ladder --documents", 2, "--documents and --ladder: give one of them"),
     ],
 )
 def test_what_cannot_be_climbed_is_refused_in_one_line(program: Program, arguments: str, code: int, words: str) -> None:
