@@ -48,11 +48,8 @@ def compilers(
     Examples:
 
       smembench compilers
-
       smembench compilers matmul --n 1024,4096 --csv compilers.csv
-
       smembench compilers constant --dtype float32,float64
-
       smembench compilers --static --cc 8.0
     """
     from smembench.cli.measure import measure

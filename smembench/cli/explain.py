@@ -74,13 +74,9 @@ def explain(
     Examples:
 
       smembench explain transposeSmem --block 32x32
-
       smembench explain transposeSmemPad --block 16x16 --dtype float64 --best-pad
-
       smembench explain tiled --run results/reference/20261120T181658Z-documents
-
       smembench explain naive --stride 5000 --json
-
       smembench explain transposeSmem,transposeSmemPad --block 32x32,16x16 --pad-width 1,2 --measure
     """
     from json import dumps

@@ -33,9 +33,7 @@ def ladder(
     Examples:
 
       smembench ladder transpose
-
       smembench ladder transpose --n 4096,16384 --dtype float32,float16
-
       smembench ladder matmul --n 4096 --csv ladder.csv
     """
     from smembench.cli.measure import measure

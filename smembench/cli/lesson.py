@@ -21,7 +21,6 @@ def lesson(
     Examples:
 
       smembench lesson barrier
-
       smembench lesson barrier --runs 200 --block 32x32,32x1
     """
     from smembench.studies.lesson.count import count

@@ -34,9 +34,7 @@ def report(
     Examples:
 
       smembench report results/20260101T020000Z-nightly -o report.html
-
       smembench report results/*-nightly -o nightly.html --force
-
       smembench report results/20260101T020000Z-nightly --png slides --figure "ladder-*,roofline-*"
     """
     from smembench.model.version import VERSION

@@ -43,11 +43,8 @@ def run(
     Examples:
 
       smembench run configs/quick.toml
-
       smembench run configs/nightly.toml --set samples=50 --output results
-
       smembench run --resume results/20260101T020000Z-nightly
-
       smembench run configs/nightly.toml --compare-to last:7 --keep 90
     """
     from smembench.cli.measure import measure

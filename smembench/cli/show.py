@@ -33,11 +33,8 @@ def show(
     Examples:
 
       smembench show results/20260101T020000Z-nightly
-
       smembench show results/20260101T020000Z-limits --limits
-
       smembench show cases.csv --markdown
-
       smembench show cases.csv --latex > tables.tex
     """
     from smembench.studies.load import load

@@ -34,9 +34,7 @@ def tune(
     Examples:
 
       smembench tune transpose
-
       smembench tune matmul --n 2048 --dtype float64 -o best.toml
-
       smembench tune transpose --kernel transposeSmemPad --dry-run
     """
     from smembench.cli.measure import watch

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import DEFAULT_COMPILER
+from smembench.stats.differs import Effect
 from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.studies.reproduce.claims import CLAIMS, Finding, Holds, judge
+from smembench.studies.difference import difference
+from smembench.studies.reproduce.claims import CLAIMS, Claim, holds
 from smembench.studies.reproduce.figures import BLOCKS, FIGURES, SIZES, devices_of, figure_of
 from smembench.views.columns import milliseconds, number, times
 from smembench.views.sections import Section, describe, table
@@ -93,25 +95,20 @@ def _here(row: Row) -> str:
 def _judged(row: Row, run: Run) -> str:
     lines = []
     for claim in CLAIMS:
-        if (claim.problem, claim.faster) != (row.problem, row.kernel):
-            continue
-        slower = next((other for other in run.rows if other.kernel == claim.slower), None)
-        finding = slower and judge(claim, run, slower, row)
-        lines.append(say(finding) if finding else f"no samples of {claim.slower} and {claim.faster}")
+        if (claim.problem, claim.faster) == (row.problem, row.kernel):
+            slower = next((other for other in run.rows if other.kernel == claim.slower), None)
+            effect = slower and difference(run, row, slower)
+            samples = f"{slower.samples}+{row.samples}" if slower else ""
+            lines.append(say(claim, effect, samples) if effect else f"no samples of {claim.slower} and {claim.faster}")
     return "\n".join(lines)
 
 
-def say(finding: Finding) -> str:
+def say(claim: Claim, effect: Effect, samples: str) -> str:
     """``yes: 1.74× over naiveGmem``, then the bounds and samples, then the documents' ratios, one line each."""
-    claim, effect = finding.claim, finding.effect
-    verdict = {Holds.YES: "yes", Holds.NO: "NO", Holds.UNDECIDED: "undecided"}[finding.holds]
-    documented = ", ".join(map(_ratio, sorted(claim.documented())))
-    return "\n".join(
-        (
-            f"{verdict}: {_ratio(effect.ratio)}× over {claim.slower}",
-            f"{_ratio(effect.low)}–{_ratio(effect.high)}, {finding.samples[0]}+{finding.samples[1]} samples",
-            f"documents {documented}",
-        )
+    return (
+        f"{holds(effect)}: {_ratio(effect.ratio)}× over {claim.slower}\n"
+        f"{_ratio(effect.low)}–{_ratio(effect.high)}, {samples} samples\n"
+        f"documents {', '.join(map(_ratio, sorted(claim.documented())))}"
     )
 
 
