@@ -103,17 +103,12 @@ def of_stored(run: Run) -> tuple[list[PortedCase], list[str]]:
 
 def _other_makers(run: Description) -> list[str]:
     there, here = run.versions, versions(cuda=True)
-    names = ("smembench", *makers())
+    names = ("smembench", *(name for toolchain in toolchains.compilers() for name in toolchain.makers))
     found = [f"{name} {there[name]}" for name in names if name in there and there[name] != here.get(name)]
     made, is_here = (state.revision if state else "" for state in (run.git, git_revision()))
     if made and is_here and made != is_here:
         found.append(f"revision {made[:7]}")
     return found
-
-
-def makers() -> list[str]:
-    """The names of those recorded versions that decide the code of kernels."""
-    return [name for toolchain in toolchains.compilers() for name in toolchain.makers]
 
 
 def static(config: Config, capability: str) -> list[PortedCase]:

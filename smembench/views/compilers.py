@@ -8,10 +8,11 @@ from dataclasses import replace
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.store.run import Run
-from smembench.studies.compilers import Build, PortedCase, makers, of_stored
+from smembench.studies.compilers import Build, PortedCase, of_stored
 from smembench.toolchains.registry import compilers as toolchains
+from smembench.toolchains.registry import names
 from smembench.views.columns import milliseconds, number
-from smembench.views.sections import Section, block, device_names, grouped, table
+from smembench.views.sections import Section, block, device_names, grouped, libraries, table
 
 
 def of_run(run: Run) -> list[Section]:
@@ -20,7 +21,7 @@ def of_run(run: Run) -> list[Section]:
     Instructions are counted in code compiled here for its device, if the compilers are the run's.
     """
     pairs, others = of_stored(run)
-    sections = compilers(pairs, _with_versions(device_names(run), run.description.versions))
+    sections = compilers(pairs, device_names(run), run.description.versions)
     if sections and others:
         left_out = f"Instructions are left out: the run's code is by {', '.join(others)}."
         sections[-1] = replace(sections[-1], sentence=f"{sections[-1].sentence} {left_out}".strip())
@@ -29,17 +30,19 @@ def of_run(run: Run) -> list[Section]:
 
 def of_code(pairs: Sequence[PortedCase], capability: str, versions: Mapping[str, str]) -> list[Section]:
     """The same for pairs that were compiled and not measured, by compilers of these versions."""
-    return compilers(pairs, _with_versions(f"compute capability {capability}", versions))
+    return compilers(pairs, f"compute capability {capability}", versions)
 
 
-def compilers(pairs: Sequence[PortedCase], where: str) -> list[Section]:
+def compilers(pairs: Sequence[PortedCase], where: str, versions: Mapping[str, str]) -> list[Section]:
     """A section for each problem, size, dtype and port: both times, their ratio, and the resources of both codes."""
 
     def subject(pair: PortedCase) -> tuple[str, str]:
         problem = PROBLEMS[pair.case.problem]
         return f"{problem.title} {problem.size(pair.case)} {pair.case.dtype}", pair.compiler
 
-    return [_section(f"{where} · {said}", group) for (said, _), group in grouped(pairs, subject).items()]
+    known = libraries(versions, names())
+    heading = f"{where} · {known}" if known else where
+    return [_section(f"{heading} · {said}", group) for (said, _), group in grouped(pairs, subject).items()]
 
 
 def _section(heading: str, pairs: Sequence[PortedCase]) -> Section:
@@ -111,7 +114,3 @@ def _more(slower: Build, faster: Build, name: str) -> bool:
 
 def _language(compiler: str) -> str:
     return next(toolchain.language for toolchain in toolchains() if toolchain.name == compiler)
-
-
-def _with_versions(where: str, recorded: Mapping[str, str]) -> str:
-    return " · ".join([where, *(f"{name} {recorded[name]}" for name in makers() if name in recorded)])

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Case
+from smembench.model.case import DEFAULT_COMPILER, Case
 from smembench.model.measurement import CROWDED
 from smembench.stats.summary import MIN_SAMPLES
 from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.toolchains.registry import is_port
+from smembench.toolchains.registry import compilers, is_port
 from smembench.views.columns import FIGURES, Column, compact, figures, milliseconds, value
 from smembench.views.sentences import sentence
 
@@ -42,8 +42,6 @@ class Section:
     notes: Sequence[str] = ()
 
 
-_LIBRARIES = ("numba", "numba-cuda", "numpy")
-"""The libraries that compile all kernels but ports and peers, on GPUs and CPUs."""
 _ALWAYS = ("kernel", "elapsed ms", "±", "✓")
 """The columns that are shown even if they are empty in every row."""
 
@@ -120,14 +118,15 @@ def labels(rows: Sequence[Row]) -> list[str]:
 
 
 def describe(run: Run) -> str:
-    """The heading of a run of one size: devices, size, dtype, cache mode and library versions."""
-    parts = (device_names(run), subject(run.rows[0]), libraries(run.description.versions))
-    return " · ".join(filter(None, parts))
+    """The heading of a run of one size: devices, size, dtype, cache mode and the compilers' versions."""
+    versions = libraries(run.description.versions, {row.compiler for row in run.rows})
+    return " · ".join(filter(None, (device_names(run), subject(run.rows[0]), versions)))
 
 
-def libraries(versions: Mapping[str, str]) -> str:
-    """The library versions in the heading of a table."""
-    return ", ".join(f"{name} {versions[name]}" for name in _LIBRARIES if name in versions)
+def libraries(versions: Mapping[str, str], by: Collection[str] = (DEFAULT_COMPILER,)) -> str:
+    """The versions in the heading of a table: of the libraries that decide the code of these compilers."""
+    names = (name for compiler in compilers() if compiler.name in by for name in compiler.makers)
+    return ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
 
 
 def subject(row: Row) -> str:
