@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,12 +21,14 @@ from fake_driver import libraries
 from fake_driver.process import FakeDriver
 from programs import numba_kernel
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.registry import EXTRA_KERNELS, kernel_of
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import EXTRA_KERNELS
 from smembench.model.case import Block, Case
 from smembench.model.measurement import Measurement, Sample, Status
 from smembench.stats.summary import ci_width
 from smembench.store.relations import relate
 from smembench.store.schema import Row, row_of
+from smembench.toolchains import numba
 from warm import WarmPython
 
 if TYPE_CHECKING:
@@ -69,8 +71,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The salt of anonymous runs is not the user's."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
 @pytest.fixture(scope="session")
-def program() -> Generator[Program]:
+def program(_own_state: None) -> Generator[Program]:
     """Run ``smembench`` with these arguments as a user would, on a machine without a GPU, in 80 columns.
 
     In an environment that imports ask for, a Python of its own is started for it.
@@ -83,7 +91,7 @@ def program() -> Generator[Program]:
     def run(*arguments: object, cwd: Path = ROOT, **variables: object) -> subprocess.CompletedProcess[str]:
         words = list(map(str, arguments))
         environment = {name: str(value) for name, value in variables.items()}
-        if environment.keys() <= {"PATH", EXTRA_KERNELS}:
+        if environment.keys() <= {"PATH", "XDG_STATE_HOME", EXTRA_KERNELS}:
             return warm.run(words, cwd, env | environment)
         return subprocess.run(
             [sys.executable, "-m", "smembench", *words],
@@ -144,7 +152,7 @@ def measured() -> Measured:
         cache: str = "warm",
     ) -> Measurement:
         contract = PROBLEMS[problem]
-        k = n if "k" in contract.size_axes else None
+        k = n if "k" in {axis.name for axis in contract.sizes} else None
         case = Case(problem, kernel, device, "float32", n, n, k, block, pad, cache)
         return Measurement(
             case=case,
@@ -174,19 +182,26 @@ def rows(measured: Measured) -> Rows:
 
 
 @pytest.fixture(scope="session")
-def by_nvvm() -> Callable[[Case], bytes]:
-    """What NVVM makes of a CUDA case for compute capability 9.0, once; skips where it is not there."""
-    from smembench.toolchains.numba import by_nvvm as really
+def by_nvvm() -> Generator[Callable[[Case], bytes]]:
+    """What NVVM makes of a CUDA case for compute capability 9.0; skips where it is not there.
 
-    @cache
-    def compiled(case: Case) -> bytes:
-        return really(case, numba_kernel(kernel_of(case), case), "9.0")
+    It compiles each variant of a kernel once for all tests, also where the program asks for it.
+    """
+    really, compiled = numba.by_nvvm, dict[tuple[object, ...], bytes]()
+
+    def once(case: Case, program: NumbaKernel, capability: str) -> bytes:
+        variant = (replace(case, m=1, n=1, k=None, cache="warm"), program.variant, capability)
+        if variant not in compiled:
+            compiled[variant] = really(case, program, capability)
+        return compiled[variant]
 
     try:
-        compiled(_SMALL)
+        once(_SMALL, numba_kernel(_SMALL), "9.0")
     except Exception as error:
         pytest.skip(f"no machine code without NVIDIA's compiler libraries: {error}")
-    return compiled
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numba, "by_nvvm", once)
+        yield lambda case: once(case, numba_kernel(case), "9.0")
 
 
 @pytest.fixture(scope="session")
@@ -196,7 +211,7 @@ def ptx(by_nvvm: Callable[[Case], bytes]) -> Ptx:
 
     def optimised(case: Case) -> str:
         code = by_nvvm(case)
-        if not numba_kernel(kernel_of(case), case).constant:
+        if not numba_kernel(case).constant:
             options = LinkerOptions(arch="sm_90", link_time_optimization=True, ptx=True)
             code = bytes(Linker(ObjectCode.from_ltoir(code), options=options).link("ptx").code)
         return code.decode()

@@ -79,10 +79,9 @@ def explain(
       smembench explain naive --stride 5000 --json
       smembench explain transposeSmem,transposeSmemPad --block 32x32,16x16 --pad-width 1,2 --measure
     """
-    from json import dumps
-
     from smembench.explain.analysis import best_pad as search_pad
     from smembench.explain.record import to_dict
+    from smembench.model.text import json_text
     from smembench.studies.explain import cases, explained, target
     from smembench.views.console import stdout
     from smembench.views.explain import pads, print_explanation
@@ -105,7 +104,7 @@ def explain(
         return
     said = explained(case, capability)
     if json:
-        typer.echo(dumps(to_dict(said, capability, device), indent=2))
+        typer.echo(json_text(to_dict(said, capability, device), indent=2))
         return
     print_explanation(stdout, said, capability, device)
 

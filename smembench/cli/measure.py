@@ -146,11 +146,12 @@ def _write_csv(csv: Output | None, rows: Sequence[Row]) -> None:
 
 def _show_plan(config: Config) -> None:
     from smembench.run.session import open_session
+    from smembench.views.console import say, stderr
 
     with open_session(config, lock=False) as session:
         for note in session.notes:
-            typer.echo(note, err=True)
+            say(stderr, note)
         for planned in session.planned:
             typer.echo(f"{planned.case.id}" + (f"  skipped: {planned.skip}" if planned.skip else ""))
         devices = ", ".join(f"{info.name} ({info.model})" for info in session.infos.values())
-        typer.echo(f"{len(session.planned)} cases on {devices}; nothing was measured", err=True)
+        say(stderr, f"{len(session.planned)} cases on {devices}; nothing was measured")

@@ -27,8 +27,9 @@ class DeviceInfo(BaseModel):
     """A device as run.json describes it. Fields of other versions are kept.
 
     Attributes:
-        name: as in ``--device``: ``cuda:0`` or ``cpu``. An anonymous run.json has only a CPU's name and kind.
+        name: as in ``--device``: ``cuda:0`` or ``cpu``. An anonymous run.json has only a CPU's name, kind and ``uuid``.
         model: what its vendor calls it.
+        uuid: a GPU's; in an anonymous run a pseudonym, also of a CPU (see ``run.pseudonym``).
         l2_bytes: size of the last-level cache, on the CPU too.
         peak_gb_s: memory clock × 2 × bus width, in 10^9 bytes per second.
         event_pair_us: what an event pair reads around nothing; it is subtracted from every GPU sample.

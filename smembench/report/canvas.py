@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any, Literal
 
+from smembench.model.text import visible
 from smembench.views.sections import Section
 
 if TYPE_CHECKING:
@@ -47,7 +48,6 @@ _STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "smembench",
 }
-_UNPRINTABLE = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\x7f-\x9f]")
 
 
 class Canvas:
@@ -133,8 +133,8 @@ def render(plot: Plot, kind: Literal["png", "svg"], *, titled: bool) -> tuple[by
 
 
 def printable(text: str) -> str:
-    """Text without characters that XML does not allow."""
-    return _UNPRINTABLE.sub("�", text)
+    """Text without characters that XML does not allow, which become escapes."""
+    return visible(text, keep="\t\n")
 
 
 def file_name(text: str) -> str:

@@ -15,8 +15,10 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from smembench.model.device import MEASURED, DeviceInfo
+from smembench.model.text import visible
 from smembench.model.version import VERSION
 from smembench.run.config import Config
+from smembench.run.pseudonym import pseudonym
 from smembench.store.run_json import Description, Git, Host, StoredConfig
 from smembench.store.schema import SCHEMA_VERSION
 from smembench.toolchains.registry import toolchains
@@ -107,8 +109,8 @@ def describe_run(
 ) -> Description:
     """The content of run.json at the start of a run.
 
-    With ``anonymous`` it has nothing that identifies the machine: no host name, UUIDs, arguments or memory size of the
-    host.
+    With ``anonymous`` it has nothing that identifies the machine: no host name, arguments or memory size of the host,
+    and pseudonyms in place of UUIDs.
     """
     infos = list(devices)
     description = Description(
@@ -124,11 +126,12 @@ def describe_run(
     if anonymous:
         return description
     host = Host(name=platform.node(), system=platform.platform())
-    return description.model_copy(update={"host": host, "argv": list(argv)})
+    return description.model_copy(update={"host": host, "argv": list(map(visible, argv))})
 
 
 def _unnamed(info: DeviceInfo) -> dict[str, JsonValue]:
-    """Properties that many machines share: of a GPU all but its UUID, of a CPU only name and kind."""
-    known = info.known
-    kept = [key for key in known if key != "uuid"] if info.kind == "cuda" else ["name", "kind"]
-    return {key: known[key] for key in kept}
+    """Properties that many machines share: of a CPU only name and kind. Its UUID or host becomes a pseudonym."""
+    known = info.known if info.kind == "cuda" else {"name": info.name, "kind": info.kind}
+    hidden = pseudonym(info.uuid or "" if info.kind == "cuda" else platform.node())
+    kept = {key: value for key, value in known.items() if key != "uuid"}
+    return kept if hidden is None else {**kept, "uuid": hidden}

@@ -43,7 +43,7 @@ def read_rows(path: Path) -> list[Row]:
                 raise UsageError(f"{path}, line {reader.line_num}: {error}") from None
         return rows
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"{path}: cannot be read ({error})") from None
+        raise UsageError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
 
 
 def read_samples(path: Path) -> dict[str, Samples]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +10,7 @@ from pydantic import ValidationError
 
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Measurement, Trial
+from smembench.model.text import json_text
 from smembench.store import journal, schema
 from smembench.store.csv_files import table_text
 from smembench.store.files import check_folder, read_whole, write_whole
@@ -101,7 +101,7 @@ class RunFolder:
 
 def to_json(data: object) -> str:
     """Indented JSON with a final newline."""
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    return json_text(data, indent=2) + "\n"
 
 
 def read_description(folder: Path) -> Description:

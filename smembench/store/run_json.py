@@ -80,6 +80,15 @@ class Description(_Part):
         """The device with that name; None if the run has none."""
         return next((device for device in self.devices if device.name == name), None)
 
+    def identity(self, name: str) -> str:
+        """What tells a device from others of its model; "" if the run does not say.
+
+        A GPU's UUID or a CPU's host; in an anonymous run its pseudonym.
+        """
+        device = self.device(name)
+        host = self.host.name if self.host and name == "cpu" else ""
+        return (device.uuid if device else None) or host
+
 
 def fault(error: ValidationError) -> str:
     """The first error as one line: the path of the field and what is wrong with its value."""

@@ -112,6 +112,11 @@ def run(
             described = resume.description
         elif output is not None:
             folder = RunFolder.create(output, described)
+        if untold := [device.name for device in described.devices if not described.identity(device.name)]:
+            watch.note(
+                f"this run does not say on which device it was measured ({', '.join(untold)}): no state folder can be "
+                "written, such as ~/.local/state, so no other run will be compared with it"
+            )
         for info in infos:
             watch.device(info)
         return _Measuring(session, described, folder, watch).outcome()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from smembench.store.schema import Row
+
+_NAMED = 3
+"""Cases that a note names; for more it gives their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,11 @@ def scaled(value: float, unit: str) -> str:
 def times(value: float | None) -> str:
     """A speed-up."""
     return "" if value is None else f"{number(value)}×"
+
+
+def some(names: Sequence[str]) -> str:
+    """Names of cases in a note; their number if they are many."""
+    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} cases, the first of them {names[0]}"
 
 
 def compact(value: float | None, missing: str = "-") -> str:

@@ -9,11 +9,9 @@ from statistics import median
 from smembench.model.case import Case
 from smembench.studies.compare.itself import SEEN_IN, SelfComparison
 from smembench.studies.compare.verdicts import CaseComparison, Comparison, Verdict
-from smembench.views.columns import Column, compact, milliseconds
+from smembench.views.columns import Column, compact, milliseconds, some
 from smembench.views.sections import Section
 
-_NAMED = 3
-"""Cases that a note names; for more it gives their number."""
 Namer = Callable[[Case], str]
 
 
@@ -69,15 +67,11 @@ def _reasons(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
     for case in cases:
         if case.reason:
             by_reason.setdefault((case.verdict, case.reason), []).append(name(case.case))
-    return [f"{verdict.value}: {_some(names)}: {reason}" for (verdict, reason), names in by_reason.items()]
+    return [f"{verdict.value}: {some(names)}: {reason}" for (verdict, reason), names in by_reason.items()]
 
 
 def _one_sided(side: str, cases: Sequence[str]) -> list[str]:
-    return [f"only in {side}: {_some(cases)}"] if cases else []
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} cases, the first of them {names[0]}"
+    return [f"only in {side}: {some(cases)}"] if cases else []
 
 
 def self_section(found: SelfComparison) -> Section:
@@ -97,11 +91,13 @@ def self_section(found: SelfComparison) -> Section:
         for case in found.cases
     ]
     rules = f"threshold {_percent(found.threshold)}, false discovery rate {_percent(found.fdr)}"
+    reasons = Counter(case.reason for case in found.cases)
     return Section(
         f"{len(found.runs)} runs against each other, {_many(found.pairs, 'pair')} · {rules}",
         columns,
         cells,
         sentence=_said_of_itself(found),
+        notes=[f"not comparable: {count} cases: {reason}" for reason, count in reasons.most_common() if reason],
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
+from smembench.model.text import visible
 from smembench.store.run import Run
 from smembench.studies.compare import Comparison, Verdict
 from smembench.studies.nightly.monitoring import Compared
@@ -43,7 +44,7 @@ class Summary:
 
     def markdown(self) -> str:
         """The page as it is stored."""
-        parts = [f"# {self.headline}", "\n".join(f"- {line}" for line in self.lines)]
+        parts = [f"# {visible(self.headline)}", "\n".join(f"- {visible(line)}" for line in self.lines)]
         return "\n\n".join([*parts, *([markdown(self.sections).rstrip()] if self.sections else [])]) + "\n"
 
 

@@ -18,6 +18,8 @@ ROOT = Path(__file__).parents[2]
 RUN = ROOT / "results/reference/20261120T182903Z-nightly"
 OTHER = ROOT / "results/reference/20261120T181658Z-documents"
 NIGHTS = sorted((ROOT / "results/reference/slowdown").iterdir())
+ACROSS = ("--across", "device")
+"""The stored runs do not say which GPU they were measured on."""
 CASE = "transpose/transposeSmem/cuda:0/numba/float32/4096x4096/b32x32/pad0/warm"
 
 
@@ -68,15 +70,15 @@ def test_the_same_run_is_no_regression(program: Program, slowed: Path) -> None:
 
 def test_ambiguity_fails_where_it_is_asked_to(program: Program) -> None:
     first, second, _ = NIGHTS
-    assert program("compare", first, second).returncode == 0
-    assert program("compare", first, second, "--fail-on", "ambiguous").returncode == 3
+    assert program("compare", first, second, *ACROSS).returncode == 0
+    assert program("compare", first, second, *ACROSS, "--fail-on", "ambiguous").returncode == 3
 
 
 def test_a_real_slowdown_on_a_gpu_is_seen_and_nothing_else(program: Program) -> None:
     """In the last of three nights ownTile had lost its padding."""
     first, second, slowed = NIGHTS
-    assert program("compare", first, second, "--fail-on", "slower").returncode == 0
-    ran = program("compare", second, slowed, "--json")
+    assert program("compare", first, second, *ACROSS, "--fail-on", "slower").returncode == 0
+    ran = program("compare", second, slowed, *ACROSS, "--json")
     assert ran.returncode == 3
     slower = [case["case_id"] for case in json.loads(ran.stdout)["cases"] if case["verdict"] == "slower"]
     assert len(slower) == 3
@@ -171,7 +173,8 @@ def test_a_configuration_is_measured_and_compared_with_itself(program: Program, 
     assert not any("host" in json.loads((path / "run.json").read_text(encoding="utf-8")) for path in folder.iterdir())
     again = program("compare", "--aa", folder, "--json")
     assert json.loads(again.stdout) == data
-    assert "False verdicts: 0 of" in program("compare", "--aa", f"{RUN},{OTHER}").stdout
+    assert "False verdicts: 0 of" in program("compare", "--aa", f"{RUN},{OTHER}", *ACROSS).stdout
+    assert "does not say which GPU" in program("compare", "--aa", f"{RUN},{OTHER}").stdout
 
 
 @pytest.mark.slow

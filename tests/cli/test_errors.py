@@ -11,12 +11,17 @@ import pytest
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
 SWEEP = '[[sweep]]\nproblem = "transpose"\ndevice = "cpu"\nn = 4\n'
+LONG = "n" * 256
 FILES = {
     "good.toml": SWEEP,
     "typo.toml": f"sampels = 3\n{SWEEP}",
     "typo-in-sweep.toml": f"{SWEEP}blok = 3\n",
     "broken.toml": "[[sweep",
     "taken.csv": "a,b\n1,2\n",
+    "list.toml": '[[sweep]]\nproblem = ["transpose"]\n',
+    "deep.toml": f"x = {'[' * 3000}",
+    "digits.toml": f"seed = {'9' * 5000}\n{SWEEP}",
+    "long.toml": f"seed = '{'9' * 200_000}'\n{SWEEP}",
 }
 
 
@@ -34,7 +39,9 @@ def refused(ran: subprocess.CompletedProcess[str], code: int, *words: str) -> No
     assert (ran.returncode, ran.stdout) == (code, "")
     (line,) = ran.stderr.splitlines()
     assert line.startswith("smembench: ")
-    assert [word for word in words if word not in line] == []
+    assert [word for word in words if word.lower() not in line.lower()] == []
+    assert len(line) < 2500
+    assert line.isprintable()
 
 
 @pytest.mark.parametrize(
@@ -70,6 +77,21 @@ def refused(ran: subprocess.CompletedProcess[str], code: int, *words: str) -> No
         ("run typo.toml", "typo.toml 'sampels' samples?"),
         ("run typo-in-sweep.toml", "typo-in-sweep.toml 'blok' block?"),
         ("run broken.toml", "broken.toml TOML"),
+        ("run list.toml", "list.toml problem 'transpose'"),
+        ("run deep.toml", "deep.toml TOML"),
+        ("run digits.toml", "digits.toml"),
+        ("run long.toml", "long.toml seed integer"),
+        (f"run good.toml --set n={'[' * 3000}", "n integer"),
+        ("run /dev/zero", "/dev/zero"),
+        (f"run {LONG}", "name too long"),
+        (f"transpose --n {'9' * 5000}", "--n integer"),
+        (f"transpose --block {'9' * 5000}x4", "--block"),
+        (f"transpose --device cuda:{'9' * 5000}", "--device"),
+        ("transpose --sise\x1b[31m", "--sise\\x1b[31m"),
+        ("transpose --device cpu --timeout 1e300", "--timeout"),
+        (f"transpose --device cpu --csv {LONG}", "--csv name too long"),
+        (f"show {LONG}", "name too long"),
+        ("show /dev/zero", "/dev/zero"),
         ("run good.toml --set nn=3", "--set 'nn=3'"),
         ("run good.toml --output good.toml/results", "--output good.toml/results"),
         ("transpose --device cpu --csv good.toml/x.csv", "--csv good.toml/x.csv"),

@@ -91,7 +91,7 @@ def test_the_limits_are_those_of_the_run() -> None:
 
 def test_the_runs_against_themselves_have_no_false_verdict() -> None:
     runs = [load(path) for path in sorted((ROOT / "results/reference/20261120T175739Z-quick-aa").iterdir())]
-    found = compare_with_itself(runs)
+    found = compare_with_itself(runs, across=["device"])  # one process after another on one GPU, which they do not name
     assert f"<!-- aa -->{found.false} of {found.judged}<!-- end -->" in README
     assert found.false == 0
     assert (len(runs), found.pairs) == (10, 45)

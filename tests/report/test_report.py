@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import Rows
 from smembench.model.case import Block
 from smembench.report.canvas import COLOURS, Plot, file_name, printable, render, spread
 from smembench.report.contents import contents, plots
@@ -25,12 +26,11 @@ from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row
 
-Rows = Callable[..., list[Row]]
-
 H200 = {
     "name": "cuda:0",
     "kind": "cuda",
     "model": "NVIDIA H200",
+    "uuid": "GPU-1",
     "compute_capability": "9.0",
     "sm_count": 132,
     "sm_clock_max_mhz": 1980,

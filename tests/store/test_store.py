@@ -1,22 +1,19 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import Measured, Rows
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.errors import UsageError
-from smembench.model.measurement import Measurement
 from smembench.store import schema
 from smembench.store.csv_files import read_rows, read_samples, table_text
 from smembench.store.files import write_whole
 from smembench.store.schema import Row
-
-Measured = Callable[..., Measurement]
-Rows = Callable[..., list[Row]]
 
 REFERENCE = Path(__file__).parents[2] / "results/reference"
 DESIGNED = """

@@ -20,7 +20,7 @@ from smembench.views.sections import Section, sections
         (r"\input{x}~^", r"\textbackslash{}input\{x\}\textasciitilde{}\textasciicircum{}"),
         ("4096×4096 ± 2 ✓ 4²", r"4096$\times$4096 $\pm$ 2 $\checkmark$ 4$^2$"),
         ("[0] *", "{[}0] {*}"),
-        ("a\x1b\x00\nb", "ab"),
+        ("a\x1b\nb", r"a\textbackslash{}x1b\textbackslash{}nb"),
     ],
 )
 def test_text_is_printed_as_it_is(text: str, expected: str) -> None:
