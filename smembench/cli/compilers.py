@@ -56,7 +56,8 @@ def compilers(
     from smembench.run.config import from_flags
     from smembench.run.environment import versions
     from smembench.studies import compilers as study
-    from smembench.views.compilers import of_code, of_run
+    from smembench.views.compilers import compilers as ports
+    from smembench.views.compilers import of_run
     from smembench.views.console import stdout
     from smembench.views.table import draw
 
@@ -64,7 +65,8 @@ def compilers(
     sweeps = study.sweeps(problem, kernel, n=n, block=block, dtype=dtype, device=where)
     config = from_flags({"name": "compilers", **sampling.config(), "sweep": sweeps})
     if static:
-        draw(stdout, of_code(study.static(config, capability), capability, versions(cuda=True)))
+        pairs = study.static(config, capability)
+        draw(stdout, ports(pairs, f"compute capability {capability}", versions(cuda=True)))
         return
     try:
         measure(config, running, draw=of_run)

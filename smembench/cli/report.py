@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -56,8 +56,7 @@ def report(
         raise UsageError(f"{paths[0]}: holds no cases; give a run that measured something")
     chapters = contents(runs)
     figures = chosen(plots(chapters), figure)
-    kinds: tuple[tuple[Literal["png", "svg"], Path | None], ...] = (("png", png), ("svg", svg))
-    for kind, folder in kinds:
+    for kind, folder in (("png", png), ("svg", svg)):
         if folder is not None:
             write_figures(figures, kind, folder)
             say(stderr, f"wrote {len(figures)} figures to {folder}")

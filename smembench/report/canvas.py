@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from smembench.model.text import visible
 from smembench.views.sections import Section
@@ -107,7 +107,7 @@ class Plot:
     data: Section | None = None
 
 
-def render(plot: Plot, kind: Literal["png", "svg"], *, titled: bool) -> tuple[bytes, dict[str, str]]:
+def render(plot: Plot, kind: str, *, titled: bool) -> tuple[bytes, dict[str, str]]:
     """The bytes of a file and the values of its marks; ``titled`` for a file that stands alone, on white."""
     from matplotlib import rc_context
     from matplotlib.text import Text

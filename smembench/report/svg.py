@@ -17,14 +17,9 @@ _UNWANTED = ("metadata", "style")
 
 
 def inline(svg: bytes, values: Mapping[str, str], *, name: str, title: str, caption: str) -> str:
-    """SVG for inclusion in HTML.
+    """What matplotlib wrote as SVG for inclusion in HTML; ``values`` has the text of each mark by its id.
 
-    Args:
-        svg: what matplotlib wrote.
-        values: the text of each mark, by its id.
-        name: unique in the page; every id begins with it.
-        title: the figure's name for screen readers.
-        caption: its description for screen readers.
+    Every id begins with ``name``, which is unique in the page. ``title`` and ``caption`` are for screen readers.
     """
     # The file is matplotlib's own, and every string in it is escaped.
     root = ElementTree.fromstring(svg)

@@ -137,9 +137,7 @@ def static(config: Config, capability: str) -> list[PortedCase]:
 def measured(rows: Iterable[Row], code: Code) -> list[PortedCase]:
     """Ported cases among the rows of a run, in their order; cases without a row for the port are left out.
 
-    Args:
-        rows: of one run.
-        code: compiles a case, to count its instructions.
+    ``code`` compiles a case, to count its instructions.
     """
     found = {row.case: row for row in rows}
     ours = (row for row in found.values() if row.ok and row.compiler == DEFAULT_COMPILER)

@@ -130,13 +130,7 @@ def candidates(
 ) -> Search:
     """The cases of a problem that are worth measuring on a device.
 
-    Args:
-        problem: one that has a ladder.
-        n: side of the square matrices; the problem's default for None.
-        dtype: element type.
-        kernel: names separated by commas; all for None.
-        device: a name, or auto.
-        watch: callbacks for notes and progress.
+    The arguments are those of ``smembench.tune``; ``watch`` has callbacks for notes and progress.
 
     Raises:
         UsageError: for an unknown name, and if none of the kernels is a candidate.
@@ -171,10 +165,7 @@ class Tuned:
 def tuned(found: Search, sampling: Mapping[str, Any] = MappingProxyType({}), watch: Watch = SILENT) -> Tuned:
     """Measure candidates quickly, and the finalists against each other in one interleaved run.
 
-    Args:
-        found: the candidates.
-        sampling: keys of the run that replace those of both measurements.
-        watch: callbacks for notes and progress.
+    ``sampling`` has keys of the run that replace those of both measurements.
 
     Raises:
         UsageError: for an unknown key, and if nothing could be measured.

@@ -28,11 +28,6 @@ def of_run(run: Run) -> list[Section]:
     return sections
 
 
-def of_code(pairs: Sequence[PortedCase], capability: str, versions: Mapping[str, str]) -> list[Section]:
-    """The same for pairs that were compiled and not measured, by compilers of these versions."""
-    return compilers(pairs, f"compute capability {capability}", versions)
-
-
 def compilers(pairs: Sequence[PortedCase], where: str, versions: Mapping[str, str]) -> list[Section]:
     """A section for each problem, size, dtype and port: both times, their ratio, and the resources of both codes."""
 

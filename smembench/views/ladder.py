@@ -10,8 +10,8 @@ from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import tells_apart
 from smembench.studies.ladder import Rung, ceiling, climb, steps
-from smembench.views.columns import FIGURES, figures, number, value
-from smembench.views.sections import Bar, Section, describe, grouped, label, notes, table
+from smembench.views.columns import figures, number, value
+from smembench.views.sections import Section, bars, describe, grouped, label, notes, table
 
 
 def ladder(run: Run) -> list[Section]:
@@ -58,7 +58,7 @@ def _section(run: Run) -> Section:
             "what changes": lambda row: said[row][1],
         },
         words=("step", "what changes"),
-        bars=[Bar(label(row), value(row, rate) or 0.0, FIGURES[rate].unit) for row in said],
+        bars=bars(list(said), rate),
         sentence=_sentence(run, rungs, limit),
         notes=notes(rows),
     )

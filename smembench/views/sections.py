@@ -57,15 +57,9 @@ def table(
     sentence: str = "",
     notes: Sequence[str] = (),
 ) -> Section:
-    """A section with a line per item.
+    """A section with a line per item, and a column per heading in ``columns``, which says what it shows of an item.
 
-    Args:
-        heading: of the section.
-        items: one per line.
-        columns: what each column shows of an item, by the column's heading.
-        words: the headings of columns of words, which are aligned to the left.
-        wide: the headings of columns that a narrow screen leaves out.
-        bars: below the table, as are ``sentence`` and ``notes``.
+    ``words`` are the headings of columns of words, which are aligned to the left; a narrow screen leaves out ``wide``.
     """
     return Section(
         heading,
@@ -173,7 +167,7 @@ def _section(run: Run) -> Section:
         {name: text for name, text in columns.items() if name in _ALWAYS or any(map(text, rows))},
         words=("kernel", "by", "on", "block", "✓"),
         wide=("sectors\nld / st", "occu-\npancy", *conflicts),
-        bars=_bars(rows, problem.columns[0]),
+        bars=bars(rows, problem.columns[0]),
         sentence=sentence(run),
         notes=notes(rows),
     )
@@ -183,7 +177,8 @@ def _pair(load: float | None, store: float | None) -> str:
     return "" if load is None and store is None else f"{compact(load)} / {compact(store)}"
 
 
-def _bars(rows: Sequence[Row], figure: str) -> list[Bar]:
+def bars(rows: Sequence[Row], figure: str) -> list[Bar]:
+    """A bar for each row that has this figure."""
     found = ((name, value(row, figure)) for name, row in zip(labels(rows), rows, strict=True) if row.ok)
     return [Bar(name, rate, FIGURES[figure].unit) for name, rate in found if rate is not None]
 

@@ -11,8 +11,8 @@ from smembench.store.run_json import Description
 from smembench.store.schema import Row
 from smembench.studies.difference import tells_apart
 from smembench.studies.tune import ALLOWED, Search, Tuned
-from smembench.views.columns import FIGURES, figures, milliseconds, value
-from smembench.views.sections import Bar, Section, label, table
+from smembench.views.columns import figures, milliseconds
+from smembench.views.sections import Section, bars, label, table
 
 
 def finals(tuned: Tuned) -> Section:
@@ -23,7 +23,6 @@ def finals(tuned: Tuned) -> Section:
     shown = [row for row in run.rows if row.ok and row.case in tuned.finalists]
     rows = sorted(shown, key=lambda row: row.elapsed_ms or 0.0)
     best, problem = tuned.best, PROBLEMS[tuned.best.problem]
-    rate = problem.columns[0]
     return table(
         f"{problem.title} {best.size} {best.dtype} on {best.device}: the finalists",
         rows,
@@ -34,7 +33,7 @@ def finals(tuned: Tuned) -> Section:
             **figures(problem.columns),
         },
         words=("finalist",),
-        bars=[Bar(label(row), value(row, rate) or 0.0, FIGURES[rate].unit) for row in rows],
+        bars=bars(rows, problem.columns[0]),
         sentence=verdict(run, rows),
     )
 
