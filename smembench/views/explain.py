@@ -10,9 +10,8 @@ from statistics import fmean
 from rich.console import Console
 from rich.text import Text
 
-from smembench.explain.analysis import Explanation, GlobalAccess, SharedAccess
+from smembench.explain.analysis import Access, Explanation, GlobalAccess, SharedAccess
 from smembench.explain.banks import bank_of
-from smembench.explain.constant import ConstantAccess
 from smembench.explain.counters import Comparison
 from smembench.explain.recorder import SharedArray
 from smembench.model.device import DeviceInfo
@@ -26,7 +25,7 @@ from smembench.views.table import draw
 _SCREEN = 80
 _WIDEST = 33
 """Columns of a tile that fit a picture of 80 characters, two per bank."""
-_SITE: dict[str, Callable[[SharedAccess | ConstantAccess | GlobalAccess], str]] = {
+_SITE: dict[str, Callable[[Access], str]] = {
     "line": lambda access: str(access.site.line),
     "access": lambda access: access.site.kind,
     "array": lambda access: access.site.array,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from smembench.model.case import Case
 from smembench.model.clauses import Compared, Result, fastest
 from smembench.model.errors import UsageError
-from smembench.model.problem import ITEMSIZE, Axis, Problem, Shape, Verification, bit_for_bit
+from smembench.model.problem import ITEMSIZE, Axis, Problem, Shape
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -32,22 +32,6 @@ class HostArrays(Problem):
     def unsupported(self, case: Case) -> str | None:
         """Cold caches: what a copy finds there is the driver's affair."""
         return f"cache {case.cache}: copies are timed warm only; leave cache out" if case.cache != "warm" else None
-
-    def lengths(self, case: Case) -> tuple[int, ...]:
-        """n elements each."""
-        return (case.n, case.n)
-
-    def scalars(self, case: Case) -> tuple[int, ...]:
-        """``(n,)``."""
-        return (case.n,)
-
-    def check(self, case: Case, reference: Any, output: Array) -> Verification:
-        """Bit for bit."""
-        return bit_for_bit(reference, output)
-
-    def flops(self, case: Case) -> int:
-        """None: there is no floating-point number."""
-        return 0
 
 
 class Transfer(HostArrays):
