@@ -40,8 +40,8 @@ def run(
 
     Every trial of a case is on disk before the next begins. --resume continues a run that was cut off. It needs no
     CONFIG, and ends with an error if the device, the driver, a version or a CONFIG that is given differs. With the
-    nightly options a complete run also gets a summary.md, and the exit code is 1 if a case failed, else 3 if one is
-    slower.
+    nightly options a complete run also gets a summary.md, and the exit code is 3 if a case is slower, else 1 if one
+    failed. A slower case is told every night until it is faster again or `smembench accept` says that it is meant.
 
     Examples:
 
@@ -57,17 +57,19 @@ def run(
     from smembench.run.config import from_stored, from_toml
     from smembench.store.run_folder import RunFolder
 
-    given = from_toml(config, set_ or (), sampling.config()) if config is not None else None
+    flags = sampling.config() | ({} if nights.threshold is None else {"threshold": nights.threshold})
+    given = from_toml(config, set_ or (), flags) if config is not None else None
     if resume is not None:
         folder = RunFolder.resume(resume)
         if given is None and (set_ or sampling.config()):
             raise UsageError(
                 f"--resume {resume}: continues with the stored config; --set and sampling options need a CONFIG"
             )
-        stored = from_stored(folder.description.config.data)
-        then = after(nights, resume.resolve().parent, (given or stored).name)
-        measure(given or stored, running, resume=folder, after=then)
+        continued = given or from_stored(folder.description.config.data)
+        then = after(nights, resume.resolve().parent, continued.name, continued.threshold)
+        measure(continued, running, resume=folder, after=then)
     elif given is not None:
-        measure(given, running, output=output, anonymous=anonymous, after=after(nights, output, given.name))
+        then = after(nights, output, given.name, given.threshold)
+        measure(given, running, output=output, anonymous=anonymous, after=then)
     else:
         raise UsageError("give a CONFIG.toml, such as configs/quick.toml, or --resume DIR")

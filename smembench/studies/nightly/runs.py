@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 
 from smembench.model.errors import UsageError
@@ -21,6 +21,17 @@ def runs_like(root: Path, run: Description) -> list[Path]:
     A folder counts only if its name is the run's id: one that was renamed or linked to is kept. run.json alone is
     enough, so the next removal finishes one that was cut off.
     """
+    return [path for _, path in _like(root, run)]
+
+
+def runs_before(root: Path, run: Description, count: int) -> list[Path]:
+    """The newest complete runs like this one that began before it, at most ``count``, oldest first."""
+    began = (run.started_at_utc, run.run_id)
+    return [path for at, path in _like(root, run) if (at, path.name) < began and (path / CASES).is_file()][-count:]
+
+
+def _like(root: Path, run: Description) -> list[tuple[str, Path]]:
+    """Runs like this one, with the times at which they began."""
     found = []
     for path in root.iterdir():
         if path.is_symlink() or (path / JOURNAL).exists():
@@ -31,32 +42,30 @@ def runs_like(root: Path, run: Description) -> list[Path]:
                 found.append((other.started_at_utc, path))
         except UsageError:
             continue  # not a run, or a damaged one: neither compared with nor removed
-    return [path for _, path in sorted(found)]
+    return sorted(found)
 
 
 def _alike(other: Description, run: Description) -> bool:
     return other.config.name == run.config.name and set(devices_of(other).items()) == set(devices_of(run).items())
 
 
-def runs_before(root: Path, run: Description, count: int) -> list[Path]:
-    """The newest complete runs like this one that began before it, at most ``count``, oldest first."""
-    like = [path for path in runs_like(root, run) if (path / CASES).is_file()]
-    return like[: [path.name for path in like].index(run.run_id)][-count:]
+def prune(
+    root: Path, run: Description, keep: int, pinned: Collection[str], alarmed: Collection[str] = ()
+) -> tuple[list[str], list[str]]:
+    """Remove the runs like this one beyond the newest ``keep``; returns notes on each, and failures.
 
-
-def surplus(root: Path, run: Description, keep: int, pinned: Iterable[Path]) -> list[Path]:
-    """The runs like this one beyond the newest ``keep``, oldest first; pinned ones are neither counted nor removed."""
-    kept = {path.name for path in pinned}
-    like = [path for path in runs_like(root, run) if path.name not in kept]
-    return like[: max(len(like) - keep, 0)]
-
-
-def prune(root: Path, run: Description, keep: int, pinned: Iterable[Path]) -> tuple[list[str], list[str]]:
-    """Remove the runs like this one beyond the newest ``keep``; returns notes on each, and failures."""
+    Args:
+        root: the folder of the runs.
+        run: the newest.
+        keep: how many to keep, this one included.
+        pinned: names of runs that are neither counted nor removed.
+        alarmed: names of runs that are not removed, since a slower case is held against them.
+    """
+    like = [path for path in runs_like(root, run) if path.name not in pinned]
     said, failed = [], []
-    for path in surplus(root, run, keep, pinned):
+    for path in like[: max(len(like) - keep, 0)]:
         try:
-            reason = remove(path)
+            reason = "a slower case is held against it" if path.name in alarmed else remove(path)
             said.append(f"removed {path}" if reason is None else f"kept {path}: {reason}")
         except OSError as error:
             failed.append(f"{path}: cannot be removed ({error.strerror})")
