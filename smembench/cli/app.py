@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Callable
 from inspect import cleandoc
 from typing import Annotated, Any
@@ -31,7 +32,7 @@ from smembench.cli import (
 )
 from smembench.cli.list import list_
 from smembench.cli.streams import open_streams
-from smembench.model.errors import SmembenchError
+from smembench.model.errors import Dropped, SmembenchError
 from smembench.model.text import brief, one_line, place, visible
 from smembench.model.version import VERSION
 
@@ -100,6 +101,8 @@ app.add_typer(baseline.app, name="baseline")
 def main() -> None:
     """Run the command line. Whatever fails is one line on stderr and an exit code."""
     open_streams()
+    warnings.simplefilter("always", Dropped)
+    warnings.showwarning = _warn
     try:
         code: Any = app(standalone_mode=False)
         # Flush here: a failure when Python flushes at exit would be a traceback.
@@ -143,6 +146,16 @@ def _message(error: Any) -> str:
     if errors is None:
         return str(error.format_message())
     return str(error.format_message()).replace("Invalid value", f"Invalid value {errors()[0]['input']!r}", 1)
+
+
+_any_warning = warnings.showwarning
+
+
+def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    if issubclass(category, Dropped):
+        _say(message)
+    else:
+        _any_warning(message, category, *where, **more)
 
 
 def _say(message: object, code: int = 0) -> int:

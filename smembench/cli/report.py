@@ -49,7 +49,7 @@ def report(
     from smembench.report.files import check_extra, chosen, write_figures
     from smembench.report.page import page
     from smembench.report.selection import title
-    from smembench.store.files import Output
+    from smembench.store.files import Output, resolved
     from smembench.studies.load import load
     from smembench.views.console import say, stderr
 
@@ -58,7 +58,7 @@ def report(
         raise UsageError(f"--figure {figure}: chooses what --png and --svg write; give one of them")
     page_file = Output(target, force=force, what="-o") if target is not None and str(target) != "-" else None
     check_extra()
-    runs = [load(path) for path in {path.resolve(): path for path in paths}.values()]
+    runs = [load(path) for path in {resolved(path): path for path in paths}.values()]
     if not any(run.rows for run in runs):
         raise UsageError(f"{paths[0]}: holds no cases; give a run that measured something")
     chapters = contents(runs)

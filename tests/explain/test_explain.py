@@ -12,7 +12,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numba.cuda
 import pytest
 from rich.console import Console
 
@@ -189,13 +188,6 @@ def test_predictions_are_still_what_an_h200_counted(case_id: str) -> None:
         what, *_, kind = figure.split()
         predicted = explained.wavefronts(kind) if what == "wavefronts" else explained.sectors(kind)
         assert predicted == pytest.approx(counted, abs=ALLOWED_WAVEFRONTS if what == "wavefronts" else 0.005)
-
-
-def test_a_trace_puts_cuda_back() -> None:
-    before = holders()
-    explain(case("transposeSmem", "16x16"))
-    assert holders() == before
-    assert cuda_api.cuda is numba.cuda
 
 
 def uses_what_is_not_recorded(*arguments: Any) -> None:

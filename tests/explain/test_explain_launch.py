@@ -322,17 +322,16 @@ def test_the_roofs_are_of_the_gpu_of_a_run(tmp_path: Path) -> None:
         target(tmp_path)
 
 
-@pytest.mark.parametrize(("of_gpu", "meant"), [("8.6", "8.6"), ("6.1", None)])
-def test_the_capability_is_that_of_the_device(of_gpu: str, meant: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    gpu = H200.model_copy(update={"compute_capability": of_gpu})
+@pytest.mark.parametrize(
+    ("of_gpu", "given", "meant"),
+    [("8.6", None, "8.6"), ("6.1", None, None), (None, None, "9.0"), (None, "8.0", "8.0")],
+)
+def test_the_capability_is_that_of_the_device(
+    of_gpu: str | None, given: str | None, meant: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = H200.model_copy(update={"compute_capability": of_gpu}) if of_gpu else None
     monkeypatch.setattr(cuda, "gpu_info", lambda index: gpu)
-    assert target() == (gpu, meant)
-
-
-def test_without_a_gpu_and_with_a_capability_none_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "gpu_info", lambda index: None)
-    assert target() == (None, "9.0")
-    assert target(capability="8.0") == (None, "8.0")
+    assert target(capability=given) == (gpu, meant)
 
 
 def test_an_explanation_as_json() -> None:
