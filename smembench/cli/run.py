@@ -23,12 +23,9 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Override a key: samples=50, n=1024, matmul.block=16x16."),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", metavar="DIR", help="Where the run's folder is made.")] = Path(
-        "results"
-    ),
+    output: Annotated[Path, typer.Option(metavar="DIR", help="Where the run's folder is made.")] = Path("results"),
     resume: Annotated[
-        Path | None,
-        typer.Option("--resume", metavar="DIR", help="Continue a run that was interrupted or killed."),
+        Path | None, typer.Option(metavar="DIR", help="Continue a run that was interrupted or killed.")
     ] = None,
     anonymous: Annotated[
         bool, typer.Option("--anonymous", help="Leave host name, UUIDs and arguments out of run.json.")
@@ -48,11 +45,8 @@ def run(
     Examples:
 
       smembench run configs/quick.toml
-
       smembench run configs/nightly.toml --set samples=50 --output results
-
       smembench run --resume results/20260101T020000Z-nightly
-
       smembench run configs/nightly.toml --compare-to last:7 --keep 90
     """
     from smembench.cli.measure import measure
