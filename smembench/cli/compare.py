@@ -192,14 +192,13 @@ def _of_itself(text: str, runs: int | None, output: Path | None, anonymous: bool
 
 
 def _print(data: Callable[[], object], sections: Sequence[Section], *, json: bool, markdown: bool) -> None:
-    from json import dumps
-
+    from smembench.model.text import json_text
     from smembench.views.console import stdout
     from smembench.views.markdown import markdown as as_markdown
     from smembench.views.table import draw
 
     if json:
-        typer.echo(dumps(data(), indent=2, ensure_ascii=False))
+        typer.echo(json_text(data(), indent=2))
     elif markdown:
         typer.echo(as_markdown(sections), nl=False)
     else:

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from smembench.model.text import visible
 from smembench.studies.compare import Comparison, Verdict
 from smembench.studies.nightly.against import is_named
 from smembench.studies.nightly.finish import Finished
@@ -34,7 +35,7 @@ class Summary:
 
     def markdown(self) -> str:
         """The page as it is stored."""
-        parts = [f"# {self.headline}", "\n".join(f"- {line}" for line in self.lines)]
+        parts = [f"# {visible(self.headline)}", "\n".join(f"- {visible(line)}" for line in self.lines)]
         return "\n\n".join([*parts, *([markdown(self.sections).rstrip()] if self.sections else [])]) + "\n"
 
 

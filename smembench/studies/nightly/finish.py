@@ -100,11 +100,11 @@ def finish(plan: Plan, root: Path, folder: Path) -> Finished:
     run = load(folder)
     found = against.compare(plan.compare_to, root, run, plan.rules) if plan.compare_to else against.Held()
     if plan.keep is not None:
-        pinned = [*(path.name for path in baselines(root).values()), *(one.run for one in accepted(root))]
-        alarmed = [
+        pinned = [*baselines(root).values(), *(root / one.run for one in accepted(root))]
+        alarmed = {
             name for _, comparison in found.compared for case in comparison.regressions for name in case.held_against
-        ]
-        said, failed = prune(root, run.description, plan.keep, pinned, alarmed)
+        }
+        said, failed = prune(root, run.description, folder, plan.keep, pinned, alarmed)
         found.notes += said
         found.problems += failed
     return Finished(run, found.compared, found.notes, found.problems)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from smembench.model.text import json_text, visible
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row, to_text
@@ -38,7 +38,7 @@ def json_line(run: Run, compared: Compared, exit_code: int) -> str:
         ],
         "elapsed_ms": {row.case_id: row.elapsed_ms for row in run.rows if row.ok},
     }
-    return json.dumps(line, ensure_ascii=False) + "\n"
+    return json_text(line) + "\n"
 
 
 def open_metrics(run: Run, compared: Compared, exit_code: int) -> str:
@@ -110,4 +110,4 @@ def _braced(labels: Mapping[str, str]) -> str:
 
 
 def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return visible(value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n"))
