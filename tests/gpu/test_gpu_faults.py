@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import held_locks
 from smembench.devices.cuda import why_unusable
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable()))]
@@ -33,13 +34,13 @@ COMMAND = [sys.executable, "-m", "smembench", "transpose", "--device", "cuda", "
         pytest.param("exhausts", "failed", "OUT_OF_MEMORY", marks=pytest.mark.untimed),
     ],
 )
-def test_a_fault_is_a_row_and_the_others_are_measured(fault: str, status: str, reason: str, tmp_path: Path) -> None:
+def test_a_fault_is_a_row_and_the_others_are_measured(fault: str, status: str, reason: str) -> None:
     run = subprocess.run(
-        [*COMMAND, "--n", "64", "--kernel", f"copyGmem,{fault},naiveGmem", "--timeout", "8", "--csv", "-"],
+        [*COMMAND, "--n", "64", "--kernel", f"copyGmem,{fault},naiveGmem", "--timeout", "8", "--csv", "-", "--no-lock"],
         capture_output=True,
         text=True,
         timeout=120,
-        env={**os.environ, "SMEMBENCH_KERNELS": str(KERNELS / f"cuda_{fault}.py"), "TMPDIR": str(tmp_path)},
+        env={**os.environ, "SMEMBENCH_KERNELS": str(KERNELS / f"cuda_{fault}.py")},
         check=False,
     )
     rows = {row["kernel"]: row for row in csv.DictReader(io.StringIO(run.stdout))}
@@ -50,10 +51,8 @@ def test_a_fault_is_a_row_and_the_others_are_measured(fault: str, status: str, r
     assert rows["copyGmem"]["status"] == rows["naiveGmem"]["status"] == "ok"
 
 
-def test_a_second_run_is_refused_with_the_holder_named_and_may_wait(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))  # where locks are
+def test_a_second_run_is_refused_with_the_holder_named_and_may_wait() -> None:
+    others = held_locks()
     first = subprocess.Popen(
         [*COMMAND, "--n", "8192", "--samples", "100000", "--max-seconds", "6", "--kernel", "naiveGmem"],
         stdout=subprocess.PIPE,
@@ -62,7 +61,7 @@ def test_a_second_run_is_refused_with_the_holder_named_and_may_wait(
     )
     try:
         deadline = time.monotonic() + 60
-        while not any(path.stat().st_size for path in tmp_path.glob("smembench-GPU-*.lock")):
+        while held_locks() <= others:
             assert time.monotonic() < deadline
             time.sleep(0.05)
         refused, waited = (
