@@ -32,6 +32,7 @@ from smembench.cli import (
 from smembench.cli.list import list_
 from smembench.cli.streams import open_streams
 from smembench.model.errors import SmembenchError
+from smembench.model.interrupts import finish
 from smembench.model.text import brief, one_line, place, visible
 from smembench.model.version import VERSION
 
@@ -99,8 +100,8 @@ app.add_typer(baseline.app, name="baseline")
 
 def main() -> None:
     """Run the command line. Whatever fails is one line on stderr and an exit code."""
-    open_streams()
     try:
+        open_streams()
         code: Any = app(standalone_mode=False)
         # Flush here: a failure when Python flushes at exit would be a traceback.
         sys.stdout.flush()
@@ -108,6 +109,7 @@ def main() -> None:
             _say("interrupted")
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         code = _failed(error)
+    finish()
     sys.exit(code if isinstance(code, int) else 0)
 
 
