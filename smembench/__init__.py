@@ -94,7 +94,7 @@ def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -
 
     Args:
         folder: the run's folder.
-        force: continue even if device, driver or versions differ; run.json records the differences.
+        force: continue even if device, driver, versions or code differ; run.json records the differences.
         progress: show a progress bar and notes on stderr.
 
     Raises:
@@ -102,13 +102,15 @@ def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -
         DeviceUnavailable: for a device that is not there.
         RunInterrupted: as from ``measure``.
     """
+    from contextlib import closing
+
     from smembench.run.config import from_stored
     from smembench.store.run_folder import RunFolder
     from smembench.studies.run import run
 
-    begun = RunFolder.resume(Path(folder))
-    config = from_stored(begun.description.config.data)
-    return _finished(lambda: run(config, resume=begun, force=force, watch=_watch(progress)))
+    with closing(RunFolder.resume(Path(folder))) as begun:
+        config = from_stored(begun.description.config.data)
+        return _finished(lambda: run(config, resume=begun, force=force, watch=_watch(progress)))
 
 
 def read(path: str | Path) -> pd.DataFrame:

@@ -43,6 +43,10 @@ Ptx = Callable[[Case], str]
 collect_ignore_glob = [] if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else ["simulator/test_cuda_*.py"]
 
 ROOT = Path(__file__).parent.parent
+DOCUMENTS = ROOT / "results/reference/20261120T181658Z-documents"
+NIGHTLY = ROOT / "results/reference/20261120T182903Z-nightly"
+QUICK = ("--samples", 3, "--rounds", 1, "--precision", 90, "--max-seconds", 0.2, "--warmup", 0)
+"""Options of the shortest run."""
 BLOCK = Block(32, 32)
 
 _SMALL = Case("transpose", "copyGmem", "cuda:0", "float32", 8, 8, None, BLOCK)

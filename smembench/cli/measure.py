@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,14 +46,8 @@ def measure(
 ) -> None:
     """Run a config, show its tables, and exit with its exit code.
 
-    Args:
-        config: what to measure.
-        running: the user's options.
-        output: the folder to make a new run's folder in; None to store nothing.
-        anonymous: leave out everything that identifies the machine.
-        resume: the folder of a run to continue.
-        draw: makes sections of a finished run; the usual tables when None.
-        after: takes the folder of a complete run and the console of its tables, and returns an exit code.
+    ``draw`` makes sections of a finished run; ``after`` takes the folder of a complete run and the console of its
+    tables, and returns an exit code. The other arguments are those of ``studies.run.run``.
 
     Raises:
         SmembenchError: from ``studies.run.run``, for what ended the run, and for a CSV that cannot be written.
@@ -82,19 +77,15 @@ def measure(
             argv=sys.argv[1:],
             watch=watch(verbose=running.verbose),
         )
-        unwritten = None
         if running.csv is not None:
             try:
                 _write_csv(csv, outcome.run.rows)
             except SmembenchError as error:
-                unwritten = error
+                if not isinstance(outcome.error, SmembenchError):
+                    outcome = replace(outcome, error=error)
         console = stderr if to_stdout else stdout
         draw_tables(console, (draw or sections)(outcome.run))
-    stopped = outcome.error or unwritten
-    code = after(outcome.run.path, console) if after and outcome.run.path and stopped is None else 0
-    if unwritten is not None and not isinstance(outcome.error, SmembenchError):
-        raise unwritten
-    leave(outcome, code)
+    leave(outcome, after(outcome.run.path, console) if after and outcome.run.path and outcome.error is None else 0)
 
 
 def watch(*, verbose: bool = False) -> Watch:
@@ -110,12 +101,7 @@ def watch(*, verbose: bool = False) -> Watch:
 
     if not verbose:
         return Watch(note=note, progress=progress)
-    return Watch(
-        note=note,
-        device=lambda info: note(device_line(info)),
-        trial=lambda trial: note(trial_line(trial)),
-        progress=progress,
-    )
+    return Watch(note, lambda info: note(device_line(info)), lambda trial: note(trial_line(trial)), progress)
 
 
 def leave(outcome: Outcome, code: int = 0) -> None:

@@ -15,12 +15,10 @@ from smembench.cli.options import Sampling, takes
 def tune(
     problem: Annotated[str, typer.Argument(metavar="transpose|matmul", help="What to tune.")],
     *,
-    n: Annotated[
-        int | None, typer.Option("--n", min=1, help="Side of the square matrices. (default: the problem's)")
-    ] = None,
-    dtype: Annotated[str, typer.Option("--dtype", metavar="NAME", help="Element type.")] = "float32",
+    n: Annotated[int | None, typer.Option(min=1, help="Side of the square matrices. (default: the problem's)")] = None,
+    dtype: Annotated[str, typer.Option(metavar="NAME", help="Element type.")] = "float32",
     kernel: options.Kernels = None,
-    device: Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cuda, cuda:1, cpu.")] = "auto",
+    device: Annotated[str, typer.Option(metavar="NAME", help="auto, cuda, cuda:1, cpu.")] = "auto",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="BEST.toml", help="Write the best case for smembench run.")
     ] = None,
@@ -36,9 +34,7 @@ def tune(
     Examples:
 
       smembench tune transpose
-
       smembench tune matmul --n 2048 --dtype float64 -o best.toml
-
       smembench tune transpose --kernel transposeSmemPad --dry-run
     """
     from smembench.cli.measure import Interrupted, watch

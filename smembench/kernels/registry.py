@@ -149,7 +149,7 @@ def peers(problem: str) -> tuple[str, ...]:
 
 
 def of_name(problem: str, name: str, kind: str) -> tuple[Kernel, ...]:
-    """The kernels of that name on that kind of device, one a compiler."""
+    """The kernels of that name on that kind of device, one per compiler."""
     return tuple(k for k in kernels() if (k.problem, k.name, k.kind) == (problem, name, kind))
 
 

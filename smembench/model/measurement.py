@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from statistics import median
+from typing import Annotated
+
+from annotated_types import Interval
 
 from smembench.model.case import Case
+from smembench.model.ranges import Count, Milliseconds, Ratio, Reading, WholeReading
 from smembench.stats.summary import Summary
 
 
@@ -37,16 +41,16 @@ class Conditions:
         cpu_waiting: time that this process's threads waited for a core, divided by elapsed time.
     """
 
-    sm_clock_mhz: int | None = None
-    memory_clock_mhz: int | None = None
-    temperature_c: int | None = None
-    power_w: float | None = None
+    sm_clock_mhz: WholeReading | None = None
+    memory_clock_mhz: WholeReading | None = None
+    temperature_c: WholeReading | None = None
+    power_w: Reading | None = None
     throttle_reasons: str | None = None
-    other_processes: int | None = None
-    cpu_mhz: float | None = None
+    other_processes: WholeReading | None = None
+    cpu_mhz: Reading | None = None
     cpu_governor: str | None = None
-    cpu_load: float | None = None
-    cpu_waiting: float | None = None
+    cpu_load: Reading | None = None
+    cpu_waiting: Reading | None = None
 
     @property
     def throttled(self) -> bool:
@@ -98,8 +102,8 @@ class Resources:
     None for CPU functions and library calls, or if the driver does not say.
     """
 
-    registers: int | None = None
-    local_bytes: int | None = None
+    registers: Count | None = None
+    local_bytes: Count | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +120,16 @@ class Trial:
     """
 
     case: Case
-    round: int
+    round: Count
     status: Status
     started_at_utc: str
     reason: str = ""
     verified: bool = False
-    max_error: float | None = None
-    samples: tuple[float, ...] = ()
-    discarded: int = 0
-    discarded_ms: tuple[float, ...] = ()
-    seconds: float = 0.0
+    max_error: Annotated[float, Interval(ge=0)] | None = None
+    samples: tuple[Milliseconds, ...] = ()
+    discarded: Count = 0
+    discarded_ms: tuple[Reading, ...] = ()
+    seconds: Ratio = 0.0
     conditions: Conditions = Conditions()
     resources: Resources = Resources()
 

@@ -18,8 +18,11 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def json_text(data: object, indent: int | None = None) -> str:
-    """JSON whose control characters are escapes, which are the same to whoever reads it."""
-    text = json.dumps(data, indent=indent, ensure_ascii=False)
+    """JSON whose control characters are escapes, which are the same to whoever reads it.
+
+    A lone surrogate, which no reader takes, becomes a question mark.
+    """
+    text = json.dumps(data, indent=indent, ensure_ascii=False).encode(errors="replace").decode()
     return _CONTROLS.sub(lambda sign: sign[0] if sign[0] == "\n" else f"\\u{ord(sign[0]):04x}", text)
 
 

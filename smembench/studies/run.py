@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,7 +91,8 @@ def run(
         watch: what is called on the way.
 
     Raises:
-        UsageError: for cases that cannot run, and a folder that cannot be made or does not fit the config.
+        UsageError: for cases that cannot run, a folder that cannot be made, and one that does not fit the config or
+            was measured in another environment.
         DeviceUnavailable: for a device that is not there or in use.
     """
 
@@ -113,14 +114,15 @@ def run(
             described = resume.description
         elif output is not None:
             folder = RunFolder.create(output, described)
-        if untold := [device.name for device in described.devices if not described.identity(device.name)]:
-            watch.note(
-                f"this run does not say on which device it was measured ({', '.join(untold)}): no state folder can be "
-                "written, such as ~/.local/state, so no other run will be compared with it"
-            )
-        for info in infos:
-            watch.device(info)
-        return _Measuring(session, described, folder, watch).outcome()
+        with closing(folder) if folder else nullcontext():
+            if untold := [device.name for device in described.devices if not described.identity(device.name)]:
+                watch.note(
+                    f"this run does not say on which device it was measured ({', '.join(untold)}): no state folder "
+                    "can be written, such as ~/.local/state, so no other run will be compared with it"
+                )
+            for info in infos:
+                watch.device(info)
+            return _Measuring(session, described, folder, watch).outcome()
 
 
 class _Measuring:
@@ -200,5 +202,7 @@ def _check_same(resume: RunFolder, now: Description, session: Session, *, force:
             f"--resume {resume.path}: {'; '.join(found)}; the figures would not be comparable: "
             "start a new run, or add --force to continue and record the difference"
         )
-    known = [*resume.description.resumed_with_differences, found]
-    resume.description = resume.description.model_copy(update={"resumed_with_differences": known})
+    try:
+        resume.go_on(found)
+    except OSError as error:
+        raise SmembenchError(f"{resume.path}: cannot be written ({error.strerror}); it is as it was") from None

@@ -9,12 +9,10 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from conftest import held_locks
 from smembench.devices.cuda import why_unusable
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable()))]
@@ -49,32 +47,6 @@ def test_a_fault_is_a_row_and_the_others_are_measured(fault: str, status: str, r
     assert reason.lower() in rows[fault]["reason"].lower()
     assert rows[fault]["elapsed_ms"] == ""
     assert rows["copyGmem"]["status"] == rows["naiveGmem"]["status"] == "ok"
-
-
-def test_a_second_run_is_refused_with_the_holder_named_and_may_wait() -> None:
-    others = held_locks()
-    first = subprocess.Popen(
-        [*COMMAND, "--n", "8192", "--samples", "100000", "--max-seconds", "6", "--kernel", "naiveGmem"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        deadline = time.monotonic() + 60
-        while held_locks() <= others:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        refused, waited = (
-            subprocess.run([*COMMAND, "--n", "64", *more], capture_output=True, text=True, timeout=60, check=False)
-            for more in ([], ["--wait"])
-        )
-    finally:
-        first.kill()  # ended by itself where the second one was let wait
-        first.communicate(timeout=60)
-    assert refused.returncode == 4
-    assert f"process {first.pid}" in refused.stderr
-    assert "--no-lock" in refused.stderr
-    assert waited.returncode == 0, waited.stderr
 
 
 def test_verification_catches_a_missing_barrier() -> None:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import csv
-import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from io import StringIO
 from operator import itemgetter
 from pathlib import Path
+from reprlib import repr as shortened
+
+from pydantic import TypeAdapter, ValidationError
 
 from smembench.model.errors import UsageError
+from smembench.model.ranges import Milliseconds
+from smembench.store.files import read_whole, there
 from smembench.store.run_folder import CASES, JOURNAL, read_description
 from smembench.store.run_json import Description
 from smembench.store.schema import REQUIRED
 from smembench.studies.compare.comparability import distrust
 
+_MILLISECONDS: TypeAdapter[float] = TypeAdapter(Milliseconds)
 _COLUMNS = (
     *("run_id", "case_id", "device", "started_at_utc", "elapsed_ms", "sm_clock_mhz"),
     *("status", "reason", "verified", "throttle_reasons", "cpu_waiting"),
@@ -74,7 +80,7 @@ def read_nights(root: Path, since: datetime | None = None) -> tuple[list[Night],
     Raises:
         UsageError: for a folder that does not exist.
     """
-    if not root.is_dir():
+    if not there(root) or not root.is_dir():
         raise UsageError(f"{root}: there is no such folder; name the one that holds the runs, such as results")
     nights: dict[tuple[str, int | None, frozenset[Device]], Night] = {}
     skipped = []
@@ -120,7 +126,7 @@ def _read(path: Path, since: datetime | None) -> Night | None:
     """
     run = read_description(path)
     devices = devices_of(run)
-    if not (path / CASES).exists() or run.complete is False:
+    if not (path / CASES).exists() or run.complete is False or (not run.complete and (path / JOURNAL).exists()):
         raise UsageError(f"not finished; continue with: smembench run --resume {path}")
     times: dict[tuple[str, Device], Timed] = {}
     unusable: dict[tuple[str, Device], str] = {}
@@ -131,11 +137,15 @@ def _read(path: Path, since: datetime | None) -> Night | None:
         key = (case_id, devices.get(name) or Device(name, "", row_id))
         throttled, waiting = state
         if why := distrust(
-            status, reason, throttled or None, float(waiting) if waiting else None, verified=verified == "true"
+            status,
+            reason,
+            throttled or None,
+            float(waiting) if waiting else None,
+            verified=verified in ("true", "True"),
         ):
             unusable[key] = why
         else:
-            times[key] = Timed(_positive(elapsed), clock, throttled)
+            times[key] = Timed(_elapsed(elapsed), clock, throttled)
         run_id, began = run_id or row_id, began or tried_at
     if not times and not unusable:
         raise UsageError(f"{CASES} has no rows")
@@ -145,26 +155,25 @@ def _read(path: Path, since: datetime | None) -> Night | None:
 
 def _records(path: Path) -> Iterator[tuple[str, ...]]:
     """The fields of ``_COLUMNS`` of every row; empty for columns that an older version did not have."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        reader = csv.reader(stream)
+    reader = csv.reader(StringIO(read_whole(path).decode(), newline=""))
+    try:
         header = next(reader, [])
         if missing := [column for column in _COLUMNS if column in REQUIRED and column not in header]:
             raise UsageError(f"{path.name}: the column {missing[0]} is missing")
         wanted = itemgetter(*(header.index(column) if column in header else len(header) for column in _COLUMNS))
-        try:
-            for record in reader:
-                if len(record) != len(header):
-                    raise UsageError(f"{path.name}, line {reader.line_num}: torn")
-                yield wanted([*record, ""])
-        except csv.Error as error:
-            raise UsageError(f"{path.name}, line {reader.line_num}: {error}") from None
+        for record in reader:
+            if len(record) != len(header):
+                raise UsageError(f"{path.name}, line {reader.line_num}: torn")
+            yield wanted([*record, ""])
+    except csv.Error as error:
+        raise UsageError(f"{path.name}, line {reader.line_num}: {error}") from None
 
 
-def _positive(text: str) -> float:
-    value = float(text) if text else math.nan
-    if not (math.isfinite(value) and value > 0):
-        raise UsageError(f"{CASES}: an ok case has the elapsed_ms {text!r}")
-    return value
+def _elapsed(text: str) -> float:
+    try:
+        return _MILLISECONDS.validate_python(text)
+    except ValidationError:
+        raise UsageError(f"{CASES}: an ok case has the elapsed_ms {shortened(text)}") from None
 
 
 def _moment(text: str) -> datetime:

@@ -82,8 +82,8 @@ def _count(compare_to: str) -> int:
         return 0
     if not colon:
         return 1
-    if not number.isdecimal() or int(number) < 1:
-        raise UsageError(f"--compare-to {compare_to}: give a number of runs, such as last:7")
+    if not number.isdecimal() or len(number) > 9 or int(number) < 1:
+        raise UsageError(f"--compare-to {compare_to[:80]}: give a number of runs, such as last:7")
     return int(number)
 
 

@@ -61,7 +61,7 @@ def finish(plan: Plan, root: Path, folder: Path) -> Finished:
     run = load(folder)
     compared, notes, problems = against.compare(plan.compare_to, root, run) if plan.compare_to else ([], [], [])
     if plan.keep is not None:
-        said, failed = prune(root, run.description, plan.keep, baselines(root).values())
+        said, failed = prune(root, run.description, folder, plan.keep, baselines(root).values())
         notes, problems = [*notes, *said], [*problems, *failed]
     return Finished(run, compared, notes, problems)
 
