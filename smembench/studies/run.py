@@ -80,15 +80,11 @@ def run(
     What ends a run on its way is in the outcome, beside what was measured until then.
 
     Args:
-        config: what to measure.
         output: the folder to make a new run's folder in; None to store nothing.
         anonymous: leave out of run.json what identifies the machine.
-        resume: a folder to go on in.
-        force: continue in it even if the environment differs.
-        lock: hold the GPUs' locks.
-        wait: wait for other processes that hold them.
+        resume: a folder to go on in; with ``force`` even if the environment differs.
+        lock: hold the GPUs' locks; ``wait`` for other processes that hold them.
         argv: the arguments that run.json records.
-        watch: what is called on the way.
 
     Raises:
         UsageError: for cases that cannot run, a folder that cannot be made, and one that does not fit the config or
