@@ -53,6 +53,7 @@ def measure(
         SmembenchError: from ``studies.run.run``, for what ended the run, and for a CSV that cannot be written.
         typer.Exit: when a case failed, or ``after`` returned an exit code.
     """
+    from smembench.model.interrupts import held
     from smembench.store.files import Output
     from smembench.studies.run import run
     from smembench.views.console import stderr, stdout
@@ -64,25 +65,26 @@ def measure(
     if running.dry_run:
         _show_plan(config)
         return
-    outcome = run(
-        config,
-        output=output,
-        anonymous=anonymous,
-        resume=resume,
-        force=running.force,
-        lock=not running.no_lock,
-        wait=running.wait,
-        argv=sys.argv[1:],
-        watch=watch(verbose=running.verbose),
-    )
-    if running.csv is not None:
-        try:
-            _write_csv(csv, outcome.run.rows)
-        except SmembenchError as error:
-            if not isinstance(outcome.error, SmembenchError):
-                outcome = replace(outcome, error=error)
-    console = stderr if to_stdout else stdout
-    draw_tables(console, (draw or sections)(outcome.run))
+    with held():  # what was measured is written and shown
+        outcome = run(
+            config,
+            output=output,
+            anonymous=anonymous,
+            resume=resume,
+            force=running.force,
+            lock=not running.no_lock,
+            wait=running.wait,
+            argv=sys.argv[1:],
+            watch=watch(verbose=running.verbose),
+        )
+        if running.csv is not None:
+            try:
+                _write_csv(csv, outcome.run.rows)
+            except SmembenchError as error:
+                if not isinstance(outcome.error, SmembenchError):
+                    outcome = replace(outcome, error=error)
+        console = stderr if to_stdout else stdout
+        draw_tables(console, (draw or sections)(outcome.run))
     leave(outcome, after(outcome.run.path, console) if after and outcome.run.path and outcome.error is None else 0)
 
 
