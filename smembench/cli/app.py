@@ -17,6 +17,7 @@ import typer
 from smembench.cli import baseline, problems
 from smembench.cli.streams import open_streams
 from smembench.model.errors import Dropped, SmembenchError
+from smembench.model.interrupts import finish
 from smembench.model.text import brief, one_line, place, visible
 from smembench.model.version import VERSION
 
@@ -77,10 +78,10 @@ app.add_typer(baseline.app, name="baseline")
 
 def main() -> None:
     """Run the command line. Whatever fails is one line on stderr and an exit code."""
-    open_streams()
-    warnings.simplefilter("always", Dropped)
-    warnings.showwarning = _warn
     try:
+        open_streams()
+        warnings.simplefilter("always", Dropped)
+        warnings.showwarning = _warn
         code: Any = app(standalone_mode=False)
         # Flush here: a failure when Python flushes at exit would be a traceback.
         sys.stdout.flush()
@@ -88,6 +89,7 @@ def main() -> None:
             _say("interrupted")
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         code = _failed(error)
+    finish()
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -53,6 +53,7 @@ def measure(
         SmembenchError: from ``studies.run.run``, for what ended the run, and for a CSV that cannot be written.
         typer.Exit: when a case failed, or ``after`` returned an exit code.
     """
+    from smembench.model.interrupts import held
     from smembench.store.files import Output
     from smembench.studies.run import run
     from smembench.views.console import stderr, stdout
@@ -64,25 +65,26 @@ def measure(
     if running.dry_run:
         _show_plan(config)
         return
-    outcome = run(
-        config,
-        output=output,
-        anonymous=anonymous,
-        resume=resume,
-        force=running.force,
-        lock=not running.no_lock,
-        wait=running.wait,
-        argv=sys.argv[1:],
-        watch=watch(verbose=running.verbose),
-    )
-    if running.csv is not None:
-        try:
-            _write_csv(csv, outcome.run.rows)
-        except SmembenchError as error:
-            if not isinstance(outcome.error, SmembenchError):
-                outcome = replace(outcome, error=error)
-    console = stderr if to_stdout else stdout
-    draw_tables(console, (draw or sections)(outcome.run))
+    with held():  # what was measured is written and shown
+        outcome = run(
+            config,
+            output=output,
+            anonymous=anonymous,
+            resume=resume,
+            force=running.force,
+            lock=not running.no_lock,
+            wait=running.wait,
+            argv=sys.argv[1:],
+            watch=watch(verbose=running.verbose),
+        )
+        if running.csv is not None:
+            try:
+                _write_csv(csv, outcome.run.rows)
+            except SmembenchError as error:
+                if not isinstance(outcome.error, SmembenchError):
+                    outcome = replace(outcome, error=error)
+        console = stderr if to_stdout else stdout
+        draw_tables(console, (draw or sections)(outcome.run))
     leave(outcome, after(outcome.run.path, console) if after and outcome.run.path and outcome.error is None else 0)
 
 
@@ -103,11 +105,11 @@ def watch(*, verbose: bool = False) -> Watch:
 
 
 def leave(outcome: Outcome, code: int = 0) -> None:
-    """Print where the results are, and exit with the run's exit code, or with ``code`` if the run succeeded.
+    """Print where the results are, and exit with ``code``, or if that is 0 with the run's exit code.
 
     Raises:
         SmembenchError: for what ended the run.
-        typer.Exit: when a case failed, or ``code`` is not 0.
+        typer.Exit: when ``code`` is not 0, or a case failed.
     """
     from smembench.views.console import say, stderr
 
@@ -119,7 +121,7 @@ def leave(outcome: Outcome, code: int = 0) -> None:
     if error is not None:
         raise error
     if outcome.run.failed or code:
-        raise typer.Exit(FAILED if outcome.run.failed else code)
+        raise typer.Exit(code or FAILED)
 
 
 def _write_csv(csv: Output | None, rows: Sequence[Row]) -> None:

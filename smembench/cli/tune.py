@@ -37,9 +37,9 @@ def tune(
       smembench tune matmul --n 2048 --dtype float64 -o best.toml
       smembench tune transpose --kernel transposeSmemPad --dry-run
     """
-    from smembench.cli.measure import watch
+    from smembench.cli.measure import Interrupted, watch
     from smembench.store.files import Output
-    from smembench.studies.tune import candidates, to_toml, tuned
+    from smembench.studies.tune import TuneInterrupted, candidates, to_toml, tuned
     from smembench.views.console import stdout
     from smembench.views.table import draw
     from smembench.views.tune import counts, finals
@@ -53,7 +53,12 @@ def tune(
         typer.echo(f"{counts(found)}; nothing was measured", err=True)
         return
     watching.note(counts(found))
-    done = tuned(found, sampling.config(), watching)
+    try:
+        done = tuned(found, sampling.config(), watching)
+    except TuneInterrupted as error:
+        if error.so_far is not None:
+            draw(stdout, [finals(error.so_far)])
+        raise Interrupted(str(error)) from None
     section = finals(done)
     draw(stdout, [section])
     if best is not None:

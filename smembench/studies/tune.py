@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import product
 from types import MappingProxyType
@@ -16,7 +17,8 @@ from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
 from smembench.model.hardware import STATIC_SHARED_BYTES
-from smembench.model.measurement import Measurement
+from smembench.model.interrupts import held, interruptible
+from smembench.model.measurement import Measurement, Trial
 from smembench.run.axes import parse_names
 from smembench.run.config import PRESETS, from_stored
 from smembench.run.runner import Begin, unseen
@@ -162,6 +164,14 @@ class Tuned:
     measurements: Sequence[Measurement]
 
 
+class TuneInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a search; ``so_far`` has the best so far, None before anything was measured."""
+
+    def __init__(self, so_far: Tuned | None) -> None:
+        super().__init__(f"interrupted: {so_far.best.id if so_far else 'nothing'} is the best so far")
+        self.so_far = so_far
+
+
 def tuned(found: Search, sampling: Mapping[str, Any] = MappingProxyType({}), watch: Watch = SILENT) -> Tuned:
     """Measure candidates quickly, and the finalists against each other in one interleaved run.
 
@@ -170,25 +180,42 @@ def tuned(found: Search, sampling: Mapping[str, Any] = MappingProxyType({}), wat
     Raises:
         UsageError: for an unknown key, and if nothing could be measured.
         DeviceUnavailable: for a device that is missing or in use.
-        KeyboardInterrupt: on Ctrl-C; nothing is kept.
+        TuneInterrupted: on Ctrl-C; a KeyboardInterrupt with the best so far.
     """
-    first = _measured(found.cases, {**PRESETS["quick"], **sampling}, watch)
+    first, cut = _measured(found.cases, {**PRESETS["quick"], **sampling}, watch)
     # The ceiling is measured in every run, and is not a candidate.
     chosen = finalists(measurement for measurement in first if measurement.case in found.cases)
+    if cut:
+        raise TuneInterrupted(_best(chosen, first))
     if not chosen:
         raise UsageError(f"no candidate could be measured: {first[-1].reason}")
-    last = _measured(chosen, {"rounds": FINAL_ROUNDS, **sampling}, watch)
-    times = {m.case: m.summary.median for m in last if m.summary is not None and m.case in chosen}
-    if not times:
+    last, cut = _measured(chosen, {"rounds": FINAL_ROUNDS, **sampling}, watch)
+    best = _best(chosen, last)
+    if cut:
+        raise TuneInterrupted(best or _best(chosen, first))
+    if best is None:
         raise UsageError(f"no finalist could be measured again: {last[-1].reason}")
-    return Tuned(min(times, key=times.__getitem__), chosen, last)
+    return best
 
 
-def _measured(cases: Sequence[Case], sampling: Mapping[str, Any], watch: Watch) -> list[Measurement]:
-    """Measure these cases in one interleaved run."""
+def _best(chosen: Sequence[Case], measurements: Sequence[Measurement]) -> Tuned | None:
+    times = {m.case: m.summary.median for m in measurements if m.summary is not None and m.case in chosen}
+    return Tuned(min(times, key=times.__getitem__), chosen, measurements) if times else None
+
+
+def _measured(cases: Sequence[Case], sampling: Mapping[str, Any], watch: Watch) -> tuple[list[Measurement], bool]:
+    """Measure these cases in one interleaved run; also whether Ctrl-C cut it short."""
     config = from_stored({"name": "tune", **sampling, "sweep": [as_sweep(case) for case in cases]})
-    with open_session(config) as session, watch.progress() as begin:
-        return session.measurements(list(session.run(begin=begin)))
+    trials: list[Trial] = []
+    with held() as hold, ExitStack() as opened:
+        with interruptible():
+            session = opened.enter_context(open_session(config))
+        try:
+            begin = opened.enter_context(watch.progress())
+            trials.extend(session.run(begin=begin))
+        except KeyboardInterrupt:
+            return session.measurements(trials), True
+        return session.measurements(trials), hold.take()
 
 
 def lower_end(measurement: Measurement) -> float:
