@@ -147,7 +147,7 @@ def test_of_code_that_others_made_no_instructions_are_said(
 
 
 def test_without_times_the_table_has_none() -> None:
-    (section,) = view.of_code(compiled([case("tiled", problem="matmul")], code), "8.0", {})
+    (section,) = view.compilers(compiled([case("tiled", problem="matmul")], code), "compute capability 8.0", {})
     assert section.heading == "compute capability 8.0 · matrix multiplication 64×64×64 float32"
     assert section.cells == [["tiled", "16x16", "40 / 32", "8 / 0", "2048", "200 / 100"]]
     assert section.sentence == ""
