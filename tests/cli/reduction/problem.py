@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from smembench.model.case import Case
 from smembench.model.clauses import Compared, Result, fastest
-from smembench.model.problem import ITEMSIZE, Axis, Problem, Shape, Verification, bit_for_bit
+from smembench.model.problem import Axis, Problem
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -35,52 +35,29 @@ class Reduction(Problem):
     arrays = ("out", "in")
     naive_kernel = "sums"
 
-    def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
-        """One row of ``n`` elements."""
-        return [Shape(m=1, n=n) for n in sizes.get("n") or (self.default_n,)]
-
     def size(self, case: Case) -> str:
-        """n; there is one row."""
         return str(case.n)
 
     def unsupported(self, case: Case) -> str | None:
-        """Runs that do not fill n."""
         items = case.parameter("items")
         return f"items {items}: do not divide {case.n}" if case.n % items else None
 
     def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
-        """One kernel against the other."""
         sums, unrolled = (fastest(results, name) for name in ("sums", "unrolledSums"))
         return [f"unrolled the sum is {compared(unrolled, sums)}"] if sums and unrolled else []
 
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
-        """Whole numbers in [0, 1000)."""
         return (self.rng(case, seed).integers(0, 1000, case.n).astype(case.dtype),)
 
     def lengths(self, case: Case) -> tuple[int, ...]:
-        """n / items sums of n elements."""
         return (case.n // case.parameter("items"), case.n)
 
     def scalars(self, case: Case) -> tuple[int, ...]:
-        """``(sums,)``."""
         return self.lengths(case)[:1]
 
     def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> Array:
-        """The sums."""
         sums: Array = inputs[0].reshape(-1, case.parameter("items")).sum(axis=1, dtype=case.dtype)
         return sums
-
-    def check(self, case: Case, reference: Any, output: Array) -> Verification:
-        """Bit for bit."""
-        return bit_for_bit(reference, output)
-
-    def bytes_moved(self, case: Case) -> int:
-        """Every element and every sum once."""
-        return sum(self.lengths(case)) * ITEMSIZE[case.dtype]
-
-    def flops(self, case: Case) -> int:
-        """None: the numbers are whole."""
-        return 0
 
 
 PROBLEM = Reduction()
