@@ -33,7 +33,7 @@ class Group:
         self.going = np.arange(len(threads))
         self.left: list[Indices] = []
 
-    def number(self, of_threads: NDArray[np.uint32]) -> Any:
+    def number(self, of_threads: NDArray[np.integer[Any]]) -> Any:
         """A number per thread of the block, as the kernel sees it: those of this group's threads."""
         if len(self.threads) == 1:
             return of_threads[self.threads[0]]

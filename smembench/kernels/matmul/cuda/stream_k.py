@@ -77,7 +77,7 @@ def first_step(block: Any, blocks: Any, steps: Any, chunks: Any, steps_per_chunk
     without a step and never raise its flag. ``blocks_on`` makes no more blocks than steps.
     """
     cost = min(steps_per_chunk, max(steps // blocks, 1) - 1)
-    all_before = uint32(uint64(block) * uint64(steps + cost * chunks) // uint64(blocks))
+    all_before = uint32(uint64(block) * (steps + uint64(cost) * chunks) // blocks)
     chunks_before = block * (chunks // blocks) + min(block, chunks % blocks)
     return all_before - cost * chunks_before
 

@@ -28,7 +28,6 @@ from typing import Any
 
 from llvmlite import ir
 from numba.cuda import types
-from numba.cuda.descriptor import cuda_target
 from numba.cuda.extending import lower_builtin
 from numba.cuda.types.ext_types import dim3
 from numba.cuda.typing.templates import AbstractTemplate, AttributeTemplate, signature
@@ -107,11 +106,14 @@ class _Dim3(AttributeTemplate):  # type: ignore[misc]
 
 def install() -> None:
     """Put the rule before Numba's typing of operators and of ``threadIdx`` and its like, for the CUDA target alone."""
+    from numba.cuda.descriptor import cuda_target  # cannot be imported where Numba simulates
+
     context = cuda_target.typing_context
     context.refresh()
-    rules = {operation: [_adapted(operation)] for operation in (*_ARITHMETIC, *_IN_PLACE, *_COMPARISON, min, max)}
-    for operations in (_ARITHMETIC, _IN_PLACE):
-        for operation, computed in zip(operations, _ARITHMETIC, strict=True):
+    operations: list[Any] = [*_ARITHMETIC, *_IN_PLACE, *_COMPARISON, min, max]
+    rules = {operation: [_adapted(operation)] for operation in operations}
+    for narrowed in (_ARITHMETIC, _IN_PLACE):
+        for operation, computed in zip(narrowed, _ARITHMETIC, strict=True):
             rules[operation].insert(0, _narrowed(computed))
     for operation, templates in rules.items():
         function = context.resolve_value_type(operation)
