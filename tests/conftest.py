@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import fcntl
+import io
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,12 +21,14 @@ from fake_driver import libraries
 from fake_driver.process import FakeDriver
 from programs import numba_kernel
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.registry import kernel_of
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import EXTRA_KERNELS
 from smembench.model.case import Block, Case
 from smembench.model.measurement import Measurement, Sample, Status
 from smembench.stats.summary import ci_width
 from smembench.store.relations import relate
 from smembench.store.schema import Row, row_of
+from smembench.toolchains import numba
 from warm import WarmPython
 
 if TYPE_CHECKING:
@@ -48,6 +52,11 @@ settings.register_profile("smembench", deadline=None)  # files are synced to dis
 settings.load_profile("smembench")
 
 
+def records(text: str) -> list[dict[str, str]]:
+    """The rows of a CSV file by column."""
+    return list(csv.DictReader(io.StringIO(text)))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """A test that times something has the GPU to itself, fixtures included; ``untimed`` ones share it.
@@ -66,16 +75,17 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 def program() -> Generator[Program]:
     """Run ``smembench`` with these arguments as a user would, on a machine without a GPU, in 80 columns.
 
-    With an environment that imports may ask for, Python is started for it.
+    In an environment that imports ask for, a Python of its own is started for it.
     """
     hidden = {"NUMBA_ENABLE_CUDASIM", "PYTHONIOENCODING", "FORCE_COLOR"}
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
     env = kept | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "COLUMNS": "80"}
     warm = WarmPython(env)
 
-    def run(*arguments: object, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: object, cwd: Path = ROOT, **variables: object) -> subprocess.CompletedProcess[str]:
         words = list(map(str, arguments))
-        if environment.keys() <= {"PATH"}:
+        environment = {name: str(value) for name, value in variables.items()}
+        if environment.keys() <= {"PATH", EXTRA_KERNELS}:
             return warm.run(words, cwd, env | environment)
         return subprocess.run(
             [sys.executable, "-m", "smembench", *words],
@@ -136,7 +146,7 @@ def measured() -> Measured:
         cache: str = "warm",
     ) -> Measurement:
         contract = PROBLEMS[problem]
-        k = n if "k" in contract.size_axes else None
+        k = n if "k" in {axis.name for axis in contract.sizes} else None
         case = Case(problem, kernel, device, "float32", n, n, k, block, pad, cache)
         return Measurement(
             case=case,
@@ -166,19 +176,26 @@ def rows(measured: Measured) -> Rows:
 
 
 @pytest.fixture(scope="session")
-def by_nvvm() -> Callable[[Case], bytes]:
-    """What NVVM makes of a CUDA case for compute capability 9.0, once; skips where it is not there."""
-    from smembench.toolchains.numba import by_nvvm as really
+def by_nvvm() -> Generator[Callable[[Case], bytes]]:
+    """What NVVM makes of a CUDA case for compute capability 9.0; skips where it is not there.
 
-    @cache
-    def compiled(case: Case) -> bytes:
-        return really(case, numba_kernel(kernel_of(case), case), "9.0")
+    It compiles each variant of a kernel once for all tests, also where the program asks for it.
+    """
+    really, compiled = numba.by_nvvm, dict[tuple[object, ...], bytes]()
+
+    def once(case: Case, program: NumbaKernel, capability: str) -> bytes:
+        variant = (replace(case, m=1, n=1, k=None, cache="warm"), program.variant, capability)
+        if variant not in compiled:
+            compiled[variant] = really(case, program, capability)
+        return compiled[variant]
 
     try:
-        compiled(_SMALL)
+        once(_SMALL, numba_kernel(_SMALL), "9.0")
     except Exception as error:
         pytest.skip(f"no machine code without NVIDIA's compiler libraries: {error}")
-    return compiled
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numba, "by_nvvm", once)
+        yield lambda case: once(case, numba_kernel(case), "9.0")
 
 
 @pytest.fixture(scope="session")
@@ -188,7 +205,7 @@ def ptx(by_nvvm: Callable[[Case], bytes]) -> Ptx:
 
     def optimised(case: Case) -> str:
         code = by_nvvm(case)
-        if not numba_kernel(kernel_of(case), case).constant:
+        if not numba_kernel(case).constant:
             options = LinkerOptions(arch="sm_90", link_time_optimization=True, ptx=True)
             code = bytes(Linker(ObjectCode.from_ltoir(code), options=options).link("ptx").code)
         return code.decode()

@@ -1,19 +1,64 @@
-"""Programs of kernels whose kind a test knows."""
+"""Kernels by name, cases for them, their programs, and whether an output is right."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import CudaCKernel, NumbaKernel
-from smembench.kernels.registry import Kernel
-from smembench.model.case import Case
+from smembench.kernels.registry import Kernel, find, kernel_of, kernels
+from smembench.model.case import Block, Case
+
+if TYPE_CHECKING:
+    from smembench.model.problem import Array
+
+NUMBA = [kernel for kernel in kernels() if (kernel.kind, kernel.compiler) == ("cuda", "numba")]
+PORTS = [kernel for kernel in kernels() if kernel.compiler == "nvrtc"]
 
 
-def numba_kernel(kernel: Kernel, case: Case) -> NumbaKernel:
-    program = kernel.build(case)
+def cuda_kernel(problem: str, name: str) -> Kernel:
+    kernel = find(problem, name, "cuda")
+    assert kernel is not None
+    return kernel
+
+
+def case_of(
+    kernel: Kernel,
+    m: int,
+    n: int,
+    k: int | None = None,
+    dtype: str = "float32",
+    block: Block | None = None,
+    stride: int | None = None,
+) -> Case:
+    """A case of a kernel in its default block, with k if the problem has one, and the narrowest pad."""
+    problem = PROBLEMS[kernel.problem]
+    if not kernel.blocks:
+        block = None
+    elif block is None:
+        block = (kernel.default_blocks or problem.default_blocks)[0]
+    k = k if "k" in {axis.name for axis in problem.sizes} else None
+    device, pad = ("cpu" if kernel.kind == "cpu" else "cuda:0"), None if kernel.pad is None else int(kernel.pad)
+    return Case(problem.name, kernel.name, device, dtype, m, n, k, block, pad, stride=stride, compiler=kernel.compiler)
+
+
+def numba_kernel(case: Case) -> NumbaKernel:
+    program = kernel_of(case).build(case)
     assert isinstance(program, NumbaKernel)
     return program
 
 
-def cuda_c_kernel(kernel: Kernel, case: Case) -> CudaCKernel:
-    program = kernel.build(case)
+def cuda_c_kernel(case: Case) -> CudaCKernel:
+    program = kernel_of(case).build(case)
     assert isinstance(program, CudaCKernel)
     return program
+
+
+def assert_right(case: Case, run: Callable[[tuple[Array, ...]], Array], computes: str | None = None) -> None:
+    """Hold what ``run`` makes of a case's inputs to the reference of its kernel, or to that of ``computes``."""
+    problem = PROBLEMS[case.problem]
+    inputs = problem.inputs(case, seed=1)
+    reference = problem.reference(case, inputs, kernel_of(case).computes if computes is None else computes)
+    verdict = problem.check(case, reference, run(inputs))
+    assert verdict.passed, f"{case.id}: {verdict.detail}"

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -63,7 +64,7 @@ def _serve() -> None:
 
 
 def _become(arguments: list[str], cwd: str, env: dict[str, str], outputs: list[str]) -> None:
-    """Leave through SystemExit, so that Python ends as it always does."""
+    """Be the program, and end without what Python tears down at its end: that takes longer than most commands."""
     for descriptor, path in enumerate([os.devnull, *outputs]):
         opened = os.open(path, os.O_RDWR | os.O_CREAT)
         os.dup2(opened, descriptor)
@@ -74,8 +75,16 @@ def _become(arguments: list[str], cwd: str, env: dict[str, str], outputs: list[s
     signal.alarm(LIMIT_S)
     sys.argv = ["smembench", *arguments]
     sys.path[0] = cwd
-    runpy.run_module("smembench", run_name="__main__", alter_sys=True)
-    sys.exit()
+    code: object = 1
+    try:
+        runpy.run_module("smembench", run_name="__main__", alter_sys=True)
+    except SystemExit as left:
+        code = left.code
+    except BaseException:
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else 1)
 
 
 if __name__ == "__main__":

@@ -37,19 +37,19 @@ def _timing(csv: Path | None, *, force: bool) -> None:
     from smembench.devices.select import open_device
     from smembench.run.environment import versions
     from smembench.run.session import locked
-    from smembench.store.csv_files import check_writable, table_text, write_whole
+    from smembench.store.csv_files import table_text
+    from smembench.store.files import Output
     from smembench.studies.doctor.timing import compare
     from smembench.views.console import stdout
     from smembench.views.doctor import COLUMNS, records, section
     from smembench.views.table import draw
 
-    if csv is not None:
-        check_writable(csv, force=force)
+    output = Output(csv, force=force) if csv is not None else None
     with locked(["cuda:0"]):
         info = open_device("cuda:0").info
         found = list(compare())
     draw(stdout, [section(found, info, versions())])
-    if csv is not None:
-        write_whole(csv, table_text(COLUMNS, records(found)))
+    if output is not None:
+        output.write(table_text(COLUMNS, records(found)))
     if not all(item.agrees for item in found):
         raise typer.Exit(1)

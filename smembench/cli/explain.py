@@ -123,17 +123,17 @@ def explain(
 
 
 def _measure(cases: Sequence[Case], capability: str | None, csv: Path | None) -> None:
-    from smembench.store.csv_files import check_writable, table_text, write_whole
+    from smembench.store.csv_files import table_text
+    from smembench.store.files import Output
     from smembench.studies.explain import counted
     from smembench.views.console import stdout
     from smembench.views.explain import COMPARISON_COLUMNS, comparison, comparison_records
     from smembench.views.table import draw
 
-    if csv is not None:
-        check_writable(csv, force=False)
+    output = Output(csv) if csv is not None else None
     found = counted(cases, capability)
     draw(stdout, [comparison(found, f"Predicted from a trace, and counted by the hardware: {len(cases)} cases")])
-    if csv is not None:
-        write_whole(csv, table_text(COMPARISON_COLUMNS, comparison_records(found)))
+    if output is not None:
+        output.write(table_text(COMPARISON_COLUMNS, comparison_records(found)))
     if any(item.agrees is False for item in found):
         raise typer.Exit(1)

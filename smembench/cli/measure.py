@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from smembench.run.config import Config
+    from smembench.store.files import Output
     from smembench.store.run import Run
     from smembench.store.run_folder import RunFolder
     from smembench.store.schema import Row
@@ -57,15 +58,14 @@ def measure(
         SmembenchError: from ``studies.run.run``, for what ended the run, and for a CSV that cannot be written.
         typer.Exit: when a case failed, or ``after`` returned an exit code.
     """
-    from smembench.store.csv_files import check_writable
+    from smembench.store.files import Output
     from smembench.studies.run import run
     from smembench.views.console import stderr, stdout
     from smembench.views.sections import sections
     from smembench.views.table import draw as draw_tables
 
     to_stdout = str(running.csv) == "-"
-    if running.csv is not None and not to_stdout:
-        check_writable(running.csv, force=running.force)
+    csv = Output(running.csv, force=running.force) if running.csv is not None and not to_stdout else None
     if running.dry_run:
         _show_plan(config)
         return
@@ -83,11 +83,9 @@ def measure(
     unwritten = None
     if running.csv is not None:
         try:
-            _write_csv(running.csv, outcome.run.rows)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            unwritten = SmembenchError(f"--csv {running.csv}: cannot be written ({error.strerror})")
+            _write_csv(csv, outcome.run.rows)
+        except SmembenchError as error:
+            unwritten = error
     console = stderr if to_stdout else stdout
     draw_tables(console, (draw or sections)(outcome.run))
     stopped = outcome.error or unwritten
@@ -138,16 +136,17 @@ def leave(outcome: Outcome, code: int = 0) -> None:
         raise typer.Exit(FAILED if outcome.run.failed else code)
 
 
-def _write_csv(csv: Path, rows: Sequence[Row]) -> None:
+def _write_csv(csv: Output | None, rows: Sequence[Row]) -> None:
+    """Write the cases to a file, or to stdout for None."""
     from smembench.store import schema
-    from smembench.store.csv_files import table_text, write_whole
+    from smembench.store.csv_files import table_text
 
     text = table_text(schema.COLUMNS, map(schema.to_fields, rows))
-    if str(csv) == "-":
+    if csv is None:
         sys.stdout.write(text)
         sys.stdout.flush()
     else:
-        write_whole(csv, text)
+        csv.write(text)
 
 
 def _show_plan(config: Config) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.model.errors import FAILED
+from smembench.model.errors import FAILED, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,11 +77,20 @@ def after(options: Nightly, root: Path, config: str) -> Callable[[Path, Console]
     Raises:
         UsageError: for what cannot be done, before anything is measured.
     """
+    from smembench.store.files import Output
     from smembench.studies.nightly.finish import Plan
 
     if not options.asked:
         return None
-    plan = Plan(options.compare_to, options.keep, options.json_lines, options.openmetrics)
+    lines, metrics = options.json_lines, options.openmetrics
+    if metrics is not None and metrics.suffix != ".prom":
+        raise UsageError(f"--openmetrics {metrics}: the textfile collector only reads names in .prom")
+    plan = Plan(
+        options.compare_to,
+        options.keep,
+        Output(lines, what="--json-lines", append=True) if lines is not None else None,
+        Output(metrics, what="--openmetrics", force=True) if metrics is not None else None,
+    )
     plan.check(root, config)
     return lambda folder, console: _finish(plan, root, folder, console)
 

@@ -46,18 +46,17 @@ def report(
     """
     from smembench.model.version import VERSION
     from smembench.report.contents import contents, plots
-    from smembench.report.files import check_extra, chosen, write_figures, write_page
+    from smembench.report.files import check_extra, chosen, write_figures
     from smembench.report.page import page
     from smembench.report.selection import title
-    from smembench.store.csv_files import check_writable
+    from smembench.store.files import Output
     from smembench.studies.load import load
     from smembench.views.console import say, stderr
 
     target = output or (None if png or svg else _DEFAULT)
     if figure is not None and not (png or svg):
         raise UsageError(f"--figure {figure}: chooses what --png and --svg write; give one of them")
-    if target is not None and str(target) != "-":
-        check_writable(target, force=force, what="-o")
+    page_file = Output(target, force=force, what="-o") if target is not None and str(target) != "-" else None
     check_extra()
     runs = [load(path) for path in {path.resolve(): path for path in paths}.values()]
     if not any(run.rows for run in runs):
@@ -72,8 +71,8 @@ def report(
     if target is None:
         return
     text = page(chapters, title=title(runs), version=VERSION)
-    if str(target) == "-":
+    if page_file is None:
         typer.echo(text, nl=False)
     else:
-        write_page(target, text)
+        page_file.write(text)
         say(stderr, f"wrote {target}")

@@ -42,14 +42,13 @@ def tune(
       smembench tune transpose --kernel transposeSmemPad --dry-run
     """
     from smembench.cli.measure import watch
-    from smembench.store.csv_files import check_writable, write_whole
+    from smembench.store.files import Output
     from smembench.studies.tune import candidates, to_toml, tuned
     from smembench.views.console import stdout
     from smembench.views.table import draw
     from smembench.views.tune import counts, finals
 
-    if output is not None:
-        check_writable(output, force=force, what="--output")
+    best = Output(output, force=force, what="--output") if output is not None else None
     watching = watch()
     found = candidates(problem, n=n, dtype=dtype, kernel=kernel, device=device, watch=watching)
     if dry_run:
@@ -61,6 +60,6 @@ def tune(
     done = tuned(found, sampling.config(), watching)
     section = finals(done)
     draw(stdout, [section])
-    if output is not None:
-        write_whole(output, to_toml(done.best, [section.heading, section.sentence]))
+    if best is not None:
+        best.write(to_toml(done.best, [section.heading, section.sentence]))
         watching.note(f"wrote {output}")

@@ -31,7 +31,7 @@ from smembench.model.errors import UsageError
 from smembench.model.problem import ITEMSIZE
 from smembench.toolchains.registry import toolchain_of
 
-_GLOBAL_GAP = 2**40
+ARRAY_SPACING = 2**40
 """Distance in bytes between global arrays: larger than any array, and a multiple of every alignment."""
 
 
@@ -103,7 +103,7 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
     arrays = []
     for number, name in enumerate(problem.arrays, 1):
         space = "constant" if name == program.constant else "global"
-        arrays.append(AddressArray(recorder, space, name, (1,), size, number * _GLOBAL_GAP, case.dtype))
+        arrays.append(AddressArray(recorder, space, name, (1,), size, number * ARRAY_SPACING, case.dtype))
     scalars = [np.uint32(value) for value in problem.scalars(case)]
     whole = grid or program.grid
     blocks = kinds_of_blocks(program.grid, whole) if ragged else {(0, 0): prod(whole)}

@@ -11,7 +11,7 @@ from typing import Literal
 from smembench.model.errors import SmembenchError, UsageError
 from smembench.report.canvas import Plot, render
 from smembench.run.axes import split, unknown
-from smembench.store.csv_files import write_whole
+from smembench.store.files import write_whole
 
 
 def check_extra() -> None:
@@ -57,18 +57,6 @@ def write_figures(plots: Sequence[Plot], kind: Literal["png", "svg"], folder: Pa
         folder.mkdir(parents=True, exist_ok=True)
         for plot in plots:
             data, _ = render(plot, kind, titled=True)
-            (folder / f"{plot.name}.{kind}").write_bytes(data)
+            write_whole(folder / f"{plot.name}.{kind}", data)
     except OSError as error:
         raise SmembenchError(f"--{kind} {folder}: cannot be written ({error.strerror})") from None
-
-
-def write_page(target: Path, text: str) -> None:
-    """Write the page.
-
-    Raises:
-        SmembenchError: for a file that cannot be written.
-    """
-    try:
-        write_whole(target, text)
-    except OSError as error:
-        raise SmembenchError(f"-o {target}: cannot be written ({error.strerror})") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from types import MappingProxyType
@@ -27,14 +27,6 @@ from smembench.model.errors import UsageError
 from smembench.run.axes import parse_blocks, parse_ints, parse_names, split, unknown
 from smembench.toolchains import registry as toolchains
 
-CACHE_MODES = ("warm", "cold")
-
-
-def _label(info: ValidationInfo) -> str:
-    """A field as the user writes it: ``pad_width`` in a file, ``--pad-width`` on the command line."""
-    name = info.field_name or ""
-    return f"--{name.replace('_', '-')}" if (info.context or {}).get("flags") else name
-
 
 def _as_text(value: Any, label: str) -> str:
     """A TOML number, string or list as command-line text."""
@@ -45,12 +37,20 @@ def _as_text(value: Any, label: str) -> str:
     return str(value)
 
 
-def _ints(value: Any, info: ValidationInfo) -> tuple[int, ...]:
-    return parse_ints(_as_text(value, _label(info)), name=_label(info)) if value not in ((), []) else ()
+def _values(parse: Callable[[str, str, str], tuple[Any, ...]], *, optional: bool = False) -> BeforeValidator:
+    """Validates a field of a sweep by ``parse(text, label, problem)``; an ``optional`` one may be empty.
 
+    The label is the field as the user writes it: ``pad_width`` in a file, ``--pad-width`` on the command line.
+    """
 
-def _blocks(value: Any, info: ValidationInfo) -> tuple[Block, ...]:
-    return parse_blocks(_as_text(value, _label(info)), name=_label(info)) if value not in ((), []) else ()
+    def validate(value: Any, info: ValidationInfo) -> tuple[Any, ...]:
+        problem, name = info.data.get("problem"), info.field_name or ""
+        if problem is None or (optional and value in ((), [])):
+            return ()
+        label = f"--{name.replace('_', '-')}" if (info.context or {}).get("flags") else name
+        return parse(_as_text(value, label), label, problem)
+
+    return BeforeValidator(validate)
 
 
 def _problem(value: Any) -> str:
@@ -59,33 +59,29 @@ def _problem(value: Any) -> str:
     return str(value)
 
 
-def _kernels(value: Any, info: ValidationInfo) -> tuple[str, ...]:
+def _kernels(text: str, label: str, problem: str) -> tuple[str, ...]:
     from smembench.kernels import registry  # imports Numba: only for a config that names kernels
 
-    problem = info.data.get("problem")
-    if value in ((), []) or problem is None:
-        return ()
-    label = _label(info)
-    return parse_names(_as_text(value, label), registry.names(problem), name=label, what=f"{problem} kernel")
+    return parse_names(text, registry.names(problem), name=label, what=f"{problem} kernel")
 
 
-def _dtypes(value: Any, info: ValidationInfo) -> tuple[str, ...]:
-    problem = info.data.get("problem")
-    if problem is None:
-        return ()
-    label, allowed = _label(info), PROBLEMS[problem].dtypes
-    return parse_names(_as_text(value, label), allowed, name=label, what=f"element type for {problem}")
+def _dtypes(text: str, label: str, problem: str) -> tuple[str, ...]:
+    return parse_names(text, PROBLEMS[problem].dtypes, name=label, what=f"element type for {problem}")
 
 
-def _devices(value: Any, info: ValidationInfo) -> tuple[str, ...]:
+def _devices(text: str, label: str, problem: str) -> tuple[str, ...]:
     try:
-        return tuple(dict.fromkeys(canonical(name) for name in split(_as_text(value, _label(info)))))
+        return tuple(dict.fromkeys(map(canonical, split(text))))
     except UsageError as error:
-        raise UsageError(f"{_label(info)}: {error}") from None
+        raise UsageError(f"{label}: {error}") from None
 
 
-def _cache_modes(value: Any, info: ValidationInfo) -> tuple[str, ...]:
-    return parse_names(_as_text(value, _label(info)), CACHE_MODES, name=_label(info), what="cache mode")
+def _cache_modes(text: str, label: str, problem: str) -> tuple[str, ...]:
+    return parse_names(text, ("warm", "cold"), name=label, what="cache mode")
+
+
+def _compilers(text: str, label: str, problem: str) -> tuple[str, ...]:
+    return parse_names(text, toolchains.names(), name=label, what="compiler")
 
 
 def _first_dtype(data: dict[str, Any]) -> tuple[str, ...]:
@@ -93,11 +89,9 @@ def _first_dtype(data: dict[str, Any]) -> tuple[str, ...]:
     return () if problem is None else PROBLEMS[problem].dtypes[:1]
 
 
-def _compilers(value: Any, info: ValidationInfo) -> tuple[str, ...]:
-    return parse_names(_as_text(value, _label(info)), toolchains.names(), name=_label(info), what="compiler")
-
-
-Ints = Annotated[tuple[int, ...], BeforeValidator(_ints)]
+Names = tuple[str, ...]
+Ints = Annotated[tuple[int, ...], _values(lambda text, label, _: parse_ints(text, name=label), optional=True)]
+Blocks = Annotated[tuple[Block, ...], _values(lambda text, label, _: parse_blocks(text, name=label), optional=True)]
 
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -113,10 +107,10 @@ class _Strict(BaseModel):
 
 class _Placed(_Strict):
     problem: Annotated[str, BeforeValidator(_problem)]
-    kernel: Annotated[tuple[str, ...], BeforeValidator(_kernels)] = ()
-    device: Annotated[tuple[str, ...], BeforeValidator(_devices)] = ("auto",)
-    dtype: Annotated[tuple[str, ...], BeforeValidator(_dtypes)] = Field(default_factory=_first_dtype)
-    cache: Annotated[tuple[str, ...], BeforeValidator(_cache_modes)] = ("warm",)
+    kernel: Annotated[Names, _values(_kernels, optional=True)] = ()
+    device: Annotated[Names, _values(_devices)] = ("auto",)
+    dtype: Annotated[Names, _values(_dtypes)] = Field(default_factory=_first_dtype)
+    cache: Annotated[Names, _values(_cache_modes)] = ("warm",)
 
 
 AXES = tuple(dict.fromkeys(axis.name for problem in PROBLEMS.values() for axis in problem.axes))
@@ -135,8 +129,8 @@ class Sweep(_Sized):
     """All combinations of the axes of one problem. Each axis takes a value, a list or a range."""
 
     stride: Ints = ()
-    compiler: Annotated[tuple[str, ...], BeforeValidator(_compilers)] = (DEFAULT_COMPILER,)
-    block: Annotated[tuple[Block, ...], BeforeValidator(_blocks), PlainSerializer(lambda v: [*map(str, v)])] = ()
+    compiler: Annotated[Names, _values(_compilers)] = (DEFAULT_COMPILER,)
+    block: Annotated[Blocks, PlainSerializer(lambda v: [*map(str, v)])] = ()
     peers: bool = False
     pad: bool | None = None
     pad_width: Ints = (1,)
@@ -236,15 +230,13 @@ def _override(data: dict[str, Any], override: str) -> None:
         data[key] = value
         return
     if field not in Sweep.model_fields:
-        raise UsageError(f"--set {override!r}: {unknown(key, _all_keys(), 'key')}")
+        keys = [*(key for key in Config.model_fields if key != "sweep"), *Sweep.model_fields]
+        raise UsageError(f"--set {override!r}: {unknown(key, keys, 'key')}")
     if dot and problem not in PROBLEMS:
         raise UsageError(f"--set {override!r}: {unknown(problem, list(PROBLEMS), 'problem')}")
     sweeps = data.get("sweep")
-    hits = [
-        sweep
-        for sweep in (sweeps if isinstance(sweeps, (list, tuple)) else ())
-        if isinstance(sweep, dict) and problem in ("", sweep.get("problem"))
-    ]
+    listed = sweeps if isinstance(sweeps, (list, tuple)) else ()
+    hits = [sweep for sweep in listed if isinstance(sweep, dict) and problem in ("", sweep.get("problem"))]
     if not hits:
         raise UsageError(f"--set {override!r}: there is no sweep of {problem or 'any problem'} to set it in")
     for sweep in hits:
@@ -257,10 +249,6 @@ def _toml_value(text: str) -> Any:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
-
-
-def _all_keys() -> list[str]:
-    return [key for key in Config.model_fields if key != "sweep"] + list(Sweep.model_fields)
 
 
 def _validate(data: dict[str, Any], *, where: str, flags: bool) -> Config:

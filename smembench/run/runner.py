@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Protocol
 
 from smembench.devices.base import GUARD_BYTES
 from smembench.kernels.problems import PROBLEMS
@@ -17,26 +16,10 @@ from smembench.run.plan import Planned
 from smembench.run.sampling import shuffled
 from smembench.run.stop_rule import MAX_EXTRA_ROUNDS, StopRule
 from smembench.run.trial import Request
-from smembench.run.worker import WorkerFailed, WorkerTimeout
+from smembench.run.worker import Worker, WorkerFailed, WorkerTimeout
 
 _STOP_SECONDS = 15.0
 """How long an interrupted run waits for the sample in progress."""
-
-
-class TrialWorker(Protocol):
-    """What the runner needs of a worker."""
-
-    def run(self, request: Request, timeout: float) -> Trial:
-        """See ``Worker.run``."""
-
-    def stop(self) -> None:
-        """See ``Worker.stop``."""
-
-    def wait_stopped(self, timeout: float) -> Trial | None:
-        """See ``Worker.wait_stopped``."""
-
-    def close(self) -> None:
-        """See ``Worker.close``."""
 
 
 Begin = Callable[[Case, int, int], None]
@@ -81,15 +64,15 @@ class Runner:
         rules: Mapping[str, StopRule],
         seed: int,
         timeout: float,
-        worker: TrialWorker,
-        hire: Callable[[], TrialWorker],
+        worker: Worker,
+        hire: Callable[[], Worker],
     ) -> None:
         self._planned = planned
         self._rules = rules
         self._seed = seed
         self._timeout = timeout
         self._hire = hire
-        self._worker: TrialWorker | None = worker
+        self._worker: Worker | None = worker
         self._progress: dict[Case, _Progress] = {item.case: _Progress() for item in planned}
         self._memory = _largest(item.case for item in planned if not item.skip)
 

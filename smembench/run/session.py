@@ -6,9 +6,8 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 
-from smembench.devices.lock import DeviceLock
+from smembench.devices.lock import device_lock
 from smembench.devices.select import CPU, resolve, uuid_of
 from smembench.model.device import DeviceInfo
 from smembench.model.measurement import Measurement, Trial
@@ -23,7 +22,7 @@ from smembench.store.assemble import Predict, assemble, unpredicted
 
 @dataclass(slots=True)
 class Session:
-    """Planned cases and a worker that runs them; a context manager that ends the worker and releases the locks."""
+    """Planned cases, and a worker that runs them."""
 
     config: Config
     seed: int
@@ -32,7 +31,6 @@ class Session:
     notes: tuple[str, ...]
     rules: dict[str, StopRule]
     _runner: Runner
-    _held: ExitStack
 
     def run(self, done: Iterable[Trial] = (), begin: Begin = unseen) -> Iterator[Trial]:
         """Yield a trial per case and round, except those in ``done``; see ``Runner.run``."""
@@ -42,15 +40,6 @@ class Session:
         """One measurement per case that has trials, with its prediction by ``predict``."""
         ci_widths = {kind: rule.ci_width for kind, rule in self.rules.items()}
         return assemble((item.case for item in self.planned), trials, self.infos, ci_widths, predict)
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._runner.close()
-        self._held.close()
 
 
 @contextmanager
@@ -64,10 +53,11 @@ def locked(
     """
     with ExitStack() as held:
         for uuid in filter(None, map(uuid_of, names)):
-            held.enter_context(DeviceLock(uuid, wait=wait, waiting=waiting))
+            held.enter_context(device_lock(uuid, wait=wait, waiting=waiting))
         yield
 
 
+@contextmanager
 def open_session(
     config: Config,
     *,
@@ -75,8 +65,8 @@ def open_session(
     wait: bool = False,
     waiting: Callable[[str], None] = lambda holder: None,
     seed: int | None = None,
-) -> Session:
-    """Start a worker on the devices that a config needs, and plan its cases.
+) -> Iterator[Session]:
+    """Start a worker on the devices that a config needs, and plan its cases; the worker and the locks end with it.
 
     Without a seed in the config or here, a run draws a random one. The seed is recorded, so any run can be repeated.
 
@@ -103,5 +93,6 @@ def open_session(
         chosen = config.seed if seed is None else seed
         seed = secrets.randbits(31) if chosen is None else chosen
         runner = Runner(planned, rules, seed, config.timeout, worker, lambda: Worker(names))
+        held.callback(runner.close)
         notes = tuple(filter(None, (note, left_out(config, resolved))))
-        return Session(config, seed, planned, infos, notes, rules, runner, held.pop_all())
+        yield Session(config, seed, planned, infos, notes, rules, runner)

@@ -13,6 +13,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Trial
+from smembench.store.files import read_whole
 from smembench.store.run_json import Description, fault
 
 _NEEDED = ("run_id", "seed", "config", "devices")
@@ -49,7 +50,7 @@ def read(path: Path) -> Contents:
         UsageError: if the file cannot be read or is damaged other than at its end.
     """
     try:
-        data = path.read_bytes()
+        data = read_whole(path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
     # A line counts if its newline is on disk.

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Measurement, Trial
 from smembench.store import journal, schema
-from smembench.store.csv_files import check_folder, table_text, write_whole
+from smembench.store.csv_files import table_text
+from smembench.store.files import check_folder, read_whole, write_whole
 from smembench.store.journal import Journal
 from smembench.store.run import Run
 from smembench.store.run_json import Description, fault
@@ -111,7 +112,7 @@ def read_description(folder: Path) -> Description:
     """
     path = folder / RUN
     try:
-        return Description.model_validate_json(path.read_bytes())
+        return Description.model_validate_json(read_whole(path))
     except FileNotFoundError:
         return Description()
     except OSError as error:

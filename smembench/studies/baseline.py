@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from smembench.model.errors import UsageError
-from smembench.store.csv_files import write_whole
+from smembench.store.files import write_whole
 from smembench.store.run_folder import CASES, RUN, read_description, to_json
 
 BASELINE = "baseline.json"

@@ -22,7 +22,7 @@ from smembench.explain.analysis import Explanation, best_pad, explain
 from smembench.explain.counters import ALLOWED_WAVEFRONTS, Comparison
 from smembench.explain.prediction import predict, trace_together
 from smembench.explain.recorder import Request, SharedArray
-from smembench.explain.trace import _GLOBAL_GAP, Trace, kinds_of_blocks, trace
+from smembench.explain.trace import ARRAY_SPACING, Trace, kinds_of_blocks, trace
 from smembench.kernels import numba_cuda as cuda_api
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
@@ -80,7 +80,7 @@ def figures(explained: Explanation) -> tuple[float | None, ...]:
 
 def elements(traced: Trace, kind: str, itemsize: int) -> list[int]:
     """Indices into the global array that lanes loaded from or stored to, of a transpose."""
-    base = {"store": 1, "load": 2}[kind] * _GLOBAL_GAP
+    base = {"store": 1, "load": 2}[kind] * ARRAY_SPACING
     return [
         (address - base) // itemsize
         for request in traced.requests

@@ -13,7 +13,6 @@ from typing import Any
 
 from programs import cuda_c_kernel, numba_kernel
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.registry import kernel_of
 from smembench.model.case import Case
 
 HERE = Path(__file__).parent
@@ -70,8 +69,8 @@ static void run(unsigned x, unsigned y, void **arrays, const unsigned *scalars)
 
 def port(case: Case) -> HostKernel:
     """The CUDA C port of a case; its Numba kernel has the same host form."""
-    problem, by_numba = PROBLEMS[case.problem], numba_kernel(kernel_of(replace(case, compiler="numba")), case)
-    by_nvrtc = cuda_c_kernel(kernel_of(replace(case, compiler="nvrtc")), case)
+    problem, by_numba = PROBLEMS[case.problem], numba_kernel(replace(case, compiler="numba"))
+    by_nvrtc = cuda_c_kernel(replace(case, compiler="nvrtc"))
     takes = len(problem.arrays), len(problem.scalars(case))
     name = mangled(by_numba.function)
     return HostKernel(by_nvrtc.entry, name, by_nvrtc.source, by_numba.block, *takes, constant=by_nvrtc.constant)

@@ -2,56 +2,33 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-KERNELS = Path(__file__).parent / "kernels"
-QUICK = [
-    *("--n", "64", "--device", "cpu", "--block", "16x16"),
-    *("--samples", "3", "--rounds", "2", "--precision", "90", "--max-seconds", "1"),
-]
+from conftest import Program, records
 
-
-def smembench(*arguments: str, kernels: tuple[str, ...] = (), **options: float) -> subprocess.CompletedProcess[str]:
-    files = os.pathsep.join(str(KERNELS / f"{name}.py") for name in kernels)
-    return subprocess.run(
-        [sys.executable, "-m", "smembench", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "SMEMBENCH_KERNELS": files},
-        check=False,
-    )
-
-
-def rows_by_kernel(output: str) -> dict[str, dict[str, str]]:
-    return {row["kernel"]: row for row in csv.DictReader(io.StringIO(output))}
+FAULTS = Path(__file__).parent / "kernels" / "cpu_faults.py"
+QUICK = ("--n", 64, "--device", "cpu", "--samples", 3, "--rounds", 2, "--precision", 90, "--max-seconds", 1)
+EXPECTED = {
+    "hangs": ("timeout", "no answer within"),
+    "dies": ("failed", "the worker process was killed by SIGKILL"),
+    "raises": ("failed", "MemoryError: out of memory on purpose"),
+    "wrong": ("wrong_result", "elements differ"),
+    "outside": ("wrong_result", "the kernel wrote outside its output"),
+    "tires": ("wrong_result", "right once, wrong after the timed launches: "),
+}
 
 
 @pytest.mark.slow
-def test_every_fault_is_a_row_and_the_others_are_measured() -> None:
-    expected = {
-        "hangs": ("timeout", "no answer within"),
-        "dies": ("failed", "the worker process was killed by SIGKILL"),
-        "raises": ("failed", "MemoryError: out of memory on purpose"),
-        "wrong": ("wrong_result", "elements differ"),
-        "outside": ("wrong_result", "the kernel wrote outside its output"),
-        "tires": ("wrong_result", "right once, wrong after the timed launches: "),
-    }
-    run = smembench(
-        # Long enough for the others to be compiled on a busy machine.
-        *("transpose", *QUICK, "--kernel", ",".join(("naiveGmem", *expected)), "--timeout", "8", "--csv", "-"),
-        kernels=tuple(f"cpu_{fault}" for fault in expected),
-    )
-    rows = rows_by_kernel(run.stdout)
+def test_every_fault_is_a_row_and_the_others_are_measured(program: Program) -> None:
+    kernels = ",".join(("naiveGmem", *EXPECTED))
+    # The timeout is long enough for the others to be compiled on a busy machine.
+    flags = ("--block", "16x16", "--kernel", kernels, "--timeout", 8, "--csv", "-")
+    run = program("transpose", *QUICK, *flags, SMEMBENCH_KERNELS=FAULTS)
+    rows = {row["kernel"]: row for row in records(run.stdout)}
     assert run.returncode == 1
-    for fault, (status, reason) in expected.items():
+    for fault, (status, reason) in EXPECTED.items():
         assert rows[fault]["status"] == status
         assert reason in rows[fault]["reason"]
         assert rows[fault]["elapsed_ms"] == rows[fault]["effective_gb_s"] == ""
@@ -61,8 +38,8 @@ def test_every_fault_is_a_row_and_the_others_are_measured() -> None:
     assert "Traceback" not in run.stderr
 
 
-def test_a_kernel_file_that_is_not_there_is_refused() -> None:
-    run = smembench("transpose", *QUICK, kernels=("no_such_file",))
+def test_a_kernel_file_that_is_not_there_is_refused(program: Program) -> None:
+    run = program("transpose", *QUICK, SMEMBENCH_KERNELS="no_such_file.py")
     assert run.returncode == 2
     assert "no_such_file" in run.stderr
     assert len(run.stderr.splitlines()) == 1

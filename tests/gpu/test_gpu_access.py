@@ -51,9 +51,7 @@ def test_the_compiler_leaves_no_access_out(kernel: str, dtype: str) -> None:
     """Nor does it write any twice: the loop has a store and a load of each tile."""
     case = Case("access", kernel, "cuda:0", dtype, 256, 4096, None, Block(32, 32), 1)
     array, number = getattr(types, dtype)[::1], types.uint32
-    compiled, _ = cuda.compile_ptx(
-        numba_kernel(registry.kernel_of(case), case).function, (array, array, number, number)
-    )
+    compiled, _ = cuda.compile_ptx(numba_kernel(case).function, (array, array, number, number))
     assert compiled.count("ld.shared") == compiled.count("st.shared") == tiles(dtype)
 
 

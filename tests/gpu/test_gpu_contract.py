@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 from math import prod
 
 import pytest
 
-from programs import numba_kernel
+from programs import case_of, cuda_kernel, numba_kernel
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
@@ -54,9 +53,7 @@ def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: Kernel) 
     # Every element type and every block, but not each with each: a compilation takes longer than a launch.
     compiled = list(dict.fromkeys([*product(problem.dtypes, blocks[:1]), *product(problem.dtypes[:1], blocks)]))
     for (dtype, block), (m, n, k) in [*product(compiled[:1], SHAPES), *product(compiled[1:], RAGGED)]:
-        pad = {None: None, False: 0, True: 1}[kernel.pad]
-        depth = k if "k" in problem.size_axes else None
-        case = Case(kernel.problem, kernel.name, "cuda:0", dtype, m, n, depth, block, pad, compiler=kernel.compiler)
+        case = case_of(kernel, m, n, k, dtype, block)
         if kernel.unsupported(case) or kernel.shared_bytes(case) > limit:
             continue
         verify(gpu, case)
@@ -66,17 +63,16 @@ def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: Kernel) 
 
 @pytest.mark.parametrize("name", ["serpentine", "serpentine16x8", "streamK", "slicedK12x6"])
 def test_what_is_left_over_by_whole_tiles_is_right(gpu: CudaDevice, name: str) -> None:
-    kernel = registry.find("matmul", name, "cuda")
-    assert kernel is not None
+    kernel = cuda_kernel("matmul", name)
     (block,) = kernel.default_blocks
     down, across = block.y * kernel.results[1], block.x * kernel.results[0]
     # Few of each, since every width of an access is compiled anew.
     shapes = [("float32", 1, 1, 257), ("float32", 8, 4, 1000), ("float32", 0, 3, 1), ("float64", 1, 2, 99)]
     for dtype, rows, columns, k in shapes:
-        case = Case("matmul", name, "cuda:0", dtype, 3 * down + rows, 5 * across + columns, k, block)
+        case = case_of(kernel, 3 * down + rows, 5 * across + columns, k, dtype)
         if kernel.unsupported(case):
             continue
-        assert numba_kernel(kernel, case).grid_dependent
+        assert numba_kernel(case).grid_dependent
         verify(gpu, case)
 
 
@@ -95,7 +91,7 @@ def test_blocks_hand_over_at_every_launch(gpu: CudaDevice, compiler: str, m: int
 @pytest.mark.parametrize("dtype", PROBLEMS["transpose"].dtypes)
 def test_a_persistent_grid_goes_round_more_than_once(gpu: CudaDevice, dtype: str) -> None:
     case = Case("transpose", "transposePersistent", "cuda:0", dtype, 8192, 4112, None, Block(8, 16), 0)
-    program = numba_kernel(registry.kernel_of(case), case)
+    program = numba_kernel(case)
     assert prod(program.grid) > 2 * prod(program.on(gpu.info.sm_count or 1).grid)
     verify(gpu, case)
 
@@ -105,9 +101,6 @@ def test_a_persistent_grid_goes_round_more_than_once(gpu: CudaDevice, dtype: str
 )
 def test_products_of_sub_matrices_touch_nothing_between_their_rows(gpu: CudaDevice, kernel: Kernel) -> None:
     for (m, n, k), stride in STRIDED:
-        (block, *_) = kernel.default_blocks or (Block(16, 16),)
-        case = Case("matmul", kernel.name, "cuda:0", "float32", m, n, k, block, stride=stride)
-        case = replace(case, compiler=kernel.compiler)
-        if kernel.unsupported(case):
-            continue
-        verify(gpu, case)
+        case = case_of(kernel, m, n, k, block=None if kernel.default_blocks else Block(16, 16), stride=stride)
+        if not kernel.unsupported(case):
+            verify(gpu, case)

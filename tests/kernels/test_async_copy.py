@@ -49,17 +49,27 @@ def single_elements(out: Any, inp: Any, index: Any) -> None:
     out[0] = tile[3]
 
 
+VECTOR = "cp.async.cg.shared.global, 16"
+COMMIT, *WAIT = "cp.async.commit_group", "cp.async.wait_group 0", "cp.async.wait_group 1"
+TWO_GROUPS = [VECTOR, COMMIT, VECTOR, COMMIT, WAIT[1], "ld.shared", WAIT[0], "ld.shared"]
+
+
 @pytest.mark.usefixtures("ptx")
-@pytest.mark.parametrize(("dtype", "size"), [("float32", 4), ("float64", 8)])
-def test_an_element_is_copied_past_the_registers(dtype: str, size: int) -> None:
-    found = re.findall(r"cp\.async[^;]*|(?:ld|st)\.(?:shared|global)", compiled(single_elements, dtype))
-    assert [re.sub(r" \[.*\]", "", instruction) for instruction in found] == [
-        f"cp.async.ca.shared.global, {size}",
-        "cp.async.commit_group",
-        "cp.async.wait_group 0",
-        "ld.shared",
-        "st.global",
-    ]
+@pytest.mark.parametrize(
+    ("function", "dtype", "expected"),
+    [
+        *[(two_groups, dtype, TWO_GROUPS) for dtype in sorted(ITEMSIZE)],
+        *[
+            (single_elements, dtype, [f"cp.async.ca.shared.global, {size}", COMMIT, WAIT[0], "ld.shared"])
+            for dtype, size in (("float32", 4), ("float64", 8))
+        ],
+    ],
+)
+def test_copies_go_past_the_registers_and_waits_stay_in_their_order(
+    function: Callable[..., None], dtype: str, expected: list[str]
+) -> None:
+    found = re.findall(r"cp\.async[^;]*|(?:ld|st)\.shared|ld\.global", compiled(function, dtype))
+    assert [re.sub(r" \[.*\]", "", instruction) for instruction in found] == expected
 
 
 def half_an_element(out: Any, inp: Any, index: Any) -> None:
@@ -71,25 +81,7 @@ def waits_for_some(out: Any, inp: Any, index: Any) -> None:
 
 
 def copies_into_other_elements(out: Any, inp: Any, index: Any) -> None:
-    tile = cuda.shared.array(16, types.int8, alignment=ALIGNMENT)
-    copy_vector_async(tile, 0, inp, index)
-
-
-@pytest.mark.usefixtures("ptx")
-@pytest.mark.parametrize("dtype", sorted(ITEMSIZE))
-def test_copies_groups_and_waits_stay_in_their_order_among_the_loads(dtype: str) -> None:
-    found = re.findall(r"cp\.async[^;]*|ld\.shared", compiled(two_groups, dtype))
-    copy = "cp.async.cg.shared.global"
-    assert [re.sub(r" \[.*\]", "", instruction) for instruction in found] == [
-        f"{copy}, 16",
-        "cp.async.commit_group",
-        f"{copy}, 16",
-        "cp.async.commit_group",
-        "cp.async.wait_group 1",
-        "ld.shared",
-        "cp.async.wait_group 0",
-        "ld.shared",
-    ]
+    copy_vector_async(cuda.shared.array(16, types.int8, alignment=ALIGNMENT), 0, inp, index)
 
 
 @pytest.mark.usefixtures("ptx")

@@ -13,12 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from programs import numba_kernel
-from smembench.kernels import registry
+from programs import case_of, cuda_kernel, numba_kernel
 from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS, accumulate, raise_flag, wait_for_flag
 from smembench.kernels.matmul.cuda.stream_k import FEWEST, blocks_on, first_step
 from smembench.kernels.numba_cuda import cuda, uint32
-from smembench.model.case import Case
 
 types: Any = numba.types
 
@@ -100,9 +98,7 @@ def test_blocks_with_a_piece_more_have_as_many_steps_less(
 
 @given(m=st.integers(1, 9000), n=st.integers(1, 9000), k=st.integers(1, 9000), multiprocessors=st.integers(1, 200))
 def test_each_block_has_steps_and_a_flag(m: int, n: int, k: int, multiprocessors: int) -> None:
-    kernel = registry.find("matmul", "streamK", "cuda")
-    assert kernel is not None
-    program = numba_kernel(kernel, Case("matmul", "streamK", "cuda:0", "float32", m, n, k, kernel.default_blocks[0]))
+    program = numba_kernel(case_of(cuda_kernel("matmul", "streamK"), m, n, k))
     tiles, steps = prod(program.grid), -(-k // 16)
     blocks, one = program.on(multiprocessors).grid
     assert one == 1

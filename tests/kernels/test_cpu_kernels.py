@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from itertools import cycle, product
 from typing import Any
 
 import numpy as np
 import pytest
 
+from programs import assert_right, case_of
 from smembench.devices.base import GUARD_BYTES, POISON, OutOfBounds
 from smembench.devices.cpu import CpuDevice, CpuPrepared
 from smembench.devices.host_clock import HostClock
@@ -16,7 +16,8 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
 
 KERNELS = [kernel for kernel in registry.kernels() if kernel.kind == "cpu"]
-SIZES = [(1, 1, 1), (5, 7, 3), (33, 12, 40), (16, 8, 8)]
+SIZES = [(1, 1, 1), (9, 17, 7), (16, 8, 8)]
+"""m, n and k: less than a block, one more than a block or two each way, and whole blocks."""
 BLOCKS = [Block(8, 8), Block(8, 4)]
 
 
@@ -25,34 +26,31 @@ def cpu() -> CpuDevice:
     return CpuDevice()
 
 
-def check(cpu: CpuDevice, kernel: registry.Kernel, case: Case) -> None:
-    problem = PROBLEMS[kernel.problem]
-    inputs = problem.inputs(case, seed=1)
-    prepared = cpu.prepare(case, kernel, problem, inputs)
-    prepared.poison()
-    prepared.launch()
-    verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
-    prepared.close()
-    assert verdict.passed, f"{case.id}: {verdict.detail}"
+def verify(cpu: CpuDevice, kernel: registry.Kernel, case: Case) -> None:
+    def run(inputs: tuple[Any, ...]) -> Any:
+        prepared = cpu.prepare(case, kernel, PROBLEMS[kernel.problem], inputs)
+        prepared.poison()
+        prepared.launch()
+        output = prepared.output()
+        prepared.close()
+        return output
+
+    assert_right(case, run)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: f"{kernel.problem}-{kernel.name}")
 def test_every_kernel_is_right_on_ragged_sizes(cpu: CpuDevice, kernel: registry.Kernel) -> None:
-    problem = PROBLEMS[kernel.problem]
-    pad = {None: None, False: 0, True: 1}[kernel.pad]
     # Every element type and every block, but not each with each: both are compiled in.
-    compiled = zip(problem.dtypes, cycle(BLOCKS if kernel.blocks else [None]), strict=False)
+    compiled = zip(PROBLEMS[kernel.problem].dtypes, cycle(BLOCKS), strict=False)
     for (dtype, block), (m, n, k) in product(compiled, SIZES):
-        depth = k if "k" in problem.size_axes else None
-        case = Case(kernel.problem, kernel.name, "cpu", dtype, m, n, depth, block, pad)
-        check(cpu, kernel, replace(case, block=BLOCKS[0]) if kernel.unsupported(case) else case)
+        case = case_of(kernel, m, n, k, dtype, block)
+        verify(cpu, kernel, case_of(kernel, m, n, k, dtype, BLOCKS[0]) if kernel.unsupported(case) else case)
 
 
 @pytest.mark.parametrize("kernel", [each for each in KERNELS if each.strided], ids=lambda kernel: kernel.name)
 def test_products_of_sub_matrices_touch_nothing_between_their_rows(cpu: CpuDevice, kernel: registry.Kernel) -> None:
-    block = BLOCKS[0] if kernel.blocks else None
-    check(cpu, kernel, Case("matmul", kernel.name, "cpu", "float32", 33, 12, 40, block, stride=41))
+    verify(cpu, kernel, case_of(kernel, 33, 12, 40, block=BLOCKS[0], stride=41))
 
 
 @pytest.mark.parametrize(("index", "side"), [(-1, "before"), (4, "after")])

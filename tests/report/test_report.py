@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import Rows
 from smembench.model.case import Block
 from smembench.report.canvas import COLOURS, Plot, file_name, printable, render, spread
 from smembench.report.contents import contents, plots
@@ -24,8 +25,6 @@ from smembench.report.selection import by_time, whole
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row
-
-Rows = Callable[..., list[Row]]
 
 H200 = {
     "name": "cuda:0",

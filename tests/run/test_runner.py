@@ -16,24 +16,24 @@ from smembench.run.plan import Planned
 from smembench.run.runner import Runner
 from smembench.run.stop_rule import MAX_EXTRA_ROUNDS, StopRule
 from smembench.run.trial import Request
-from smembench.run.worker import WorkerFailed, WorkerTimeout
+from smembench.run.worker import Worker, WorkerFailed, WorkerTimeout
 
 CASES = [Case("transpose", kernel, "cuda:0", "float32", 64, 64) for kernel in ("copyGmem", "naiveGmem", "memcpy")]
 SAMPLES = (1.0,) * 10
 
 
-class FakeWorker:
+class FakeWorker(Worker):
     """Answers each request with ``answer(request)``, and remembers it."""
 
     def __init__(self, answer: Callable[[Request], Trial], log: list[Request]) -> None:
-        self._answer = answer
+        self.answer = answer
         self.log = log
         self.closed = False
         self.partial: Trial | None = None
 
     def run(self, request: Request, timeout: float) -> Trial:
         self.log.append(request)
-        return self._answer(request)
+        return self.answer(request)
 
     def stop(self) -> None:
         request = self.log[-1]

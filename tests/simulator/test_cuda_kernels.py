@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from operator import attrgetter
 from typing import Any
 
 import pytest
 
+from programs import NUMBA, assert_right, case_of, cuda_kernel
 from smembench.devices import simulator
 from smembench.kernels import registry
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.numba_cuda import cuda, number
-from smembench.kernels.problems import PROBLEMS, Verification
+from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.model.case import Block, Case
 
-KERNELS = [k for k in registry.kernels() if (k.kind, k.compiler) == ("cuda", "numba")]
 SIZES = [(1, 1, 1), (5, 7, 3), (9, 4, 6), (4, 8, 17), (1, 37, 2)]
 """m, n and k: one element, ragged both ways, whole blocks with a ragged k, a row of several blocks."""
 BLOCKS = [Block(4, 4), Block(8, 2), Block(2, 8), Block(3, 3)]
@@ -27,40 +28,32 @@ ONE_IN = {"access": 11, "constant": 11, "transpose": 11, "matmul": 3}
 AXES = (attrgetter("dtype"), attrgetter("block"), attrgetter("pad"), attrgetter("m", "n", "k"))
 
 
-def verify(kernel: Kernel, case: Case) -> Verification:
-    problem = PROBLEMS[kernel.problem]
-    inputs = problem.inputs(case, seed=1)
-    output = simulator.run(case, kernel, problem, inputs)
-    return problem.check(case, problem.reference(case, inputs, kernel.computes), output)
+def verify(case: Case, kernel: Kernel | None = None) -> None:
+    """Check a case, with another kernel than its own if one is given."""
+    chosen = kernel or registry.kernel_of(case)
+    assert_right(case, lambda inputs: simulator.run(case, chosen, PROBLEMS[case.problem], inputs), chosen.computes)
 
 
 def cases_of(kernel: Kernel) -> list[Case]:
-    pads: list[int | None] = [None] if kernel.pad is None else [1, 2] if kernel.pad else [0]
-    problem = PROBLEMS[kernel.problem]
+    pads = [None, 2] if kernel.pad else [None]
     cases = [
-        Case(problem.name, kernel.name, "cuda:0", dtype, m, n, k if "k" in problem.size_axes else None, block, pad)
-        for dtype in problem.dtypes
-        for m, n, k in SIZES
-        for block in (BLOCKS if kernel.blocks else [None])
-        for pad in pads
+        replace(case, pad=case.pad if pad is None else pad)
+        for dtype, size, block, pad in product(PROBLEMS[kernel.problem].dtypes, SIZES, BLOCKS, pads)
+        if (kernel.blocks or block == BLOCKS[0]) and (case := case_of(kernel, *size, dtype, block))
     ]
     allowed = [case for case in cases if not kernel.unsupported(case) and isinstance(kernel.build(case), NumbaKernel)]
-    chosen = allowed[:: ONE_IN.get(problem.name, 1)]
+    chosen = allowed[:: ONE_IN.get(kernel.problem, 1)]
     for axis in AXES:
         chosen += {axis(case): case for case in allowed if axis(case) not in map(axis, chosen)}.values()
     return chosen
 
 
-@pytest.mark.parametrize(
-    ("kernel", "case"),
-    [pytest.param(kernel, case, id=case.id) for kernel in KERNELS for case in cases_of(kernel)],
-)
-def test_every_kernel_is_right_on_ragged_sizes(kernel: Kernel, case: Case) -> None:
-    verdict = verify(kernel, case)
-    assert verdict.passed, verdict.detail
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for kernel in NUMBA for case in cases_of(kernel)])
+def test_every_kernel_is_right_on_ragged_sizes(case: Case) -> None:
+    verify(case)
 
 
-PRODUCTS = [k for k in KERNELS if k.problem == "matmul" and k.strided and not k.default_blocks]
+PRODUCTS = [k for k in NUMBA if k.problem == "matmul" and k.strided and not k.default_blocks]
 """Those whose tile is the block; see test_cuda_matmul_ladder.py for the others."""
 
 
@@ -68,8 +61,7 @@ PRODUCTS = [k for k in KERNELS if k.problem == "matmul" and k.strided and not k.
 @pytest.mark.parametrize("kernel", PRODUCTS, ids=lambda kernel: kernel.name)
 def test_products_of_sub_matrices_touch_nothing_between_their_rows(kernel: Kernel, stride: int) -> None:
     for m, n, k in [(5, 7, 17), (9, 17, 6)]:
-        verdict = verify(kernel, Case("matmul", kernel.name, "cuda:0", "float32", m, n, k, Block(4, 4), stride=stride))
-        assert verdict.passed, verdict.detail
+        verify(case_of(kernel, m, n, k, block=Block(4, 4), stride=stride))
 
 
 @pytest.mark.parametrize(
@@ -77,9 +69,7 @@ def test_products_of_sub_matrices_touch_nothing_between_their_rows(kernel: Kerne
 )
 def test_threads_in_a_line_do_not_meet(kernel: str, stride: int | None) -> None:
     """In more than one block, the last of them ragged."""
-    case = Case("access", kernel, "cuda:0", "int32", 2, 700, stride=stride)
-    verdict = verify(registry.kernel_of(case), case)
-    assert verdict.passed, verdict.detail
+    verify(case_of(cuda_kernel("access", kernel), 2, 700, dtype="int32", stride=stride))
 
 
 def without_bounds(out: Any, inp: Any, nx: Any, ny: Any) -> None:
@@ -97,10 +87,9 @@ def off_by_one(out: Any, inp: Any, nx: Any, ny: Any) -> None:
 
 def as_kernel(function: Any) -> Kernel:
     def build(case: Case) -> NumbaKernel:
-        block = block_of(case)
-        return NumbaKernel(function, grid=covering(case.n, case.m, block), block=block)
+        return NumbaKernel(function, grid=covering(case.n, case.m, block_of(case)), block=block_of(case))
 
-    return replace(KERNELS[-1], problem="transpose", name="wrong", build=build, computes=TRANSPOSE)
+    return replace(NUMBA[-1], build=build, computes=TRANSPOSE)
 
 
 WRONG = Case("transpose", "wrong", "cuda:0", "float32", 5, 7, None, Block(4, 4))
@@ -108,12 +97,12 @@ WRONG = Case("transpose", "wrong", "cuda:0", "float32", 5, 7, None, Block(4, 4))
 
 def test_a_write_beside_the_output_is_caught() -> None:
     with pytest.raises(IndexError, match="out of bounds"):
-        verify(as_kernel(without_bounds), WRONG)
+        verify(WRONG, as_kernel(without_bounds))
 
 
 def test_rows_left_out_are_caught() -> None:
-    verdict = verify(as_kernel(off_by_one), WRONG)
-    assert (verdict.passed, verdict.detail) == (False, "7 of 35 elements differ, the first at index 4")
+    with pytest.raises(AssertionError, match="7 of 35 elements differ, the first at index 4"):
+        verify(WRONG, as_kernel(off_by_one))
 
 
 @pytest.mark.parametrize("way", [1, -1], ids=["from threads after", "from threads before"])
@@ -127,5 +116,5 @@ def test_a_missing_barrier_is_caught(way: int) -> None:
         tile[at] = inp[at]
         out[at] = tile[(at + way) % 8]
 
-    case = Case("transpose", "wrong", "cuda:0", "float32", 1, 8, None, Block(8, 1))
-    assert not verify(as_kernel(shifted), case).passed
+    with pytest.raises(AssertionError, match="elements differ"):
+        verify(replace(WRONG, m=1, n=8, block=Block(8, 1)), as_kernel(shifted))

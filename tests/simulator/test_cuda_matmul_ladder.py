@@ -6,124 +6,112 @@ from dataclasses import replace
 
 import pytest
 
-from programs import numba_kernel
+from ladder import PIPELINED, TILED
+from programs import assert_right, case_of, cuda_kernel, numba_kernel
 from smembench.devices import simulator
-from smembench.kernels import registry
 from smembench.kernels.matmul.remainder import MAX_REMAINDER
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Block, Case
+from smembench.model.case import Block
 
-SERPENTINE = ("serpentine", "serpentine16x8", "streamK")
-TILED = ("vectorized", "doubleBuffered", "warpTiled", "unrolled", "interleaved", "tiled16x8", "slicedK", *SERPENTINE)
+Size = tuple[int, int, int]
+SMALL = Block(8, 8)
+
 SIZES = [
-    pytest.param((70, 72, 20), None, "A by 4, B by 4", id="whole vectors over the edges"),
-    pytest.param((65, 67, 9), None, "A by 1, B by 1", id="no aligned rows"),
-    pytest.param((3, 70, 8), None, "A by 4, B by 1", id="aligned rows of A only"),
+    pytest.param((68, 8, 20), None, "A by 4, B by 4", id="whole vectors over the edges"),
+    pytest.param((3, 67, 9), None, "A by 1, B by 1", id="no aligned rows"),
+    pytest.param((3, 6, 8), None, "A by 4, B by 1", id="aligned rows of A only"),
     pytest.param((64, 64, 17), 72, "A by 1, B by 4", id="aligned rows, those of A with an odd end"),
     pytest.param((1, 1, 1), None, "A by 1, B by 1", id="one element"),
 ]
-"""m, n, k, the stride, and the elements of an access in float32."""
+"""m, n, k, the stride, and the elements of an access in float32; tiles have 64 rows or 128, and 64 columns."""
 
 
-def verify(name: str, dtype: str, size: tuple[int, int, int], block: Block, stride: int | None = None) -> str:
-    """Check a product, and return the variant of the program that made it."""
-    kernel = registry.find("matmul", name, "cuda")
-    assert kernel is not None
-    case = Case("matmul", name, "cuda:0", dtype, *size, block, stride=stride)
+def verify(
+    name: str, size: Size, *, dtype: str = "float32", block: Block = SMALL, stride: int | None = None, blocks: int = 0
+) -> str:
+    """Check a product, of so many persistent blocks if given; the variant of the program that made it."""
+    kernel = cuda_kernel("matmul", name)
+    case = case_of(kernel, *size, dtype, block, stride)
     assert kernel.unsupported(case) is None
-    problem = PROBLEMS["matmul"]
-    inputs = problem.inputs(case, seed=1)
-    output = simulator.run(case, kernel, problem, inputs)
-    verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), output)
-    assert verdict.passed, verdict.detail
-    return numba_kernel(kernel, case).variant
+    program = numba_kernel(case)
+    if blocks:
+        program = replace(program, persistent_blocks=lambda _: blocks)
+        kernel = replace(kernel, build=lambda _: program)
+    assert_right(case, lambda inputs: simulator.run(case, kernel, PROBLEMS["matmul"], inputs))
+    return program.variant
 
 
 @pytest.mark.parametrize("name", TILED)
 @pytest.mark.parametrize(("size", "stride", "variant"), SIZES)
-def test_products_are_right_at_the_edges_of_tiles(
-    name: str, size: tuple[int, int, int], stride: int | None, variant: str
-) -> None:
-    assert verify(name, "float32", size, Block(8, 8), stride).startswith(variant)
+def test_products_are_right_at_the_edges_of_tiles(name: str, size: Size, stride: int | None, variant: str) -> None:
+    assert verify(name, size, stride=stride).startswith(variant)
 
 
-@pytest.mark.parametrize("name", SERPENTINE)
+@pytest.mark.parametrize("name", PIPELINED)
 @pytest.mark.parametrize(("k", "stride"), [(16, None), (32, 144)])
 def test_whole_tiles_are_loaded_without_a_look_at_the_edges(name: str, k: int, stride: int | None) -> None:
-    assert verify(name, "float32", (128, 128, k), Block(8, 8), stride) == "A by 4, B by 4, whole tiles"
+    assert verify(name, (128, 64, k), stride=stride) == "A by 4, B by 4, whole tiles"
 
 
-@pytest.mark.parametrize("name", SERPENTINE)
+@pytest.mark.parametrize("name", PIPELINED)
 @pytest.mark.parametrize(
-    ("size", "widths"),
-    [
-        ((140, 76, 20), "A by 4, B by 4"),
-        ((129 + MAX_REMAINDER, 75, 18), "A by 1, B by 1"),
-        ((128, 64, 17), "A by 1, B by 4"),
-    ],
+    ("more", "k", "widths"),
+    [((12, 12), 20, "A by 4, B by 4"), ((MAX_REMAINDER + 1, 11), 18, "A by 1, B by 1"), ((0, 0), 17, "A by 1, B by 4")],
 )
-def test_tiles_over_an_edge_are_moved_inwards(name: str, size: tuple[int, int, int], widths: str) -> None:
-    assert verify(name, "float32", size, Block(8, 8)) == f"{widths}, tiles moved inwards"
+def test_tiles_over_an_edge_are_moved_inwards(name: str, more: tuple[int, int], k: int, widths: str) -> None:
+    rows = 128 if name == "serpentine16x8" else 64
+    assert verify(name, (rows + more[0], 64 + more[1], k)) == f"{widths}, tiles moved inwards"
 
 
 @pytest.mark.parametrize(
     ("size", "label"),
-    [((96, 96, 24), ", whole tiles"), ((107, 109, 25), ", tiles moved inwards"), ((95, 101, 24), "")],
+    [((96, 96, 24), ", whole tiles"), ((107, 109, 25), ", tiles moved inwards"), ((95, 31, 24), "")],
 )
-def test_three_slices_compute_a_tile(size: tuple[int, int, int], label: str) -> None:
-    assert verify("slicedK12x6", "float32", size, Block(16, 24)) == f"A by 1, B by 1{label}"
+def test_three_slices_compute_a_tile(size: Size, label: str) -> None:
+    assert verify("slicedK12x6", size, block=Block(16, 24)) == f"A by 1, B by 1{label}"
 
 
 @pytest.mark.parametrize(
-    ("name", "block", "size", "stride"),
+    ("name", "dtype", "size", "stride"),
     [
-        ("serpentine", Block(8, 8), (65, 65, 33), None),
-        ("serpentine", Block(8, 8), (64, 2 * 64 + MAX_REMAINDER, 70), 139),
-        ("serpentine16x8", Block(8, 8), (128 + MAX_REMAINDER, 64 + 2, 1), None),
-        ("streamK", Block(8, 8), (65, 65, 33), None),
-        ("streamK", Block(8, 8), (64, 2 * 64 + MAX_REMAINDER, 70), 140),
-        ("streamK", Block(8, 8), (128 + MAX_REMAINDER, 64 + 2, 1), None),
-        ("slicedK12x6", Block(16, 24), (97, 96 + MAX_REMAINDER, 25), None),
+        ("serpentine", "float32", (65, 65, 33), None),
+        ("serpentine", "float32", (64, 2 * 64 + MAX_REMAINDER, 70), 139),
+        ("serpentine16x8", "float32", (128 + MAX_REMAINDER, 64 + 2, 1), None),
+        ("serpentine", "float64", (65, 67, 40), None),
+        ("streamK", "float32", (65, 65, 33), None),
+        ("streamK", "float32", (64, 2 * 64 + MAX_REMAINDER, 70), 140),
+        ("streamK", "float32", (64 + MAX_REMAINDER, 64 + 2, 1), None),
+        ("slicedK12x6", "float32", (97, 96 + MAX_REMAINDER, 25), None),
     ],
 )
 def test_a_few_rows_and_columns_are_left_over_for_all_blocks(
-    name: str, block: Block, size: tuple[int, int, int], stride: int | None
+    name: str, dtype: str, size: Size, stride: int | None
 ) -> None:
     """In one block, whose share takes several times, and in two; with an odd k, a short and a long one."""
-    assert verify(name, "float32", size, block, stride).endswith(", a few left over")
-
-
-def test_float64_has_a_few_left_over_too() -> None:
-    assert verify("serpentine", "float64", (65, 67, 40), Block(8, 8)).endswith(", a few left over")
+    block = Block(16, 24) if name == "slicedK12x6" else SMALL
+    assert verify(name, size, dtype=dtype, block=block, stride=stride).endswith(", a few left over")
 
 
 @pytest.mark.parametrize(
     ("size", "blocks"),
     [
-        pytest.param((64, 64, 16 * 12), 5, id="all blocks in one tile"),
+        pytest.param((64, 64, 16 * 6), 5, id="all blocks in one tile"),
         pytest.param((80, 70, 40), 1, id="one block, tiles over the edges, moved inwards"),
         pytest.param((80, 140, 40), 11, id="tiles over the edges, moved inwards"),
         pytest.param((70, 130, 40), 5, id="tiles over the edges, dealt out"),
         pytest.param((70, 5, 60), 11, id="tiles over the edges, compared"),
     ],
 )
-def test_any_number_of_blocks_computes_all_tiles(size: tuple[int, int, int], blocks: int) -> None:
-    case = Case("matmul", "streamK", "cuda:0", "float32", *size, Block(8, 8))
-    kernel, problem = registry.kernel_of(case), PROBLEMS["matmul"]
-    shared = replace(kernel, build=lambda case: replace(numba_kernel(kernel, case), persistent_blocks=lambda _: blocks))
-    assert numba_kernel(shared, case).on(1).grid == (blocks, 1)
-    inputs = problem.inputs(case, seed=1)
-    output = simulator.run(case, shared, problem, inputs)
-    verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), output)
-    assert verdict.passed, verdict.detail
+def test_any_number_of_blocks_computes_all_tiles(size: Size, blocks: int) -> None:
+    verify("streamK", size, blocks=blocks)
 
 
 @pytest.mark.parametrize("name", ["vectorized", "interleaved", "slicedK", "serpentine"])
 @pytest.mark.parametrize(("size", "variant"), [((38, 70, 10), "A by 2, B by 2"), ((9, 5, 7), "A by 1, B by 1")])
-def test_vectors_of_float64_are_pairs(name: str, size: tuple[int, int, int], variant: str) -> None:
-    assert verify(name, "float64", size, Block(8, 8)) == variant
+def test_vectors_of_float64_are_pairs(name: str, size: Size, variant: str) -> None:
+    assert verify(name, size, dtype="float64") == variant
 
 
 @pytest.mark.parametrize("name", ["warpTiled", "interleaved", "slicedK", "serpentine"])
 def test_two_warps_side_by_side_cover_a_row(name: str) -> None:
-    verify(name, "float32", (20, 124, 4), Block(16, 8))
+    verify(name, (20, 124, 4), block=Block(16, 8))

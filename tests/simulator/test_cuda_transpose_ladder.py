@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from programs import numba_kernel
+from ladder import SEVERAL_TILES, VECTORIZED, transpose
+from programs import assert_right, cuda_kernel, numba_kernel
 from smembench.devices import simulator
-from smembench.kernels import registry
 from smembench.kernels.intrinsics.async_copy import commit_copies, copy_vector_async, wait_for_copies
 from smembench.kernels.intrinsics.vector import (
     ALIGNMENT,
@@ -25,13 +25,12 @@ from smembench.kernels.intrinsics.vector import (
 )
 from smembench.kernels.numba_cuda import cuda, uint32
 from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.program import NumbaKernel
 from smembench.kernels.transpose.cuda import transpose_paired
 from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
-from smembench.model.case import Block, Case
+from smembench.model.case import Block
 from smembench.model.problem import ITEMSIZE
 
-NAMES = ("transposeVectorized", "transposeDown", "transposeStreamed", "transposeHalfWarp", "transposePaired")
-SEVERAL_TILES = ("transposePipelined", "transposeAsync", "transposePersistent")
 SIZES: list[Any] = [
     pytest.param(lambda side, wide: (side, side), id="a whole tile"),
     pytest.param(lambda side, wide: (side + wide, 2 * wide), id="whole vectors over the edges"),
@@ -41,65 +40,65 @@ SIZES: list[Any] = [
 ]
 """Rows and columns, from the side of a tile and the elements of a vector."""
 UNALIGNED: list[Any] = [
-    pytest.param(lambda side, wide: (side + 1, side + 1), id="one over"),
     pytest.param(lambda side, wide: (side + 1, wide), id="aligned rows of the input only"),
     pytest.param(lambda side, wide: (side + 1, 1), id="a column"),
     pytest.param(lambda side, wide: (1, side + 1), id="a row"),
     pytest.param(lambda side, wide: (1, wide - 1), id="less than a vector"),
     pytest.param(lambda side, wide: (wide - 1, wide + 1), id="vectors that several rows share"),
 ]
-
-
-def case_of(name: str, dtype: str, rows: int, columns: int, block: Block) -> tuple[Case, registry.Kernel]:
-    kernel = registry.find("transpose", name, "cuda")
-    assert kernel is not None
-    pad = {None: None, False: 0, True: 1}[kernel.pad]
-    case = Case("transpose", kernel.name, "cuda:0", dtype, rows, columns, None, block, pad)
-    assert kernel.unsupported(case) is None
-    return case, kernel
+SMALL = Block(8, 4)
+SIDE = 8 * vector_width("float64")
+"""Of a tile of float64 in small blocks."""
 
 
 def verify(
-    name: str, dtype: str, rows: int, columns: int, block: Block, *, grid: tuple[int, int] | None = None
-) -> None:
-    """Hold one launch to the reference; a grid replaces the program's own."""
-    case, kernel = case_of(name, dtype, rows, columns, block)
+    name: str,
+    rows: int,
+    columns: int,
+    *,
+    dtype: str = "float64",
+    block: Block = SMALL,
+    grid: tuple[int, int] | None = None,
+) -> NumbaKernel:
+    """Hold one launch to the reference, and return its program; a grid replaces the program's own."""
+    case, kernel = transpose(name, dtype, columns, rows, block), cuda_kernel("transpose", name)
+    assert kernel.unsupported(case) is None
+    program = numba_kernel(case)
     if grid is not None:
-        kernel = replace(
-            kernel,
-            build=lambda case: replace(numba_kernel(registry.kernel_of(case), case), grid=grid, persistent_blocks=None),
-        )
-    problem = PROBLEMS["transpose"]
-    inputs = problem.inputs(case, seed=1)
-    output = simulator.run(case, kernel, problem, inputs)
-    verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), output)
-    assert verdict.passed, verdict.detail
+        program = replace(program, grid=grid, persistent_blocks=None)
+        kernel = replace(kernel, build=lambda _: program)
+    assert_right(case, lambda inputs: simulator.run(case, kernel, PROBLEMS["transpose"], inputs))
+    return program
 
 
-@pytest.mark.parametrize("dtype", PROBLEMS["transpose"].dtypes)
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+@pytest.mark.parametrize("size", [*SIZES, *UNALIGNED])
 def test_vectors_are_right_at_the_edges_of_tiles(dtype: str, size: Callable[[int, int], tuple[int, int]]) -> None:
     wide = vector_width(dtype)
-    verify("transposeVectorized", dtype, *size(8 * wide, wide), Block(8, max(wide, 4)))
+    verify("transposeVectorized", *size(8 * wide, wide), dtype=dtype, block=Block(8, max(wide, 4)))
 
 
-@pytest.mark.parametrize("dtype", PROBLEMS["transpose"].dtypes)
-@pytest.mark.parametrize("size", UNALIGNED)
-def test_rows_may_begin_anywhere(dtype: str, size: Callable[[int, int], tuple[int, int]]) -> None:
+@pytest.mark.parametrize(("name", "dtype"), [*zip(SEVERAL_TILES, ["float64", "float32", "float16"], strict=True)])
+@pytest.mark.parametrize("size", SIZES)
+def test_blocks_with_several_tiles_are_right_at_their_edges(
+    name: str, size: Callable[[int, int], tuple[int, int]], dtype: str
+) -> None:
     wide = vector_width(dtype)
-    verify("transposeVectorized", dtype, *size(8 * wide, wide), Block(8, max(wide, 4)))
+    verify(name, *size(8 * wide, wide), dtype=dtype, block=Block(8, max(wide, 4)))
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(47, 17), (17, 32)])
-@pytest.mark.parametrize("name", NAMES)
-def test_tiles_whose_rows_begin_anywhere_join(name: str, rows: int, columns: int) -> None:
-    verify(name, "float64", rows, columns, Block(8, 4))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_two_warps_side_by_side_cover_a_row(name: str) -> None:
-    verify(name, "float64", 34, 30, Block(16, 4))
-    verify(name, "float64", 35, 31, Block(16, 4))
+@pytest.mark.parametrize("name", VECTORIZED)
+@pytest.mark.parametrize(
+    ("rows", "columns", "block"),
+    [
+        pytest.param(47, 17, SMALL, id="rows that begin anywhere"),
+        pytest.param(17, 32, SMALL, id="aligned rows of the input"),
+        pytest.param(34, 30, Block(16, 4), id="two warps side by side"),
+        pytest.param(35, 31, Block(16, 4), id="two warps side by side, rows that begin anywhere"),
+    ],
+)
+def test_tiles_join(name: str, rows: int, columns: int, block: Block) -> None:
+    verify(name, rows, columns, block=block)
 
 
 @pytest.mark.parametrize(("row", "apart"), [(1024, 256), (2048, 512), (512, 128)])
@@ -107,54 +106,36 @@ def test_columns_of_tiles_in_pairs_cover_the_matrix(row: int, apart: int, monkey
     """With rows shorter than those for which it is meant: 4 to 16 columns of tiles, 1 to 4 apart."""
     monkeypatch.setattr(transpose_paired, "CONFLICTING", row)
     monkeypatch.setattr(transpose_paired, "APART", apart)
-    case, kernel = case_of("transposePaired", "float64", 18, row // 8, Block(8, 4))
-    assert numba_kernel(kernel, case).variant == "in pairs"
-    verify("transposePaired", "float64", case.m, case.n, Block(8, 4))
+    assert verify("transposePaired", 18, row // 8).variant == "in pairs"
 
 
-@pytest.mark.parametrize(("down", "across"), [(5, 2), (2, 5), (1, 3), (TILES + 2, 1)])
-@pytest.mark.parametrize("name", [*NAMES, *SEVERAL_TILES])
+@pytest.mark.parametrize(("down", "across"), [(2, 3), (3, 1)])
+@pytest.mark.parametrize("name", VECTORIZED)
 def test_a_grid_that_is_not_square_covers_every_tile(name: str, down: int, across: int) -> None:
-    side = 8 * vector_width("float64")
-    verify(name, "float64", down * side - 4, across * side - 2, Block(8, 4))
+    verify(name, down * SIDE - 4, across * SIDE - 2)
 
 
-@pytest.mark.parametrize("dtype", PROBLEMS["transpose"].dtypes)
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", SEVERAL_TILES)
-def test_blocks_with_several_tiles_are_right_at_their_edges(
-    name: str, size: Callable[[int, int], tuple[int, int]], dtype: str
-) -> None:
-    wide = vector_width(dtype)
-    verify(name, dtype, *size(8 * wide, wide), Block(8, max(wide, 4)))
-
-
-@pytest.mark.parametrize("tiles", [TILES - 1, TILES, 2 * TILES + 1])
+@pytest.mark.parametrize("tiles", [TILES - 1, TILES, TILES + 1, 2 * TILES + 1])
 @pytest.mark.parametrize("name", SEVERAL_TILES)
 def test_the_last_block_has_the_tiles_that_are_left(name: str, tiles: int) -> None:
-    side = 8 * vector_width("float64")
-    verify(name, "float64", tiles * side - 2, side + 2, Block(8, 4))
+    verify(name, tiles * SIDE - 2, SIDE + 2)
 
 
 @pytest.mark.parametrize("grid", [(1, 1), (5, 1), (2, 3), (3, 4)])
 def test_a_persistent_grid_of_any_size_goes_over_all_tiles(grid: tuple[int, int]) -> None:
     """Of one block, of several with one tile or two, in two dimensions, and of a block for each of the 3 × 4 tiles."""
-    side = 8 * vector_width("float64")
-    verify("transposePersistent", "float64", 3 * side, 4 * side - 2, Block(8, 4), grid=grid)
+    verify("transposePersistent", 3 * SIDE, 4 * SIDE - 2, grid=grid)
 
 
 def test_the_simulator_has_fewer_blocks_than_tiles() -> None:
-    side = 8 * vector_width("float64")
-    case, kernel = case_of("transposePersistent", "float64", 17 * side, 2 * side, Block(8, 4))
-    program = numba_kernel(kernel, case)
+    program = numba_kernel(transpose("transposePersistent", "float64", 2 * SIDE, 17 * SIDE, SMALL))
     assert prod(program.on(1).grid) < prod(program.grid)
-    verify("transposePersistent", "float64", case.m, case.n, Block(8, 4))
 
 
 @pytest.mark.parametrize("name", ["transposeCoarsened", "transposeSwizzled"])
 @pytest.mark.parametrize(("rows", "columns"), [(31, 33), (64, 32), (1, 70)])
 def test_several_rows_a_thread_are_right_at_the_edges_of_tiles(name: str, rows: int, columns: int) -> None:
-    verify(name, "float16", rows, columns, Block(32, 4))
+    verify(name, rows, columns, dtype="float16", block=Block(32, 4))
 
 
 def run(function: Callable[..., None], count: int, dtype: str, first: int = 0) -> Any:

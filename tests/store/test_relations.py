@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
+from conftest import Measured
 from smembench.model.case import Block
-from smembench.model.measurement import Measurement
 from smembench.store.relations import Relations, relate
-
-Measured = Callable[..., Measurement]
 
 
 def test_a_transpose_compares_with_the_ceiling_the_copy_and_the_naive_kernel(measured: Measured) -> None:
@@ -39,3 +37,12 @@ def test_only_the_same_size_block_device_and_cache_compare(measured: Measured, o
 def test_what_failed_has_no_relations_and_is_none(measured: Measured) -> None:
     failed, shared = measured("copyGmem"), measured("transposeSmem", [2.0])
     assert relate([failed, shared]) == {shared.case: Relations()}
+
+
+def test_a_port_compares_with_the_naive_kernel_of_its_own_compiler(measured: Measured) -> None:
+    by_numba = measured("naiveGmem", [8.0])
+    naive, copy = (
+        replace(each, case=replace(each.case, compiler="nvrtc"))
+        for each in (measured("naiveGmem", [6.0]), measured("copyGmem", [2.0]))
+    )
+    assert relate([by_numba, naive, copy])[copy.case].speedup_vs_naive == 3.0

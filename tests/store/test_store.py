@@ -1,21 +1,19 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import Measured, Rows
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.errors import UsageError
-from smembench.model.measurement import Measurement
 from smembench.store import schema
-from smembench.store.csv_files import check_writable, read_rows, read_samples, table_text, write_whole
+from smembench.store.csv_files import read_rows, read_samples, table_text
+from smembench.store.files import write_whole
 from smembench.store.schema import Row
-
-Measured = Callable[..., Measurement]
-Rows = Callable[..., list[Row]]
 
 REFERENCE = Path(__file__).parents[2] / "results/reference"
 DESIGNED = """
@@ -166,35 +164,3 @@ def test_damaged_samples_are_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(UsageError, match=f"{path}: not a samples.csv"):
         read_samples(path)
-
-
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
-    path = tmp_path / "cases.csv"
-    write_whole(path, "old")
-    with pytest.raises(UnicodeEncodeError):
-        write_whole(path, "x" * 100_000 + "\udc00")
-    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("cases.csv", "old")]
-
-
-def test_a_written_file_is_readable_like_any_other(tmp_path: Path) -> None:
-    write_whole(tmp_path / "whole", "×\n")
-    (tmp_path / "plain").touch()
-    assert (tmp_path / "whole").stat().st_mode == (tmp_path / "plain").stat().st_mode
-    assert (tmp_path / "whole").read_bytes() == "×\n".encode()
-
-
-def test_an_existing_csv_is_kept_unless_forced(cases: Path) -> None:
-    with pytest.raises(UsageError, match="is there already and is kept"):
-        check_writable(cases, force=False)
-    check_writable(cases, force=True)
-    check_writable(cases.with_name("other.csv"), force=False)
-    assert [path.name for path in cases.parent.iterdir()] == ["cases.csv"]
-
-
-@pytest.mark.parametrize(
-    ("place", "reason"), [("", "is a folder"), ("none/x.csv", "there is no folder"), ("file/x.csv", "no folder")]
-)
-def test_places_that_cannot_take_a_csv(tmp_path: Path, place: str, reason: str) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match=f"--csv {tmp_path / place}: .*{reason}"):
-        check_writable(tmp_path / place, force=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from statistics import median
 
 import numpy as np
 import numpy.typing as npt
@@ -76,12 +77,12 @@ def constant(rng: np.random.Generator, cases: int) -> tuple[Floats, Floats]:
 def compare(base: Floats, new: Floats, rules: Rules = Rules()) -> list[CaseComparison]:  # noqa: B008 - frozen
     """Verdicts in the order of the cases."""
     pairs = []
-    for number, (before, after) in enumerate(zip(base, new, strict=True)):
+    medians = [np.median(times, axis=2).tolist() for times in (base, new)]
+    for number, (before, after) in enumerate(zip(*medians, strict=True)):
         case = Case("transpose", "copyGmem", "cuda:0", "float32", number + 1, number + 1)
-        units = [np.median(side, axis=1).tolist() for side in (before, after)]
-        step = timer_step(before.ravel().tolist(), after.ravel().tolist())
-        sides = [Side(float(np.median(side)), len(side)) for side in units]
-        pairs.append(Pair(case, sides[0], sides[1], evidence=weigh(units[0], units[1], step)))
+        step = timer_step(base[number].ravel().tolist(), new[number].ravel().tolist())
+        sides = [Side(median(side), len(side)) for side in (before, after)]
+        pairs.append(Pair(case, sides[0], sides[1], evidence=weigh(before, after, step)))
     return judge(pairs, rules)
 
 
@@ -90,7 +91,7 @@ ALIKE = [even, uneven, noisy, heavy, quantised, constant]
 
 @pytest.mark.parametrize(
     ("night", "cases", "pairs"),
-    [*((night, 1, 400) for night in ALIKE), *((night, 40, 100) for night in ALIKE)],
+    [(night, *size) for night in ALIKE for size in ((1, 200), (20, 100))],
 )
 def test_nights_alike_are_seldom_called_changed(night: Night, cases: int, pairs: int) -> None:
     rng = np.random.default_rng(20261120)
@@ -104,11 +105,11 @@ def test_nights_alike_are_seldom_called_changed(night: Night, cases: int, pairs:
 def test_a_noisier_night_is_seldom_called_changed() -> None:
     """The distributions are not alike, but neither is slower."""
     rng = np.random.default_rng(10)
-    wrong = [any(found.verdict in CHANGED for found in compare(*one_noisy_side(rng, 40))) for _ in range(100)]
+    wrong = [any(found.verdict in CHANGED for found in compare(*one_noisy_side(rng, 20))) for _ in range(100)]
     assert sum(wrong) <= 0.02 * len(wrong)
 
 
-@pytest.mark.parametrize(("cases", "slowed", "pairs"), [(1, 1, 400), (40, 1, 60), (40, 40, 20), (200, 1, 20)])
+@pytest.mark.parametrize(("cases", "slowed", "pairs"), [(1, 1, 200), (40, 1, 40), (40, 40, 10), (200, 1, 10)])
 def test_a_slowdown_of_3_percent_is_seen_under_noise_of_1_percent(cases: int, slowed: int, pairs: int) -> None:
     rng = np.random.default_rng(20261121)
     seen = 0
@@ -125,7 +126,7 @@ def nights(rng: np.random.Generator, cases: int, count: int, between: Floats) ->
     return times[:, :-1], times[:, -1:]
 
 
-@pytest.mark.parametrize(("cases", "pairs"), [(1, 400), (40, 100)])
+@pytest.mark.parametrize(("cases", "pairs"), [(1, 200), (20, 100)])
 def test_a_night_like_several_before_it_is_seldom_called_changed(cases: int, pairs: int) -> None:
     """Nights differ by 0.01 % to 5 %, another amount in each case, and nothing within a night shows it."""
     rng = np.random.default_rng(11)
@@ -141,7 +142,7 @@ def test_a_slowdown_of_3_percent_is_seen_against_seven_nights_half_a_percent_apa
     rng = np.random.default_rng(12)
     seen = 0
     for _ in range(100):
-        base, new = nights(rng, 40, 7, np.full((40, 1), 0.005))
+        base, new = nights(rng, 20, 7, np.full((20, 1), 0.005))
         new[0] *= 1.03
         seen += compare(base, new)[0].verdict is Verdict.SLOWER
     assert seen >= 90
@@ -189,15 +190,6 @@ def test_intervals_cover_the_true_ratio_as_often_as_they_say(night: Night) -> No
         covered += sum(case.low is not None and case.high is not None and case.low <= 1 <= case.high for case in found)
         count += len(found)
     assert 0.935 <= covered / count <= 0.975
-
-
-def test_a_bootstrap_of_three_rounds_would_not_cover() -> None:
-    rng = np.random.default_rng(8)
-    rounds = rng.normal(0, 1, (2, 2000, ROUNDS))
-    drawn = rng.integers(0, ROUNDS, (2, 2000, 400, ROUNDS))
-    again = np.median(np.take_along_axis(rounds[:, :, None, :], drawn, axis=3), axis=3)
-    low, high = np.quantile(again[1] - again[0], (0.025, 0.975), axis=1)
-    assert np.mean((low <= 0) & (high >= 0)) < 0.93
 
 
 def test_more_rounds_see_less() -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from conftest import Measured
 from smembench.model.errors import UsageError
-from smembench.model.measurement import Measurement
 from smembench.store import schema
 from smembench.store.csv_files import table_text
 from smembench.store.run import Run
@@ -22,7 +22,6 @@ from smembench.studies.history.read import Device, Night, read_nights
 from smembench.studies.history.series import Newest, series_of
 from smembench.views.history import history_data, history_sections, short, sparkline
 
-Measured = Callable[..., Measurement]
 Store = Callable[..., Path]
 
 BEGIN = datetime(2026, 1, 1, 2, tzinfo=UTC)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -9,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import Measured, Rows
 from smembench.model.device import DeviceInfo
-from smembench.model.measurement import Measurement
 from smembench.run.config import from_toml
 from smembench.store.relations import relate
 from smembench.store.run import Run
@@ -18,9 +17,6 @@ from smembench.store.run_json import Description
 from smembench.store.schema import Row, row_of
 from smembench.studies.ladder import ceiling, climb, problems, steps
 from smembench.views.ladder import ladder
-
-Measured = Callable[..., Measurement]
-Rows = Callable[..., list[Row]]
 
 TRANSPOSES = [kernel.name for kernel in steps("transpose", "cuda")]
 RUN = Description(devices=[DeviceInfo(name="cuda:0", model="H200")])

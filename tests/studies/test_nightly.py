@@ -16,9 +16,10 @@ from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_prometheus
 from rich.console import Console
 
+from conftest import Measured
 from smembench.cli.nightly import Nightly, after
 from smembench.model.errors import UsageError
-from smembench.model.measurement import Measurement, Sample
+from smembench.model.measurement import Sample
 from smembench.store.run_folder import CASES, JOURNAL, RUN, RunFolder
 from smembench.store.run_json import Description
 from smembench.studies.baseline import BASELINE, baselines, pin, unpin
@@ -26,7 +27,6 @@ from smembench.studies.load import load
 from smembench.studies.nightly.monitoring import json_line, open_metrics
 from smembench.studies.nightly.runs import SUMMARY, prune, runs_before, runs_like
 
-Measured = Callable[..., Measurement]
 Night = Callable[..., Path]
 
 H200 = {"name": "cuda:0", "kind": "cuda", "model": "NVIDIA H200", "uuid": "GPU-1"}
@@ -52,11 +52,8 @@ def night(results: Path, measured: Measured) -> Night:
     ) -> Path:
         measurements = []
         for kernel, elapsed in (times or TIMES).items():
-            taken = (
-                []
-                if elapsed is None
-                else [Sample(r, i, elapsed * (1 + 1e-3 * (r + i))) for r in range(3) for i in range(5)]
-            )
+            wanted = [] if elapsed is None else [(turn, place) for turn in range(3) for place in range(5)]
+            taken = [Sample(turn, place, (elapsed or 0) * (1 + 1e-3 * (turn + place))) for turn, place in wanted]
             measurement = measured(kernel, [sample.elapsed_ms for sample in taken])
             measurements.append(replace(measurement, samples=tuple(taken), rounds=3))
         run_id = f"202601{day:02}T020000Z-{config}"
@@ -76,10 +73,6 @@ def night(results: Path, measured: Measured) -> Night:
         return folder.path
 
     return make
-
-
-def names(paths: list[Path]) -> list[str]:
-    return [path.name[6:8] for path in paths]
 
 
 def run_of(folder: Path) -> Description:
@@ -157,9 +150,12 @@ def test_a_run_that_cannot_be_removed_is_named(results: Path, night: Night, monk
 
 
 def test_a_slower_case_exits_with_3_and_is_on_the_page(results: Path, night: Night) -> None:
-    night(1)
-    newest = night(2, {**TIMES, "transposeSmem": 2.4}, versions={"numba": "0.62"})
-    code, printed = finished(Nightly(compare_to="last"), results, newest)
+    options = Nightly(compare_to="last")
+    code, printed = finished(options, results, night(1))
+    assert (code, "there is no run before it" in printed) == (0, True)
+    assert finished(options, results, night(2))[0] == 0
+    newest = night(3, {**TIMES, "transposeSmem": 2.4}, versions={"numba": "0.62"})
+    code, printed = finished(options, results, newest)
     page = (newest / SUMMARY).read_text()
     assert code == 3
     assert page.startswith("# nightly: nothing failed, 1 slower than last\n")
@@ -167,16 +163,6 @@ def test_a_slower_case_exits_with_3_and_is_on_the_page(results: Path, night: Nig
         assert "numba was 0.61, is 0.62" in text
         assert "transposeSmem" in text
         assert "+20.0 %" in text
-
-
-def test_the_same_times_exit_with_0(results: Path, night: Night) -> None:
-    night(1)
-    assert finished(Nightly(compare_to="last"), results, night(2))[0] == 0
-
-
-def test_without_a_run_before_there_is_nothing_to_compare(results: Path, night: Night) -> None:
-    code, printed = finished(Nightly(compare_to="last"), results, night(1))
-    assert (code, "there is no run before it" in printed) == (0, True)
 
 
 def test_a_failed_case_exits_with_1_even_beside_a_slower_one(results: Path, night: Night) -> None:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
+from conftest import Rows
 from smembench.model.case import Block
 from smembench.store.run import Run
 from smembench.store.run_json import Description
-from smembench.store.schema import Row
 from smembench.views.columns import Column, milliseconds, number, times
 from smembench.views.console import plain
 from smembench.views.markdown import markdown
@@ -21,8 +21,6 @@ from smembench.views.reproduce import reproduction
 from smembench.views.sections import Section, sections
 from smembench.views.sentences import sentence
 from smembench.views.table import bar_text, draw
-
-Rows = Callable[..., list[Row]]
 
 RUN = Description.model_validate(
     {

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from smembench.model.errors import FAILED, REGRESSION, UsageError
-from smembench.store.csv_files import check_writable, write_whole
+from smembench.model.errors import FAILED, REGRESSION, SmembenchError, UsageError
+from smembench.store.files import Output, write_whole
 from smembench.store.run import Run
 from smembench.studies.baseline import baselines
 from smembench.studies.load import load
@@ -25,8 +24,8 @@ class Plan:
 
     compare_to: str | None = None
     keep: int | None = None
-    json_lines: Path | None = None
-    openmetrics: Path | None = None
+    json_lines: Output | None = None
+    openmetrics: Output | None = None
 
     def check(self, root: Path, config: str) -> None:
         """Check before a run; ``root`` is the folder that holds the runs, ``config`` the config's name.
@@ -38,18 +37,6 @@ class Plan:
             raise UsageError(f"--keep {self.keep}: keep at least 1 run, the new one")
         if self.compare_to is not None:
             against.check(self.compare_to, root, config)
-        if self.openmetrics is not None and self.openmetrics.suffix != ".prom":
-            raise UsageError(f"--openmetrics {self.openmetrics}: the textfile collector only reads names in .prom")
-        _check_file(self.json_lines, "--json-lines")
-        _check_file(self.openmetrics, "--openmetrics")
-
-
-def _check_file(path: Path | None, flag: str) -> None:
-    if path is None:
-        return
-    check_writable(path, force=True, what=flag)
-    if path.exists() and not os.access(path, os.W_OK):
-        raise UsageError(f"{flag} {path}: cannot be written")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,25 +69,15 @@ def finish(plan: Plan, root: Path, folder: Path) -> Finished:
 def tell(plan: Plan, finished: Finished, page: Path, summary: str) -> list[str]:
     """Write the summary and the files for monitoring; returns what could not be written."""
     content = (finished.run, finished.compared, finished.exit_code)
-    writes: list[tuple[Path | None, Callable[[Path], None]]] = [
-        (page, lambda path: write_whole(path, summary)),
-        (plan.json_lines, lambda path: _append(path, json_line(*content))),
-        (plan.openmetrics, lambda path: write_whole(path, open_metrics(*content))),
-    ]
     failed = []
-    for path, write in writes:
-        try:
-            if path is not None:
-                write(path)
-        except OSError as error:
-            failed.append(f"{path}: cannot be written ({error.strerror})")
-    return failed
-
-
-def _append(path: Path, line: str) -> None:
-    """Append a line in one write, so that lines of two runs do not mix."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     try:
-        os.write(descriptor, line.encode())
-    finally:
-        os.close(descriptor)
+        write_whole(page, summary)
+    except OSError as error:
+        failed.append(f"{page}: cannot be written ({error.strerror})")
+    for output, made in ((plan.json_lines, json_line), (plan.openmetrics, open_metrics)):
+        try:
+            if output is not None:
+                output.write(made(*content))
+        except SmembenchError as error:
+            failed.append(str(error))
+    return failed

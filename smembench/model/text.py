@@ -1,0 +1,30 @@
+"""Text from outside, fit to be shown: no character of it controls a terminal."""
+
+from __future__ import annotations
+
+import re
+
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+"""Unicode's control characters, those that turn the direction of text, line separators and lone surrogates."""
+
+
+def visible(text: str, keep: str = "") -> str:
+    """The text with control characters as escapes, such as ``\\x1b``; those in ``keep`` stay."""
+    return _CONTROLS.sub(lambda sign: sign[0] if sign[0] in keep else ascii(sign[0])[1:-1], text)
+
+
+def brief(text: str, most: int = 2000) -> str:
+    """The text, or its ends if it is longer than ``most`` characters."""
+    if len(text) <= most:
+        return text
+    head, tail = most * 2 // 3, most // 3
+    return f"{text[:head]} … {len(text) - head - tail} more characters … {text[-tail:]}"
+
+
+def one_line(error: BaseException) -> str:
+    """An error's type and text on one visible line, whatever the error is."""
+    try:
+        text = brief(visible(" ".join(str(error).split())))
+    except Exception:  # its __str__ is the caller's
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

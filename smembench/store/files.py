@@ -1,0 +1,156 @@
+"""Files read and written whole, whatever lies at their paths: links, FIFOs and devices too."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from smembench.model.errors import SmembenchError, UsageError
+
+MOST_BYTES = 2**28
+"""The longest file that is read."""
+
+
+def read_whole(path: Path, most: int = MOST_BYTES) -> bytes:
+    """Read a regular file, or what a FIFO's writer sends.
+
+    Raises:
+        OSError: for anything else, for more than ``most`` bytes, and for a FIFO without a writer.
+    """
+    # Without O_NONBLOCK a FIFO would be waited for.
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:  # noqa: PTH123
+        mode = os.fstat(stream.fileno()).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
+            raise OSError(errno.EINVAL, "neither a file nor a FIFO", str(path))
+        os.set_blocking(stream.fileno(), True)
+        data = stream.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"longer than {most} bytes", str(path))
+    if not data and stat.S_ISFIFO(mode):
+        raise OSError(errno.EPIPE, "a FIFO without a writer", str(path))
+    return data
+
+
+def write_whole(path: Path, text: str | bytes) -> None:
+    """Write a file atomically: to a temporary file beside it, fsync, rename."""
+    data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
+    handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        # mkstemp makes files that only their owner can read; results get the usual permissions.
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have a folder's names on disk: a rename or a removal in it is lost in a crash otherwise."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class Output:
+    """A file to be written later, checked now: a regular one is replaced whole or appended to, behind a link too.
+
+    A FIFO or a character device is opened now and written through, never replaced.
+
+    Args:
+        path: the file.
+        force: replace an existing regular file.
+        what: the option that names it.
+        append: append to a regular file.
+
+    Raises:
+        UsageError: for an existing file without ``force``, a folder that is missing or not writable, a FIFO without a
+            reader, and what cannot be written through.
+    """
+
+    def __init__(self, path: Path, *, force: bool = False, what: str = "--csv", append: bool = False) -> None:
+        self._path = path
+        self._name = f"{what} {path}"
+        self._append = append
+        self._opened: int | None = None
+        try:
+            mode = path.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            if path.is_symlink():
+                raise UsageError(f"{self._name}: is a link to a file that is not there; name the file") from None
+            check_folder(path.parent, self._name)
+            return
+        except OSError as error:
+            raise UsageError(f"{self._name}: cannot be written ({error.strerror})") from None
+        if stat.S_ISDIR(mode):
+            raise UsageError(f"{self._name}: is a folder; name a file in it")
+        # /dev/stdout is a link to whatever the output is, which may be a file that the shell has opened.
+        if stat.S_ISREG(mode) and not str(path.absolute()).startswith(("/dev/", "/proc/")):
+            if not force and not append:
+                raise UsageError(f"{self._name}: is there already and is kept; choose another name or add --force")
+            self._path = path.resolve()
+            check_folder(self._path.parent, self._name)
+            if not os.access(self._path, os.W_OK):
+                raise UsageError(f"{self._name}: cannot be written ({os.strerror(errno.EACCES)})")
+        elif stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
+            raise UsageError(f"{self._name}: is neither a file, a FIFO nor a character device; name another")
+        else:
+            self._open()
+
+    def _open(self) -> None:
+        try:
+            # Without O_NONBLOCK a FIFO without a reader would be waited for.
+            self._opened = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY)
+        except OSError as error:
+            reason = "nobody reads this FIFO" if error.errno == errno.ENXIO else error.strerror
+            raise UsageError(f"{self._name}: cannot be written ({reason})") from None
+        os.set_blocking(self._opened, True)
+
+    def write(self, text: str) -> None:
+        """Write the text, once.
+
+        Raises:
+            SmembenchError: if it cannot be written.
+        """
+        try:
+            if self._opened is None and not self._append:
+                write_whole(self._path, text)
+                return
+            # One write, so that lines of two runs do not mix.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            descriptor = os.open(self._path, flags, 0o666) if self._opened is None else self._opened
+            with open(descriptor, "wb", buffering=0) as stream:  # noqa: PTH123
+                data = memoryview(text.encode("utf-8", "backslashreplace"))
+                while data:
+                    data = data[stream.write(data) or 0 :]
+                if self._opened is None:
+                    os.fsync(descriptor)
+        except OSError as error:
+            raise SmembenchError(f"{self._name}: cannot be written ({error.strerror})") from None
+
+
+def check_folder(folder: Path, what: str) -> None:
+    """Check that a folder exists and is writable, by making a file in it.
+
+    Raises:
+        UsageError: if it is not, with the system's reason.
+    """
+    try:
+        if not folder.is_dir():
+            raise UsageError(f"{what}: there is no folder {folder}; make it first")
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UsageError(f"{what}: {folder} cannot be written ({error.strerror})") from None

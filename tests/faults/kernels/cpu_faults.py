@@ -1,0 +1,77 @@
+"""CPU transposes that fail, each in its own way, and one that is slow enough to be interrupted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from smembench.kernels.program import HostFunction
+from smembench.kernels.registry import Kernel
+from smembench.model.case import Case
+
+Launch = Callable[[Any, Any, Any, Any], None]
+
+
+def transpose(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    out[:] = inp.reshape(int(ny), int(nx)).T.ravel()
+
+
+def sleepy(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    transpose(out, inp, nx, ny)
+    time.sleep(0.05)
+
+
+def hangs(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    while True:
+        time.sleep(1)
+
+
+def dies(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def raises(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    raise MemoryError("out of memory on purpose")
+
+
+def wrong(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    out[:] = inp
+    out[0] += 1
+
+
+def outside(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    transpose(out, inp, nx, ny)
+    out.base[-1] = 0
+
+
+def tiring() -> Launch:
+    """Right once; from then on the output stays as it was."""
+    launches = count()
+
+    def tires(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        if next(launches) == 0:
+            transpose(out, inp, nx, ny)
+
+    return tires
+
+
+def faulty(name: str, summary: str, launch: Callable[[], Launch]) -> Kernel:
+    def build(case: Case) -> HostFunction:
+        return HostFunction(launch())
+
+    return Kernel("transpose", name, "cpu", 90, summary, build, computes="transpose", blocks=False)
+
+
+KERNELS = [
+    faulty("sleepy", "takes 50 ms per launch", lambda: sleepy),
+    faulty("hangs", "never ends", lambda: hangs),
+    faulty("dies", "takes its process with it", lambda: dies),
+    faulty("raises", "raises", lambda: raises),
+    faulty("wrong", "is off by one", lambda: wrong),
+    faulty("outside", "writes beyond its output", lambda: outside),
+    faulty("tires", "is right once", tiring),
+]
