@@ -18,7 +18,6 @@ from smembench.store import schema
 from smembench.store.csv_files import table_text
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, RUN, SAMPLES, to_json
-from smembench.store.run_json import Description
 from smembench.studies.load import load
 
 Floats = npt.NDArray[np.float64]
@@ -79,10 +78,15 @@ MODELS = {"N0": N0, "N4": N4, "N1p": N1P, "N1": N1, "N1m": N1M, "N2": N2, "N3": 
 def stored() -> Run:
     """The run that is cloned, as one GPU that has a UUID."""
     run = load(STORED)
-    devices = [device.model_copy(update={"uuid": "GPU-1"}) if device.kind == "cuda" else device
-               for device in run.description.devices]
-    return replace(run, rows=[row for row in run.rows if row.ok],
-                   description=run.description.model_copy(update={"devices": devices}))
+    devices = [
+        device.model_copy(update={"uuid": "GPU-1"}) if device.kind == "cuda" else device
+        for device in run.description.devices
+    ]
+    return replace(
+        run,
+        rows=[row for row in run.rows if row.ok],
+        description=run.description.model_copy(update={"devices": devices}),
+    )
 
 
 class Nights:
@@ -186,8 +190,15 @@ class Nights:
             ordered = np.sort(np.concatenate([np.asarray(values) for values in taken]))
             samples[row.case_id] = dict(enumerate(taken))
             rows.append(
-                replace(row, run_id=run_id, elapsed_ms=float(np.median(ordered)), elapsed_ms_min=float(ordered[0]),
-                        elapsed_ms_max=float(ordered[-1]), samples=len(ordered), rounds=len(taken))
+                replace(
+                    row,
+                    run_id=run_id,
+                    elapsed_ms=float(np.median(ordered)),
+                    elapsed_ms_min=float(ordered[0]),
+                    elapsed_ms_max=float(ordered[-1]),
+                    samples=len(ordered),
+                    rounds=len(taken),
+                )
             )
         return Run(rows, stored().description.model_copy(update=update), samples)
 
