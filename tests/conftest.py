@@ -43,6 +43,10 @@ Ptx = Callable[[Case], str]
 collect_ignore_glob = [] if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else ["simulator/test_cuda_*.py"]
 
 ROOT = Path(__file__).parent.parent
+DOCUMENTS = ROOT / "results/reference/20261120T181658Z-documents"
+NIGHTLY = ROOT / "results/reference/20261120T182903Z-nightly"
+QUICK = ("--samples", 3, "--rounds", 1, "--precision", 90, "--max-seconds", 0.2, "--warmup", 0)
+"""Options of the shortest run."""
 BLOCK = Block(32, 32)
 
 _SMALL = Case("transpose", "copyGmem", "cuda:0", "float32", 8, 8, None, BLOCK)
@@ -50,6 +54,13 @@ _SMALL = Case("transpose", "copyGmem", "cuda:0", "float32", 8, 8, None, BLOCK)
 
 settings.register_profile("smembench", deadline=None)  # files are synced to disk, however long that takes
 settings.load_profile("smembench")
+
+
+def held_locks() -> set[str]:
+    """The locks of GPUs that any process of this host holds."""
+    return {
+        line.rpartition(" ")[2] for line in Path("/proc/net/unix").read_text().splitlines() if "@smembench-" in line
+    }
 
 
 def records(text: str) -> list[dict[str, str]]:
@@ -71,8 +82,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The salt of anonymous runs is not the user's."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
 @pytest.fixture(scope="session")
-def program() -> Generator[Program]:
+def program(_own_state: None) -> Generator[Program]:
     """Run ``smembench`` with these arguments as a user would, on a machine without a GPU, in 80 columns.
 
     In an environment that imports ask for, a Python of its own is started for it.
@@ -85,7 +102,7 @@ def program() -> Generator[Program]:
     def run(*arguments: object, cwd: Path = ROOT, **variables: object) -> subprocess.CompletedProcess[str]:
         words = list(map(str, arguments))
         environment = {name: str(value) for name, value in variables.items()}
-        if environment.keys() <= {"PATH", EXTRA_KERNELS}:
+        if environment.keys() <= {"PATH", "XDG_STATE_HOME", EXTRA_KERNELS}:
             return warm.run(words, cwd, env | environment)
         return subprocess.run(
             [sys.executable, "-m", "smembench", *words],

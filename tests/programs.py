@@ -55,10 +55,12 @@ def cuda_c_kernel(case: Case) -> CudaCKernel:
     return program
 
 
-def assert_right(case: Case, run: Callable[[tuple[Array, ...]], Array], computes: str | None = None) -> None:
+def assert_right(
+    case: Case, run: Callable[[tuple[Array, ...]], Array], computes: str | None = None, seed: int = 1
+) -> None:
     """Hold what ``run`` makes of a case's inputs to the reference of its kernel, or to that of ``computes``."""
     problem = PROBLEMS[case.problem]
-    inputs = problem.inputs(case, seed=1)
+    inputs = problem.inputs(case, seed)
     reference = problem.reference(case, inputs, kernel_of(case).computes if computes is None else computes)
     verdict = problem.check(case, reference, run(inputs))
     assert verdict.passed, f"{case.id}: {verdict.detail}"

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+import traceback
+import warnings
 from collections.abc import Callable
+from importlib import import_module
 from inspect import cleandoc
 from typing import Annotated, Any
 
 import typer
 
-from smembench.cli import (
-    baseline,
-    compare,
-    compilers,
-    doctor,
-    explain,
-    history,
-    ladder,
-    lesson,
-    problems,
-    report,
-    reproduce,
-    run,
-    show,
-    tune,
-)
-from smembench.cli.list import list_
-from smembench.model.errors import SmembenchError
+from smembench.cli import baseline, problems
+from smembench.cli.streams import open_streams
+from smembench.model.errors import Dropped, SmembenchError
+from smembench.model.interrupts import finish
+from smembench.model.text import brief, one_line, place, visible
 from smembench.model.version import VERSION
 
 _SIGNALLED = 130
 """What Typer returns after Ctrl-C; a run that is interrupted while it measures raises its own error."""
+_OF_THE_CALLER = (
+    *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP),
+    *(errno.EMFILE, errno.ENFILE, errno.EINVAL),
+)
+"""System errors for which a path or a limit of the caller is to blame."""
+_TRACEBACK = "SMEMBENCH_TRACEBACK"
 
 app = typer.Typer(
     name="smembench",
@@ -64,52 +61,62 @@ def _help(command: Callable[..., None]) -> str:
     return "\n\n".join(text if text.startswith(" ") else text.replace("\n", " ") for text in paragraphs)
 
 
-_COMMANDS: tuple[Callable[..., None], ...] = (
-    *problems.commands(),
-    ladder.ladder,
-    compilers.compilers,
-    reproduce.reproduce,
-    run.run,
-    show.show,
-    compare.compare,
-    report.report,
-    history.history,
-    explain.explain,
-    lesson.lesson,
-    tune.tune,
-    list_,
-    doctor.doctor,
-)
-for command in _COMMANDS:
+_FILES = "ladder compilers reproduce run show compare report history accept explain lesson tune list doctor"
+"""The files with a command of their name, in the order of the help."""
+
+
+def _command(name: str) -> Callable[..., None]:
+    module = import_module(f"smembench.cli.{name}")
+    command: Callable[..., None] = getattr(module, name, None) or getattr(module, f"{name}_")
+    return command
+
+
+for command in (*problems.commands(), *map(_command, _FILES.split())):
     app.command(name=command.__name__.rstrip("_"), help=_help(command))(command)
 app.add_typer(baseline.app, name="baseline")
 
 
 def main() -> None:
-    """Run the command line. An expected error is one line on stderr and an exit code."""
+    """Run the command line. Whatever fails is one line on stderr and an exit code."""
     try:
+        open_streams()
+        warnings.simplefilter("always", Dropped)
+        warnings.showwarning = _warn
         code: Any = app(standalone_mode=False)
         # Flush here: a failure when Python flushes at exit would be a traceback.
         sys.stdout.flush()
         if code == _SIGNALLED:
-            _fail("interrupted", code)
-    except SmembenchError as error:
-        code = _fail(error, error.exit_code)
-    except BrokenPipeError:
-        code = _unread()
-    except SystemExit as left:  # Typer's own way out when the reader is gone
-        if not isinstance(left.__context__, BrokenPipeError):
-            raise
-        code = _unread()
-    except (KeyboardInterrupt, typer.Abort):
-        code = _fail("interrupted", 130)
-    except Exception as error:
-        # Typer's own usage errors: its Click is vendored, so their class cannot be imported.
-        if not hasattr(error, "format_message"):
-            raise
-        command = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
-        code = _fail(f"{_message(error)} (see: {command} --help)", 2)
+            _say("interrupted")
+    except (Exception, KeyboardInterrupt, SystemExit) as error:
+        code = _failed(error)
+    finish()
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _failed(error: BaseException) -> int:
+    """Say what went wrong, in one line, and return the exit code."""
+    from smembench.views.console import drop_stdout
+
+    if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
+        drop_stdout()  # its reader has what it wants
+        return 0
+    if isinstance(error, (KeyboardInterrupt, typer.Abort)):
+        return _say("interrupted", _SIGNALLED)
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else 0
+    if isinstance(error, SmembenchError):
+        return _say(error, error.exit_code)
+    # Typer's own usage errors: its Click is vendored, so their class cannot be imported.
+    if hasattr(error, "format_message"):
+        command = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
+        return _say(f"{_message(error)} (see: {command} --help)", 2)
+    if isinstance(error, OSError):
+        drop_stdout()
+        where = f"{error.filename}: " if error.filename else ""
+        return _say(f"{where}{error.strerror or error}", 2 if error.errno in _OF_THE_CALLER else 1)
+    if os.environ.get(_TRACEBACK):
+        traceback.print_exception(error)
+    return _say(f"internal error: {one_line(error)} ({place(error)}); {_TRACEBACK}=1 shows more", 1)
 
 
 def _message(error: Any) -> str:
@@ -120,14 +127,16 @@ def _message(error: Any) -> str:
     return str(error.format_message()).replace("Invalid value", f"Invalid value {errors()[0]['input']!r}", 1)
 
 
-def _unread() -> int:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python fails once more at its exit
-    return _fail("the reader of the output closed it; the rest was not printed", 0)
+_any_warning = warnings.showwarning
 
 
-def _fail(message: object, code: int) -> int:
-    try:
-        print(f"smembench: {message}", file=sys.stderr, flush=True)
-    except BrokenPipeError:  # stderr went into the same pipe
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    if issubclass(category, Dropped):
+        _say(message)
+    else:
+        _any_warning(message, category, *where, **more)
+
+
+def _say(message: object, code: int = 0) -> int:
+    print(f"smembench: {brief(visible(str(message)))}", file=sys.stderr, flush=True)
     return code

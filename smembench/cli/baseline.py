@@ -23,11 +23,10 @@ def set_(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A complete 
       smembench baseline set results/20260101T020000Z-nightly
     """
     from smembench.studies.baseline import BASELINE, pin
+    from smembench.views.console import say, stderr
 
     name = pin(folder)
-    typer.echo(
-        f"{folder.resolve().name} is now the baseline of {name} ({folder.resolve().parent / BASELINE})", err=True
-    )
+    say(stderr, f"{folder.resolve().name} is now the baseline of {name} ({folder.resolve().parent / BASELINE})")
 
 
 @app.command()
@@ -38,13 +37,17 @@ def show(root: _Root = Path("results")) -> None:
 
       smembench baseline show results
     """
+    from smembench.model.text import visible
     from smembench.studies.baseline import baselines
+    from smembench.views.console import say, stderr
 
     pinned = baselines(root)
     for name, folder in sorted(pinned.items()):
-        typer.echo(f"{name}\t{folder}" + ("" if folder.is_dir() else "\tdoes not exist any more"))
+        typer.echo(
+            "\t".join([visible(name), visible(str(folder)), *([] if folder.is_dir() else ["does not exist any more"])])
+        )
     if not pinned:
-        typer.echo(f"{root}: no baseline; pin one with: smembench baseline set {root}/<run>", err=True)
+        say(stderr, f"{root}: no baseline; pin one with: smembench baseline set {root}/<run>")
 
 
 @app.command()
@@ -59,11 +62,11 @@ def clear(
     Examples:
 
       smembench baseline clear results
-
       smembench baseline clear results --config nightly
     """
     from smembench.studies.baseline import unpin
+    from smembench.views.console import say, stderr
 
     gone = unpin(root, config)
     said = f"no longer pinned: {', '.join(gone)}" if gone else "nothing was pinned"
-    typer.echo(f"{root}: {said}", err=True)
+    say(stderr, f"{root}: {said}")

@@ -27,14 +27,16 @@ def history(
     ] = 1.0,
     json: Annotated[bool, typer.Option("--json", help="As JSON on stdout.")] = False,
     fail_on_change: Annotated[
-        bool, typer.Option("--fail-on-change", help="Exit with code 3 if a case's newest stretch is slower.")
+        bool, typer.Option("--fail-on-change", help="Exit with code 3 if a case is slower and nobody accepted it.")
     ] = False,
 ) -> None:
     """Show every case over all runs in a folder: sparkline, changes of level, and what changed with them.
 
     A level has to hold for three runs, so one bad night is not a change. A slow drift is one once it adds up to the
-    threshold. The newest stretch of each series is compared with the one before, and slower ones are listed first.
-    Each GPU has its own series. To accept a change, give its day with --since.
+    threshold. A case that became slower is listed first, and stays so until it is as fast as before or `smembench
+    accept` says that the change is meant. Only times that `compare` would take count: verified, and measured neither on
+    a throttling GPU nor on a crowded host. Each GPU has its own series; runs that do not say on which GPU they were
+    measured are left out.
 
     Examples:
 
@@ -46,25 +48,32 @@ def history(
 
       smembench history results --fail-on-change
     """
+    from smembench.studies.accept import accepted
     from smembench.studies.history.choose import chosen, day
     from smembench.studies.history.read import read_nights
     from smembench.studies.history.series import Newest, series_of
     from smembench.views.console import can_show, say, stderr, stdout
-    from smembench.views.history import LEVELS, history_data, history_sections
+    from smembench.views.history import LEVELS, history_data, history_sections, left_out
     from smembench.views.table import draw
 
     if not 0 < threshold < 1000:
         raise UsageError(f"--threshold {threshold:g}: give a percentage above 0, such as 1")
     nights, skipped = read_nights(folder, day(since))
-    for one in skipped:
-        say(stderr, f"skipped {one.path}: {one.reason}")
+    for line in left_out(nights, skipped):
+        say(stderr, line)
     if not nights:
         raise UsageError(f"{folder}: holds no complete run" + (f" since {since}" if since else ""))
-    series = series_of(nights, chosen(nights, case), threshold / 100)
+    meant = [one for root in {night.path.resolve().parent for night in nights} for one in accepted(root)]
+    series = series_of(nights, chosen(nights, case), threshold / 100, meant)
     if json:
         from smembench.store.run_folder import to_json
 
         typer.echo(to_json(history_data(nights, skipped, series)), nl=False)
+    elif not series:
+        raise UsageError(
+            f"{folder}: no run says on which device it was measured, so there is no series; two runs can be compared: "
+            "smembench compare BASE NEW --across device"
+        )
     else:
         draw(stdout, history_sections(series, fine=can_show(stdout, LEVELS)))
     if fail_on_change and any(one.newest is Newest.SLOWER for one in series):

@@ -95,8 +95,8 @@ class Output:
         self._buffer = pool.take(0, count, dtype) if pool and pooled else allocate(count, dtype, place)
         self.array = self._buffer[self._guard : -self._guard]
 
-    def poison(self, stream: int) -> None:
-        """Fill the output and its guards."""
+    def poison(self, stream: int = 0) -> None:
+        """Fill the output and its guards, on the device by a stream."""
         if isinstance(self._buffer, np.ndarray):
             self._buffer.view("u1")[:] = POISON
             return

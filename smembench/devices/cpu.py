@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smembench.devices.base import GUARD_BYTES, POISON, check_guards
+from smembench.devices.buffers import Output
 from smembench.devices.host_clock import HostClock
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
@@ -58,10 +58,6 @@ def _scheduled() -> tuple[int, int]:
     return perf_counter_ns(), waited
 
 
-def _model() -> str:
-    return _proc_field("/proc/cpuinfo", "model name") or platform.processor() or platform.machine()
-
-
 def _last_level_cache_bytes() -> int | None:
     sizes = (_read(path) for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"))
     return max((int(size[:-1]) * 1024 for size in sizes if size.endswith("K")), default=None)
@@ -74,7 +70,7 @@ class CpuDevice:
         self.info = DeviceInfo(
             name="cpu",
             kind="cpu",
-            model=_model(),
+            model=_proc_field("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
             memory_bytes=_memory("MemTotal"),
             threads=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
             l2_bytes=_last_level_cache_bytes(),
@@ -128,25 +124,19 @@ class CpuPrepared:
     """A compiled kernel with its arrays in host memory."""
 
     def __init__(
-        self,
-        function: Any,
-        inputs: tuple[Array, ...],
-        length: int,
-        scalars: tuple[int, ...],
-        flush: Any,
+        self, function: Any, inputs: tuple[Array, ...], length: int, scalars: tuple[int, ...], flush: Any
     ) -> None:
         dtype = inputs[0].dtype
-        self._guard = GUARD_BYTES // dtype.itemsize
-        self._buffer: Any = np.empty(length + 2 * self._guard, dtype)
+        self._output: Any = Output(length, dtype, "pageable")
         self._flush = flush
         # Numba's CPU target has no float16; copying its bits is the same work.
         kernel_dtype = np.dtype("u2") if dtype == np.float16 else dtype
-        arrays = [array.view(kernel_dtype) for array in (self._buffer[self._guard : -self._guard], *inputs)]
+        arrays = [array.view(kernel_dtype) for array in (self._output.array, *inputs)]
         self._call: Any = lambda: function(*arrays, *scalars)
 
     def poison(self) -> None:
         """Fill the output and its guards."""
-        self._buffer.view("u1")[:] = POISON
+        self._output.poison()
 
     def launch(self) -> None:
         """Call it once; the first call compiles."""
@@ -154,9 +144,8 @@ class CpuPrepared:
 
     def output(self) -> Array:
         """A view of the output, after a check of its guards."""
-        check_guards(self._buffer[: self._guard], self._buffer[-self._guard :])
-        view: Array = self._buffer[self._guard : -self._guard]
-        return view
+        output: Array = self._output.read()
+        return output
 
     def resources(self) -> Resources:
         """Unknown on a CPU."""
@@ -168,4 +157,4 @@ class CpuPrepared:
 
     def close(self) -> None:
         """Release the output."""
-        self._buffer = self._call = None
+        self._output = self._call = None

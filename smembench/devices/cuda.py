@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -84,10 +85,10 @@ class CudaDevice:
         cuda.select_device(index)
         self._index = index
         self._context = checked(driver.cuCtxGetCurrent())
-        self._gpu = cuda.get_current_device()
         self._stream = cuda.stream()
         self._handle = int(getattr(self._stream.handle, "value", self._stream.handle))
-        self._nvml = Nvml(self.uuid)
+        uuid = gpu_uuid(index) or ""
+        self._nvml = Nvml(uuid)
         self._compiled: dict[tuple[object, ...], Compiled[Any]] = {}
         self._given: tuple[Array, ...] = ()
         self._placed: dict[MemoryKind, list[Any]] = {}
@@ -99,13 +100,7 @@ class CudaDevice:
             "event_pair_us": 1000 * self._residue_ms,
             "empty_kernel_us": 1000 * (empty_kernel_ms - self._residue_ms),
         }
-        self.info = describe(index, self.uuid, self._nvml).model_copy(update=overhead)
-
-    @property
-    def uuid(self) -> str:
-        """The GPU's UUID as NVML writes it."""
-        uuid = self._gpu.uuid
-        return uuid.decode() if isinstance(uuid, bytes) else str(uuid)
+        self.info = describe(index, uuid, self._nvml).model_copy(update=overhead)
 
     def _calibrate(self) -> tuple[float, float]:
         """Readings of an event pair around nothing and around an empty kernel, in ms."""
@@ -207,29 +202,19 @@ class CudaDevice:
         self._compiled.clear()
 
 
+@dataclass(slots=True)
 class CudaPrepared:
     """A compiled kernel with its arrays; the first output is the case's."""
 
-    def __init__(
-        self,
-        enqueue: Enqueue,
-        outputs: Sequence[Output],
-        compiled: Compiled[Any],
-        stream: Any,
-        handle: int,
-        residue_ms: float,
-        flush: Enqueue | None,
-        on_device: bool,
-    ) -> None:
-        self._enqueue = enqueue
-        self._outputs = outputs
-        self._compiled = compiled
-        self._stream = stream
-        self._handle = handle
-        self._residue_ms = residue_ms
-        self._flush = flush
-        self._on_device = on_device
-        self._timer: GraphTimer | None = None
+    _enqueue: Enqueue
+    _outputs: Sequence[Output]
+    _compiled: Compiled[Any]
+    _stream: Any
+    _handle: int
+    _residue_ms: float
+    _flush: Enqueue | None
+    _on_device: bool
+    _timer: GraphTimer | None = None
 
     def poison(self) -> None:
         """Fill the outputs and their guards."""

@@ -71,12 +71,11 @@ class Nvml:
         def clock(kind: str) -> Any:
             return self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetMaxClockInfo(gpu, getattr(nvml, kind)))
 
-        driver = self._ask(lambda nvml, gpu: nvml.nvmlSystemGetDriverVersion())
         power = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetEnforcedPowerLimit(gpu))
         ecc = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetEccMode(gpu)[0])
         mig = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetMigMode(gpu)[0])
         return {
-            "driver": driver.decode() if isinstance(driver, bytes) else driver,
+            "driver": self._ask(lambda nvml, gpu: nvml.nvmlSystemGetDriverVersion()),
             "sm_clock_max_mhz": clock("NVML_CLOCK_SM"),
             "memory_clock_max_mhz": clock("NVML_CLOCK_MEM"),
             "power_limit_w": None if power is None else power / 1000,

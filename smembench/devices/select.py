@@ -21,7 +21,7 @@ def canonical(name: str) -> str:
     name = name.strip().lower()
     if name in (AUTO, CPU):
         return name
-    match = re.fullmatch(r"cuda(?::(\d+))?", name)
+    match = re.fullmatch(r"cuda(?::([0-9]{1,4}))?", name)
     if match is None:
         raise UsageError(f"device {name!r}: no such device; write auto, cuda, cuda:1 or cpu")
     return f"cuda:{int(match[1] or 0)}"

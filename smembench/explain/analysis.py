@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
 from smembench.explain import banks, coalescing
-from smembench.explain.constant import ConstantAccess, constant_accesses
+from smembench.explain.constant import addresses
 from smembench.explain.launch import launch
 from smembench.explain.occupancy import Occupancy, occupancy
 from smembench.explain.recorder import AccessSite, Request
@@ -24,19 +24,24 @@ MAX_PAD = 32
 
 
 @dataclass(frozen=True, slots=True)
-class SharedAccess:
-    """A shared-memory access in the source, over all warps of a launch.
+class Access:
+    """A memory access in the source, over all warps of a launch; ``requests`` is their number."""
+
+    site: AccessSite
+    source: str
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class SharedAccess(Access):
+    """An access to shared memory.
 
     Attributes:
-        requests: requests per launch.
         wavefronts, ideal: per request, actual and without conflicts.
         worst: the request with the highest degree of conflict.
         broadcast: whether all requests are broadcasts.
     """
 
-    site: AccessSite
-    source: str
-    requests: int
     wavefronts: float
     ideal: float
     worst: Request
@@ -54,18 +59,14 @@ class SharedAccess:
 
 
 @dataclass(frozen=True, slots=True)
-class GlobalAccess:
-    """A global-memory access in the source, over all warps of a launch.
+class GlobalAccess(Access):
+    """An access to global memory.
 
     Attributes:
-        requests: requests per launch.
         sectors, ideal: per request, actual and fewest.
         efficiency: requested bytes over bytes moved.
     """
 
-    site: AccessSite
-    source: str
-    requests: int
     sectors: float
     ideal: float
     efficiency: float
@@ -74,6 +75,13 @@ class GlobalAccess:
     def of_all(self) -> float:
         """Sectors of all its requests."""
         return self.sectors * self.requests
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantAccess(Access):
+    """An access to constant memory; ``addresses`` is the mean of distinct ones per request."""
+
+    addresses: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +167,7 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
     except ValueError as error:
         raise UsageError(f"{error}") from None
     traced, requests = launch(kernel, case)
-    shared = tuple(_shared(site, group, traced) for site, group in _by_site(requests, "shared"))
+    shared = tuple(_shared(*found) for found in _by_site(traced, requests, "shared"))
     asked = traffic(case, requests)
     work = Work(
         dtype=case.dtype,
@@ -171,8 +179,11 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
         case=case,
         trace=traced,
         shared=shared,
-        memory=tuple(_global(site, group, traced) for site, group in _by_site(requests, "global")),
-        constant=constant_accesses(traced, requests),
+        memory=tuple(_global(*found) for found in _by_site(traced, requests, "global")),
+        constant=tuple(
+            ConstantAccess(*access, addresses=_mean_per_request(addresses, group))
+            for access, group in _by_site(traced, requests, "constant")
+        ),
         traffic=asked,
         work=work,
         shared_bytes=shared_bytes,
@@ -182,41 +193,46 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
     )
 
 
-def _by_site(requests: Iterable[Request], space: str) -> list[tuple[AccessSite, list[Request]]]:
+_Place = tuple[AccessSite, str, int]
+"""The fields of an ``Access``."""
+
+
+def _by_site(traced: Trace, requests: Iterable[Request], space: str) -> list[tuple[_Place, list[Request]]]:
+    """The requests to a memory space by access, in the order of the source."""
     found: dict[AccessSite, list[Request]] = {}
     for request in requests:
         if request.site.space == space:
             found.setdefault(request.site, []).append(request)
-    return sorted(found.items(), key=lambda item: (item[0].line, item[0].kind, item[0].array))
+    return [
+        ((site, traced.source(site.line), sum(request.weight for request in found[site])), found[site])
+        for site in sorted(found, key=lambda site: (site.line, site.kind, site.array))
+    ]
 
 
-def _shared(site: AccessSite, requests: Sequence[Request], traced: Trace) -> SharedAccess:
-    weights = [request.weight for request in requests]
-    costs = [banks.wavefronts(request.addresses, site.width) for request in requests]
-    ideal = [banks.ideal_wavefronts(request.addresses, site.width) for request in requests]
+def _mean_per_request(figure: Callable[[Sequence[int | None], int], float], requests: Sequence[Request]) -> float:
+    """The mean of a figure of a request's addresses and width."""
+    figures = [figure(request.addresses, request.site.width) for request in requests]
+    return fmean(figures, [request.weight for request in requests])
+
+
+def _shared(access: _Place, requests: Sequence[Request]) -> SharedAccess:
     return SharedAccess(
-        site=site,
-        source=traced.source(site.line),
-        requests=sum(weights),
-        wavefronts=fmean(costs, weights),
-        ideal=fmean(ideal, weights),
-        worst=max(requests, key=lambda request: banks.conflict_degree(request.addresses, site.width)),
-        broadcast=all(banks.is_broadcast(request.addresses, site.width) for request in requests),
+        *access,
+        wavefronts=_mean_per_request(banks.wavefronts, requests),
+        ideal=_mean_per_request(banks.ideal_wavefronts, requests),
+        worst=max(requests, key=lambda request: banks.conflict_degree(request.addresses, request.site.width)),
+        broadcast=all(banks.is_broadcast(request.addresses, request.site.width) for request in requests),
     )
 
 
-def _global(site: AccessSite, requests: Sequence[Request], traced: Trace) -> GlobalAccess:
-    weights = [request.weight for request in requests]
-    sectors = [coalescing.sectors(request.addresses, site.width) for request in requests]
-    ideal = [coalescing.ideal_sectors(request.addresses, site.width) for request in requests]
-    efficiency = [coalescing.efficiency(request.addresses, site.width) for request in requests]
-    moved = [count * weight for count, weight in zip(sectors, weights, strict=True)]
+def _global(access: _Place, requests: Sequence[Request]) -> GlobalAccess:
+    width = access[0].width
+    efficiency = [coalescing.efficiency(request.addresses, width) for request in requests]
+    moved = [coalescing.sectors(request.addresses, width) * request.weight for request in requests]
     return GlobalAccess(
-        site=site,
-        source=traced.source(site.line),
-        requests=sum(weights),
-        sectors=fmean(sectors, weights),
-        ideal=fmean(ideal, weights),
+        *access,
+        sectors=_mean_per_request(coalescing.sectors, requests),
+        ideal=_mean_per_request(coalescing.ideal_sectors, requests),
         efficiency=fmean(efficiency, moved),
     )
 

@@ -3,6 +3,7 @@
 Lanes that access the same word share one access; of several stores to one address, one wins, at no extra cost. Source,
 for up to 4 bytes per lane: CUDA C++ Programming Guide, "Compute Capability 5.x", section "Shared Memory", to which the
 sections of later capabilities refer. Definition of a wavefront: Nsight Compute Kernel Profiling Guide, "Memory Tables".
+Addresses and widths that ``active_lanes`` refuses are a ValueError.
 """
 
 from __future__ import annotations
@@ -37,12 +38,6 @@ def wavefronts(addresses: Sequence[int | None], width: int) -> int:
     Args:
         addresses: byte addresses of up to 32 lanes, None where a lane is inactive.
         width: bytes of each lane's element.
-
-    Returns:
-        Wavefronts, 0 if no lane is active.
-
-    Raises:
-        ValueError: as active_lanes.
     """
     parts: dict[int, list[set[int]]] = {}
     for lane, address in active_lanes(addresses, width):
@@ -56,29 +51,18 @@ def ideal_wavefronts(addresses: Sequence[int | None], width: int) -> int:
     """Wavefronts without conflicts: one per part of the warp that has an active lane.
 
     A full warp needs 1 for elements of up to 4 bytes, 2 for 8 bytes, 4 for 16 bytes. Without an active lane it is 0.
-
-    Raises:
-        ValueError: as active_lanes.
     """
     return len({_part(lane, width) for lane, _ in active_lanes(addresses, width)})
 
 
 def conflict_degree(addresses: Sequence[int | None], width: int) -> float:
-    """Wavefronts over ideal wavefronts: 1 without conflicts or without an active lane, 32 at worst.
-
-    Raises:
-        ValueError: as active_lanes.
-    """
+    """Wavefronts over ideal wavefronts: 1 without conflicts or without an active lane, 32 at worst."""
     ideal = ideal_wavefronts(addresses, width)
     return wavefronts(addresses, width) / ideal if ideal else 1.0
 
 
 def is_broadcast(addresses: Sequence[int | None], width: int) -> bool:
-    """Whether at least two lanes are active, all in the same 4-byte word, or in the same wider element.
-
-    Raises:
-        ValueError: as active_lanes.
-    """
+    """Whether at least two lanes are active, all in the same 4-byte word, or in the same wider element."""
     active = active_lanes(addresses, width)
     # Aligned, so that elements of several words are the same when their first words are.
     return len(active) > 1 and len({address // WORD_BYTES for _, address in active}) == 1

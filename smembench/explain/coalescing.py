@@ -1,7 +1,7 @@
 """Coalescing of global memory accesses: a request moves whole sectors of 32 bytes, even if it needs only a part.
 
 Source: CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory" (capability 6.0 and later: as many 32-byte
-transactions as serve all the threads of the warp).
+transactions as serve all the threads of the warp). Addresses and widths that ``active_lanes`` refuses are a ValueError.
 """
 
 from __future__ import annotations
@@ -18,28 +18,17 @@ def sectors(addresses: Sequence[int | None], width: int) -> int:
     Args:
         addresses: byte addresses of up to 32 lanes, None where a lane is inactive.
         width: bytes of each lane's element.
-
-    Raises:
-        ValueError: as active_lanes.
     """
     return len({address // SECTOR_BYTES for _, address in active_lanes(addresses, width)})
 
 
 def ideal_sectors(addresses: Sequence[int | None], width: int) -> int:
-    """Fewest sectors that hold as many distinct bytes as requested; 0 without an active lane.
-
-    Raises:
-        ValueError: as active_lanes.
-    """
+    """Fewest sectors that hold as many distinct bytes as requested; 0 without an active lane."""
     return -(-_distinct_bytes(addresses, width) // SECTOR_BYTES)
 
 
 def efficiency(addresses: Sequence[int | None], width: int) -> float:
-    """Distinct bytes requested over bytes moved (32 per sector), above 0 and at most 1; 1 without an active lane.
-
-    Raises:
-        ValueError: as active_lanes.
-    """
+    """Distinct bytes requested over bytes moved (32 per sector), above 0 and at most 1; 1 without an active lane."""
     moved = SECTOR_BYTES * sectors(addresses, width)
     return _distinct_bytes(addresses, width) / moved if moved else 1.0
 

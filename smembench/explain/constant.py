@@ -7,43 +7,11 @@ Accesses, Constant Memory).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from statistics import fmean
+from collections.abc import Sequence
 
-from smembench.explain.recorder import AccessSite, Request
-from smembench.explain.trace import Trace
+from smembench.explain.warp import active_lanes
 
 
-@dataclass(frozen=True, slots=True)
-class ConstantAccess:
-    """A constant-memory access in the source, over all warps of a launch; ``addresses`` is the mean per request."""
-
-    site: AccessSite
-    source: str
-    requests: int
-    addresses: float
-
-
-def addresses(lanes: Iterable[int | None]) -> int:
-    """Distinct addresses of a request; inactive lanes are None."""
-    return len({address for address in lanes if address is not None})
-
-
-def constant_accesses(traced: Trace, requests: Iterable[Request]) -> tuple[ConstantAccess, ...]:
-    """The constant-memory accesses among a launch's requests, in the order of the source."""
-    found: dict[AccessSite, list[Request]] = {}
-    for request in requests:
-        if request.site.space == "constant":
-            found.setdefault(request.site, []).append(request)
-    return tuple(
-        ConstantAccess(
-            site=site,
-            source=traced.source(site.line),
-            requests=sum(request.weight for request in requests),
-            addresses=fmean(
-                [addresses(request.addresses) for request in requests], [request.weight for request in requests]
-            ),
-        )
-        for site, requests in sorted(found.items(), key=lambda item: (item[0].line, item[0].array))
-    )
+def addresses(lanes: Sequence[int | None], width: int) -> int:
+    """Distinct addresses that the active lanes read, for elements of ``width`` bytes."""
+    return len({address for _, address in active_lanes(lanes, width)})

@@ -60,25 +60,19 @@ def compare(cases: Sequence[Case], capability: str | None) -> list[Comparison]:
 
 def _compare(explained: Explanation, reading: dict[str, float]) -> list[Comparison]:
     case, found = explained.case, []
-    for kind, short in _SHORT.items():
-        requests = reading[_SHARED_REQUESTS.format(short)]
-        predicted = explained.wavefronts(kind)
-        if requests or predicted is not None:
-            counted = reading[_SHARED.format(short)] / requests if requests else 0.0
-            agrees = predicted is not None and abs(counted - predicted) <= ALLOWED_WAVEFRONTS
-            found.append(Comparison(case, f"wavefronts a shared {kind}", predicted, counted, agrees))
-    for kind, short in _SHORT.items():
-        requests = reading[_REQUESTS.format(short)]
-        sectors = explained.sectors(kind)
-        if requests or sectors is not None:
-            counted = reading[_SECTORS.format(short)] / requests if requests else 0.0
-            agrees = sectors is not None and abs(counted - sectors) <= 0.005
-            found.append(Comparison(case, f"sectors a global {kind}", sectors, counted, agrees))
-    for figure, metric, unit, predicted in (
-        ("global load requests", _REQUESTS, 1, sum(load.requests for load in explained.loads)),
-        ("global load bytes", _SECTORS, SECTOR_BYTES, sum(load.bytes for load in explained.loads)),
+    for figure, counter, requested, predict, allowed in (
+        ("wavefronts a shared", _SHARED, _SHARED_REQUESTS, explained.wavefronts, ALLOWED_WAVEFRONTS),
+        ("sectors a global", _SECTORS, _REQUESTS, explained.sectors, 0.005),
     ):
-        found.append(Comparison(case, figure, predicted, unit * reading[metric.format("ld")]))
+        for kind, short in _SHORT.items():
+            requests, predicted = reading[requested.format(short)], predict(kind)
+            if requests or predicted is not None:
+                counted = reading[counter.format(short)] / requests if requests else 0.0
+                agrees = predicted is not None and abs(counted - predicted) <= allowed
+                found.append(Comparison(case, f"{figure} {kind}", predicted, counted, agrees))
+    requests, moved = reading[_REQUESTS.format("ld")], SECTOR_BYTES * reading[_SECTORS.format("ld")]
+    found.append(Comparison(case, "global load requests", sum(load.requests for load in explained.loads), requests))
+    found.append(Comparison(case, "global load bytes", sum(load.bytes for load in explained.loads), moved))
     compulsory = float(explained.work.memory_bytes) or None  # 0 for problems of shared memory alone
     found.append(Comparison(case, "DRAM bytes", compulsory, reading[_DRAM]))
     resident = None if explained.occupancy is None else 100 * explained.occupancy.fraction

@@ -86,4 +86,4 @@ def _cost(request: Request) -> tuple[float, ...]:
         case "global":
             return active, sectors(lanes, width), ideal_sectors(lanes, width), efficiency(lanes, width)
         case _:
-            return active, addresses(lanes)
+            return active, addresses(lanes, width)

@@ -7,9 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from queue import Queue
 from subprocess import DEVNULL, PIPE, Popen
-from threading import Thread
 
 from pydantic import TypeAdapter
 
@@ -33,7 +31,7 @@ class Figures:
 
 
 _CASES = TypeAdapter(list[Case])
-_FIGURES: TypeAdapter[Figures | None] = TypeAdapter(Figures | None)
+_TRACED = TypeAdapter(tuple[Case, Figures | None])
 _traced: dict[Case, Figures | None] = {}
 
 
@@ -72,36 +70,27 @@ def trace_together(cases: Iterable[Case], done: Callable[[Case, int, int], None]
     if len(missing) < _WORTH_IT or processes < 2:
         return
     # Slow cases, large kernels at ragged sizes, are neighbours in a plan: each process takes every n-th case.
-    shares = [missing[first::processes] for first in range(processes)]
-    running = [_start(share) for share in shares]
-    lines: Queue[tuple[Case, bytes] | None] = Queue()
-    readers = [Thread(target=_read, args=(*both, lines), daemon=True) for both in zip(running, shares, strict=True)]
-    for reader in readers:
-        reader.start()
+    reading, writing = os.pipe()
+    running = [_start(missing[first::processes], writing) for first in range(processes)]
+    os.close(writing)
     try:
-        ended, number = 0, 0
-        while ended < processes:
-            line = lines.get()
-            if line is None:
-                ended += 1
-                continue
-            case, figures = line
-            _traced[case] = _FIGURES.validate_json(figures)
-            number += 1
-            done(case, number, len(missing))
+        with os.fdopen(reading, "rb") as lines:  # ends with the last process
+            for number, line in enumerate(lines, 1):
+                case, figures = _TRACED.validate_json(line)
+                _traced[case] = figures
+                done(case, number, len(missing))
     finally:
-        for process, reader in zip(running, readers, strict=True):
+        for process in running:
             process.kill()
             process.wait()
-            reader.join()
 
 
-def _start(cases: Sequence[Case]) -> Popen[bytes]:
-    """Start a process that traces the cases from its standard input and prints a line of JSON per case."""
+def _start(cases: Sequence[Case], output: int) -> Popen[bytes]:
+    """Start a process that traces cases and prints a line of JSON per case; several share the pipe ``output``."""
     process: Popen[bytes] = Popen(
         [sys.executable, "-m", "smembench.explain.prediction"],
         stdin=PIPE,
-        stdout=PIPE,
+        stdout=output,
         stderr=DEVNULL,
         start_new_session=True,  # Ctrl-C is the parent's to handle
     )
@@ -111,18 +100,11 @@ def _start(cases: Sequence[Case]) -> Popen[bytes]:
     return process
 
 
-def _read(process: Popen[bytes], cases: Sequence[Case], lines: Queue[tuple[Case, bytes] | None]) -> None:
-    assert process.stdout is not None
-    with process.stdout as said:
-        for case, line in zip(cases, said, strict=False):
-            lines.put((case, line))
-    lines.put(None)
-
-
 def main() -> None:
     """Trace the cases on standard input."""
     for case in _CASES.validate_json(sys.stdin.read()):
-        print(_FIGURES.dump_json(_figures(case)).decode(), flush=True)
+        # In one write, and shorter than PIPE_BUF: lines of several processes do not mix.
+        os.write(sys.stdout.fileno(), _TRACED.dump_json((case, _figures(case))) + b"\n")
 
 
 def _cores() -> int:

@@ -5,14 +5,20 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from smembench.explain.analysis import Explanation
+from smembench.explain.analysis import Access, Explanation
 from smembench.explain.roof import on_chip_share, ridge, roofs
 from smembench.model.device import DeviceInfo
 
 
+def _common(access: Access) -> dict[str, Any]:
+    site = access.site
+    place = {"line": site.line, "kind": site.kind, "array": site.array}
+    return {**place, "source": access.source, "requests": access.requests}
+
+
 def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo | None) -> dict[str, Any]:
     """All figures of an explanation; ``device`` is the one whose roofs it has, if any."""
-    resident = explained.occupancy
+    resident, code = explained.occupancy, explained.code
     return {
         "case_id": explained.case.id,
         "source_file": explained.trace.filename,
@@ -20,11 +26,7 @@ def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo |
         "threads": explained.threads,
         "shared": [
             {
-                "line": access.site.line,
-                "kind": access.site.kind,
-                "array": access.site.array,
-                "source": access.source,
-                "requests": access.requests,
+                **_common(access),
                 "wavefronts_per_request": access.wavefronts,
                 "ideal_wavefronts_per_request": access.ideal,
                 "conflict_degree": access.degree,
@@ -34,27 +36,14 @@ def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo |
         ],
         "global": [
             {
-                "line": access.site.line,
-                "kind": access.site.kind,
-                "array": access.site.array,
-                "source": access.source,
-                "requests": access.requests,
+                **_common(access),
                 "sectors_per_request": access.sectors,
                 "ideal_sectors_per_request": access.ideal,
                 "efficiency": access.efficiency,
             }
             for access in explained.memory
         ],
-        "constant": [
-            {
-                "line": access.site.line,
-                "array": access.site.array,
-                "source": access.source,
-                "requests": access.requests,
-                "addresses_per_request": access.addresses,
-            }
-            for access in explained.constant
-        ],
+        "constant": [{**_common(access), "addresses_per_request": access.addresses} for access in explained.constant],
         "traffic": [
             {
                 "array": access.array,
@@ -67,14 +56,12 @@ def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo |
             for access in explained.traffic
         ],
         "machine_code": None
-        if explained.code is None
+        if code is None
         else {
-            "registers_per_thread": explained.code.registers,
-            "spilled_bytes": explained.code.spilled_bytes,
-            "instructions": explained.code.instructions,
-            "main_loop": None
-            if explained.code.loop is None
-            else {**asdict(explained.code.loop), "share_of_arithmetic_peak": explained.code.loop.bound},
+            "registers_per_thread": code.registers,
+            "spilled_bytes": code.spilled_bytes,
+            "instructions": code.instructions,
+            "main_loop": code.loop and {**asdict(code.loop), "share_of_arithmetic_peak": code.loop.bound},
         },
         "occupancy": None
         if resident is None
@@ -83,7 +70,7 @@ def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo |
             "warps_per_sm": resident.warps,
             "fraction": resident.fraction,
             "limiter": resident.limiter,
-            "counts_registers": explained.code is not None,
+            "counts_registers": code is not None,
         },
         "arithmetic_intensity_flop_per_byte": explained.intensity,
         "on_chip_share_of_arithmetic_peak": on_chip_share(explained.work, capability),

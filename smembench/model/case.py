@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from smembench.model.ranges import Count, Size
+
 DEFAULT_COMPILER = "numba"
 """The default compiler. Library calls and CPU functions are not compiled by it, but their cases carry its name."""
 
@@ -13,8 +15,8 @@ DEFAULT_COMPILER = "numba"
 class Block(NamedTuple):
     """Block dimensions in threads, ``x`` first as in CUDA's ``dim3``."""
 
-    x: int
-    y: int
+    x: Size
+    y: Size
 
     def __str__(self) -> str:
         return f"{self.x}x{self.y}"
@@ -40,15 +42,15 @@ class Case:
     kernel: str
     device: str
     dtype: str
-    m: int
-    n: int
-    k: int | None = None
+    m: Size
+    n: Size
+    k: Size | None = None
     block: Block | None = None
-    pad: int | None = None
+    pad: Count | None = None
     cache: str = "warm"
     compiler: str = DEFAULT_COMPILER
-    stride: int | None = None
-    parameters: tuple[tuple[str, int], ...] = ()
+    stride: Count | None = None
+    parameters: tuple[tuple[str, Count], ...] = ()
 
     @property
     def kind(self) -> str:
@@ -80,4 +82,4 @@ class Case:
 
 def parameters_of(case_id: str) -> tuple[tuple[str, int], ...]:
     """The parameters in a case's id; cases.csv has no columns for them."""
-    return tuple((name, int(value)) for name, value in re.findall(r"/([a-z][a-z0-9_]*)=(\d+)(?=/)", case_id))
+    return tuple((name, int(value)) for name, value in re.findall(r"/([a-z][a-z0-9_]*)=(\d{1,30})(?=/)", case_id))

@@ -22,3 +22,7 @@ class DeviceUnavailable(SmembenchError):
     """The requested device does not exist or cannot be used."""
 
     exit_code = 4
+
+
+class Dropped(UserWarning):
+    """What a damaged file holds and is not used, with its line; the command goes on without it."""

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from statistics import median
+from typing import Annotated, Any
+
+from annotated_types import Interval
 
 from smembench.model.case import Case
+from smembench.model.ranges import Count, Milliseconds, Ratio, Reading, WholeReading
 from smembench.stats.summary import Summary
 
 
@@ -37,16 +41,16 @@ class Conditions:
         cpu_waiting: time that this process's threads waited for a core, divided by elapsed time.
     """
 
-    sm_clock_mhz: int | None = None
-    memory_clock_mhz: int | None = None
-    temperature_c: int | None = None
-    power_w: float | None = None
+    sm_clock_mhz: WholeReading | None = None
+    memory_clock_mhz: WholeReading | None = None
+    temperature_c: WholeReading | None = None
+    power_w: Reading | None = None
     throttle_reasons: str | None = None
-    other_processes: int | None = None
-    cpu_mhz: float | None = None
+    other_processes: WholeReading | None = None
+    cpu_mhz: Reading | None = None
     cpu_governor: str | None = None
-    cpu_load: float | None = None
-    cpu_waiting: float | None = None
+    cpu_load: Reading | None = None
+    cpu_waiting: Reading | None = None
 
     @property
     def throttled(self) -> bool:
@@ -67,27 +71,22 @@ class Conditions:
 def merged(states: Sequence[Conditions]) -> Conditions:
     """Several states as one: the median of each clock, the maximum of other figures, every throttle reason."""
 
-    def numbers(name: str) -> list[float]:
+    def known(name: str) -> list[Any]:
         return [value for state in states if (value := getattr(state, name)) is not None]
 
-    def whole(values: list[float]) -> int | None:
-        return round(median(values)) if values else None
+    def clock(name: str) -> int | None:
+        return round(median(mhz)) if (mhz := known(name)) else None
 
-    reasons = [state.throttle_reasons for state in states if state.throttle_reasons is not None]
+    reasons = known("throttle_reasons")
     seen = dict.fromkeys(name for reason in reasons if reason != "none" for name in reason.split("+"))
-    highest_temperature = max(numbers("temperature_c"), default=None)
-    others = max(numbers("other_processes"), default=None)
+    highest = ("temperature_c", "power_w", "other_processes", "cpu_load", "cpu_waiting")
     return Conditions(
-        sm_clock_mhz=whole(numbers("sm_clock_mhz")),
-        memory_clock_mhz=whole(numbers("memory_clock_mhz")),
-        temperature_c=None if highest_temperature is None else round(highest_temperature),
-        power_w=max(numbers("power_w"), default=None),
+        sm_clock_mhz=clock("sm_clock_mhz"),
+        memory_clock_mhz=clock("memory_clock_mhz"),
         throttle_reasons="+".join(seen) if seen else "none" if reasons else None,
-        other_processes=None if others is None else round(others),
-        cpu_mhz=median(mhz) if (mhz := numbers("cpu_mhz")) else None,
-        cpu_governor=next((state.cpu_governor for state in states if state.cpu_governor), None),
-        cpu_load=max(numbers("cpu_load"), default=None),
-        cpu_waiting=max(numbers("cpu_waiting"), default=None),
+        cpu_mhz=median(mhz) if (mhz := known("cpu_mhz")) else None,
+        cpu_governor=next(iter(known("cpu_governor")), None),
+        **{name: max(known(name), default=None) for name in highest},
     )
 
 
@@ -98,8 +97,8 @@ class Resources:
     None for CPU functions and library calls, or if the driver does not say.
     """
 
-    registers: int | None = None
-    local_bytes: int | None = None
+    registers: Count | None = None
+    local_bytes: Count | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +115,16 @@ class Trial:
     """
 
     case: Case
-    round: int
+    round: Count
     status: Status
     started_at_utc: str
     reason: str = ""
     verified: bool = False
-    max_error: float | None = None
-    samples: tuple[float, ...] = ()
-    discarded: int = 0
-    discarded_ms: tuple[float, ...] = ()
-    seconds: float = 0.0
+    max_error: Annotated[float, Interval(ge=0)] | None = None
+    samples: tuple[Milliseconds, ...] = ()
+    discarded: Count = 0
+    discarded_ms: tuple[Reading, ...] = ()
+    seconds: Ratio = 0.0
     conditions: Conditions = Conditions()
     resources: Resources = Resources()
 

@@ -142,14 +142,8 @@ class Problem(ABC):
         """The sizes and the parameters."""
         return self.sizes + self.parameters
 
-    @property
-    def size_axes(self) -> tuple[str, ...]:
-        """Names of the sizes."""
-        return tuple(axis.name for axis in self.sizes)
-
-    @abstractmethod
     def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
-        """All combinations of the given sizes.
+        """All combinations of the given sizes; by default one row of ``n`` elements.
 
         Args:
             sizes: values by name; the problem's defaults where there are none.
@@ -157,6 +151,7 @@ class Problem(ABC):
         Raises:
             UsageError: if the sizes contradict each other.
         """
+        return [Shape(1, n) for n in sizes.get("n") or (self.default_n,)]
 
     def combinations(self, given: Mapping[str, tuple[int, ...]]) -> list[tuple[tuple[str, int], ...]]:
         """All combinations of the parameters, as name and value: the given values, or else the axis's own."""
@@ -197,9 +192,9 @@ class Problem(ABC):
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
         """Random host arrays for this case; the same for the same seed, sizes and dtype."""
 
-    @abstractmethod
     def lengths(self, case: Case) -> tuple[int, ...]:
-        """Elements of the arrays, in the order of ``arrays``."""
+        """Elements of the arrays, in the order of ``arrays``; by default n each."""
+        return (case.n,) * len(self.arrays)
 
     def elements(self, case: Case) -> tuple[int, ...]:
         """Elements that a kernel uses, in the order of ``arrays``: ``lengths`` without gaps between rows."""
@@ -209,25 +204,25 @@ class Problem(ABC):
         """Elements of the output."""
         return self.lengths(case)[0]
 
-    @abstractmethod
     def scalars(self, case: Case) -> tuple[int, ...]:
-        """The integers a kernel takes after its arrays."""
+        """The integers a kernel takes after its arrays; by default ``(n,)``."""
+        return (case.n,)
 
     @abstractmethod
     def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> Any:
         """What ``check`` compares an output with, for kernels that compute ``computes``; may be slow."""
 
-    @abstractmethod
     def check(self, case: Case, reference: Any, output: Array) -> Verification:
-        """Check an output, which was filled with 0xFF bytes before the kernel ran."""
+        """Check an output, which was filled with 0xFF bytes before the kernel ran; by default bit for bit."""
+        return bit_for_bit(reference, output)
 
-    @abstractmethod
     def bytes_moved(self, case: Case) -> int:
         """Compulsory bytes per launch: every input is read once, every output written once."""
+        return sum(self.elements(case)) * ITEMSIZE[case.dtype]
 
-    @abstractmethod
     def flops(self, case: Case) -> int:
         """Floating-point operations per launch; 0 if there are none."""
+        return 0
 
     def operations(self, case: Case) -> int:
         """A count proportional to the time of a launch, to predict a large case's time from a small one's."""

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import re
+import traceback
 
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-"""Unicode's control characters, those that turn the direction of text, line separators and lone surrogates."""
+_CONTROLS = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]"
+)
+"""Control characters, those that turn the direction of text, line separators, lone surrogates, no characters."""
 
 
 def visible(text: str, keep: str = "") -> str:
     """The text with control characters as escapes, such as ``\\x1b``; those in ``keep`` stay."""
     return _CONTROLS.sub(lambda sign: sign[0] if sign[0] in keep else ascii(sign[0])[1:-1], text)
+
+
+def json_text(data: object, indent: int | None = None) -> str:
+    """JSON whose control characters are escapes, which are the same to whoever reads it.
+
+    A lone surrogate, which no reader takes, becomes a question mark.
+    """
+    text = json.dumps(data, indent=indent, ensure_ascii=False).encode(errors="replace").decode()
+    return _CONTROLS.sub(lambda sign: sign[0] if sign[0] == "\n" else f"\\u{ord(sign[0]):04x}", text)
 
 
 def brief(text: str, most: int = 2000) -> str:
@@ -28,3 +41,10 @@ def one_line(error: BaseException) -> str:
     except Exception:  # its __str__ is the caller's
         text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def place(error: BaseException, within: str = "") -> str:
+    """File and line where an error was raised: of the innermost call, or of the innermost in the file ``within``."""
+    frames = traceback.extract_tb(error.__traceback__)
+    found = [frame for frame in frames if frame.filename == within] or frames
+    return f"{found[-1].filename}, line {found[-1].lineno}" if found else within

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Sequence
 from importlib.resources import files
 
-from smembench.report.canvas import Plot, render
+from smembench.report.canvas import Plot, printable, render
 from smembench.report.contents import Chapter
 from smembench.report.svg import inline
 
@@ -30,6 +30,7 @@ def page(chapters: Sequence[Chapter], *, title: str, version: str) -> str:
     environment = Environment(
         loader=PackageLoader("smembench.report", "."),
         autoescape=True,
+        finalize=lambda found: found if isinstance(found, Markup) or not isinstance(found, str) else printable(found),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from smembench.store.run import Run
+from smembench.studies.compare.comparability import fault
 from smembench.studies.history.read import Device, Night, Timed, devices_of
 
 
@@ -32,12 +33,9 @@ def began(stored: Run) -> datetime:
 
 
 def whole(ordered: Sequence[Run]) -> list[tuple[Run, Run | None]]:
-    """The runs that no newer run replaces, each with the newest run that it replaces, if any.
+    """Of runs, oldest first, those that no newer one replaces, each with the newest run that it replaces, if any.
 
     A newer run on the same devices replaces one of the same configuration, and one whose cases it all has.
-
-    Args:
-        ordered: oldest first.
     """
     before: dict[int, Run | None] = {}
     for place, stored in enumerate(ordered):
@@ -62,12 +60,12 @@ def _replaces(newer: Run, older: Run) -> bool:
 def night(stored: Run) -> Night:
     """A run as an entry of a history."""
     devices = devices_of(stored.description)
-    times, failed = {}, {}
+    times, unusable = {}, {}
     for row in stored.rows:
-        key = (row.case_id, devices.get(row.device) or Device(row.device, ""))
-        if row.ok and row.elapsed_ms is not None:
+        key = (row.case_id, devices.get(row.device) or Device(row.device, "", stored.id))
+        if why := fault(row):
+            unusable[key] = why
+        elif row.elapsed_ms is not None:
             clock = "" if row.sm_clock_mhz is None else str(row.sm_clock_mhz)
             times[key] = Timed(row.elapsed_ms, clock, row.throttle_reasons or "")
-        else:
-            failed[key] = row.status
-    return Night(stored.path or Path(), stored.id, began(stored), stored.description, times, failed)
+    return Night(stored.path or Path(), stored.id, began(stored), stored.description, times, unusable)

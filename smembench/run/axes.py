@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from smembench.model.case import Block
 from smembench.model.errors import UsageError
 
-_RANGE = re.compile(r"(?P<first>\d+):(?P<last>\d+)(?::(?P<op>[*+]?)(?P<step>\d+))?")
+_NUMBER = r"\d{1,18}"
+_RANGE = re.compile(rf"(?P<first>{_NUMBER}):(?P<last>{_NUMBER})(?::(?P<op>[*+]?)(?P<step>{_NUMBER}))?", re.ASCII)
 _MAX_VALUES = 10_000
 
 
@@ -38,13 +39,14 @@ def parse_ints(text: str, *, name: str, least: int = 1) -> tuple[int, ...]:
 
 
 def _expand(item: str, text: str, name: str) -> Iterator[int]:
-    if re.fullmatch(r"[+-]?\d+", item):
+    if re.fullmatch(rf"[+-]?{_NUMBER}", item, re.ASCII):
         yield int(item)
         return
     match = _RANGE.fullmatch(item)
     if match is None:
         raise UsageError(
-            f"{name} {text!r}: {item!r} is not a positive integer or a range; write 1024, 512,1024 or 1024:8192:*2"
+            f"{name} {text!r}: {item!r} is not a positive integer or a range, below 10^18; "
+            "write 1024, 512,1024 or 1024:8192:*2"
         )
     first, last = int(match["first"]), int(match["last"])
     op, step = match["op"] or "+", int(match["step"] or 1)
@@ -66,7 +68,7 @@ def parse_blocks(text: str, *, name: str = "--block") -> tuple[Block, ...]:
     """
     blocks = []
     for item in split(text):
-        match = re.fullmatch(r"(\d+)[xX×](\d+)", item)
+        match = re.fullmatch(rf"({_NUMBER})[xX×]({_NUMBER})", item, re.ASCII)
         if match is None or not (block := Block(int(match[1]), int(match[2]))).x or not block.y:
             raise UsageError(f"{name} {text!r}: {item!r} is not a block of threads; write 32x32 or 32x32,16x16")
         blocks.append(block)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
@@ -25,16 +26,31 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import DEFAULT_COMPILER, Block
 from smembench.model.errors import UsageError
 from smembench.run.axes import parse_blocks, parse_ints, parse_names, split, unknown
+from smembench.store.files import read_whole
 from smembench.toolchains import registry as toolchains
+
+_MOST_BYTES = 2**24
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = 200
 
 
 def _as_text(value: Any, label: str) -> str:
-    """A TOML number, string or list as command-line text."""
-    if isinstance(value, bool) or not isinstance(value, (str, int, list, tuple)):
-        raise UsageError(f"{label} {value!r}: write a number, a text or a list of them")
-    if isinstance(value, (list, tuple)):
-        return ",".join(_as_text(item, label) for item in value)
-    return str(value)
+    """A TOML number, string or list of them as command-line text."""
+    items = list(value) if isinstance(value, (list, tuple)) else [value]
+    try:
+        if all(isinstance(item, (str, int)) and not isinstance(item, bool) for item in items):
+            return ",".join(map(str, items))
+    except ValueError:  # Python writes no number of thousands of digits
+        pass
+    raise UsageError(f"{label} {_shown(value)}: write a number, a text or a list of them")
+
+
+def _shown(value: Any) -> str:
+    """A value as an error shows it, however long it is or however deep."""
+    try:
+        return _REPR.repr(value)
+    except ValueError:
+        return "a number of thousands of digits"
 
 
 def _values(parse: Callable[[str, str, str], tuple[Any, ...]], *, optional: bool = False) -> BeforeValidator:
@@ -54,8 +70,8 @@ def _values(parse: Callable[[str, str, str], tuple[Any, ...]], *, optional: bool
 
 
 def _problem(value: Any) -> str:
-    if value not in PROBLEMS:
-        raise ValueError(unknown(str(value), list(PROBLEMS), "problem"))
+    if not isinstance(value, str) or value not in PROBLEMS:
+        raise ValueError(unknown(value if isinstance(value, str) else "", list(PROBLEMS), "problem"))
     return str(value)
 
 
@@ -158,16 +174,18 @@ class Config(_Strict):
         max_seconds: limit for sampling a case.
         warmup: seconds per trial.
         timeout: seconds that a trial may take besides sampling before its worker process is killed.
+        threshold: smallest slowdown, in percent, that a comparison with earlier runs counts.
     """
 
     name: str = Field(default="run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)
     samples: int = Field(default=30, ge=3, le=100_000)
     rounds: int = Field(default=3, ge=1, le=1000)
     precision: float | None = Field(default=None, gt=0, lt=100)
-    max_seconds: float = Field(default=30.0, gt=0, allow_inf_nan=False)
+    max_seconds: float = Field(default=30.0, gt=0, le=1e7)
     warmup: float = Field(default=0.02, ge=0, le=60)
-    timeout: float = Field(default=300.0, gt=0, allow_inf_nan=False)
+    timeout: float = Field(default=300.0, gt=0, le=1e7)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
+    threshold: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     sweep: tuple[Sweep, ...] = Field(min_length=1)
 
 
@@ -203,14 +221,14 @@ def from_toml(path: Path, overrides: Sequence[str] = (), flags: Mapping[str, Any
         UsageError: if the file cannot be read, a key does not exist or a value is invalid; it names file and key.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(read_whole(path, _MOST_BYTES).decode())
     except FileNotFoundError:
         raise UsageError(f"{path}: there is no such file") from None
     except IsADirectoryError:
         raise UsageError(f"{path}: is a folder; name a TOML file, such as configs/quick.toml") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from None
     data.setdefault("name", path.stem)
     data |= flags
@@ -247,7 +265,7 @@ def _toml_value(text: str) -> Any:
     """A value as TOML reads it, or as plain text if it is not TOML (``512:1024``)."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -274,4 +292,4 @@ def _explain(error: ValidationError, *, flags: bool) -> str:
     label = f"--{key.replace('_', '-')}" if flags else f"{key}{within}"
     said = fault["msg"].removeprefix("Value error, ")
     reason = said[0].lower() + said[1:]
-    return f"{label} {fault['input']!r}: {reason}"
+    return f"{label} {_shown(fault['input'])}: {reason}"

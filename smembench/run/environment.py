@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
 
 from pydantic import JsonValue
 
+from smembench.kernels.registry import EXTRA_KERNELS
 from smembench.model.device import MEASURED, DeviceInfo
+from smembench.model.text import visible
 from smembench.model.version import VERSION
 from smembench.run.config import Config
+from smembench.run.pseudonym import pseudonym
 from smembench.store.run_json import Description, Git, Host, StoredConfig
-from smembench.store.schema import SCHEMA_VERSION
 from smembench.toolchains.registry import toolchains
 
+_NOT_ALWAYS = ("git revision", "code")
+"""Facts that not every run has."""
 _OTHERS = ("pandas", "rich", "typer", "pydantic")
 """Packages besides those of the toolchains."""
 
@@ -68,32 +74,50 @@ def git_revision() -> Git | None:
         return None
 
 
+def code_hash() -> str:
+    """Hash of smembench's own files, which a version or a revision with changes does not tell."""
+    package = Path(__file__).parents[1]
+    found = sha256()
+    for path in sorted(package.rglob("*.py")):
+        found.update(f"{path.relative_to(package)}\n".encode() + path.read_bytes())
+    return found.hexdigest()
+
+
+def kernel_hashes() -> dict[str, str]:
+    """Hashes of the files that ``SMEMBENCH_KERNELS`` names, by their names; of the same names together."""
+    found: dict[str, str] = {}
+    for path in map(Path, filter(None, os.environ.get(EXTRA_KERNELS, "").split(os.pathsep))):
+        found[path.name] = sha256(found.get(path.name, "").encode() + path.read_bytes()).hexdigest()
+    return found
+
+
 def differences(before: Description, now: Description) -> list[str]:
-    """What makes two parts of a run incomparable: differences of config, devices, driver and versions."""
+    """What makes two parts of a run incomparable: differences of config, devices, driver, versions and code."""
     found = [] if _given(before.config) == _given(now.config) else ["the configuration differs"]
     old, new = _facts(before), _facts(now)
+    names = [name for name in dict.fromkeys([*old, *new]) if name not in _NOT_ALWAYS or (name in old and name in new)]
     return found + [
-        f"{name} was {old.get(name)}, is {new.get(name)}"
-        for name in dict.fromkeys([*old, *new])
-        if old.get(name) != new.get(name)
+        f"{name} was {old.get(name)}, is {new.get(name)}" for name in names if old.get(name) != new.get(name)
     ]
 
 
 def _given(config: StoredConfig) -> StoredConfig:
-    """The config without the sweeps' empty lists: an axis that a later version added is not a difference."""
+    """What the config says about measuring, without the sweeps' empty lists: an axis of a later version differs not."""
     sweeps = [{key: value for key, value in sweep.items() if value != []} for sweep in config.sweep]
-    return config.model_copy(update={"sweep": sweeps})
+    return config.model_copy(update={"sweep": sweeps, "threshold": None})
 
 
 def _facts(run: Description) -> dict[str, JsonValue]:
-    """Versions and devices' properties by name, without those that are measured at each start."""
+    """Versions, code and devices' properties by name, without those that are measured at each start."""
     devices = {
         f"{device.name} {key}": value
         for device in run.devices
         for key, value in device.known.items()
         if key not in MEASURED
     }
-    return {**run.versions, **devices}
+    code = {"git revision": run.git.revision if run.git else "", "code": run.code}
+    code |= {f"kernel file {name}": found for name, found in run.kernels.items()}
+    return {**run.versions, **{name: text[:12] for name, text in code.items() if text}, **devices}
 
 
 def describe_run(
@@ -107,28 +131,31 @@ def describe_run(
 ) -> Description:
     """The content of run.json at the start of a run.
 
-    With ``anonymous`` it has nothing that identifies the machine: no host name, UUIDs, arguments or memory size of the
-    host.
+    With ``anonymous`` it has nothing that identifies the machine: no host name, arguments or memory size of the host,
+    and pseudonyms in place of UUIDs.
     """
     infos = list(devices)
     description = Description(
-        schema_version=SCHEMA_VERSION,
+        schema_version=1,
         run_id=run_id,
         started_at_utc=datetime.now(UTC).isoformat(timespec="seconds"),
         seed=seed,
         config=StoredConfig.model_validate(config.model_dump(mode="json")),
         versions=versions(cuda=any(info.kind == "cuda" for info in infos)),
         git=git_revision(),
+        code=code_hash(),
+        kernels=kernel_hashes(),
         devices=[DeviceInfo.model_validate(_unnamed(info) if anonymous else info.known) for info in infos],
     )
     if anonymous:
         return description
     host = Host(name=platform.node(), system=platform.platform())
-    return description.model_copy(update={"host": host, "argv": list(argv)})
+    return description.model_copy(update={"host": host, "argv": list(map(visible, argv))})
 
 
 def _unnamed(info: DeviceInfo) -> dict[str, JsonValue]:
-    """Properties that many machines share: of a GPU all but its UUID, of a CPU only name and kind."""
-    known = info.known
-    kept = [key for key in known if key != "uuid"] if info.kind == "cuda" else ["name", "kind"]
-    return {key: known[key] for key in kept}
+    """Properties that many machines share: of a CPU only name and kind. Its UUID or host becomes a pseudonym."""
+    known = info.known if info.kind == "cuda" else {"name": info.name, "kind": info.kind}
+    hidden = pseudonym(info.uuid or "" if info.kind == "cuda" else platform.node())
+    kept = {key: value for key, value in known.items() if key != "uuid"}
+    return kept if hidden is None else {**kept, "uuid": hidden}

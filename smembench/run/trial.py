@@ -97,6 +97,9 @@ class TrialRunner:
                 self._stopped,
                 before=before,
             )
+            if batch.values and min(batch.values) <= 0:
+                reason = f"a sample of {min(batch.values):g} ms: shorter than the clock can time"
+                return replace(checked, status=Status.FAILED, reason=reason)
             if request.round == 0 and batch.values:
                 again = self._checked(checked, kernel, prepared)
                 if again.status is not Status.OK:

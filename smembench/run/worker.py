@@ -19,7 +19,9 @@ from typing import Any
 from smembench.devices.base import Device
 from smembench.model.device import DeviceInfo, Limits
 from smembench.model.errors import DeviceUnavailable
+from smembench.model.interrupts import interruptible
 from smembench.model.measurement import Trial
+from smembench.model.text import one_line
 from smembench.run.trial import Request, TrialRunner
 
 _OPEN_SECONDS = 120.0
@@ -84,7 +86,6 @@ class Worker:
 
     def wait_stopped(self, timeout: float) -> Trial | None:
         """The current trial as it ended after ``stop``; None if it does not end in time."""
-        # Ctrl-C may have cut an answer in two; its rest can decode to anything, and is dropped.
         with suppress(Exception):
             answer = self._answer(timeout)
             return answer if isinstance(answer, Trial) else None
@@ -98,13 +99,18 @@ class Worker:
         return self._answer(timeout)
 
     def _answer(self, timeout: float) -> Any:
+        with interruptible():
+            ready = self._connection.poll(timeout)
+        if not ready:
+            self.kill()
+            raise WorkerTimeout(f"no answer within {timeout:g} s; the worker process was killed")
         try:
-            if not self._connection.poll(timeout):
-                self.kill()
-                raise WorkerTimeout(f"no answer within {timeout:g} s; the worker process was killed")
             kind, answer = self._connection.recv()
         except (EOFError, ConnectionError):
             raise WorkerFailed(self._epitaph()) from None
+        except Exception as error:
+            self.kill()
+            raise WorkerFailed(f"the worker's answer cannot be read: {one_line(error)}") from None
         if kind == "unavailable":
             self.kill()
             raise DeviceUnavailable(answer)
@@ -118,7 +124,8 @@ class Worker:
         with suppress(subprocess.TimeoutExpired):
             code = self._process.wait(_CLOSE_SECONDS)
             if code < 0:
-                return f"the worker process was killed by {signal.Signals(-code).name}"
+                known = [known.name for known in signal.Signals if known == -code]
+                return f"the worker process was killed by {known[0] if known else f'signal {-code}'}"
             return f"the worker process exited with {code}"
         self.kill()
         return "the worker process closed its connection"
@@ -167,16 +174,10 @@ def _serve(connection: Connection, listener: Connection) -> None:
     while (request := connection.recv()) is not None:
         try:
             connection.send(("trial", runner.run(request)))
-        except Exception as error:  # a benchmark must outlive any kernel
+        except BaseException as error:  # a benchmark must outlive any kernel
             connection.send(("failed", one_line(error)))
     for device in devices.values():
         device.close()
-
-
-def one_line(error: BaseException) -> str:
-    """An error's type and text on one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def main() -> None:

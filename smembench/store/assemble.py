@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
@@ -52,7 +53,7 @@ def _measurement(case: Case, trials: Sequence[Trial], info: DeviceInfo, target: 
     problem = PROBLEMS[case.problem]
     ordered = sorted(trials, key=lambda trial: trial.round)
     bad = next((trial for trial in ordered if trial.status is not Status.OK), None)
-    errors = [trial.max_error for trial in ordered if trial.max_error is not None]
+    errors = [trial.max_error for trial in ordered if trial.max_error is not None and isfinite(trial.max_error)]
     blank = Measurement(
         case=case,
         status=bad.status if bad else Status.OK,

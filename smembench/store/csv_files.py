@@ -31,34 +31,38 @@ def read_rows(path: Path) -> list[Row]:
     Raises:
         UsageError: if the file does not exist or does not have this schema, with the line.
     """
+    reader = csv.DictReader(_text(path))
     try:
-        reader = csv.DictReader(io.StringIO(read_whole(path).decode(), newline=""))
         if missing := [column for column in schema.REQUIRED if column not in (reader.fieldnames or ())]:
             raise UsageError(f"{path}: not a cases.csv: the column {missing[0]} is missing")
-        rows = []
-        for record in reader:
-            try:
-                rows.append(schema.from_fields(record))
-            except ValueError as error:
-                raise UsageError(f"{path}, line {reader.line_num}: {error}") from None
-        return rows
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"{path}: cannot be read ({error})") from None
+        return [schema.from_fields(record) for record in reader]
+    except (ValueError, csv.Error) as error:
+        raise UsageError(f"{path}, line {reader.line_num}: {error}") from None
 
 
 def read_samples(path: Path) -> dict[str, Samples]:
     """Elapsed times of a samples.csv in ms, by case id and round.
 
     Raises:
-        UsageError: if the file does not exist or lacks these columns.
+        UsageError: if the file does not exist or does not have this schema, with the line.
     """
-    samples: dict[str, dict[int, list[float]]] = {}
+    reader = csv.DictReader(_text(path))
     try:
-        for record in csv.DictReader(io.StringIO(read_whole(path).decode(), newline="")):
-            by_round = samples.setdefault(record["case_id"], {})
-            by_round.setdefault(int(record["round"]), []).append(float(record["elapsed_ms"]))
+        rows = schema.samples_from(list(reader))
+    except csv.Error as error:
+        raise UsageError(f"{path}, line {reader.line_num}: {error}") from None
+    except ValueError as error:
+        raise UsageError(f"{path}: not a samples.csv: {error}") from None
+    samples: dict[str, dict[int, list[float]]] = {}
+    for row in rows:
+        samples.setdefault(row.case_id, {}).setdefault(row.round, []).append(row.elapsed_ms)
+    return dict(samples)
+
+
+def _text(path: Path) -> io.StringIO:
+    try:
+        return io.StringIO(read_whole(path).decode(), newline="")
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
-    except (KeyError, TypeError, ValueError, csv.Error) as error:
-        raise UsageError(f"{path}: not a samples.csv ({type(error).__name__}: {error})") from None
-    return dict(samples)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: cannot be read ({error})") from None

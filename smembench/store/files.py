@@ -6,12 +6,33 @@ import errno
 import os
 import stat
 import tempfile
+from glob import escape
 from pathlib import Path
 
 from smembench.model.errors import SmembenchError, UsageError
 
 MOST_BYTES = 2**28
 """The longest file that is read."""
+
+
+def there(path: Path) -> bool:
+    """Whether there is a file or a folder at a path.
+
+    Raises:
+        UsageError: for a path that cannot be looked at: too long, links in a circle, a folder without permission.
+    """
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    return True
+
+
+def resolved(path: Path) -> Path:
+    """The path without links, itself if there is nothing; raises as ``there``."""
+    return path.resolve() if there(path) else path
 
 
 def read_whole(path: Path, most: int = MOST_BYTES) -> bytes:
@@ -53,6 +74,11 @@ def write_whole(path: Path, text: str | bytes) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def leftovers(path: Path) -> list[Path]:
+    """Temporary files of a ``write_whole`` of this file that was killed."""
+    return list(path.parent.glob(f".{escape(path.name[:40])}.????????"))
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,23 +1,35 @@
-"""The journal of a run: a JSON line with its description, then one per trial, on disk before the next trial begins."""
+"""The journal of a run: a JSON line with its description, then one per trial, on disk before the next trial begins.
+
+A line begins with ``crc32``, the checksum of its other bytes that continues the checksum of the line before, so a line
+that was changed, lost or repeated is noticed. Lines of older versions have none. Whoever writes a journal holds its
+lock.
+"""
 
 from __future__ import annotations
 
-import json
+import fcntl
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+from warnings import warn
+from zlib import crc32
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from smembench.model.errors import UsageError
+from smembench.model.case import Case
+from smembench.model.errors import Dropped, UsageError
 from smembench.model.measurement import Trial
-from smembench.store.files import read_whole
+from smembench.model.text import json_text
+from smembench.store.files import read_whole, sync_folder
 from smembench.store.run_json import Description, fault
 
 _NEEDED = ("run_id", "seed", "config", "devices")
 """Fields that resuming or reading a run needs."""
+_CHECKSUM = b'{"crc32": "'
+_LENGTH = len(_CHECKSUM) + 8 + len(b'", ')
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,72 +38,146 @@ class _FirstLine:
 
 
 @dataclass(frozen=True, slots=True)
-class _TrialLine:
-    visit: Trial  # the stored name of a trial
+class _LaterLine:
+    visit: Trial | None = None  # the stored name of a trial
+    resumed: list[str] | None = None
 
 
-_FIRST_LINE, _TRIAL_LINE = TypeAdapter(_FirstLine), TypeAdapter(_TrialLine)
+_FIRST_LINE, _LATER_LINE = TypeAdapter(_FirstLine), TypeAdapter(_LaterLine)
 Line = TypeVar("Line")
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Content of a journal: the run, its trials, and the length of the intact part."""
+    """Content of a journal: the run, its trials, one per case and round, and where the intact part ends.
+
+    ``description`` has what differed whenever the run was resumed by force. ``checksum`` is that of the last line.
+    """
 
     description: Description
     trials: list[Trial]
     whole_bytes: int
+    checksum: int | None
 
 
 def read(path: Path) -> Contents:
-    """Read a journal, ignoring an incomplete last line.
+    """Read a journal up to its first damage. A ``Dropped`` warning tells what is left out.
 
     Raises:
-        UsageError: if the file cannot be read or is damaged other than at its end.
+        UsageError: if the file cannot be read, or its first line is damaged.
     """
     try:
-        data = read_whole(path)
+        *lines, torn = read_whole(path).split(b"\n")  # a line counts if its newline is on disk
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
-    # A line counts if its newline is on disk.
-    whole = data[: data.rfind(b"\n") + 1]
-    lines = whole.splitlines()
     if not lines:
         raise UsageError(f"{path}: the journal has no beginning; there is nothing to resume")
-    description = _parsed(_FIRST_LINE, lines[0], f"{path}, line 1").run
-    trials = [_parsed(_TRIAL_LINE, line, f"{path}, line {number}").visit for number, line in enumerate(lines[1:], 2)]
-    if missing := [name for name in _NEEDED if name not in description.model_fields_set]:
-        raise UsageError(f"{path}, line 1: damaged: it has no {missing[0]}")
-    return Contents(description, trials, len(whole))
-
-
-def _parsed(kind: TypeAdapter[Line], line: bytes, where: str) -> Line:
     try:
-        return kind.validate_json(line)
+        first, checksum = _parsed(_FIRST_LINE, lines[0], None)
+        if missing := [name for name in _NEEDED if name not in first.run.model_fields_set]:
+            raise ValueError(f"it has no {missing[0]}")
+    except ValueError as error:
+        raise UsageError(f"{path}, line 1: damaged: {error}") from None
+    trials: dict[tuple[Case, int], Trial] = {}
+    forced = list(first.run.resumed_with_differences)
+    whole, again, reason = 1, 0, "cut off" if torn else ""
+    for line in lines[1:]:
+        try:
+            later, checksum = _parsed(_LATER_LINE, line, checksum)
+            if later.visit is None and later.resumed is None:
+                raise ValueError("neither a trial nor a resumption")
+        except ValueError as error:
+            reason = f"damaged: {error}"
+            break
+        whole += 1
+        if later.resumed is not None:
+            forced.append(later.resumed)
+        if later.visit is not None:
+            again += (later.visit.case, later.visit.round) in trials
+            trials.setdefault((later.visit.case, later.visit.round), later.visit)
+    if reason:
+        left = len(lines) + bool(torn) - whole
+        kept = f"dropped with what follows, {left} lines in all; the {len(trials)} trials before it are used"
+        warn(f"{path}, line {whole + 1}: {reason}: {kept}", Dropped, stacklevel=2)
+    if again:
+        warn(f"{path}: {again} trials are in it twice, and count once", Dropped, stacklevel=2)
+    description = first.run if not forced else first.run.model_copy(update={"resumed_with_differences": forced})
+    return Contents(description, list(trials.values()), sum(len(line) + 1 for line in lines[:whole]), checksum)
+
+
+def _parsed(kind: TypeAdapter[Line], line: bytes, before: int | None) -> tuple[Line, int | None]:
+    """A line and its checksum, None in a line of an older version; ``before`` is that of the line before.
+
+    Raises:
+        ValueError: for a damaged line, with what is wrong.
+    """
+    checksum = None
+    if line.startswith(_CHECKSUM):
+        content = b"{" + line[_LENGTH:]
+        checksum = crc32(content, before or 0)
+        if line[:_LENGTH] != _head(checksum):
+            raise ValueError("its checksum differs")
+        line = content
+    elif before is not None:
+        raise ValueError("it has no checksum")
+    try:
+        return kind.validate_json(line, strict=True), checksum
     except ValidationError as error:
-        raise UsageError(f"{where}: damaged: {fault(error)}") from None
+        raise ValueError(fault(error)) from None
+
+
+def _head(checksum: int) -> bytes:
+    return b'%s%08x", ' % (_CHECKSUM, checksum)
 
 
 class Journal:
-    """An append-only file; ``append`` returns once the line is on disk."""
+    """An append-only file, locked while it is open; ``append`` returns once the line is on disk."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
         self._file = descriptor
+        self._checksum = 0
+        self._length = 0
 
     @classmethod
     def create(cls, path: Path, description: Description) -> Journal:
-        """A new journal that begins with the run's description."""
+        """A new journal that begins with the run's description.
+
+        Raises:
+            OSError: if it cannot be written; it is removed then.
+        """
         journal = cls(path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666))
-        journal._write({"run": description.data})
+        try:
+            _lock(journal._file, wait=True)
+            journal._write({"run": description.data})
+            sync_folder(path.parent)
+        except OSError:
+            journal.discard()
+            raise
         return journal
 
     @classmethod
-    def reopen(cls, path: Path, contents: Contents) -> Journal:
-        """Open an existing journal to append to it, and cut off an incomplete last line."""
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
-        os.ftruncate(descriptor, contents.whole_bytes)
-        return cls(path, descriptor)
+    def reopen(cls, path: Path) -> tuple[Journal, Contents]:
+        """Open an existing journal to append to it after its intact part.
+
+        Raises:
+            UsageError: if another process writes it, or it cannot be read.
+        """
+        try:
+            journal = cls(path, os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK))
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
+        try:
+            if not _lock(journal._file):
+                raise UsageError(f"{path}: another process writes this run; wait until it ends")
+            if not os.fstat(journal._file).st_nlink:
+                raise UsageError(f"{path}: another process has just completed this run")
+            contents = read(path)
+        except BaseException:
+            journal.close()
+            raise
+        journal._checksum, journal._length = contents.checksum or 0, contents.whole_bytes
+        return journal, contents
 
     def append(self, trial: Trial) -> None:
         """Write one trial.
@@ -101,21 +187,66 @@ class Journal:
         """
         # Older versions do not know parameters, and most cases have none.
         unknown = None if trial.case.parameters else {"visit": {"case": {"parameters"}}}
-        self._write(_TRIAL_LINE.dump_python(_TrialLine(trial), mode="json", exclude_none=True, exclude=unknown))
+        self._write(_LATER_LINE.dump_python(_LaterLine(trial), mode="json", exclude_none=True, exclude=unknown))
+
+    def forced(self, differences: Sequence[str]) -> None:
+        """Write that the run is resumed although this differs.
+
+        Raises:
+            OSError: as from ``append``.
+        """
+        self._write({"resumed": list(differences)})
 
     def _write(self, entry: Mapping[str, JsonValue]) -> None:
-        line = json.dumps(entry, ensure_ascii=False).encode() + b"\n"
-        while line:
-            line = line[os.write(self._file, line) :]
-        os.fsync(self._file)
+        content = json_text(entry).encode()
+        checksum = crc32(content, self._checksum)
+        line = memoryview(_head(checksum) + content[1:] + b"\n")
+        os.ftruncate(self._file, self._length)  # a line that was cut off, and what follows a damage
+        try:
+            written = 0
+            while written < len(line):
+                written += os.write(self._file, line[written:])
+            os.fsync(self._file)
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(self._file, self._length)
+            raise
         if not os.fstat(self._file).st_nlink:
             raise FileNotFoundError(2, "the file was removed", str(self.path))
+        self._checksum, self._length = checksum, self._length + len(line)
 
     def close(self) -> None:
-        """Close and keep the file."""
-        os.close(self._file)
+        """Close and keep the file; again, it does nothing."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
 
     def discard(self) -> None:
-        """Close and remove the file: the run's other files have all of it."""
-        self.close()
+        """Remove the file, since the run's other files have all of it, and close it."""
         self.path.unlink(missing_ok=True)
+        self.close()
+
+
+@contextmanager
+def unwritten(path: Path) -> Iterator[bool]:
+    """Whether no process writes this journal; none can begin to meanwhile. True if it is not there."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        yield True
+        return
+    try:
+        yield _lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, *, wait: bool = False) -> bool:
+    """Take the lock of an open journal; False if another process holds it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True

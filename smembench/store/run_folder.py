@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,9 +11,10 @@ from pydantic import ValidationError
 
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Measurement, Trial
-from smembench.store import journal, schema
+from smembench.model.text import json_text
+from smembench.store import schema
 from smembench.store.csv_files import table_text
-from smembench.store.files import check_folder, read_whole, write_whole
+from smembench.store.files import check_folder, leftovers, read_whole, sync_folder, there, write_whole
 from smembench.store.journal import Journal
 from smembench.store.run import Run
 from smembench.store.run_json import Description, fault
@@ -52,23 +53,46 @@ class RunFolder:
             raise UsageError(f"{path}: is there already; wait a second or give another --output") from None
         except OSError as error:
             raise UsageError(f"--output {root}: {path} cannot be made ({error.strerror})") from None
-        check_folder(path, f"--output {root}")
-        return cls(path, description, [], Journal.create(path / JOURNAL, description))
+        try:
+            sync_folder(root)
+            begun = Journal.create(path / JOURNAL, description)
+        except OSError as error:
+            with suppress(OSError):
+                path.rmdir()
+            raise UsageError(f"--output {root}: {path} cannot be written ({error.strerror})") from None
+        return cls(path, description, [], begun)
 
     @classmethod
     def resume(cls, path: Path) -> RunFolder:
         """Open the folder of a run that was interrupted or killed.
 
         Raises:
-            UsageError: if there is nothing to resume, or its journal is damaged.
+            UsageError: if there is nothing to resume, another process writes it, or its journal is damaged.
         """
-        if not (path / JOURNAL).exists():
+        if not there(path / JOURNAL):
             done = read_description(path).complete
             reason = "the run is complete" if done else f"there is no {JOURNAL} in it"
             raise UsageError(f"--resume {path}: {reason}; start a new run instead")
-        check_folder(path, f"--resume {path}")
-        contents = journal.read(path / JOURNAL)
-        return cls(path, contents.description, contents.trials, Journal.reopen(path / JOURNAL, contents))
+        begun, contents = Journal.reopen(path / JOURNAL)
+        try:
+            check_folder(path, f"--resume {path}")
+            for name in (CASES, SAMPLES, RUN):
+                for temporary in leftovers(path / name):
+                    temporary.unlink(missing_ok=True)
+        except BaseException:
+            begun.close()
+            raise
+        return cls(path, contents.description, contents.trials, begun)
+
+    def go_on(self, differences: Sequence[str]) -> None:
+        """Store that the run is resumed although this differs.
+
+        Raises:
+            OSError: if the disk is full or the folder was removed.
+        """
+        self._journal.forced(differences)
+        known = [*self.description.resumed_with_differences, list(differences)]
+        self.description = self.description.model_copy(update={"resumed_with_differences": known})
 
     def append(self, trial: Trial) -> None:
         """Store a trial in the journal.
@@ -96,12 +120,17 @@ class RunFolder:
             self._journal.discard()
         else:
             self._journal.close()
+        sync_folder(self.path)
         return run
+
+    def close(self) -> None:
+        """Let other processes resume the run, if it is not finished."""
+        self._journal.close()
 
 
 def to_json(data: object) -> str:
     """Indented JSON with a final newline."""
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    return json_text(data, indent=2) + "\n"
 
 
 def read_description(folder: Path) -> Description:

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from reprlib import repr as shortened
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, SerializerFunctionWrapHandler, model_serializer
-from pydantic_core import ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
+from pydantic_core import PydanticCustomError, ValidationError
 
 from smembench.model.device import DeviceInfo
 
+
+def _moment(text: str) -> str:
+    try:
+        if not text or 1970 <= datetime.fromisoformat(text).year <= 9998:
+            return text
+    except ValueError:
+        pass
+    raise PydanticCustomError("moment", "should be a time such as 2026-01-31T02:00:00+00:00")
+
+
+Moment = Annotated[str, AfterValidator(_moment)]
+"""ISO 8601, or empty."""
 _OBJECT = ("model_type", "model_attributes_type", "dataclass_type", "dict_type")
 
 
 class _Part(BaseModel):
     """Base class. Every field may be missing; unknown fields, from other versions, are kept and written back."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="allow")
+    model_config = ConfigDict(frozen=True, strict=True, extra="allow", allow_inf_nan=False)
     __pydantic_extra__: dict[str, JsonValue] = Field(init=False)
 
     @property
@@ -39,9 +61,10 @@ class Host(_Part):
 
 
 class StoredConfig(_Part):
-    """The config of a run, as stored. Only its name and sweeps are fields here; the other keys are kept unchecked."""
+    """The config of a run, as stored. The keys that decide nothing here are kept unchecked."""
 
     name: str = ""
+    threshold: float | None = None
     sweep: list[dict[str, JsonValue]] = []
 
     @model_serializer(mode="wrap")
@@ -58,17 +81,21 @@ class Description(_Part):
 
     Attributes:
         git, host: None if unknown, ``host`` also in an anonymous run.
+        code: hash of smembench's own files.
+        kernels: hashes of the kernel files from outside, by name.
         resumed_with_differences: what differed, for each time that the run was resumed with --force.
         complete: None until the run ends, False if it was cut off.
     """
 
-    schema_version: int = 1
+    schema_version: Literal[1] = 1
     run_id: str = ""
-    started_at_utc: str = ""
+    started_at_utc: Moment = ""
     seed: int | None = None
     config: StoredConfig = StoredConfig()
     versions: dict[str, str] = {}
     git: Git | None = None
+    code: str = ""
+    kernels: dict[str, str] = {}
     devices: list[DeviceInfo] = []
     host: Host | None = None
     argv: list[str] = []
@@ -79,6 +106,15 @@ class Description(_Part):
     def device(self, name: str) -> DeviceInfo | None:
         """The device with that name; None if the run has none."""
         return next((device for device in self.devices if device.name == name), None)
+
+    def identity(self, name: str) -> str:
+        """What tells a device from others of its model; "" if the run does not say.
+
+        A GPU's UUID or a CPU's host; in an anonymous run its pseudonym.
+        """
+        device = self.device(name)
+        host = self.host.name if self.host and name == "cpu" else ""
+        return (device.uuid if device else None) or host
 
 
 def fault(error: ValidationError) -> str:

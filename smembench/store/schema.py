@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from reprlib import repr as shortened
 from types import NoneType
 from typing import Annotated, Any, get_args, get_type_hints
 
@@ -11,7 +13,9 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError, with_config
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case, parameters_of
-from smembench.model.measurement import Conditions, Measurement
+from smembench.model.measurement import Conditions, Measurement, Status
+from smembench.model.problem import ITEMSIZE
+from smembench.model.ranges import Count, Milliseconds, Ratio, Reading, Size, WholeReading
 from smembench.store.relations import Relations
 
 SCHEMA_VERSION = 1
@@ -19,13 +23,13 @@ SAMPLE_COLUMNS = ("schema_version", "run_id", "case_id", "round", "sample", "ela
 
 
 def _flag(text: str) -> bool:
-    if text not in ("true", "false"):
+    if text not in ("true", "false", "True", "False"):
         raise ValueError("neither true nor false")
-    return text == "true"
+    return text in ("true", "True")
 
 
 Flag = Annotated[bool, BeforeValidator(_flag)]
-"""A bool, ``true`` or ``false`` in a CSV field."""
+"""A bool, ``true`` or ``false`` in a CSV field; pandas writes ``True`` and ``False``."""
 
 
 @with_config(allow_inf_nan=False)
@@ -57,59 +61,59 @@ class Row:
     device: str
     compiler: str
     dtype: str
-    m: int
-    n: int
-    k: int | None
-    block_x: int | None
-    block_y: int | None
-    pad: int | None
-    shared_bytes: int | None
+    m: Size
+    n: Size
+    k: Size | None
+    block_x: Size | None
+    block_y: Size | None
+    pad: Count | None
+    shared_bytes: Count | None
     cache: str
     status: str
     reason: str | None
     verified: Flag
-    max_error: float | None
-    samples: int
-    elapsed_ms: float | None
-    elapsed_ms_min: float | None
-    elapsed_ms_q1: float | None
-    elapsed_ms_q3: float | None
-    elapsed_ms_max: float | None
-    bytes: int
-    effective_gb_s: float | None
-    flops: int | None
-    gflop_s: float | None
-    percent_of_copy: float | None
-    percent_of_peak: float | None
-    speedup_vs_cpu: float | None
-    speedup_vs_naive: float | None
-    sm_clock_mhz: int | None
-    temperature_c: int | None
-    power_w: float | None
+    max_error: Ratio | None
+    samples: Count
+    elapsed_ms: Milliseconds | None
+    elapsed_ms_min: Milliseconds | None
+    elapsed_ms_q1: Milliseconds | None
+    elapsed_ms_q3: Milliseconds | None
+    elapsed_ms_max: Milliseconds | None
+    bytes: Count
+    effective_gb_s: Ratio | None
+    flops: Count | None
+    gflop_s: Ratio | None
+    percent_of_copy: Ratio | None
+    percent_of_peak: Ratio | None
+    speedup_vs_cpu: Ratio | None
+    speedup_vs_naive: Ratio | None
+    sm_clock_mhz: WholeReading | None
+    temperature_c: WholeReading | None
+    power_w: Reading | None
     throttle_reasons: str | None
     started_at_utc: str
-    percent_of_copygmem: float | None
-    rounds: int | None
-    samples_discarded: int | None
-    precision: float | None
+    percent_of_copygmem: Ratio | None
+    rounds: Count | None
+    samples_discarded: Count | None
+    precision: Ratio | None
     converged: Flag | None
     within_cache: Flag | None
-    memory_clock_mhz: int | None
-    other_processes: int | None
-    cpu_mhz: float | None
+    memory_clock_mhz: WholeReading | None
+    other_processes: WholeReading | None
+    cpu_mhz: Reading | None
     cpu_governor: str | None
-    cpu_load: float | None
-    cpu_waiting: float | None
-    predicted_load_conflict: float | None
-    predicted_store_conflict: float | None
-    predicted_load_sectors: float | None
-    predicted_store_sectors: float | None
-    predicted_occupancy: float | None
-    stride: int | None
-    predicted_constant_addresses: float | None
-    bytes_per_clock: float | None
-    registers: int | None
-    local_bytes: int | None
+    cpu_load: Reading | None
+    cpu_waiting: Reading | None
+    predicted_load_conflict: Ratio | None
+    predicted_store_conflict: Ratio | None
+    predicted_load_sectors: Ratio | None
+    predicted_store_sectors: Ratio | None
+    predicted_occupancy: Ratio | None
+    stride: Count | None
+    predicted_constant_addresses: Ratio | None
+    bytes_per_clock: Ratio | None
+    registers: Count | None
+    local_bytes: Count | None
 
     @property
     def ok(self) -> bool:
@@ -144,6 +148,14 @@ _OPTIONAL = frozenset(name for name, hint in get_type_hints(Row).items() if None
 _POSITIVE = ("elapsed_ms", "elapsed_ms_min", "elapsed_ms_q1", "elapsed_ms_q3", "elapsed_ms_max", "bytes")
 """Columns that are positive in every successful case."""
 _ROW = TypeAdapter(Row)
+_KNOWN: dict[str, Collection[str]] = {
+    "problem": PROBLEMS,
+    "dtype": ITEMSIZE,
+    "cache": ("warm", "cold"),
+    "status": tuple(Status),
+}
+"""What columns of names can hold. Kernels come and go, so theirs can hold any name."""
+_DEVICE = re.compile(r"cpu|cuda:\d{1,4}")
 
 
 def row_of(run_id: str, measurement: Measurement, relations: Mapping[Case, Relations]) -> Row:
@@ -201,16 +213,53 @@ def from_fields(record: Mapping[str, str | None]) -> Row:
     try:
         row = _ROW.validate_python(texts)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise ValueError(f"the column {first['loc'][0]} holds {first['input']!r}") from None
+        raise ValueError(_fault(error)) from None
     if row.schema_version != SCHEMA_VERSION:
         raise ValueError(f"schema version {row.schema_version}; this smembench reads {SCHEMA_VERSION}")
-    if row.problem not in PROBLEMS:
-        raise ValueError(f"there is no problem {row.problem!r}")
+    for column, names in _KNOWN.items():
+        if getattr(row, column) not in names:
+            raise ValueError(f"there is no {column} {shortened(getattr(row, column))}")
+    if not _DEVICE.fullmatch(row.device):
+        raise ValueError(f"there is no device {shortened(row.device)}")
     for column in _POSITIVE if row.ok else ():
-        if not (getattr(row, column) or 0) > 0:
+        if not getattr(row, column):
             raise ValueError(f"an ok case has no positive {column}")
     return row
+
+
+def _fault(error: ValidationError) -> str:
+    """``the column m holds '4k'``, of the first error."""
+    first = error.errors(include_url=False)[0]
+    return f"the column {first['loc'][-1]} holds {shortened(first['input'])}"
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRow:
+    """A row of samples.csv, without what cases.csv has too."""
+
+    case_id: str
+    round: Count
+    elapsed_ms: Milliseconds
+    schema_version: str = str(SCHEMA_VERSION)
+
+
+_SAMPLES = TypeAdapter(list[SampleRow])
+
+
+def samples_from(records: Sequence[Mapping[str, str | None]]) -> list[SampleRow]:
+    """The rows of a samples.csv's records.
+
+    Raises:
+        ValueError: for a column that is missing and a field that is not what it should be, with the line.
+    """
+    try:
+        rows = _SAMPLES.validate_python(records)
+    except ValidationError as error:
+        line = int(error.errors(include_url=False)[0]["loc"][0]) + 2
+        raise ValueError(f"line {line}: {_fault(error)}") from None
+    if other := {row.schema_version for row in rows} - {str(SCHEMA_VERSION)}:
+        raise ValueError(f"schema version {shortened(other.pop())}; this smembench reads {SCHEMA_VERSION}")
+    return rows
 
 
 def sample_fields(run_id: str, measurements: Sequence[Measurement]) -> Iterator[list[str]]:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from smembench.model.errors import UsageError
-from smembench.store.files import write_whole
+from smembench.store.files import read_whole, resolved, there, write_whole
 from smembench.store.run_folder import CASES, RUN, read_description, to_json
+from smembench.store.run_json import fault
 
 BASELINE = "baseline.json"
+
+
+class _Pinned(BaseModel):
+    """The file. Its folders stand beside it: a path would break when the results move."""
+
+    model_config = ConfigDict(strict=True)
+
+    schema_version: Literal[1] = 1
+    pinned: dict[str, Annotated[str, Field(pattern=r"^[^/]{1,255}$")]]
 
 
 def pin(folder: Path) -> str:
@@ -18,7 +30,7 @@ def pin(folder: Path) -> str:
     Raises:
         UsageError: for a folder without a complete run, and a file that cannot be written.
     """
-    folder = folder.resolve()
+    folder = resolved(folder)
     name = config_of(folder)
     if name is None:
         raise UsageError(f"{folder}: is not a run of smembench; name a folder with {CASES} and run.json in it")
@@ -56,7 +68,7 @@ def config_of(folder: Path) -> str | None:
     Raises:
         UsageError: for a run.json that is damaged.
     """
-    if not (folder / RUN).exists() or not (folder / CASES).exists():
+    if not there(folder / RUN) or not there(folder / CASES):
         return None
     if not (name := read_description(folder).config.name):
         raise UsageError(f"{folder / RUN}: names no config")
@@ -66,15 +78,13 @@ def config_of(folder: Path) -> str | None:
 def _read(root: Path) -> dict[str, str]:
     path = root / BASELINE
     try:
-        pinned = json.loads(path.read_text(encoding="utf-8"))["pinned"]
+        return _Pinned.model_validate_json(read_whole(path)).pinned
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{path}: cannot be read ({error}); remove it and pin again") from None
-    # Only folders beside the file: a path would break when the results move.
-    if not isinstance(pinned, dict) or not all(str(name) == Path(str(name)).name for name in pinned.values()):
-        raise UsageError(f"{path}: does not map configs to folders beside it; remove it and pin again")
-    return {str(config): str(name) for config, name in pinned.items()}
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror}); remove it and pin again") from None
+    except ValidationError as error:
+        raise UsageError(f"{path}: damaged: {fault(error)}; remove it and pin again") from None
 
 
 def _write(root: Path, pinned: dict[str, str]) -> None:

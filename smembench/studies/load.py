@@ -8,27 +8,30 @@ from smembench.model.errors import UsageError
 from smembench.run.axes import split
 from smembench.store import journal
 from smembench.store.csv_files import read_rows, read_samples
+from smembench.store.files import resolved, there
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, JOURNAL, SAMPLES, read_description
-from smembench.store.run_json import Description
 
 
 def load(path: Path) -> Run:
     """Read a run's folder, or a cases.csv with what lies beside it.
 
+    A journal has every trial, so where there is one it is read. What it has of damages is a ``Dropped`` warning.
+
     Raises:
         UsageError: for a path that is neither, and for damaged files, with the line.
     """
-    if not path.exists():
+    if not there(path):
         raise UsageError(f"{path}: there is no such file or folder; give a run's folder or a cases.csv")
-    if path.is_dir() and not (path / CASES).exists():
-        return _cut_off(path)
+    if not path.is_dir() and path.name != CASES:
+        return Run(read_rows(path), path=path)  # files beside a CSV written by --csv belong to another run
     folder = path if path.is_dir() else path.parent
-    rows = read_rows(path / CASES if path.is_dir() else path)
-    # Files beside a CSV written by --csv belong to another run.
-    own = path.is_dir() or path.name == CASES
-    description = read_description(folder) if own else Description()
-    samples = read_samples(folder / SAMPLES) if own and (folder / SAMPLES).exists() else {}
+    if there(folder / JOURNAL):
+        return _from_journal(folder)
+    if not there(folder / CASES):
+        raise UsageError(f"{folder}: holds no {CASES}; give a run's folder")
+    rows, description = read_rows(folder / CASES), read_description(folder)
+    samples = read_samples(folder / SAMPLES) if there(folder / SAMPLES) else {}
     return Run(rows, description, samples, path, complete=description.complete is not False)
 
 
@@ -39,12 +42,20 @@ def load_side(text: str) -> list[Run]:
         UsageError: for a path that cannot be read, or is given twice.
     """
     found: dict[Path, Run] = {}
-    for item in [text] if Path(text).exists() else split(text):
+    for item in [text] if "," not in text or _there(text) else split(text):
         path = Path(item or text)
-        if path.resolve() in found:
+        if resolved(path) in found:
             raise UsageError(f"{path}: is given twice on one side; give it once")
-        found[path.resolve()] = load(path)
+        found[resolved(path)] = load(path)
     return list(found.values())
+
+
+def _there(text: str) -> bool:
+    """Whether a text is a path, not several: together those can be too long for one."""
+    try:
+        return there(Path(text))
+    except UsageError:
+        return False
 
 
 def load_together(text: str) -> list[Run]:
@@ -54,20 +65,17 @@ def load_together(text: str) -> list[Run]:
         UsageError: for a path that cannot be read, or is given twice.
     """
     folder = Path(text)
-    inside = sorted(path.parent for path in folder.glob(f"*/{CASES}")) if folder.is_dir() else []
-    return [load(path) for path in inside] if inside and not (folder / CASES).exists() else load_side(text)
+    inside = sorted(path.parent for path in folder.glob(f"*/{CASES}")) if _there(text) else []
+    return [load(path) for path in inside] if inside and not there(folder / CASES) else load_side(text)
 
 
-def _cut_off(folder: Path) -> Run:
-    """A run without a cases.csv, from its journal: every case in it, in the order in which they began.
+def _from_journal(folder: Path) -> Run:
+    """A run from its journal: every case in it, in the order in which they began.
 
     Raises:
-        UsageError: for a folder without a journal, a journal that cannot be read, and cases that this version of
-            smembench does not know.
+        UsageError: for a journal that cannot be read, and cases that this version of smembench does not know.
     """
     path = folder / JOURNAL
-    if not path.exists():
-        raise UsageError(f"{folder}: holds no {CASES}; give a run's folder")
     # These import Numba, which only a run that was cut off needs.
     from smembench.explain.prediction import predict, trace_together
     from smembench.run.config import from_stored
@@ -84,4 +92,9 @@ def _cut_off(folder: Path) -> Run:
         measurements = assemble(cases, contents.trials, infos, ci_widths, predict)
     except (LookupError, TypeError, ValueError) as error:
         raise UsageError(f"{path}: holds a trial that cannot be read here ({type(error).__name__}: {error})") from None
-    return Run.of(contents.description, measurements, folder, complete=False)
+    # A run that was killed at its very end is complete and has its journal still.
+    try:
+        complete = read_description(folder).complete is True
+    except UsageError:
+        complete = False
+    return Run.of(contents.description, measurements, folder, complete=complete)

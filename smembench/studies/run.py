@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from smembench.explain.prediction import predict, trace_together
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
+from smembench.model.interrupts import held, interruptible
 from smembench.model.measurement import Measurement, Trial
 from smembench.run.config import Config
 from smembench.run.environment import describe_run, differences
@@ -79,18 +80,15 @@ def run(
     What ends a run on its way is in the outcome, beside what was measured until then.
 
     Args:
-        config: what to measure.
         output: the folder to make a new run's folder in; None to store nothing.
         anonymous: leave out of run.json what identifies the machine.
-        resume: a folder to go on in.
-        force: continue in it even if the environment differs.
-        lock: hold the GPUs' locks.
-        wait: wait for other processes that hold them.
+        resume: a folder to go on in; with ``force`` even if the environment differs.
+        lock: hold the GPUs' locks; ``wait`` for other processes that hold them.
         argv: the arguments that run.json records.
-        watch: what is called on the way.
 
     Raises:
-        UsageError: for cases that cannot run, and a folder that cannot be made or does not fit the config.
+        UsageError: for cases that cannot run, a folder that cannot be made, and one that does not fit the config or
+            was measured in another environment.
         DeviceUnavailable: for a device that is not there or in use.
     """
 
@@ -98,7 +96,7 @@ def run(
         watch.note(f"waiting for {holder}, which uses the GPU")
 
     seed = resume.description.seed if resume else None
-    with open_session(config, lock=lock, wait=wait, waiting=waiting, seed=seed) as session:
+    with held(), open_session(config, lock=lock, wait=wait, waiting=waiting, seed=seed) as session:
         for note in session.notes:
             watch.note(note)
         infos = session.infos.values()
@@ -112,9 +110,15 @@ def run(
             described = resume.description
         elif output is not None:
             folder = RunFolder.create(output, described)
-        for info in infos:
-            watch.device(info)
-        return _Measuring(session, described, folder, watch).outcome()
+        with closing(folder) if folder else nullcontext():
+            if untold := [device.name for device in described.devices if not described.identity(device.name)]:
+                watch.note(
+                    f"this run does not say on which device it was measured ({', '.join(untold)}): no state folder "
+                    "can be written, such as ~/.local/state, so no other run will be compared with it"
+                )
+            for info in infos:
+                watch.device(info)
+            return _Measuring(session, described, folder, watch).outcome()
 
 
 class _Measuring:
@@ -165,9 +169,9 @@ class _Measuring:
     def _predict(self) -> list[Measurement]:
         """Measurements from the trials; without predictions if Ctrl-C interrupts those."""
         try:
-            with self._watch.progress() as begin:
+            with interruptible(), self._watch.progress() as begin:
                 trace_together((trial.case for trial in self._trials), begin)
-            return self._session.measurements(self._trials, predict)
+                return self._session.measurements(self._trials, predict)
         except KeyboardInterrupt:
             self._interrupted = True
             return self._session.measurements(self._trials)
@@ -194,5 +198,7 @@ def _check_same(resume: RunFolder, now: Description, session: Session, *, force:
             f"--resume {resume.path}: {'; '.join(found)}; the figures would not be comparable: "
             "start a new run, or add --force to continue and record the difference"
         )
-    known = [*resume.description.resumed_with_differences, found]
-    resume.description = resume.description.model_copy(update={"resumed_with_differences": known})
+    try:
+        resume.go_on(found)
+    except OSError as error:
+        raise SmembenchError(f"{resume.path}: cannot be written ({error.strerror}); it is as it was") from None

@@ -1,24 +1,40 @@
-"""Consoles: data on stdout, everything else on stderr; plain text if it is not a terminal."""
+"""Consoles: data on stdout, everything else on stderr; plain text if it is not a terminal.
+
+What is printed through ``plain`` cannot control the terminal, whoever wrote it.
+"""
 
 from __future__ import annotations
+
+import os
+from contextlib import suppress
 
 from rich.console import Console
 from rich.text import Text
 
+from smembench.model.text import visible
+
+
+def drop_stdout() -> None:
+    """Have all that is printed from now on vanish."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """Leave a closed pipe to the command line, which prints a message; Rich would exit silently."""
-        raise BrokenPipeError
+        """Go on without a reader, who has seen what they want: a run has more to do than to print."""
+        drop_stdout()
 
 
 stdout = _Console(highlight=False)
 stderr = _Console(stderr=True, highlight=False)
 
+_ASCII = str.maketrans({"×": "x", "±": "+-", "·": "|", "✓": "ok", "…": "...", "²": "^2", "–": "-"})
+
 
 def say(console: Console, line: str) -> None:
     """Print a line as it is: unwrapped, without markup, in the console's encoding."""
-    console.print(Text(plain(console, line)), soft_wrap=True)
+    console.print(Text(plain(console, visible(line))), soft_wrap=True)
 
 
 def can_show(console: Console, text: str) -> bool:
@@ -31,17 +47,9 @@ def can_show(console: Console, text: str) -> bool:
 
 
 def plain(console: Console, text: str) -> str:
-    """Text in the console's encoding: characters that it lacks become ASCII."""
+    """Text in the console's encoding: characters that it lacks become ASCII, and control characters escapes."""
+    text = visible(text, keep="\n")
     if can_show(console, text):
         return text
-    for sign, ascii_sign in (
-        ("×", "x"),
-        ("±", "+-"),
-        ("·", "|"),
-        ("✓", "ok"),
-        ("…", "..."),
-        ("²", "^2"),
-        ("–", "-"),
-    ):
-        text = text.replace(sign, ascii_sign)
+    text = text.translate(_ASCII)
     return text.encode(console.encoding or "ascii", "replace").decode(console.encoding or "ascii")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
@@ -10,14 +12,16 @@ from typing import Any
 from smembench.model.case import DEFAULT_COMPILER
 from smembench.stats.changepoints import SHORTEST
 from smembench.studies.history.read import Device, Night, Skipped
-from smembench.studies.history.series import Newest, Series, Turn
-from smembench.views.columns import Column, milliseconds
+from smembench.studies.history.series import SHORTEST_SERIES, Newest, Series, Turn
+from smembench.views.columns import Column, milliseconds, some
 from smembench.views.sections import Section
 
 LEVELS = "▁▂▃▄▅▆▇█"
 _ASCII_LEVELS = "_.-=+*%@"
 _WIDTH = 16
 """Characters of a sparkline."""
+_FEW = 3
+"""Lines, and reasons in a line, about folders that were skipped."""
 _SPAN = 1.02
 """Smallest range of a sparkline, highest over lowest, so that noise does not look like a change."""
 
@@ -54,43 +58,68 @@ def history_sections(series: Sequence[Series], *, fine: bool) -> list[Section]:
     ]
 
 
+def left_out(nights: Sequence[Night], skipped: Sequence[Skipped]) -> list[str]:
+    """What a history leaves out: folders that could not be used, and runs on devices that they do not name."""
+    lines = [f"skipped {one.path}: {one.reason}" for one in skipped]
+    if len(lines) > _FEW:
+        often = Counter(re.split(";|, line |: '", one.reason)[0] for one in skipped).most_common(_FEW)
+        reasons = ", ".join(f"{count} {reason}" for reason, count in often)
+        lines = [f"skipped {len(skipped)} folders: {reasons}; the first of them {skipped[0].path}; --json lists all"]
+    untold = [night.run_id for night in nights if not all(device.id for _, device in (*night.times, *night.unusable))]
+    if untold:
+        lines.append(
+            f"left out of {_runs(len(untold))}, the first of them {untold[0]}: cases on a GPU or host that the run "
+            "does not name, so that it may be another one each time"
+        )
+    return lines
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
+
+
 def _section(name: str, series: Sequence[Series], *, fine: bool) -> Section:
     nights = sorted({night.run_id: night for one in series for night in one.nights}.values(), key=lambda n: n.started)
     columns = [
         Column("case", numeric=False),
         Column("runs", wide=True),
         Column("oldest to newest", numeric=False),
-        Column("ms now"),
+        Column("newest\nms"),
+        Column("level\nms"),
         Column("changed"),
-        Column("since", numeric=False),
+        Column("since", numeric=False, wide=True),
     ]
-    slower = sum(one.newest is Newest.SLOWER for one in series)
+    shown = [one for one in series if len(one.times) >= SHORTEST]
+    few = [one for one in series if len(one.times) < SHORTEST]
+    slower = [one for one in series if one.newest is Newest.SLOWER]
     return Section(
         heading=f"{name} · {len(nights)} runs, {_day(nights[0])} to {_day(nights[-1])}",
         columns=columns,
-        cells=[_line(one, fine=fine) for one in series],
-        sentence=f"Slower in the newest stretch than in the one before: {slower} of {len(series)} cases.",
-        notes=[*_changes(series), *_unknown(series)],
+        cells=[_line(one, fine=fine) for one in shown],
+        sentence=f"Slower, and not accepted: {len(slower)} of {len(series)} cases.",
+        notes=[*_changes(series), *_unusable(series), *_short(shown, few), *_next(slower)],
     )
 
 
 def _line(series: Series, *, fine: bool) -> list[str]:
     line = [short(series.case_id), str(len(series.times)), sparkline(series.times, fine=fine)]
-    line.append(milliseconds(series.level))
+    line += [milliseconds(series.times[-1]), milliseconds(series.level)]
     if not series.turns:
-        return [*line, "" if series.newest is Newest.SAME else "?", ""]
-    last = series.turns[-1]
-    return [*line, percent(last.change.ratio), _day(last.night)]
+        missing = "" if series.newest is Newest.SAME else f"{len(series.times)} of {SHORTEST_SERIES}"
+        return [*line, missing, ""]
+    change = percent(series.ratio)
+    told = series.slowed or series.turns[-1]
+    return [*line, f"({change})" if told.accepted else change, _day(told.night)]
 
 
 def _changes(series: Sequence[Series]) -> list[str]:
-    """A line for all changes that begin with the same run, newest first."""
-    by_night: dict[str, list[tuple[Series, Turn]]] = {}
+    """A line for all changes that begin with the same run, newest first; accepted ones apart."""
+    by_night: dict[tuple[str, str], list[tuple[Series, Turn]]] = {}
     for one in series:
         for turn in one.turns:
-            by_night.setdefault(turn.night.run_id, []).append((one, turn))
+            by_night.setdefault((turn.night.run_id, turn.accepted), []).append((one, turn))
     lines = []
-    for run_id, found in sorted(by_night.items(), key=lambda item: item[1][0][1].night.started, reverse=True):
+    for (run_id, reason), found in sorted(by_night.items(), key=lambda item: item[1][0][1].night.started, reverse=True):
         said = []
         for word, sign in (("slower", 1), ("faster", -1)):
             those = [(one, turn) for one, turn in found if (turn.change.ratio - 1) * sign > 0]
@@ -101,15 +130,34 @@ def _changes(series: Sequence[Series]) -> list[str]:
         changed = dict.fromkeys(what for _, turn in found for what in turn.changed)
         if not all(turn.change.drift for _, turn in found):
             said.append("; ".join(changed) if changed else "no difference in run.json")
-        lines.append(f"{run_id}: {'; '.join(said)}")
+        lines.append("; ".join([f"{run_id}: {said[0]}", *said[1:], *([f"accepted: {reason}"] if reason else [])]))
     return lines
 
 
-def _unknown(series: Sequence[Series]) -> list[str]:
-    notes = [f"{short(one.case_id)}: {one.failed} in its newest run" for one in series if one.failed]
-    if any(one.newest is Newest.SHORT for one in series):
-        notes.append(f"?: fewer than {2 * SHORTEST} runs, too few to compare")
+def _unusable(series: Sequence[Series]) -> list[str]:
+    """Each reason once for which cases have no time in their newest run."""
+    by_reason: dict[str, list[str]] = {}
+    for one in series:
+        if one.unusable:
+            by_reason.setdefault(one.unusable, []).append(short(one.case_id))
+    return [f"{some(names)}: no time from the newest run: {reason}" for reason, names in by_reason.items()]
+
+
+def _short(shown: Sequence[Series], few: Sequence[Series]) -> list[str]:
+    notes = []
+    if any(one.newest is Newest.SHORT for one in shown):
+        notes.append(f"n of {SHORTEST_SERIES}: so many of the runs that it takes to tell a change")
+    if few:
+        notes.append(f"fewer than {SHORTEST} runs: {some([short(one.case_id) for one in few])}")
     return notes
+
+
+def _next(slower: Sequence[Series]) -> list[str]:
+    """What to do about slower cases."""
+    if not slower:
+        return []
+    which = "--all" if len(slower) > 1 else f"--case {slower[0].case_id}"
+    return [f"if that is meant: smembench accept {slower[0].nights[-1].path} {which} --reason TEXT"]
 
 
 def short(case_id: str) -> str:
@@ -125,7 +173,7 @@ def percent(ratio: float) -> str:
 
 
 def _name(device: Device, *, several: bool) -> str:
-    return f"{device.model} {device.id or 'without a UUID'}" if several else device.model
+    return f"{device.model} {device.id}" if several else device.model
 
 
 def _day(night: Night) -> str:
@@ -143,8 +191,9 @@ def history_data(nights: Sequence[Night], skipped: Sequence[Skipped], series: Se
                 "device": one.device.model,
                 "device_id": one.device.id,
                 "newest": one.newest.value,
+                "newest_ms": one.times[-1],
                 "level_ms": one.level,
-                "failed": one.failed or None,
+                "unusable": one.unusable or None,
                 "run_ids": [night.run_id for night in one.nights],
                 "elapsed_ms": list(one.times),
                 "changes": [_turn_data(turn) for turn in one.turns],
@@ -163,4 +212,5 @@ def _turn_data(turn: Turn) -> dict[str, Any]:
         "after_ms": turn.change.after,
         "ratio": turn.change.ratio,
         "changed": list(turn.changed),
+        "accepted": turn.accepted or None,
     }

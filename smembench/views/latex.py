@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from smembench.model.text import visible
 from smembench.views.columns import Column
 from smembench.views.sections import Section
 
@@ -44,8 +45,8 @@ def latex(sections: Sequence[Section]) -> str:
 
 
 def escape(text: str) -> str:
-    """Text that LaTeX prints literally: characters its fonts lack become commands, control characters are removed."""
-    shown = "".join(sign for sign in text if sign.isprintable())
+    """Text that LaTeX prints literally: characters its fonts lack become commands, control characters escapes."""
+    shown = "".join(sign for sign in visible(text) if sign.isprintable())
     return _SIGNS.sub(lambda match: _SPECIAL[match[0]], shown)
 
 

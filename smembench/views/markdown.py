@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from smembench.model.text import visible
 from smembench.views.sections import Section
 
 
 def markdown(sections: Sequence[Section]) -> str:
     """Sections as GitHub tables, each with its heading above and its sentence below."""
-    return "\n\n".join(map(_section, sections)) + "\n"
+    return visible("\n\n".join(map(_section, sections)), keep="\n") + "\n"
 
 
 def _section(section: Section) -> str:

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from smembench.model.case import Case
+from smembench.model.text import visible
 from smembench.run.runner import Begin
 from smembench.views.console import stderr
 
 
 def _short(case: Case) -> str:
-    return " ".join(str(part) for part in (case.kernel, case.block, case.size) if part is not None)
+    return visible(" ".join(str(part) for part in (case.kernel, case.block, case.size) if part is not None))
 
 
 @contextmanager

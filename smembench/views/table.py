@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from smembench.model.text import visible
 from smembench.views.columns import number
 from smembench.views.console import can_show, plain
 from smembench.views.sections import Bar, Section
@@ -60,7 +61,7 @@ def _table(console: Console, section: Section) -> Table:
     for place, column in compress(enumerate(section.columns), shown):
         sentences = any(line[place].count(" ") > 3 for line in section.cells)
         table.add_column(
-            plain(console, column.heading),
+            Text(plain(console, column.heading)),
             justify="right" if column.numeric else "left",
             overflow="fold",
             no_wrap=not console.is_terminal and not sentences,
@@ -81,13 +82,14 @@ def _least_width(console: Console, table: Table) -> int:
 
 
 def _draw_bars(console: Console, bars: Sequence[Bar]) -> None:
-    label_width = max(len(bar.label) for bar in bars)
+    labels = [visible(bar.label) for bar in bars]
+    label_width = max(map(len, labels))
     values = [f"{number(bar.value)} {bar.unit}" for bar in bars]
     room = max(min(console.width, 100) - label_width - max(map(len, values)) - 3, 8)
     most = max(bar.value for bar in bars)
-    for bar, value in zip(bars, values, strict=True):
+    for bar, label, value in zip(bars, labels, values, strict=True):
         drawn = bar_text(bar.value / most if most else 0.0, room, fine=can_show(console, _EIGHTHS))
-        line = Text(f"{bar.label:<{label_width}} ")
+        line = Text(f"{label:<{label_width}} ")
         line.append(drawn, style="cyan")
         line.append(f" {value}")
         console.print(line, soft_wrap=True)

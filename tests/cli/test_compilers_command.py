@@ -1,19 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from subprocess import CompletedProcess
-
 import pytest
 
-Program = Callable[..., CompletedProcess[str]]
-NIGHTLY = next(Path("results/reference").glob("*-nightly"))
-
-
-def test_times_need_a_gpu_and_the_code_does_not(program: Program) -> None:
-    done = program("compilers")
-    assert (done.returncode, done.stdout) == (4, "")
-    assert "--static compares the machine code without a GPU" in done.stderr
+from conftest import NIGHTLY, Program
 
 
 @pytest.mark.parametrize(("problem", "kernel"), [("transpose", "transposeSmem"), ("constant", "constantUniform")])
@@ -35,24 +24,6 @@ def test_a_port_that_does_not_take_the_size_has_no_figures(program: Program) -> 
     assert all(line.endswith(" / -") for line in done.stdout.splitlines() if line.startswith("transposeHalfWarp  "))
     told = "Not by CUDA C: transposeHalfWarp: the CUDA C port of transposeHalfWarp takes whole vectors only"
     assert told in " ".join(done.stdout.split())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("compilers", "transpose", "--static", "--kernel", "transposeHalfWarp", "--block", "8x7"), "not 8x7"),
-        (("compilers", "sort"), "PROBLEM 'sort': no such problem with ports"),
-        (("compilers", "--kernel", "transposeSmemDyn"), "no such kernel with a port"),
-        (("compilers", "--block", "2048x1", "--static"), "block 2048x1"),
-        (("show", NIGHTLY, "--compilers"), "has nothing that --compilers shows"),
-        (("show", NIGHTLY, "--limits", "--ladder"), "--ladder --limits: give one of them"),
-    ],
-)
-def test_wrong_use_is_refused_in_one_line(program: Program, arguments: tuple[object, ...], words: str) -> None:
-    done = program(*arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert words in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_the_best_of_a_stored_run_beside_memcpy(program: Program) -> None:

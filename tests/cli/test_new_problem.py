@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import shutil
-import subprocess
-import sys
+from collections.abc import Generator
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
 import smembench
+from conftest import QUICK, Program, records
 from smembench.store.schema import COLUMNS
+from warm import WarmPython
 
 REDUCTION = Path(__file__).with_name("reduction")
-QUICK = ("--samples", "3", "--rounds", "1", "--precision", "90", "--max-seconds", "1")
 
 
 @pytest.fixture(scope="module")
@@ -29,30 +29,31 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def ran(place: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "smembench", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        cwd=place,
-        env={**os.environ, "PYTHONPATH": str(place), "COLUMNS": "120"},
-        check=False,
-    )
+@pytest.fixture(scope="module")
+def ran(place: Path) -> Generator[Program]:
+    """Run that copy."""
+    env = {**os.environ, "PYTHONPATH": str(place), "COLUMNS": "120"}
+    warm = WarmPython(env)
+
+    def run(*arguments: object) -> CompletedProcess[str]:
+        return warm.run(list(map(str, arguments)), place, env)
+
+    yield run
+    warm.close()
 
 
-def test_it_has_a_command_with_its_axes_and_words(place: Path) -> None:
-    shown = ran(place, "reduction", "--help").stdout
+def test_it_has_a_command_with_its_axes_and_words(ran: Program) -> None:
+    shown = ran("reduction", "--help").stdout
     assert "Time sums of runs of elements." in shown
     assert "Elements per sum. (default: 4,8)" in shown
     assert "Element types. (default: int32)" in shown
     assert "--pad" not in shown
-    listed = ran(place, "list").stdout
+    listed = ran("list").stdout
     assert "reduction: sums of runs, int32, int64\n  cpu   sums " in listed
 
 
-def test_its_parameter_multiplies_and_is_in_the_id(place: Path) -> None:
-    planned = ran(place, "reduction", "--n", "64,96", "--kernel", "sums", "--device", "cpu", "--dry-run")
+def test_its_parameter_multiplies_and_is_in_the_id(ran: Program) -> None:
+    planned = ran("reduction", "--n", "64,96", "--kernel", "sums", "--device", "cpu", "--dry-run")
     assert planned.stdout.splitlines() == [
         f"reduction/sums/cpu/numba/int32/1x{n}/items={items}/warm" for n in (64, 96) for items in (4, 8)
     ]
@@ -68,28 +69,27 @@ def test_its_parameter_multiplies_and_is_in_the_id(place: Path) -> None:
         (("run", "wrong.toml", "--set", "itmes=4"), "no such key; did you mean items?"),
     ],
 )
-def test_its_mistakes_are_one_line(place: Path, arguments: tuple[str, ...], words: str) -> None:
+def test_its_mistakes_are_one_line(ran: Program, place: Path, arguments: tuple[str, ...], words: str) -> None:
     (place / "wrong.toml").write_text('[[sweep]]\nproblem = "transpose"\nitems = 4\n')
-    failed = ran(place, *arguments)
+    failed = ran(*arguments)
     assert (failed.returncode, failed.stdout) == (2, "")
     assert words in failed.stderr.splitlines()[-1]
 
 
 @pytest.mark.slow
-def test_it_is_measured_stored_and_shown(place: Path) -> None:
+def test_it_is_measured_stored_and_shown(ran: Program, place: Path) -> None:
     (place / "sums.toml").write_text('[[sweep]]\nproblem = "reduction"\nn = 96\nitems = "4:8:*2"\n')
-    measured = ran(place, "run", "sums.toml", "--set", "device=cpu", *QUICK, "--output", "runs")
+    measured = ran("run", "sums.toml", "--set", "device=cpu", *QUICK, "--output", "runs")
     assert measured.returncode == 0, measured.stderr
     (folder,) = (place / "runs").iterdir()
-    with (folder / "cases.csv").open(encoding="utf-8") as stream:
-        rows = list(csv.DictReader(stream))
+    rows = records((folder / "cases.csv").read_text())
     assert tuple(rows[0]) == COLUMNS
     assert {row["case_id"].split("/")[-2] for row in rows} == {"items=4", "items=8"}
     assert {(row["status"], row["verified"], row["n"]) for row in rows} == {("ok", "true", "96")}
     assert json.loads((folder / "run.json").read_text())["config"]["sweep"][0]["items"] == [4, 8]
-    shown = " ".join(ran(place, "show", folder).stdout.split())
+    shown = " ".join(ran("show", folder).stdout.split())
     assert "sums of runs 96 int32, items 4 · warm cache" in shown
     assert "sums of runs 96 int32, items 8 · warm cache" in shown
-    compared = ran(place, "compare", folder, folder, "--all")
+    compared = ran("compare", folder, folder, "--all")
     assert compared.returncode == 0, compared.stderr
     assert "unrolledSums 1x96 items 8" in compared.stdout

@@ -7,15 +7,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
+from conftest import DOCUMENTS, ROOT, Program
 
-ROOT = Path(__file__).parents[2]
-RUN = ROOT / "results/reference/20261120T181658Z-documents"
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
@@ -23,7 +20,7 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 def report(program: Program, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of a committed run."""
     path = tmp_path_factory.mktemp("report") / "report.html"
-    ran = program("report", RUN, "-o", path)
+    ran = program("report", DOCUMENTS, "-o", path)
     assert (ran.returncode, ran.stdout) == (0, ""), ran.stderr
     assert ran.stderr == f"wrote {path}\n"
     return path
@@ -31,21 +28,21 @@ def report(program: Program, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_an_existing_report_is_kept(program: Program, report: Path) -> None:
     before = report.stat()
-    ran = program("report", RUN, "-o", report)
+    ran = program("report", DOCUMENTS, "-o", report)
     assert ran.returncode == 2
     assert ran.stderr == f"smembench: -o {report}: is there already and is kept; choose another name or add --force\n"
     assert report.stat() == before
 
 
 def test_a_report_to_stdout_is_the_same_and_a_run_counts_once(program: Program, report: Path) -> None:
-    ran = program("report", RUN, RUN.parent / ".." / "reference" / RUN.name, "-o", "-")
+    ran = program("report", DOCUMENTS, DOCUMENTS.parent / ".." / "reference" / DOCUMENTS.name, "-o", "-")
     assert ran.stderr == ""
     assert ran.stdout == report.read_text(encoding="utf-8")
 
 
 def test_single_figures_by_name(program: Program, tmp_path: Path) -> None:
     ran = program(
-        "report", RUN, "--png", tmp_path / "png", "--svg", tmp_path / "svg", "--figure", "ladder-m*,roofline-*"
+        "report", DOCUMENTS, "--png", tmp_path / "png", "--svg", tmp_path / "svg", "--figure", "ladder-m*,roofline-*"
     )
     assert (ran.returncode, ran.stdout) == (0, ""), ran.stderr
     names = {"ladder-matmul-1024x1024x1024-float32-warm", "roofline-cuda-0"}
@@ -56,30 +53,11 @@ def test_single_figures_by_name(program: Program, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".html"] == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("nowhere",), "nowhere"),
-        ((RUN, "--figure", "x"), "--figure x: chooses what --png and --svg write; give one of them"),
-        ((RUN, "--png", "{tmp}", "--figure", "rooflin"), "no such figure; did you mean roofline-cuda-0?"),
-        ((RUN, "-o", "{tmp}"), "is a folder; name a file in it"),
-        ((RUN, "-o", "{tmp}/no/report.html"), "there is no folder"),
-        ((), "Missing argument"),
-    ],
-)
-def test_bad_input_is_one_line(program: Program, tmp_path: Path, arguments: tuple[object, ...], words: str) -> None:
-    ran = program("report", *(str(argument).format(tmp=tmp_path) for argument in arguments), cwd=tmp_path)
-    assert (ran.returncode, ran.stdout) == (2, "")
-    (line,) = ran.stderr.splitlines()
-    assert words in line
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_without_the_extra_the_way_out_is_named(tmp_path: Path) -> None:
     # Modules set to None cannot be imported; find_spec says so too.
     code = "import sys; sys.modules['matplotlib'] = None; from smembench.cli.app import main; main()"
     ran = subprocess.run(
-        [sys.executable, "-c", code, "report", str(RUN), "-o", str(tmp_path / "report.html")],
+        [sys.executable, "-c", code, "report", str(DOCUMENTS), "-o", str(tmp_path / "report.html")],
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -87,15 +65,6 @@ def test_without_the_extra_the_way_out_is_named(tmp_path: Path) -> None:
     )
     assert ran.returncode == 2
     assert ran.stderr == 'smembench: report needs matplotlib: pip install "smembench[report]"\n'
-
-
-def test_show_prints_latex(program: Program) -> None:
-    ran = program("show", RUN, "--latex")
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.count(r"\begin{tabular}") == ran.stdout.count(r"\end{tabular}") == 2
-    assert r"\caption{NVIDIA H200 $\cdot$ matrix transpose 4096$\times$4096 float32" in ran.stdout
-    both = program("show", RUN, "--latex", "--markdown")
-    assert (both.returncode, both.stdout) == (2, "")
 
 
 def browse(path: Path, profile: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -52,15 +52,7 @@ def test_transposes_of_both_compilers_are_right_and_timed_warm_and_cold(fake_dri
         assert bool(row["registers"]) == (row["kernel"] != "memcpy")
 
 
-def test_a_kernel_that_does_nothing_is_wrong(fake_driver: FakeDriver) -> None:
-    command = ["smembench", "matmul", "--n", "40", "--block", "16x16", "--device", "cuda", *FEW, "--csv", "-"]
-    out, _ = ended(fake_driver(*command, "--kernel", "tiled"), 1)
-    (row,) = rows(out)
-    assert row["status"] == "wrong_result"
-    assert row["elapsed_ms"] == row["gflop_s"] == ""
-
-
-def test_products_stencils_copies_and_round_trips(fake_driver: FakeDriver, kernels: Path, tmp_path: Path) -> None:
+def test_every_problem_and_a_kernel_that_does_nothing(fake_driver: FakeDriver, kernels: Path, tmp_path: Path) -> None:
     config = tmp_path / "every.toml"
     config.write_text(
         """
@@ -74,14 +66,17 @@ def test_products_stencils_copies_and_round_trips(fake_driver: FakeDriver, kerne
             {problem = "constant", n = 1000, block = "256x1", kernel = "constantUniform", compiler = "numba,nvrtc"},
             {problem = "transfer", bytes = 4000},
             {problem = "roundtrip", n = 1000},
+            {problem = "matmul", n = 40, block = "8x8", kernel = "tiled"},
         ]
         """
     )
-    ended(fake_driver("smembench", "run", config, "--set", "device=cuda", "--output", tmp_path, kernels=kernels))
+    ended(fake_driver("smembench", "run", config, "--set", "device=cuda", "--output", tmp_path, kernels=kernels), 1)
     (table,) = tmp_path.glob("*/cases.csv")
     found = [row for row in rows(table.read_text()) if row["device"] == "cuda:0"]
-    assert {row["status"] for row in found} == {"ok"}
-    assert len(found) == 4 + 2 + 4 + 2
+    (nothing,) = (row for row in found if row["block_x"] == "8")
+    assert (nothing["status"], nothing["elapsed_ms"], nothing["gflop_s"]) == ("wrong_result", "", "")
+    assert {row["status"] for row in found if row is not nothing} == {"ok"}
+    assert len(found) == 4 + 2 + 4 + 2 + 1
 
 
 def test_each_of_two_gpus_gets_its_own_work(fake_driver: FakeDriver, kernels: Path) -> None:
@@ -91,7 +86,8 @@ def test_each_of_two_gpus_gets_its_own_work(fake_driver: FakeDriver, kernels: Pa
 
 
 def test_the_gpu_tests_that_ask_for_no_speed_pass(fake_driver: FakeDriver, kernels: Path) -> None:
-    chosen = "registers or what_a_kernel or kind_of_memory or (timed_copies and (1- or 1000-))"
+    chosen = "registers or kind_of_memory or (timed_copies and (1- or 1000-))"
+    chosen += " or (own_coefficients and float32 and Uniform)"
     tests = ["tests/gpu/test_gpu.py", "tests/gpu/test_gpu_concepts.py"]
     out, _ = ended(fake_driver("pytest", "-q", "-p", "no:cacheprovider", *tests, "-k", chosen, kernels=kernels))
     assert "skipped" not in out

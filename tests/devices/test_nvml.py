@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from smembench.devices import nvml as telemetry
 from smembench.devices.nvml import Nvml
 from smembench.model.measurement import Conditions
 
@@ -22,16 +25,7 @@ def nvml(**answers: Any) -> SimpleNamespace:
     def refuse(*_: object) -> None:
         raise Refused
 
-    questions = (
-        *("nvmlDeviceGetPowerUsage", "nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetClockInfo"),
-        *("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetTemperature", "nvmlSystemGetDriverVersion"),
-        *(
-            "nvmlDeviceGetEnforcedPowerLimit",
-            "nvmlDeviceGetEccMode",
-            "nvmlDeviceGetMigMode",
-            "nvmlDeviceGetMaxClockInfo",
-        ),
-    )
+    questions = re.findall(r"\bnvml(?:Device|System)Get\w+", Path(telemetry.__file__).read_text(encoding="utf-8"))
     constants = {"NVML_CLOCK_SM": 1, "NVML_CLOCK_MEM": 2, "NVML_TEMPERATURE_GPU": 0, "NVMLError": Refused}
     known = {"nvmlInit": lambda: None, "nvmlDeviceGetHandleByUUID": lambda uuid: uuid}
     return SimpleNamespace(**{**dict.fromkeys(questions, refuse), **constants, **known, **answers})

@@ -6,23 +6,23 @@ import csv
 import io
 import math
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numba.cuda
 import pytest
 from rich.console import Console
 
+from conftest import Measured
+from programs import NUMBA
 from smembench.explain import analysis, counters, prediction
 from smembench.explain.analysis import Explanation, best_pad, explain
 from smembench.explain.counters import ALLOWED_WAVEFRONTS, Comparison
 from smembench.explain.prediction import predict, trace_together
 from smembench.explain.recorder import Request, SharedArray
-from smembench.explain.trace import ARRAY_SPACING, Trace, kinds_of_blocks, trace
+from smembench.explain.trace import Trace, kinds_of_blocks, trace
 from smembench.kernels import numba_cuda as cuda_api
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
@@ -38,14 +38,13 @@ from smembench.store.run import Run
 from smembench.store.schema import row_of
 from smembench.studies.explain import cases as cases_of
 from smembench.toolchains.machine_code import MachineCode
-from smembench.views.explain import COMPARISON_COLUMNS, comparison, comparison_records, explanation, pads, picture
+from smembench.views.explain import comparison, comparison_records, explanation, pads, picture
 from smembench.views.sections import Section, sections
 from smembench.views.sentences import sentence
 from smembench.views.table import draw
+from traces import elements
 
-Measured = Callable[..., Measurement]
-
-TRACEABLE = [k for k in registry.kernels() if (k.kind, k.compiler) == ("cuda", "numba") and k.blocks]
+TRACEABLE = [kernel for kernel in NUMBA if kernel.blocks]
 TRANSPOSES = [kernel.name for kernel in TRACEABLE if kernel.problem == "transpose" and not kernel.default_blocks]
 """Those of the documents, a thread an element or two; see test_transpose_ladder.py for those of the ladder."""
 COUNTED: dict[str, list[tuple[str, float]]] = defaultdict(list)
@@ -62,91 +61,41 @@ def case(kernel: str, block: str = "32x32", dtype: str = "float32", pad: int = 1
     return found
 
 
-def degrees(explained: Explanation) -> tuple[float | None, float | None]:
-    return explained.degree("load"), explained.degree("store")
-
-
-def wavefronts(explained: Explanation) -> tuple[float | None, float | None]:
-    return explained.wavefronts("load"), explained.wavefronts("store")
-
-
-def sectors(explained: Explanation) -> tuple[float | None, float | None]:
-    return explained.sectors("load"), explained.sectors("store")
-
-
-def figures(explained: Explanation) -> tuple[float | None, ...]:
-    return *degrees(explained), *wavefronts(explained), *sectors(explained)
-
-
-def elements(traced: Trace, kind: str, itemsize: int) -> list[int]:
-    """Indices into the global array that lanes loaded from or stored to, of a transpose."""
-    base = {"store": 1, "load": 2}[kind] * ARRAY_SPACING
-    return [
-        (address - base) // itemsize
-        for request in traced.requests
-        if (request.site.space, request.site.kind) == ("global", kind)
-        for address in request.addresses
-        if address is not None
-    ]
-
-
 def holders() -> set[str]:
     """Modules of the package in which ``cuda`` is Numba's."""
     modules = {name: module for name, module in sys.modules.items() if name.startswith("smembench")}
     return {name for name, module in modules.items() if vars(module).get("cuda") is cuda_api.cuda}
 
 
-@pytest.mark.parametrize(
-    ("kernel", "block", "pad", "loads", "stores"),
-    [
-        ("transposeSmem", "32x32", 0, 32, 1),
-        ("transposeSmem", "16x16", 0, 8, 1),
-        ("transposeSmem", "32x8", 0, 8, 1),
-        ("transposeSmemPad", "32x32", 1, 1, 1),
-        ("transposeSmemPad", "16x16", 1, 2, 2),
-        ("transposeSmemUnroll", "32x32", 0, 32, 1),
-        ("transposeSmemUnroll", "16x16", 0, 16, 2),
-        ("transposeSmemUnrollPad", "32x32", 1, 1, 1),
-        ("transposeSmemUnrollPad", "16x16", 1, 2, 2),
-        ("transposeSmemUnrollPad", "16x16", 2, 1, 2),
-        ("tiled", "32x32", 0, 1, 1),
-    ],
-)
-def test_wavefronts_of_a_shared_request(kernel: str, block: str, pad: int, loads: float, stores: float) -> None:
-    explained = explain(case(kernel, block, pad=pad))
-    assert wavefronts(explained) == degrees(explained) == (loads, stores)
+def figures(explained: Explanation) -> tuple[float | None, ...]:
+    """Degree, wavefronts and sectors of loads, then of stores."""
+    asked = (explained.degree, explained.wavefronts, explained.sectors)
+    return tuple(figure(kind) for kind in ("load", "store") for figure in asked)
 
 
 @pytest.mark.parametrize(
     ("kernel", "block", "dtype", "loads", "stores"),
     [
-        ("copyGmem", "32x32", "float32", 4, 4),
-        ("copyGmem", "32x32", "float16", 2, 2),
-        ("copyGmem", "32x32", "float64", 8, 8),
-        ("transposeSmem", "32x32", "float32", 4, 4),
-        ("transposeSmem", "16x16", "float64", 8, 8),
-        ("naiveGmem", "32x32", "float32", 4, 32),
-        ("naiveGmem", "16x16", "float32", 4, 16),
-        ("naiveGmem", "32x32", "float64", 8, 32),
-        ("naiveGmemUnroll", "32x32", "float32", 4, 32),
-        ("naive", "32x32", "float32", 2.5, 4),  # a broadcast of A, a sector, and a row of B
+        ("transposeSmem", "32x32", "float32", (32, 32, 4), (1, 1, 4)),
+        ("transposeSmem", "16x16", "float64", (16, 32, 8), (1, 2, 8)),
+        ("transposeSmemPad", "16x16", "float32", (2, 2, 4), (2, 2, 4)),
+        ("transposeSmemUnroll", "16x16", "float32", (16, 16, 4), (2, 2, 4)),
+        ("tiled", "32x32", "float32", (1, 1, 4), (1, 1, 4)),
+        ("copyGmem", "32x32", "float16", (None, None, 2), (None, None, 2)),
+        ("naiveGmem", "32x32", "float64", (None, None, 8), (None, None, 32)),
+        ("naive", "32x32", "float32", (None, None, 2.5), (None, None, 4)),  # a broadcast of A, a sector; a row of B
     ],
 )
-def test_sectors_of_a_global_request(kernel: str, block: str, dtype: str, loads: float, stores: float) -> None:
-    assert sectors(explain(case(kernel, block, dtype))) == (loads, stores)
-
-
-def test_an_odd_row_length_costs_sectors() -> None:
-    loads, stores = sectors(explain(case("copyGmem", n=1001)))
-    assert loads == stores
-    assert loads is not None
-    assert loads > 4
+def test_figures_of_known_kernels(
+    kernel: str, block: str, dtype: str, loads: tuple[float | None, ...], stores: tuple[float | None, ...]
+) -> None:
+    """Of those that no counter confirms below, and the degree."""
+    assert figures(explain(case(kernel, block, dtype))) == loads + stores
 
 
 def test_a_kernel_without_a_tile_has_no_shared_access() -> None:
     explained = explain(case("copyGmem"))
-    assert (explained.shared, degrees(explained), wavefronts(explained)) == ((), (None, None), (None, None))
-    assert explained.trace.shared == ()
+    assert (explained.shared, explained.trace.shared) == ((), ())
 
 
 def test_the_tile_of_a_is_broadcast() -> None:
@@ -160,20 +109,11 @@ def test_the_tile_of_a_is_broadcast() -> None:
     assert explained.trace.shared == (SharedArray("shared0", (32, 32), 4, 0), SharedArray("shared1", (32, 32), 4, 4096))
     assert explained.shared_bytes == sum(array.bytes for array in explained.trace.shared)
     assert explained.intensity == pytest.approx(4096 / 6)
-    assert [line[4] for line in explanation(explained)[0].cells] == ["none", "none", "broadcast", "none"]
 
 
-@pytest.mark.parametrize("block", ["32x32", "16x16", "32x8"])
-@pytest.mark.parametrize(("fixed", "dynamic"), [("Smem", "SmemDyn"), ("SmemPad", "SmemPadDyn")])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_dynamic_tile_costs_what_a_static_one_does(fixed: str, dynamic: str, block: str, dtype: str) -> None:
-    static = explain(case(f"transpose{fixed}", block, dtype))
-    assert figures(explain(case(f"transpose{dynamic}", block, dtype))) == figures(static)
-
-
-@pytest.mark.parametrize("block", ["32x32", "16x16", "32x8"])
-@pytest.mark.parametrize(("rows", "columns"), [(1001, 1001), (1100, 777), (600, 513), (1024, 1024)])
-@pytest.mark.parametrize("kernel", ["copyGmem", "naiveGmem", "transposeSmem", "transposeSmemUnrollPad"])
+@pytest.mark.parametrize("block", ["32x32", "32x8"])
+@pytest.mark.parametrize(("rows", "columns"), [(1001, 1001), (1100, 777)])
+@pytest.mark.parametrize("kernel", ["naiveGmem", "transposeSmemUnrollPad"])
 def test_a_smaller_case_stands_for_a_large_one(
     monkeypatch: pytest.MonkeyPatch, kernel: str, rows: int, columns: int, block: str
 ) -> None:
@@ -183,19 +123,6 @@ def test_a_smaller_case_stands_for_a_large_one(
     assert figures(explain(large)) == figures(smaller)
 
 
-@pytest.mark.parametrize("block", ["32x32", "16x16", "32x8"])
-@pytest.mark.parametrize("kernel", TRANSPOSES)
-def test_a_full_block_loads_and_stores_each_of_its_elements(kernel: str, block: str) -> None:
-    full = case(kernel, block, "float64", n=256)
-    assert full.block is not None
-    traced = trace(registry.kernel_of(full), full)
-    assert len(traced.blocks) == 4
-    for kind in ("load", "store"):
-        touched = elements(traced, kind, 8)
-        assert len(set(touched)) == len(touched) == 4 * math.prod(full.block) * (2 if "Unroll" in kernel else 1)
-        assert set(touched) <= set(range(256 * 256))
-
-
 def test_each_kind_of_block_weighs_as_much_as_there_are_of_it() -> None:
     assert kinds_of_blocks((3, 4), (3, 4)) == {(1, 1): 6, (1, 3): 2, (2, 1): 3, (2, 3): 1}
     assert kinds_of_blocks((3, 4), (128, 64)) == {(1, 1): 127 * 63, (1, 3): 127, (2, 1): 63, (2, 3): 1}
@@ -203,8 +130,7 @@ def test_each_kind_of_block_weighs_as_much_as_there_are_of_it() -> None:
     assert kinds_of_blocks((1, 1), (1, 1)) == {(0, 0): 1}
 
 
-@pytest.mark.parametrize("block", ["32x32", "16x16", "24x8"])
-@pytest.mark.parametrize("n", [1001, 1004, 1100])
+@pytest.mark.parametrize(("block", "n"), [("32x32", 1001), ("16x16", 1100), ("24x8", 1004)])
 def test_sectors_of_ragged_sizes_are_those_of_the_whole_grid(n: int, block: str) -> None:
     """By arithmetic: copyGmem's warps read rows of a block, piece by piece, each piece its own sectors."""
     asked = case("copyGmem", block, n=n)
@@ -221,29 +147,29 @@ def test_sectors_of_ragged_sizes_are_those_of_the_whole_grid(n: int, block: str)
     assert explain(asked).sectors("load") == pytest.approx(sectors / requests, rel=0.005)
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(100, 70), (33, 1000), (257, 31), (1001, 1001)])
+@pytest.mark.parametrize(("rows", "columns"), [(100, 70), (33, 1000), (257, 31)])
 @pytest.mark.parametrize("kernel", TRANSPOSES)
 def test_ragged_blocks_stay_inside_the_arrays(kernel: str, rows: int, columns: int) -> None:
     ragged = replace(case(kernel), m=rows, n=columns)
     traced = trace(registry.kernel_of(ragged), ragged)
-    loaded, stored = elements(traced, "load", 4), elements(traced, "store", 4)
+    loaded, stored = elements(traced, "in", 4), elements(traced, "out", 4)
     assert len(loaded) == len(stored) == len(set(loaded)) == len(set(stored))
     assert set(loaded) | set(stored) <= set(range(rows * columns))
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(32, 32), (32, 64), (7, 61), (1, 1)])
+@pytest.mark.parametrize(("rows", "columns"), [(32, 64), (7, 61), (1, 1)])
 @pytest.mark.parametrize("kernel", TRANSPOSES)
 def test_where_the_grid_is_two_blocks_the_trace_is_the_whole_kernel(kernel: str, rows: int, columns: int) -> None:
     small = replace(case(kernel), m=rows, n=columns)
     traced = trace(registry.kernel_of(small), small)
     whole = list(range(rows * columns))
-    assert sorted(elements(traced, "load", 4)) == sorted(elements(traced, "store", 4)) == whole
+    assert sorted(elements(traced, "in", 4)) == sorted(elements(traced, "out", 4)) == whole
 
 
 @pytest.mark.parametrize("kernel", TRACEABLE, ids=lambda kernel: kernel.name)
 def test_every_kernel_with_source_can_be_predicted(kernel: registry.Kernel) -> None:
     usual = str(kernel.default_blocks[0]) if kernel.default_blocks else "16x16"
-    planned = case(kernel.name, usual, dtype=PROBLEMS[kernel.problem].dtypes[0])
+    planned = case(kernel.name, usual, dtype=PROBLEMS[kernel.problem].dtypes[0], n=1152)
     predicted = asdict(predict(planned, "9.0"))
     absent = {name for name in predicted if "conflict" in name and not kernel.shared_bytes(planned)}
     if not kernel.name.startswith("constant"):
@@ -262,21 +188,6 @@ def test_predictions_are_still_what_an_h200_counted(case_id: str) -> None:
         what, *_, kind = figure.split()
         predicted = explained.wavefronts(kind) if what == "wavefronts" else explained.sectors(kind)
         assert predicted == pytest.approx(counted, abs=ALLOWED_WAVEFRONTS if what == "wavefronts" else 0.005)
-
-
-@pytest.mark.parametrize("kernel", ["tiled", "naive"])
-def test_an_explanation_takes_seconds(kernel: str) -> None:
-    begun = time.process_time()
-    explain(case(kernel))
-    assert time.process_time() - begun < 5
-
-
-def test_a_trace_puts_cuda_back() -> None:
-    before = holders()
-    assert {registry.kernel_of(case(name)).build.__module__ for name in ("transposeSmem", "naiveGmem")} <= before
-    explain(case("transposeSmem", "16x16"))
-    assert holders() == before
-    assert cuda_api.cuda is numba.cuda
 
 
 def uses_what_is_not_recorded(*arguments: Any) -> None:
@@ -334,34 +245,30 @@ def test_what_is_done_once_weighs_little_beside_a_loop() -> None:
     assert [share for share, source in memory if source.startswith("write(")] == ["2 %"]
 
 
-def test_the_smallest_pad_without_conflicts() -> None:
-    best, tried = best_pad(case("transposeSmemPad"))
-    assert (best, tried) == (1, [(0, 32, 1), (1, 1, 1)])
-    assert pads(tried, best, "").sentence == "The smallest pad free of conflicts for loads and stores is 1."
+@pytest.mark.parametrize(
+    ("block", "best", "first", "said"),
+    [
+        ("32x32", 1, [(0, 32, 1), (1, 1, 1)], "smallest pad free of conflicts for loads and stores is 1"),
+        ("16x16", None, [(0, 8, 1), (1, 2, 2), (2, 1, 2)], "pad 2 has the fewest"),
+    ],
+)
+def test_the_smallest_pad_without_conflicts(
+    block: str, best: int | None, first: list[tuple[int, int, int]], said: str
+) -> None:
+    found, tried = best_pad(case("transposeSmemPad", block), limit=8)
+    assert (found, tried[:3]) == (best, first)
+    assert best is not None or [pad for pad, *_ in tried] == list(range(9))
+    assert said in pads(tried, best, "heading").sentence
 
 
-def test_no_pad_may_be_free_of_conflicts() -> None:
-    best, tried = best_pad(case("transposeSmemPad", "16x16"), limit=8)
-    assert best is None
-    assert [pad for pad, *_ in tried] == list(range(9))
-    assert tried[:3] == [(0, 8, 1), (1, 2, 2), (2, 1, 2)]
-    section = pads(tried, best, "heading")
-    assert section.sentence == "No pad up to 8 is free of conflicts for loads and stores; pad 2 has the fewest."
-    assert section.cells[0] == ["0", "8.00", "1.00"]
-
-
-@pytest.mark.parametrize("kernel", ["transposeSmem", "copyGmem", "tiled"])
-def test_only_padded_tiles_have_a_best_pad(kernel: str) -> None:
-    with pytest.raises(UsageError, match=f"--best-pad: {kernel} has no padded tile"):
-        best_pad(case(kernel))
+def test_only_padded_tiles_have_a_best_pad() -> None:
+    with pytest.raises(UsageError, match="--best-pad: transposeSmem has no padded tile"):
+        best_pad(case("transposeSmem"))
 
 
 def test_an_explanation_as_tables() -> None:
-    explained = explain(case("transposeSmem"))
-    shared, memory = explanation(explained)
-    assert shared.heading == (
-        "transposeSmem in transpose_smem.py · block 32x32, pad 0 · float32 · 1024 threads, 4096 bytes of shared memory"
-    )
+    """An access of one line is both: the load of one space, and the store of the other."""
+    shared, memory = explanation(explain(case("transposeSmem")))
     assert [line[1:5] for line in shared.cells] == [
         ["store", "shared0", "1.00", "none"],
         ["load", "shared0", "32.0", "32-way"],
@@ -370,33 +277,24 @@ def test_an_explanation_as_tables() -> None:
         ["load", "in", "4.00", "4.00", "100 %"],
         ["store", "out", "4.00", "4.00", "100 %"],
     ]
-    # An access of one line is both: the load of one space, and the store of the other.
     assert [(line[0], line[-1]) for line in shared.cells] == [(line[0], line[-1]) for line in memory.cells]
     assert [line[-2] for line in (*shared.cells, *memory.cells)] == ["3 %", "97 %", "50 %", "50 %"]
-    assert shared.cells[0][-1].startswith("tile[ty, tx] = inp[")
-    (only,) = explanation(explain(case("copyGmem")))
-    assert only.heading == "copyGmem in copy_gmem.py · block 32x32 · float32 · 1024 threads"
 
 
 @pytest.mark.parametrize(
     ("kernel", "block", "said"),
     [
-        (
-            "transposeSmem",
-            "32x32",
-            "In shared memory loads take 32.0 times the wavefronts they need. Every global access is fully coalesced. "
-            "Occupancy 100 %: 2 blocks or 64 of 64 warps per multiprocessor, limited by threads; "
-            "registers are not counted, since no compiler is installed.",
-        ),
-        ("transposeSmemPad", "16x16", "loads take 2.00 times the wavefronts they need and stores take 2.00 times"),
-        ("transposeSmemPad", "32x32", "Shared memory is free of bank conflicts."),
-        ("naiveGmem", "32x32", "12 % of the bytes that stores of out move are requested."),
-        ("tiled", "16x16", "Threads read A 256 times and B 256 times; all loads together move 34.4 GB in sectors."),
-        ("naive", "32x32", "Threads read A 4096 times and B 4096 times; all loads together move 343.6 GB in sectors."),
+        ("transposeSmem", "32x32", ["loads take 32.0 times the wavefronts", "fully coalesced", "Occupancy 100 %"]),
+        ("transposeSmemPad", "16x16", ["loads take 2.00 times", "stores take 2.00 times"]),
+        ("transposeSmemPad", "32x32", ["free of bank conflicts"]),
+        ("naiveGmem", "32x32", ["12 % of the bytes that stores of out move"]),
+        ("tiled", "16x16", ["A 256 times", "B 256 times", "34.4 GB"]),
+        ("naive", "32x32", ["A 4096 times", "B 4096 times", "343.6 GB"]),
     ],
 )
-def test_an_explanation_in_words(kernel: str, block: str, said: str) -> None:
-    assert said in explanation(explain(case(kernel, block), "9.0"))[-1].sentence
+def test_an_explanation_in_words(kernel: str, block: str, said: list[str]) -> None:
+    sentence = explanation(explain(case(kernel, block), "9.0"))[-1].sentence
+    assert [words for words in said if words not in sentence] == []
 
 
 @pytest.mark.parametrize(("kernel", "banks"), [("transposeSmem", [0] * 32), ("transposeSmemPad", list(range(32)))])
@@ -514,16 +412,11 @@ def test_a_comparison_as_table_and_records() -> None:
         Comparison(copy, "occupancy %", None, 93.5),
     ]
     section = comparison(found, "heading")
-    assert section.cells == [
-        ["transposeSmemPad", "32x32 +1", "float32", "wavefronts a shared load", "1.00", "1.25", "NO"],
-        ["copyGmem", "16x16", "float32", "sectors a global load", "4.00", "4.00", "yes"],
-        ["copyGmem", "16x16", "float32", "occupancy %", "", "93.5", ""],
-    ]
-    assert section.sentence == "1 of 2 predictions agree with the counters."
-    records = comparison_records(found)
+    assert [line[-3:] for line in section.cells] == [["1.00", "1.25", "NO"], ["4.00", "4.00", "yes"], ["", "93.5", ""]]
+    assert "1 of 2 predictions agree" in section.sentence
+    records = comparison_records(found).cells
     assert records[0] == [padded.id, "wavefronts a shared load", "1.0", "1.25", "false"]
     assert records[2] == [copy.id, "occupancy %", "", "93.5", ""]
-    assert {len(record) for record in records} == {len(COMPARISON_COLUMNS)}
 
 
 def assembled(planned: Case, status: Status = Status.OK) -> Measurement:
@@ -597,7 +490,7 @@ def drawn(found: list[Section], width: int) -> str:
     return stream.getvalue()
 
 
-@pytest.mark.parametrize(("width", "shown"), [(80, False), (99, False), (100, True), (200, True)])
+@pytest.mark.parametrize(("width", "shown"), [(99, False), (100, True)])
 def test_predictions_are_shown_where_there_is_room(measured: Measured, width: int, shown: bool) -> None:
     found = ladder(measured)
     text = drawn(sections(Run([row_of("run", item, relate(found)) for item in found])), width)
@@ -607,29 +500,9 @@ def test_predictions_are_shown_where_there_is_room(measured: Measured, width: in
     assert "transposeSmemPad" in text
 
 
-def test_the_predicted_columns(measured: Measured) -> None:
-    found = ladder(measured)
-    (section,) = sections(Run([row_of("run", item, relate(found)) for item in found]))
-    assert [column.heading.split()[0] for column in section.columns if column.wide] == ["conflicts", "sectors", "occu-"]
-    assert [list(line[-4:-1]) for line in section.cells] == [
-        ["", "", ""],
-        ["", "4 / 4", "100 %"],
-        ["", "4 / 32", "100 %"],
-        ["32 / 1", "4 / 4", "100 %"],
-        ["1 / 1", "4 / 4", "100 %"],
-    ]
-
-
-@pytest.mark.parametrize(
-    ("block", "because"),
-    [
-        ("32x32", "32-way conflicts of loads become no conflicts"),
-        ("16x16", "8-way conflicts of loads become 2-way conflicts of loads and 2-way conflicts of stores"),
-    ],
-)
-def test_the_sentence_says_why_padding_helps(measured: Measured, block: str, because: str) -> None:
-    said = sentence(Run([row_of("run", item, {}) for item in ladder(measured, block)]))
-    assert f"in {block} blocks padding makes it 2.00× as fast as transposeSmem ({because}); " in said
+def test_the_sentence_says_why_padding_helps(measured: Measured) -> None:
+    said = sentence(Run([row_of("run", item, {}) for item in ladder(measured, "16x16")]))
+    assert "8-way conflicts of loads become 2-way conflicts of loads and 2-way conflicts of stores" in said
 
 
 def test_a_statement_over_several_lines_is_shown_whole() -> None:

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from programs import NUMBA, case_of, numba_kernel
 from smembench.explain import trace as tracing
 from smembench.explain.lockstep import Group, run
 from smembench.explain.trace import Trace, trace
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Block, Case
+from smembench.model.case import Block
 
 Way = Callable[[Any, Callable[[Any], None]], None]
 """A kernel of a thread's number, and what it calls with what is to be noted."""
 
-NUMBA = [kernel for kernel in registry.kernels() if (kernel.kind, kernel.compiler) == ("cuda", "numba")]
 TRACEABLE = [kernel for kernel in NUMBA if kernel.blocks and (kernel.problem != "access" or kernel.name == "strided")]
 """Of the access kernels one, since all are the same passes and alone they take a second each."""
 
@@ -121,13 +121,13 @@ def test_what_one_thread_raises_is_raised() -> None:
 def test_a_trace_of_threads_together_is_that_of_threads_alone(
     monkeypatch: pytest.MonkeyPatch, kernel: registry.Kernel
 ) -> None:
-    problem = PROBLEMS[kernel.problem]
-    k = 19 if "k" in problem.size_axes else None
+    """Of the last block, in which the most threads go ways of their own."""
     # Small blocks where they fit: alone, threads take their time.
     small = [Block(8, 8), *(kernel.default_blocks or [Block(16, 16)])]
-    pad = 1 if kernel.pad else None
-    cases = [Case(kernel.problem, kernel.name, "cuda:0", problem.dtypes[0], 75, 139, k, block, pad) for block in small]
+    cases = [case_of(kernel, 75, 139, 17, PROBLEMS[kernel.problem].dtypes[0], block) for block in small]
     case = next(case for case in cases if kernel.unsupported(case) is None)
+    across, down = numba_kernel(case).grid
+    monkeypatch.setattr(tracing, "kinds_of_blocks", lambda *_: {(across - 1, down - 1): 1})
     together = trace(kernel, case)
     monkeypatch.setattr(tracing, "run", alone)
     assert in_order(together) == in_order(trace(kernel, case))

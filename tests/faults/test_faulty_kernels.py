@@ -17,6 +17,9 @@ EXPECTED = {
     "wrong": ("wrong_result", "elements differ"),
     "outside": ("wrong_result", "the kernel wrote outside its output"),
     "tires": ("wrong_result", "right once, wrong after the timed launches: "),
+    "mumbles": ("failed", "Unspeakable"),
+    "babbles": ("failed", "ValueError: \\x1b[31mred\\udc80"),
+    "signals": ("failed", "the worker process was killed by signal 40"),
 }
 
 

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import programs
+from programs import cuda_kernel
 from smembench.explain.analysis import best_pad, explain
 from smembench.kernels import registry
 from smembench.kernels.access.line import apart, by_stride, first_of_warp
@@ -24,10 +26,7 @@ SQUARE, RECTANGLE = Block(32, 32), Block(32, 16)
 
 
 def case_of(kernel: str, **values: Any) -> Case:
-    found = registry.find("access", kernel, "cuda")
-    assert found is not None
-    case = Case("access", kernel, "cuda:0", "int32", 64, 4096, pad=None if found.pad is None else int(found.pad))
-    return replace(case, **{"block": SQUARE if found.blocks else None} | values)
+    return replace(programs.case_of(cuda_kernel("access", kernel), 64, 4096, dtype="int32"), **values)
 
 
 def element(layout: Layout, thread: int) -> int:
@@ -102,7 +101,7 @@ def test_a_pass_left_out_shows() -> None:
     assert ACCESS.check(case, reference, two_fewer).error == 1.0
 
 
-@pytest.mark.parametrize("stride", range(1, 33))
+@pytest.mark.parametrize("stride", [1, 2, 3, 6, 31, 32])
 def test_no_two_threads_of_a_line_share_an_element(stride: int) -> None:
     layout = by_stride(case_of("strided", stride=stride))
     elements = [element(layout, thread) for thread in range(LINE.x)]
@@ -112,12 +111,10 @@ def test_no_two_threads_of_a_line_share_an_element(stride: int) -> None:
     assert apart == {stride % layout.size}
 
 
-def test_bytes_are_those_stored_and_loaded() -> None:
-    for dtype in ACCESS.dtypes:
-        case = case_of("setRowReadCol", m=10, n=1000, dtype=dtype)
-        assert ACCESS.bytes_moved(case) == 10 * 1000 * 2 * 32
-    assert ACCESS.flops(case) == 0
-    assert ACCESS.operations(case) == ACCESS.bytes_moved(case)
+@pytest.mark.parametrize("dtype", ACCESS.dtypes)
+def test_bytes_are_those_stored_and_loaded(dtype: str) -> None:
+    case = case_of("setRowReadCol", m=10, n=1000, dtype=dtype)
+    assert ACCESS.bytes_moved(case) == ACCESS.operations(case) == 10 * 1000 * 2 * 32
 
 
 def test_without_a_size_every_multiprocessor_gets_as_many_threads() -> None:
@@ -143,9 +140,7 @@ def test_what_makes_no_sense_is_refused(values: dict[str, Any], reason: str) -> 
         ("setColReadCol", SQUARE, 32, 32),
         ("setRowReadCol", SQUARE, 32, 1),
         ("setColReadRow", SQUARE, 1, 32),
-        ("setRowReadRow", RECTANGLE, 1, 1),
         ("setRowReadCol", RECTANGLE, 16, 1),
-        ("setColReadRow", RECTANGLE, 1, 16),
     ],
 )
 def test_conflicts_of_patterns(pattern: str, suffix: str, block: Block, load: int, store: int) -> None:
@@ -158,7 +153,7 @@ def test_the_pad_that_frees_both_sides(block: Block, pad: int | None) -> None:
     assert best_pad(case_of("setRowReadColPad", block=block), limit=4)[0] == pad
 
 
-@pytest.mark.parametrize("stride", [1, 2, 3, 4, 6, 8, 12, 16, 24, 31, 32])
+@pytest.mark.parametrize("stride", [1, 3, 4, 12, 32])
 def test_strides_of_words_conflict_by_their_common_divisor_with_the_banks(stride: int) -> None:
     explained = explain(case_of("strided", stride=stride, dtype="float32"))
     assert explained.degree("load") == explained.degree("store") == gcd(stride, 32)

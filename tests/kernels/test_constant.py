@@ -22,7 +22,7 @@ from smembench.model.case import Block, Case
 Array = NDArray[Any]
 PROBLEM = PROBLEMS["constant"]
 BLOCK = Block(256, 1)
-KERNELS = [f"{memory}{way}" for memory in ("global", "shared", "constant") for way in ("Uniform", "Diverging")]
+KERNELS = registry.names("constant")
 
 
 def case_of(kernel: str = "globalUniform", dtype: str = "float32", n: int = 1000, block: Block = BLOCK) -> Case:
@@ -79,21 +79,9 @@ def test_poison_fails_and_has_no_error() -> None:
     assert judge(poisoned) == Verification(False, None, "1 entries are NaN or infinite")
 
 
-def test_bytes_operations_and_lengths() -> None:
-    case = case_of(n=100, dtype="float64")
-    assert PROBLEM.lengths(case) == (100, 108, 9)
-    assert PROBLEM.bytes_moved(case) == (100 + 108 + 9) * 8
-    assert PROBLEM.flops(case) == 2 * 9 * 100
-    assert PROBLEM.size(case) == "100"
-
-
 @given(st.lists(st.none() | st.integers(0, 40), min_size=32, max_size=32))
 def test_a_request_is_split_by_its_different_addresses(lanes: list[int | None]) -> None:
-    seen: list[int] = []
-    for lane in lanes:
-        if lane is not None and lane not in seen:
-            seen.append(lane)
-    assert addresses(lanes) == len(seen)
+    assert addresses(lanes, 1) == len(set(lanes) - {None})
 
 
 @pytest.mark.parametrize(("kernel", "split"), [("constantUniform", 1.0), ("constantDiverging", 9.0)])
@@ -133,9 +121,6 @@ def test_a_trace_stands_for_a_grid_of_any_length() -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_blocks_with_fewer_threads_than_taps_are_refused(kernel: str) -> None:
-    declared = registry.find("constant", kernel, "cuda")
-    assert declared is not None
-    assert declared.unsupported(case_of(kernel, block=Block(4, 2))) == (
-        f"{kernel} needs a block of at least 9 threads, not 4x2"
-    )
-    assert declared.unsupported(case_of(kernel, block=Block(3, 3))) is None
+    refused, taken = (case_of(kernel, block=block) for block in (Block(4, 2), Block(3, 3)))
+    assert "at least 9 threads, not 4x2" in str(registry.kernel_of(refused).unsupported(refused))
+    assert registry.kernel_of(taken).unsupported(taken) is None

@@ -231,11 +231,6 @@ def test_registers_are_as_many_as_leave_room_for_the_blocks(name: str, dtype: st
     assert numba_kernel(case(name, dtype)).launch_bounds == bounds
 
 
-def test_sizes_choose_the_width_of_accesses_and_the_variant_says_so() -> None:
-    programs = [numba_kernel(case("unrolled", n=n, k=k)) for n, k in ((64, 64), (64, 63), (63, 64))]
-    assert [program.variant for program in programs] == ["A by 4, B by 4", "A by 1, B by 4", "A by 4, B by 1"]
-
-
 def instructions(text: str) -> Counter[str]:
     """Some instructions of PTX without types, and those of several elements as ``ld.global.v``."""
     return Counter(re.findall(r"\b((?:ld|st)\.(?:global|shared)(?:\.v)?|fma|bar|call)[.24\s]", text))

@@ -12,9 +12,6 @@ from hypothesis import strategies as st
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
 
-EXACT, PROBED = (30, 40, 50), (3, 1100, 7)
-"""m, n and k of products checked entry by entry, and of those checked by Freivalds' probes."""
-
 
 def case_of(dtype: str = "float32", m: int = 30, n: int = 40, k: int = 50) -> Case:
     return Case("matmul", "any", "cpu", dtype, m, n, k)
@@ -33,9 +30,7 @@ def test_a_stride_is_that_of_all_three_matrices_and_moves_no_more_bytes() -> Non
 @pytest.mark.parametrize(("stride", "refused"), [(None, False), (1, True), (49, True), (50, False), (1000, False)])
 def test_a_stride_is_as_long_as_the_longest_row(stride: int | None, refused: bool) -> None:
     reason = PROBLEMS["matmul"].unsupported(replace(case_of(), stride=stride))
-    assert reason == (
-        f"stride {stride}: rows of A have 50 elements, those of B and C 40; use 50 or more" if refused else None
-    )
+    assert ("use 50 or more" in str(reason)) == (reason is not None) == refused
 
 
 def test_between_the_rows_of_sub_matrices_is_nothing_to_compute_with() -> None:
@@ -47,7 +42,7 @@ def test_between_the_rows_of_sub_matrices_is_nothing_to_compute_with() -> None:
         assert np.isnan(matrix[:, columns:]).all()
 
 
-@pytest.mark.parametrize("sizes", [EXACT, PROBED], ids=["exact", "Freivalds"])
+@pytest.mark.parametrize("sizes", [(30, 40, 50), (3, 1100, 7)], ids=["exact", "Freivalds"])
 @pytest.mark.parametrize("dtype", PROBLEMS["matmul"].dtypes)
 def test_what_lies_between_the_rows_of_c_must_stay_poison(dtype: str, sizes: tuple[int, int, int]) -> None:
     problem, case = PROBLEMS["matmul"], replace(case_of(dtype, *sizes), stride=1200)

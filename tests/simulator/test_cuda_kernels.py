@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+import simulated
 from programs import NUMBA, assert_right, case_of, cuda_kernel
-from smembench.devices import simulator
 from smembench.kernels import registry
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.numba_cuda import cuda, number
@@ -31,7 +31,7 @@ AXES = (attrgetter("dtype"), attrgetter("block"), attrgetter("pad"), attrgetter(
 def verify(case: Case, kernel: Kernel | None = None) -> None:
     """Check a case, with another kernel than its own if one is given."""
     chosen = kernel or registry.kernel_of(case)
-    assert_right(case, lambda inputs: simulator.run(case, chosen, PROBLEMS[case.problem], inputs), chosen.computes)
+    assert_right(case, lambda inputs: simulated.run(case, chosen, PROBLEMS[case.problem], inputs), chosen.computes)
 
 
 def cases_of(kernel: Kernel) -> list[Case]:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+import simulated
 from ladder import PIPELINED, TILED
 from programs import assert_right, case_of, cuda_kernel, numba_kernel
-from smembench.devices import simulator
 from smembench.kernels.matmul.remainder import MAX_REMAINDER
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block
@@ -37,7 +37,7 @@ def verify(
     if blocks:
         program = replace(program, persistent_blocks=lambda _: blocks)
         kernel = replace(kernel, build=lambda _: program)
-    assert_right(case, lambda inputs: simulator.run(case, kernel, PROBLEMS["matmul"], inputs))
+    assert_right(case, lambda inputs: simulated.run(case, kernel, PROBLEMS["matmul"], inputs))
     return program.variant
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import simulated
 from ladder import SEVERAL_TILES, VECTORIZED, transpose
 from programs import assert_right, cuda_kernel, numba_kernel
-from smembench.devices import simulator
 from smembench.kernels.intrinsics.async_copy import commit_copies, copy_vector_async, wait_for_copies
 from smembench.kernels.intrinsics.vector import (
     ALIGNMENT,
@@ -67,7 +67,7 @@ def verify(
     if grid is not None:
         program = replace(program, grid=grid, persistent_blocks=None)
         kernel = replace(kernel, build=lambda _: program)
-    assert_right(case, lambda inputs: simulator.run(case, kernel, PROBLEMS["transpose"], inputs))
+    assert_right(case, lambda inputs: simulated.run(case, kernel, PROBLEMS["transpose"], inputs))
     return program
 
 

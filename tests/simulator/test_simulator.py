@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from smembench.devices import simulator
+import simulated
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
@@ -37,4 +37,4 @@ def test_cuda_kernels_in_the_simulator(file: Path) -> None:
 def test_the_simulator_refuses_to_run_when_it_is_off() -> None:
     case = Case("transpose", "copyGmem", "cuda:0", "float32", 1, 1)
     with pytest.raises(DeviceUnavailable, match="set NUMBA_ENABLE_CUDASIM=1"):
-        simulator.run(case, registry.kernel_of(case), PROBLEMS["transpose"], ())
+        simulated.run(case, registry.kernel_of(case), PROBLEMS["transpose"], ())

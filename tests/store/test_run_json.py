@@ -109,7 +109,6 @@ def test_what_a_device_is_follows_from_its_name() -> None:
         ([], [], "line 1: damaged: run: should be an object, not []"),
         ({**HEAD, "devices": None}, [], "line 1: damaged: run.devices: should be a valid array, not None"),
         ({key: value for key, value in HEAD.items() if key != "seed"}, [], "line 1: damaged: it has no seed"),
-        (HEAD, [[]], "line 2: damaged"),
         (HEAD, [{**TRIAL, "case": {**CASE, "problem": "sort"}}], "holds a trial that cannot be read here"),
         (HEAD, [{**TRIAL, "case": {**CASE, "kernel": "somebodysOwn"}}], "no cpu kernel 'somebodysOwn' for transpose"),
         ({**HEAD, "devices": []}, [TRIAL], "holds a trial that cannot be read here"),

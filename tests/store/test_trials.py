@@ -44,6 +44,7 @@ def path(tmp_path: Path) -> Path:
 def changed(path: Path, **values: Any) -> None:
     """Change the trial in a journal; None takes a value out."""
     head, line = map(json.loads, path.read_text().splitlines())
+    del head["crc32"], line["crc32"]  # as older versions wrote them
     line["visit"] = {name: value for name, value in (line["visit"] | values).items() if value is not None}
     path.write_text(f"{json.dumps(head)}\n{json.dumps(line)}\n")
 
@@ -54,7 +55,7 @@ def test_the_journal_keeps_everything_of_a_trial(path: Path) -> None:
 
 def test_a_case_without_parameters_is_written_as_it_was_before_there_were_any(path: Path) -> None:
     assert "parameters" not in path.read_text()
-    writer = Journal.reopen(path, read(path))
+    writer, _ = Journal.reopen(path)
     writer.append(replace(TRIAL, case=replace(TRIAL.case, parameters=(("items", 4),))))
     writer.close()
     assert read(path).trials[1].case.parameter("items") == 4
@@ -70,12 +71,12 @@ def test_a_journal_from_before_discarded_samples_were_kept_is_readable(path: Pat
 
 def test_a_journal_goes_on_where_an_error_is_infinite_and_a_field_is_of_another_version(path: Path) -> None:
     changed(path, max_error=float("inf"), colour="blue")
-    contents = read(path)
+    writer, contents = Journal.reopen(path)
     assert contents.trials[0].max_error == float("inf")
-    writer = Journal.reopen(path, contents)
-    writer.append(contents.trials[0])
+    again = replace(contents.trials[0], round=2)
+    writer.append(again)
     writer.close()
-    assert read(path).trials == 2 * contents.trials
+    assert read(path).trials == [*contents.trials, again]
 
 
 def test_discarded_samples_are_listed_after_those_kept() -> None:

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from conftest import Rows
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
 from smembench.store.run import Run
 from smembench.store.run_json import Description
-from smembench.store.schema import Row
 from smembench.studies.compare import Comparison, Verdict, compare_runs
 from smembench.studies.compare.itself import compare_with_itself
 from smembench.views.compare import comparison_sections, namer, self_section
@@ -30,13 +30,14 @@ DEVICE = {
     "sm_clock_max_mhz": 1980,
     "power_limit_w": 700.0,
 }
+IF_SAME = "if it is the same, add --across device"
 RUN = {"versions": {"numba": "0.68.0"}, "git": {"revision": "a" * 40, "dirty": False}, "devices": [DEVICE]}
 
 Make = Callable[..., Run]
 
 
 @pytest.fixture
-def make(rows: Callable[..., list[Row]]) -> Make:
+def make(rows: Rows) -> Make:
     """A run of kernels from the medians of their rounds; ``row`` changes the rows and ``device`` the device."""
 
     def one(
@@ -109,6 +110,11 @@ def test_nothing_in_common_is_said(make: Make) -> None:
     [
         ({"device": {"model": "NVIDIA A100"}}, "another device: model NVIDIA H200, then NVIDIA A100"),
         ({"device": {"uuid": "GPU-2"}}, "another device: GPU GPU-1, then GPU-2"),
+        ({"device": {"uuid": None}}, ""),  # the same run, as its id says
+        (
+            {"device": {"uuid": None}, "name": "other"},
+            "other does not say which GPU it was measured on; if it is the same, add --across device",
+        ),
         ({"device": {"driver": "590.2"}}, "another driver: driver 580.1, then 590.2"),
         ({"device": {"power_limit_w": 500.0}}, "another clock policy: power limit in W 700.0, then 500.0"),
         ({"row": {"cpu_governor": "powersave"}}, ""),  # the other side tells none

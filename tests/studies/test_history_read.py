@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from collections.abc import Callable, Sequence
@@ -18,9 +19,10 @@ from smembench.store.csv_files import table_text
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, JOURNAL, RUN
 from smembench.store.run_json import Description
-from smembench.studies.history.read import Device, Night, read_nights
+from smembench.studies.accept import Acceptance
+from smembench.studies.history.read import Device, Night, Skipped, read_nights
 from smembench.studies.history.series import Newest, series_of
-from smembench.views.history import history_data, history_sections, short, sparkline
+from smembench.views.history import history_data, history_sections, left_out, short, sparkline
 
 Store = Callable[..., Path]
 
@@ -34,7 +36,13 @@ def store(tmp_path: Path, measured: Measured) -> Store:
     """Write the run of a night: one case with this median in ms; None for one that failed."""
 
     def make(
-        night: int, elapsed: float | None = 1.0, *, device: dict[str, Any] = GPU, where: str = "results", **run: Any
+        night: int,
+        elapsed: float | None = 1.0,
+        *,
+        device: dict[str, Any] = GPU,
+        where: str = "results",
+        row: dict[str, Any] | None = None,
+        **run: Any,
     ) -> Path:
         began = BEGIN + timedelta(days=night)
         run_id = f"{began:%Y%m%dT%H%M%SZ}-nightly"
@@ -51,7 +59,9 @@ def store(tmp_path: Path, measured: Measured) -> Store:
             **run,
         }
         measurement = measured("copyGmem", [] if elapsed is None else [elapsed], device=device["name"])
-        rows = Run.of(Description(run_id=run_id), [measurement]).rows
+        rows = [
+            dataclasses.replace(one, **(row or {})) for one in Run.of(Description(run_id=run_id), [measurement]).rows
+        ]
         (folder / CASES).write_text(table_text(schema.COLUMNS, map(schema.to_fields, rows)))
         (folder / RUN).write_text(json.dumps(described))
         return folder
@@ -121,10 +131,15 @@ def test_partial_and_damaged_runs_are_named_and_skipped(tmp_path: Path, store: S
         "cases.csv has no rows": lambda run: (run / CASES).write_text(",".join(schema.COLUMNS) + "\n"),
         "cases.csv, line 2: torn": lambda run: (run / CASES).write_text((run / CASES).read_text()[:-20]),
         "an ok case has the elapsed_ms ''": lambda run: replace(run, ",1.0,", ",,"),
-        "could not convert string to float": lambda run: replace(run, ",1.0,", ",fast,"),
+        "an ok case has the elapsed_ms 'fast'": lambda run: replace(run, ",1.0,", ",fast,"),
         "an ok case has the elapsed_ms 'nan'": lambda run: replace(run, ",1.0,", ",nan,"),
         "utf-8": lambda run: (run / CASES).write_bytes(b"\xff\xfe\x00"),
-        "it does not say when it began": lambda run: (run / RUN).write_text('{"started_at_utc": "yesterday"}'),
+        "an ok case has the elapsed_ms '1e-320'": lambda run: replace(run, ",1.0,", ",1e-320,"),
+        "run.json: damaged: started_at_utc: should be a time": lambda run: (run / RUN).write_text(
+            '{"started_at_utc": "yesterday"}'
+        ),
+        "run.json: damaged: seed: should be a valid integer": lambda run: (run / RUN).write_text('{"seed": {"a": 1}}'),
+        "run.json: damaged: schema_version: should be 1": lambda run: (run / RUN).write_text('{"schema_version": 2}'),
         "field larger than field limit": lambda run: (run / CASES).write_text(
             ",".join(schema.COLUMNS) + "\n" + '"' + "x" * 200_000
         ),
@@ -165,7 +180,7 @@ def test_other_schema_versions_and_bare_files_are_read_by_their_columns(tmp_path
     assert not skipped
     assert len(nights) == 4
     by_device = {one.device: len(one.times) for one in series_of(nights)}
-    assert by_device == {Device("NVIDIA H200", "GPU-1"): 3, Device("cuda:0", ""): 1}
+    assert by_device == {Device("NVIDIA H200", "GPU-1"): 3}  # the bare file does not say which device it was
 
 
 def test_since_leaves_out_what_was_before(tmp_path: Path, store: Store) -> None:
@@ -191,15 +206,17 @@ def test_slower_series_come_first_and_the_page_says_so(tmp_path: Path, store: St
     slower, faster, same, few = history_sections(series, fine=True)
     assert slower.heading == "NVIDIA H200 GPU-3 · 30 runs, 2026-01-01 to 2026-01-30"
     assert slower.cells == [
-        ["copyGmem float32 4096x4096 b32x32", "30", "▁" * 11 + "█" * 5, "1.1000", "+10.0 %", "2026-01-26"]
+        ["copyGmem float32 4096x4096 b32x32", "30", "▁" * 11 + "█" * 5, "1.1000", "1.1000", "+10.0 %", "2026-01-26"]
     ]
-    assert slower.sentence == "Slower in the newest stretch than in the one before: 1 of 1 cases."
-    assert slower.notes == [
+    assert slower.sentence == "Slower, and not accepted: 1 of 1 cases."
+    change, then = slower.notes
+    assert change == (
         "20260126T020000Z-nightly: 1 slower, copyGmem float32 4096x4096 b32x32 by +10.0 %; no difference in run.json"
-    ]
-    assert faster.cells[0][4] == "-10.0 %"
-    assert (same.cells[0][4], same.notes) == ("", [])
-    assert (few.cells[0][4], few.notes) == ("?", ["?: fewer than 6 runs, too few to compare"])
+    )
+    assert f"smembench accept {tmp_path}/c/20260130T020000Z-nightly --case {CASE} " in then
+    assert faster.cells[0][5] == "-10.0 %"
+    assert (same.cells[0][5], same.notes) == ("", [])
+    assert (few.cells, few.notes) == ([], ["fewer than 3 runs: copyGmem float32 4096x4096 b32x32"])
     data = json.loads(json.dumps(history_data(nights, skipped, series)))
     assert data["series"][0]["changes"][0]["ratio"] == pytest.approx(1.1)
     assert data["series"][0]["changes"][0]["kind"] == "step"
@@ -211,10 +228,107 @@ def test_a_case_that_failed_in_its_newest_run_is_said(tmp_path: Path, store: Sto
     store(8, None)
     series = series_of(read(tmp_path)[0])
     (section,) = history_sections(series, fine=True)
-    assert section.notes == ["copyGmem float32 4096x4096 b32x32: failed in its newest run"]
+    (note,) = section.notes
+    assert note.startswith("copyGmem float32 4096x4096 b32x32: no time from the newest run: failed: ")
     store(9)
     (section,) = history_sections(series_of(read(tmp_path)[0]), fine=True)
     assert section.notes == []
+
+
+@pytest.mark.parametrize(
+    "state",
+    [{"verified": False}, {"throttle_reasons": "hw_thermal"}, {"cpu_waiting": 0.5}, {"status": "wrong_result"}],
+    ids=lambda state: next(iter(state)),
+)
+def test_times_that_cannot_be_trusted_are_in_no_series(tmp_path: Path, store: Store, state: dict[str, Any]) -> None:
+    nights_of(store, [1.0] * 8)
+    for night in range(8, 12):
+        store(night, 1.5, row=state)
+    (series,) = series_of(read(tmp_path)[0])
+    assert (series.newest, len(series.times), series.level) == (Newest.SAME, 8, 1.0)
+    assert series.unusable
+
+
+def test_the_newest_value_stands_beside_the_level(tmp_path: Path, store: Store) -> None:
+    nights_of(store, [1.0] * 7 + [1.2])
+    (series,) = series_of(read(tmp_path)[0])
+    (section,) = history_sections([series], fine=True)
+    assert section.cells[0][3:6] == ["1.2000", "1.0000", ""]
+    assert history_data([], [], [series])["series"][0]["newest_ms"] == 1.2
+
+
+@pytest.mark.parametrize(("runs", "told"), [(3, "3 of 6"), (5, "5 of 6"), (6, "")])
+def test_a_short_series_says_how_many_runs_it_has_of_those_it_takes(
+    tmp_path: Path, store: Store, runs: int, told: str
+) -> None:
+    nights_of(store, [1.0] * runs)
+    (section,) = history_sections(series_of(read(tmp_path)[0]), fine=True)
+    assert section.cells[0][5] == told
+    assert any("6" in note for note in section.notes) == bool(told)
+
+
+def test_runs_that_do_not_say_which_gpu_are_in_no_series(tmp_path: Path, store: Store) -> None:
+    nights_of(store, [1.0] * 4, device={**GPU, "uuid": None})
+    nights_of(store, [1.0] * 4, where="told")
+    nights, skipped = read_nights(tmp_path)
+    (series,) = series_of(nights)
+    assert len(series.times) == 4
+    (said,) = left_out(nights, skipped)
+    assert "left out of 4 runs, the first of them 20260101T020000Z-nightly" in said
+
+
+def test_many_skipped_folders_are_one_line() -> None:
+    skipped = [Skipped(Path(f"run{number}"), f"not finished; go on with run{number}") for number in range(312)]
+    (said,) = left_out([], [*skipped, Skipped(Path("last"), "torn")])
+    assert "skipped 313 folders: 312 not finished, 1 torn" in said
+    assert len(left_out([], skipped[:2])) == 2
+
+
+def meant(runs: str, case: str = "*", device: str = "GPU-1") -> Acceptance:
+    """An acceptance of the level of a night, by its day in January."""
+    began = BEGIN + timedelta(days=int(runs) - 1)
+    return Acceptance(
+        case=case,
+        run=f"{began:%Y%m%dT%H%M%SZ}-nightly",
+        started_at_utc=began,
+        devices=frozenset({device}),
+        reason="as agreed",
+        accepted_at_utc=began,
+    )
+
+
+STEP = [1.0] * 8 + [1.05] * 4
+DRIFT = [1.0] * 10 + [1 + 0.002 * night for night in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("times", "accepted", "newest"),
+    [
+        (STEP, [], Newest.SLOWER),
+        (STEP, [meant("12")], Newest.ACCEPTED),
+        (STEP, [meant("9")], Newest.ACCEPTED),
+        (STEP, [meant("8")], Newest.SLOWER),  # before the change
+        (STEP, [meant("9", "matmul/*")], Newest.SLOWER),
+        (STEP, [meant("9", device="GPU-2")], Newest.SLOWER),
+        ([*STEP, *[1.1] * 4], [meant("12")], Newest.SLOWER),  # and slower again
+        ([*STEP, *[1.1] * 4], [meant("12"), meant("14")], Newest.ACCEPTED),
+        ([*STEP, *[1.03] * 4], [], Newest.SLOWER),  # a part of it came back
+        ([*STEP, *[1.0] * 4], [], Newest.FASTER),
+        ([*STEP, *[1.02] * 4], [meant("12")], Newest.FASTER),
+        (DRIFT, [], Newest.SLOWER),
+        (DRIFT[:25], [meant("25")], Newest.ACCEPTED),
+        (DRIFT, [meant("25")], Newest.SLOWER),  # and went on
+    ],
+)
+def test_a_slower_level_is_news_until_it_is_accepted_or_gone(
+    tmp_path: Path, store: Store, times: Sequence[float], accepted: Sequence[Acceptance], newest: Newest
+) -> None:
+    nights_of(store, times)
+    (series,) = series_of(read(tmp_path)[0], accepted=accepted)
+    assert series.newest is newest
+    (section,) = history_sections([series], fine=True)
+    assert section.sentence.startswith(f"Slower, and not accepted: {int(newest is Newest.SLOWER)} of 1")
+    assert any("as agreed" in note for note in section.notes) == any(turn.accepted for turn in series.turns)
 
 
 def test_only_the_chosen_cases_are_looked_at(tmp_path: Path, store: Store) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from smembench.store.run_json import Description
 from smembench.studies.baseline import BASELINE, baselines, pin, unpin
 from smembench.studies.load import load
 from smembench.studies.nightly.monitoring import json_line, open_metrics
-from smembench.studies.nightly.runs import SUMMARY, prune, runs_before, runs_like
+from smembench.studies.nightly.runs import SUMMARY, prune, runs_before, surplus
 
 Night = Callable[..., Path]
 
@@ -93,16 +94,38 @@ def test_only_complete_runs_of_the_config_on_the_devices_count(results: Path, ni
     night(3, complete=False)
     night(4, config="quick")
     night(5, devices=[{**H200, "uuid": "GPU-2"}])
-    night(6).rename(results / "a good one")
+    renamed = night(6).rename(results / "a good one")
+    shutil.copytree(second, results / "zcopy")
     (results / "link").symlink_to(first)
     damaged = night(7)
     (damaged / RUN).write_text("{")
     (results / "notes.txt").write_text("mine")
     newest = night(8)
-    assert runs_like(results, run_of(newest)) == [first, second, newest]
-    assert runs_before(results, run_of(newest), 1) == [second]
-    assert runs_before(results, run_of(newest), 7) == [first, second]
+    assert runs_before(results, run_of(newest), 1) == [renamed]
+    assert runs_before(results, run_of(newest), 7) == [first, results / "zcopy", renamed]
     assert runs_before(results, run_of(first), 1) == []
+    assert surplus(results, run_of(newest), newest, 1, []) == [first, second]
+
+
+def test_a_run_in_a_renamed_folder_is_compared(results: Path, night: Night) -> None:
+    night(1).rename(results / "before")
+    code, printed = finished(Nightly(compare_to="last"), results, night(2).rename(results / "after"))
+    assert (code, "compared with last (20260101T020000Z-nightly)" in printed) == (0, True)
+
+
+@pytest.mark.parametrize("began", ["2016-01-01T00:00:00+00:00", "2099-01-01T00:00:00+00:00"])
+def test_the_run_in_hand_is_kept_whatever_the_clock_says(results: Path, night: Night, began: str) -> None:
+    old, future = night(1), night(2, started_at_utc="2098-01-01T00:00:00+00:00")
+    mine = night(3, started_at_utc=began)
+    assert prune(results, run_of(mine), mine, 1, []) == ([f"removed {old}", f"removed {future}"], [])
+    assert prune(results, run_of(mine), mine, 1, []) == ([], [])
+    assert load(mine).rows
+
+
+def test_what_a_killed_run_left_does_not_keep_it(results: Path, night: Night) -> None:
+    old, new = night(1), night(2)
+    (old / ".cases.csv.k3x9_a0b").write_text("half")
+    assert prune(results, run_of(new), new, 1, []) == ([f"removed {old}"], [])
 
 
 def test_the_newest_runs_are_kept_and_nothing_else_is_touched(results: Path, night: Night) -> None:
@@ -115,7 +138,7 @@ def test_the_newest_runs_are_kept_and_nothing_else_is_touched(results: Path, nig
     (runs[3] / CASES).unlink()
     (runs[3] / CASES).symlink_to(outside)
     pin(runs[0])
-    said, failed = prune(results, run_of(runs[-1]), 2, baselines(results).values())
+    said, failed = prune(results, run_of(runs[-1]), runs[-1], 2, baselines(results).values())
     assert not failed
     assert said == [
         f"kept {runs[1]}: it also holds notes.txt",
@@ -133,7 +156,7 @@ def test_a_removal_that_was_cut_off_is_finished(results: Path, night: Night) -> 
     runs = [night(day) for day in (1, 2)]
     (runs[0] / CASES).unlink()
     assert runs_before(results, run_of(runs[1]), 1) == []
-    assert prune(results, run_of(runs[1]), 1, []) == ([f"removed {runs[0]}"], [])
+    assert prune(results, run_of(runs[1]), runs[1], 1, []) == ([f"removed {runs[0]}"], [])
     assert list(results.iterdir()) == [runs[1]]
 
 
@@ -144,7 +167,7 @@ def test_a_run_that_cannot_be_removed_is_named(results: Path, night: Night, monk
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "unlink", refuse)
-    said, failed = prune(results, run_of(new), 1, [])
+    said, failed = prune(results, run_of(new), new, 1, [])
     assert (said, failed) == ([], [f"{old}: cannot be removed (Permission denied)"])
     assert load(old).rows
 
@@ -162,16 +185,26 @@ def test_a_slower_case_exits_with_3_and_is_on_the_page(results: Path, night: Nig
     for text in (page, printed):
         assert "numba was 0.61, is 0.62" in text
         assert "transposeSmem" in text
-        assert "+20.0 %" in text
+        assert "1.200×" in text
 
 
-def test_a_failed_case_exits_with_1_even_beside_a_slower_one(results: Path, night: Night) -> None:
+def test_failed_and_slower_cases_are_both_told_whatever_the_exit_code(results: Path, night: Night) -> None:
     night(1)
-    newest = night(2, {"copyGmem": None, "transposeSmem": 2.4})
-    code, printed = finished(Nightly(compare_to="last"), results, newest)
-    assert code == 1
+    lines, metrics = results.parent / "night.jsonl", results.parent / "night.prom"
+    options = Nightly(compare_to="last", json_lines=lines, openmetrics=metrics)
+    code, printed = finished(options, results, night(2, {"copyGmem": None, "transposeSmem": 2.4}))
+    assert code == 3  # a case that fails every night would hide it otherwise
     assert "1 failed, 1 slower than last" in printed
     assert "LaunchError: out of luck" in printed
+    told = json.loads(lines.read_text())
+    assert (list(told["failed"].values()), len(told["compared"][0]["slower"])) == (["failed"], 1)
+    gauges = metrics.read_text()
+    assert 'smembench_failed_cases{config="nightly"} 1.0' in gauges
+    assert 'smembench_slower_cases{config="nightly",compared_with="last"} 1.0' in gauges
+    assert finished(Nightly(compare_to="last"), results, night(3, {"copyGmem": None, "transposeSmem": 2.4}))[0] in (
+        1,
+        3,
+    )
 
 
 def test_last_compares_with_the_baseline_too(results: Path, night: Night) -> None:
@@ -234,12 +267,14 @@ def test_a_run_compared_with_that_turns_out_damaged_exits_with_1(results: Path, 
 
 
 def test_everything_is_removed_told_and_stored_in_one_night(results: Path, night: Night) -> None:
-    old, lines, metrics = night(1), results.parent / "night.jsonl", results.parent / "night.prom"
+    old, alarmed = night(1), night(2)
+    lines, metrics = results.parent / "night.jsonl", results.parent / "night.prom"
     lines.write_text("{}\n")
     options = Nightly(compare_to="last", keep=1, json_lines=lines, openmetrics=metrics)
-    newest = night(2, {**TIMES, "copyGmem": 1.5})
+    newest = night(3, {**TIMES, "copyGmem": 1.5})
     assert finished(options, results, newest)[0] == 3
     assert not old.exists()
+    assert f"kept {alarmed}: a slower case is held against it" in (newest / SUMMARY).read_text()
     assert f"removed {old}" in (newest / SUMMARY).read_text()
     told = json.loads(lines.read_text().splitlines()[1])
     assert (told["exit_code"], told["run_id"], told["devices"]) == (3, newest.name, ["NVIDIA H200"])
@@ -266,10 +301,12 @@ def test_what_cannot_be_written_at_the_end_exits_with_1(
     ("options", "fault"),
     [
         ({"keep": 0}, "--keep 0: keep at least 1 run"),
-        ({"compare_to": "baseline"}, "--compare-to baseline: none is pinned for nightly"),
+        ({"compare_to": "baseline"}, "baseline: no run is pinned for nightly"),
         ({"compare_to": "nowhere"}, "nowhere: there is no such file or folder"),
-        ({"compare_to": "last:0"}, "--compare-to last:0: give a number of runs, such as last:7"),
-        ({"compare_to": "last:week"}, "--compare-to last:week: give a number of runs"),
+        ({"compare_to": "last:0"}, "last:0: give a number of runs, such as last:7"),
+        ({"compare_to": f"last:{'9' * 5000}"}, "last:999"),
+        ({"compare_to": "x" * 300}, "File name too long"),
+        ({"compare_to": "last:week"}, "last:week: give a number of runs"),
         ({"openmetrics": Path("metrics.txt")}, "--openmetrics metrics.txt: the textfile collector only reads"),
         ({"openmetrics": Path("nowhere/metrics.prom")}, "there is no folder nowhere"),
         ({"json_lines": Path("nowhere/lines")}, "there is no folder nowhere"),
@@ -343,7 +380,9 @@ def test_only_a_complete_run_can_be_the_baseline(results: Path, night: Night) ->
     assert not (results / BASELINE).exists()
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"pinned": 3}', '{"pinned": {"nightly": "../../etc"}}', "\x00"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"pinned": 3}', '{"pinned": {"nightly": "../../etc"}}', "\x00", "[" * 9999]
+)
 def test_a_damaged_baseline_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / BASELINE).write_text(text)
     with pytest.raises(UsageError, match=BASELINE):

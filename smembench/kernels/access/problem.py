@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from smembench.model.case import Block, Case
 from smembench.model.clauses import Compared, Result, conflict_change, conflicts, time
 from smembench.model.hardware import WARP, WAVEFRONT_BYTES
-from smembench.model.problem import ITEMSIZE, PAD, PAD_WIDTH, Axis, Problem, Shape, Verification, bit_for_bit, shrunk
+from smembench.model.problem import ITEMSIZE, PAD, PAD_WIDTH, Axis, Problem, Shape, shrunk
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -29,7 +29,7 @@ _HELD_BYTES = 32
 _DEFAULT_PASSES = 256
 _MAX_PASSES = 2**22
 _VALUES = 2**20
-_THREADS_A_MULTIPROCESSOR = 24 * 1024
+_THREADS_PER_MULTIPROCESSOR = 24 * 1024
 """A multiple of the 1024, 1536 and 2048 that are resident at once: every multiprocessor gets the same whole rounds."""
 
 
@@ -65,22 +65,19 @@ class Access(Problem):
     Examples:
 
       smembench access
-
       smembench access --stride 1:32 --csv staircase.csv
-
       smembench access --kernel setRowReadCol,setRowReadColPad --block 32x32,32x16,16x16 --pad-width 1,2
-
       smembench access --kernel setColReadCol,setColReadColDynPad --dtype int32,int64
     """
     dtypes = ("int32", "float32", "int64", "float64")
-    default_n = _THREADS_A_MULTIPROCESSOR
+    default_n = _THREADS_PER_MULTIPROCESSOR
     default_blocks = (Block(32, 32), Block(32, 16))
     default_strides = tuple(range(1, MAX_STRIDE + 1))
     strides_in_rows = True
     strided_kernel = "strided"
     sizes = (
         Axis("passes", "Times each value goes through shared memory.", str(_DEFAULT_PASSES)),
-        Axis("n", "Threads.", f"{default_n} for each multiprocessor of the GPU"),
+        Axis("n", "Threads.", f"{default_n} per multiprocessor of the GPU"),
     )
     kernel_axes = (
         Axis("block", "Block dimensions in threads, the tile's as well.", ",".join(map(str, default_blocks))),
@@ -153,10 +150,6 @@ class Access(Problem):
         """The reference depends on the block, too."""
         return (*super().input_key(case), case.block)
 
-    def lengths(self, case: Case) -> tuple[int, ...]:
-        """n elements each."""
-        return (case.n, case.n)
-
     def scalars(self, case: Case) -> tuple[int, ...]:
         """``(n, passes)``."""
         return (case.n, case.m)
@@ -178,17 +171,9 @@ class Access(Problem):
         total: Array = values * values.dtype.type(tiles(case.dtype)) + values.dtype.type(case.m)
         return total
 
-    def check(self, case: Case, reference: Any, output: Array) -> Verification:
-        """Bit for bit."""
-        return bit_for_bit(reference, output)
-
     def bytes_moved(self, case: Case) -> int:
         """2·32·n·passes: what threads store and load in shared memory."""
         return 2 * _HELD_BYTES * case.n * case.m
-
-    def flops(self, case: Case) -> int:
-        """None: the additions count passes."""
-        return 0
 
     def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
         """One pass of a few blocks."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import lcm
 from typing import TYPE_CHECKING, Any
 
 from smembench.model.case import Block, Case
 from smembench.model.clauses import Compared, Result, fastest
-from smembench.model.problem import ITEMSIZE, Axis, Problem, Shape, Verification, shrunk
+from smembench.model.problem import Axis, Problem, Verification, shrunk
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -47,11 +47,8 @@ class Constant(Problem):
     Examples:
 
       smembench constant
-
       smembench constant --kernel constantUniform,constantDiverging --dtype float32,float64
-
       smembench constant --compiler numba,nvrtc
-
       smembench constant --n 1048576:16777216:*4 --block 128x1,256x1 --csv constant.csv
     """
     dtypes = ("float32", "float64")
@@ -63,10 +60,6 @@ class Constant(Problem):
     bound = "arithmetic"
     columns = ("gflop_s", "effective_gb_s", "predicted_constant_addresses")
     arrays = ("out", "in", "coefficients")
-
-    def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
-        """One row of ``n`` elements."""
-        return [Shape(m=1, n=n) for n in sizes.get("n") or (self.default_n,)]
 
     def size(self, case: Case) -> str:
         """n; there is one row."""
@@ -95,10 +88,6 @@ class Constant(Problem):
         """n, n + 2·``RADIUS`` and ``TAPS`` elements."""
         return (case.n, case.n + 2 * RADIUS, TAPS)
 
-    def scalars(self, case: Case) -> tuple[int, ...]:
-        """``(n,)``."""
-        return (case.n,)
-
     def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> _Reference:
         """The stencil in float64, from the coefficients as the dtype holds them."""
         import numpy as np
@@ -124,10 +113,6 @@ class Constant(Problem):
         if not np.isfinite(error):
             return Verification(False, None, f"{np.count_nonzero(~np.isfinite(output))} entries are NaN or infinite")
         return Verification(False, error, f"largest relative error {error:.2g} (allowed {tolerance:.2g})")
-
-    def bytes_moved(self, case: Case) -> int:
-        """(n + n + 2·``RADIUS`` + ``TAPS``)·itemsize."""
-        return sum(self.lengths(case)) * ITEMSIZE[case.dtype]
 
     def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
         """A smaller n: blocks repeat after their threads."""

@@ -1,8 +1,8 @@
 """What the stencil kernels have in common: their grid, their shared tile, and the tap a lane begins with.
 
-Every kernel keeps its block's piece of the input, with ``RADIUS`` elements on either side, in a shared tile, so that
-of global memory the inner loop reads the coefficients at most. Every thread sums all taps. The kernels differ in where
-the coefficients are and in the tap a thread begins with:
+Every kernel keeps its block's share of the input, with ``RADIUS`` elements on either side, in a shared tile, so the
+inner loop reads at most the coefficients from global memory. Every thread sums all taps. The kernels differ in where
+the coefficients are and in the tap that a thread begins with:
 
 - uniform: the lanes of a warp begin with the same tap, and read the same coefficient at each step;
 - diverging: each lane begins one tap before its neighbour, so that a warp reads all ``TAPS`` coefficients at each

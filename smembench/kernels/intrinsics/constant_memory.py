@@ -10,12 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 from llvmlite import ir
 
-from smembench.kernels.numba_cuda import lower_builtin, type_callable
-
-types: Any = numba.types  # its stub lacks StringLiteral
+from smembench.kernels.intrinsics.vector import register, types
 
 _ADDRESS_SPACE = 4
 """Constant memory in NVVM IR (NVVM IR Specification, "Address Spaces")."""
@@ -59,5 +56,4 @@ def _lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return array._getvalue()
 
 
-type_callable(constant_array)(_type)
-lower_builtin(constant_array, types.Array, types.StringLiteral, types.IntegerLiteral)(_lower)
+register(constant_array, _type, _lower, types.Array, types.StringLiteral, types.IntegerLiteral)

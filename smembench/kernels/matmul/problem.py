@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from smembench.model.case import Case
 from smembench.model.clauses import Compared, Result, fastest, time
-from smembench.model.problem import BLOCK, ITEMSIZE, Axis, Problem, Shape, Verification, pattern_period
+from smembench.model.problem import BLOCK, Axis, Problem, Shape, Verification, pattern_period
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -49,11 +49,8 @@ class Matmul(Problem):
     Examples:
 
       smembench matmul --n 1024
-
       smembench matmul --n 1024:4096:*2 --kernel naive,tiled --csv matmul.csv
-
       smembench matmul --m 1000 --k 500 --n 2000 --dtype float64
-
       smembench matmul --n 1024 --stride 4096
     """
     dtypes = ("float32", "float64")
@@ -196,10 +193,6 @@ class Matmul(Problem):
         )
         return Verification(False, error, detail)
 
-    def bytes_moved(self, case: Case) -> int:
-        """(m·k + k·n + m·n)·itemsize, the compulsory bytes, whatever the stride."""
-        return sum(self.elements(case)) * ITEMSIZE[case.dtype]
-
     def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
         """As for any problem, with fewer steps of the loop over k and the least stride of the same remainder."""
         assert case.k is not None
@@ -215,7 +208,7 @@ class Matmul(Problem):
         return _narrowed(replace(smaller, k=smaller.k + period), case), (case.k - smaller.k) // period
 
     def flops(self, case: Case) -> int:
-        """2·m·n·k: a multiplication and an addition a term."""
+        """2·m·n·k: a multiplication and an addition per term."""
         assert case.k is not None
         return 2 * case.m * case.n * case.k
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from smembench.kernels.transfer.problem import HostArrays
 from smembench.model.case import Block, Case
 from smembench.model.clauses import Compared, Result, fastest
-from smembench.model.problem import ITEMSIZE, Axis, Shape
+from smembench.model.problem import Axis
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -28,13 +28,9 @@ class RoundTrip(HostArrays):
     default_n = 100_000
     default_blocks = (Block(128, 1),)
     sizes = (Axis("n", "Elements that one is added to.", str(default_n)),)
-    kernel_axes = (Axis("block", "Threads of a block of the round trip.", str(default_blocks[0])),)
+    kernel_axes = (Axis("block", "Threads per block of the round trip.", str(default_blocks[0])),)
     columns = ("effective_gb_s", "speedup_vs_cpu")
     cpu_kernel = "addOne"
-
-    def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
-        """One row of ``n`` elements, the documents' 100,000 unless given."""
-        return [Shape(m=1, n=n) for n in sizes.get("n") or (self.default_n,)]
 
     def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
         """The GPU with its copies against the loop on the CPU."""
@@ -59,10 +55,6 @@ class RoundTrip(HostArrays):
         """The input plus one."""
         expected: Array = inputs[0] + inputs[0].dtype.type(1)
         return expected
-
-    def bytes_moved(self, case: Case) -> int:
-        """2·n·itemsize."""
-        return 2 * case.n * ITEMSIZE[case.dtype]
 
 
 PROBLEM = RoundTrip()

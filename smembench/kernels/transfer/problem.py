@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from smembench.model.case import Case
 from smembench.model.clauses import Compared, Result, fastest
 from smembench.model.errors import UsageError
-from smembench.model.problem import ITEMSIZE, Axis, Problem, Shape, Verification, bit_for_bit
+from smembench.model.problem import ITEMSIZE, Axis, Problem, Shape
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -33,22 +33,6 @@ class HostArrays(Problem):
         """Cold caches: what a copy finds there is the driver's affair."""
         return f"cache {case.cache}: copies are timed warm only; leave cache out" if case.cache != "warm" else None
 
-    def lengths(self, case: Case) -> tuple[int, ...]:
-        """n elements each."""
-        return (case.n, case.n)
-
-    def scalars(self, case: Case) -> tuple[int, ...]:
-        """``(n,)``."""
-        return (case.n,)
-
-    def check(self, case: Case, reference: Any, output: Array) -> Verification:
-        """Bit for bit."""
-        return bit_for_bit(reference, output)
-
-    def flops(self, case: Case) -> int:
-        """None: there is no floating-point number."""
-        return 0
-
 
 class Transfer(HostArrays):
     """``out = in``: each byte crosses the link once, n·itemsize bytes."""
@@ -65,9 +49,7 @@ class Transfer(HostArrays):
     Examples:
 
       smembench transfer
-
       smembench transfer --bytes 1024:1073741824:*4 --kernel h2dPageable,h2dPinned
-
       smembench transfer --kernel addOne,addOnePinned --n 1000:100000000:*10 --csv add_one.csv
     """
     default_n = _DEFAULT_BYTES[0] // _ITEMSIZE

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from smembench.model.case import Case
 from smembench.model.clauses import Compared, Result, conflict_change, fastest, time
 from smembench.model.errors import UsageError
-from smembench.model.problem import BLOCK, ITEMSIZE, PAD, PAD_WIDTH, Axis, Problem, Shape, Verification, bit_for_bit
+from smembench.model.problem import BLOCK, PAD, PAD_WIDTH, Axis, Problem, Shape
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -37,9 +37,7 @@ class Transpose(Problem):
     Examples:
 
       smembench transpose --pad
-
       smembench transpose --n 1024:8192:*2 --block 32x32,16x16 --csv transpose.csv
-
       smembench transpose --nx 4000 --ny 3000 --dtype float64 --cache warm,cold
     """
     dtypes = ("float32", "float64", "float16", "int32")
@@ -122,18 +120,6 @@ class Transpose(Problem):
         if computes == COPY:
             return inputs[0]
         return np.ascontiguousarray(inputs[0].reshape(case.m, case.n).T).ravel()
-
-    def check(self, case: Case, reference: Any, output: Array) -> Verification:
-        """Bit for bit. The error is the fraction of elements that differ."""
-        return bit_for_bit(reference, output)
-
-    def bytes_moved(self, case: Case) -> int:
-        """2·m·n·itemsize."""
-        return 2 * case.m * case.n * ITEMSIZE[case.dtype]
-
-    def flops(self, case: Case) -> int:
-        """None: a transpose computes nothing."""
-        return 0
 
 
 PROBLEM = Transpose()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from smembench.model.device import MEASURED
-from smembench.model.measurement import CROWDED
+from smembench.model.measurement import CROWDED, Status
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row
@@ -14,13 +14,12 @@ from smembench.studies.compare.verdicts import Difference
 FACETS = ("device", "driver", "clocks")
 """What must be the same on both sides, unless ``across`` allows it to differ."""
 _PARTS = {
-    "device": ("model", "uuid", "compute_capability", "sm_count", "ecc", "mig"),
+    "device": ("model", "compute_capability", "sm_count", "ecc", "mig"),
     "driver": ("driver",),
     "clocks": ("sm_clock_max_mhz", "memory_clock_max_mhz", "power_limit_w"),
 }
-"""The fields of a device in run.json that make up a facet."""
+"""The fields of a device in run.json that make up a facet, besides the identity of a device."""
 _NAMES = {
-    "uuid": "GPU",
     "sm_clock_max_mhz": "SM clock limit in MHz",
     "memory_clock_max_mhz": "memory clock limit in MHz",
     "power_limit_w": "power limit in W",
@@ -31,19 +30,28 @@ _SHORT_REVISION = 12
 
 def fault(row: Row) -> str:
     """Why a row's time cannot be compared with anything; "" if it can."""
-    if not row.ok:
-        return f"{row.status}: {row.reason}" if row.reason else row.status
-    if not row.verified:
+    return distrust(row.status, row.reason, row.throttle_reasons, row.cpu_waiting, verified=row.verified)
+
+
+def distrust(
+    status: str, reason: str | None, throttle_reasons: str | None, cpu_waiting: float | None, *, verified: bool
+) -> str:
+    """The same for those columns of cases.csv that decide it."""
+    if status != Status.OK:
+        return f"{status}: {reason}" if reason else status
+    if not verified:
         return "the result was not verified"
-    if row.throttle_reasons not in (None, "none"):
-        return f"the GPU throttled ({row.throttle_reasons})"
-    if row.cpu_waiting is not None and row.cpu_waiting > CROWDED:
+    if throttle_reasons not in (None, "none"):
+        return f"the GPU throttled ({throttle_reasons})"
+    if cpu_waiting is not None and cpu_waiting > CROWDED:
         return "measured on a busy host, where it waited for cores"
     return ""
 
 
 def facet_reason(base: Sequence[tuple[Run, Row]], new: Sequence[tuple[Run, Row]], across: Collection[str] = ()) -> str:
-    """Why two sides of a case are not comparable; "" if they are. Facts that a side does not record do not differ.
+    """Why two sides of a case are not comparable; "" if they are.
+
+    Facts that a side does not record do not differ, but which of several equal devices it was has to be known.
 
     Args:
         base: the case's rows with their runs.
@@ -59,6 +67,8 @@ def facet_reason(base: Sequence[tuple[Run, Row]], new: Sequence[tuple[Run, Row]]
             values = [[_recorded(run, row.device, name) for run, row in side] for side in (base, new)]
             if difference := _differing(name, *values):
                 return f"another {_one(facet)}: {difference}"
+        if facet == "device" and (reason := _another([*base, *new])):
+            return reason
     governors = [[row.cpu_governor for row in side] for side in sides]
     if "clocks" not in across and (difference := _differing("cpu_governor", *governors)):
         return f"another {_one('clocks')}: {difference}"
@@ -66,13 +76,24 @@ def facet_reason(base: Sequence[tuple[Run, Row]], new: Sequence[tuple[Run, Row]]
 
 
 def alike(one: Run, other: Run) -> bool:
-    """Whether two runs agree in all recorded facets of the devices that both have."""
+    """Whether two runs on the same devices agree in all their recorded facets."""
     return not any(
         _differing(name, [_recorded(one, device.name, name)], [_recorded(other, device.name, name)])
         for device in one.description.devices
         for facet in FACETS
         for name in _PARTS[facet]
     )
+
+
+def _another(found: Sequence[tuple[Run, Row]]) -> str:
+    """Why a case's rows may be of several devices of one model; "" if all are of one."""
+    what = "host" if found[0][1].device == "cpu" else "GPU"
+    told = [(run.id, run.description.identity(row.device)) for run, row in found]
+    untold = [run_id for run_id, identity in told if not identity]
+    if untold and len({run_id for run_id, _ in told}) > 1:
+        return f"{untold[0]} does not say which {what} it was measured on; if it is the same, add --across device"
+    difference = _differing(what, [identity or None for _, identity in told], ())
+    return f"another device: {difference}" if difference else ""
 
 
 def _one(facet: str) -> str:
@@ -118,7 +139,7 @@ def _described(run: Description) -> dict[str, str]:
     found |= {
         name.replace("_", " "): str(value)
         for name, value in run.config.data.items()
-        if name not in ("name", "seed", "sweep")
+        if name not in ("name", "seed", "sweep", "threshold")
     }
     return found
 

@@ -35,7 +35,7 @@ class SelfCase:
     ``pairs`` counts those in which it was comparable, ``false`` those with the verdict faster or slower, ``ambiguous``
     those with that verdict. ``largest`` is the largest ratio between two runs, 1 or more. ``seen`` is the smallest
     slowdown of this case alone, as a fraction, that would be called slower in ``SEEN_IN`` of the pairs. Both are None
-    if no pair tells the noise.
+    if no pair tells the noise. ``reason`` says why a pair is not comparable; empty if all are.
     """
 
     case: CaseById
@@ -44,6 +44,7 @@ class SelfCase:
     ambiguous: int
     largest: float | None
     seen: float | None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,7 @@ class _Tally:
     pairs: int = 0
     false: int = 0
     ambiguous: int = 0
+    reason: str = ""
     effects: list[float] = field(default_factory=list)
     needed: list[float] = field(default_factory=list)
 
@@ -102,6 +104,7 @@ class _Tally:
             self.ambiguous,
             None if largest is None else math.exp(largest),
             None if seen is None else math.expm1(seen),
+            self.reason,
         )
 
 
@@ -152,6 +155,7 @@ def compare_with_itself(
         for case in judge(paired, rules):
             tally = tallies.setdefault(case.case.id, _Tally(case.case))
             if case.verdict is Verdict.NOT_COMPARABLE:
+                tally.reason = case.reason
                 continue
             false = case.verdict in (Verdict.SLOWER, Verdict.FASTER)
             tally.pairs += 1

@@ -3,29 +3,43 @@
 from __future__ import annotations
 
 import csv
-import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from io import StringIO
+from operator import itemgetter
 from pathlib import Path
+from reprlib import repr as shortened
+
+from pydantic import TypeAdapter, ValidationError
 
 from smembench.model.errors import UsageError
+from smembench.model.ranges import Milliseconds
+from smembench.store.files import read_whole, there
 from smembench.store.run_folder import CASES, JOURNAL, read_description
 from smembench.store.run_json import Description
+from smembench.store.schema import REQUIRED
+from smembench.studies.compare.comparability import distrust
 
-_COLUMNS = ("run_id", "case_id", "device", "status", "elapsed_ms", "sm_clock_mhz", "throttle_reasons", "started_at_utc")
+_MILLISECONDS: TypeAdapter[float] = TypeAdapter(Milliseconds)
+_COLUMNS = (
+    *("run_id", "case_id", "device", "started_at_utc", "elapsed_ms", "sm_clock_mhz"),
+    *("status", "reason", "verified", "throttle_reasons", "cpu_waiting"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """The device of a series: its model, and as ``id`` a GPU's UUID or a CPU's host.
+    """The device of a series: its model, and its ``id`` (see ``Description.identity``).
 
-    ``id`` is empty if the run does not record it.
+    ``run_id`` is that of a run that does not say which device it was, and empty otherwise: no other run is known to be
+    of the same.
     """
 
     model: str
     id: str
+    run_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +53,14 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """One complete run: when it began, its run.json, the cases that succeeded, and how the others ended."""
+    """One complete run: when it began, its run.json, the times that can be compared, and why others cannot."""
 
     path: Path
     run_id: str
     started: datetime
     description: Description
     times: Mapping[tuple[str, Device], Timed]
-    failed: Mapping[tuple[str, Device], str]
+    unusable: Mapping[tuple[str, Device], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +80,7 @@ def read_nights(root: Path, since: datetime | None = None) -> tuple[list[Night],
     Raises:
         UsageError: for a folder that does not exist.
     """
-    if not root.is_dir():
+    if not there(root) or not root.is_dir():
         raise UsageError(f"{root}: there is no such folder; name the one that holds the runs, such as results")
     nights: dict[tuple[str, int | None, frozenset[Device]], Night] = {}
     skipped = []
@@ -88,11 +102,11 @@ def read_nights(root: Path, since: datetime | None = None) -> tuple[list[Night],
 
 def devices_of(run: Description) -> dict[str, Device]:
     """The devices of a run by the names its rows use."""
-    host = run.host.name if run.host else ""
-    return {
-        device.name: Device(device.model, device.uuid or (host if device.name == "cpu" else ""))
-        for device in run.devices
-    }
+    found = {}
+    for device in run.devices:
+        identity = run.identity(device.name)
+        found[device.name] = Device(device.model, identity, "" if identity else run.run_id)
+    return found
 
 
 def _run_folders(root: Path) -> Iterator[Path]:
@@ -112,50 +126,54 @@ def _read(path: Path, since: datetime | None) -> Night | None:
     """
     run = read_description(path)
     devices = devices_of(run)
-    if not (path / CASES).exists() or run.complete is False:
+    if not (path / CASES).exists() or run.complete is False or (not run.complete and (path / JOURNAL).exists()):
         raise UsageError(f"not finished; continue with: smembench run --resume {path}")
     times: dict[tuple[str, Device], Timed] = {}
-    failed: dict[tuple[str, Device], str] = {}
+    unusable: dict[tuple[str, Device], str] = {}
     run_id, began = run.run_id, run.started_at_utc
     if since is not None and began and _moment(began) < since:
         return None
-    for row_id, case_id, name, status, elapsed, clock, throttled, tried_at in _records(path / CASES):
-        key = (case_id, devices.get(name) or Device(name, ""))
-        if status == "ok":
-            times[key] = Timed(_positive(elapsed), clock, throttled)
+    for row_id, case_id, name, tried_at, elapsed, clock, status, reason, verified, *state in _records(path / CASES):
+        key = (case_id, devices.get(name) or Device(name, "", row_id))
+        throttled, waiting = state
+        if why := distrust(
+            status,
+            reason,
+            throttled or None,
+            float(waiting) if waiting else None,
+            verified=verified in ("true", "True"),
+        ):
+            unusable[key] = why
         else:
-            failed[key] = status
+            times[key] = Timed(_elapsed(elapsed), clock, throttled)
         run_id, began = run_id or row_id, began or tried_at
-    if not times and not failed:
+    if not times and not unusable:
         raise UsageError(f"{CASES} has no rows")
     started = _moment(began)
-    return None if since and started < since else Night(path, run_id or path.name, started, run, times, failed)
+    return None if since and started < since else Night(path, run_id or path.name, started, run, times, unusable)
 
 
-def _records(path: Path) -> Iterator[list[str]]:
-    """The fields of ``_COLUMNS`` of every row."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        reader = csv.reader(stream)
+def _records(path: Path) -> Iterator[tuple[str, ...]]:
+    """The fields of ``_COLUMNS`` of every row; empty for columns that an older version did not have."""
+    reader = csv.reader(StringIO(read_whole(path).decode(), newline=""))
+    try:
         header = next(reader, [])
-        try:
-            places = [header.index(column) for column in _COLUMNS]
-        except ValueError:
-            missing = next(column for column in _COLUMNS if column not in header)
-            raise UsageError(f"{path.name}: the column {missing} is missing") from None
-        try:
-            for record in reader:
-                if len(record) != len(header):
-                    raise UsageError(f"{path.name}, line {reader.line_num}: torn")
-                yield [record[place] for place in places]
-        except csv.Error as error:
-            raise UsageError(f"{path.name}, line {reader.line_num}: {error}") from None
+        if missing := [column for column in _COLUMNS if column in REQUIRED and column not in header]:
+            raise UsageError(f"{path.name}: the column {missing[0]} is missing")
+        wanted = itemgetter(*(header.index(column) if column in header else len(header) for column in _COLUMNS))
+        for record in reader:
+            if len(record) != len(header):
+                raise UsageError(f"{path.name}, line {reader.line_num}: torn")
+            yield wanted([*record, ""])
+    except csv.Error as error:
+        raise UsageError(f"{path.name}, line {reader.line_num}: {error}") from None
 
 
-def _positive(text: str) -> float:
-    value = float(text) if text else math.nan
-    if not (math.isfinite(value) and value > 0):
-        raise UsageError(f"{CASES}: an ok case has the elapsed_ms {text!r}")
-    return value
+def _elapsed(text: str) -> float:
+    try:
+        return _MILLISECONDS.validate_python(text)
+    except ValidationError:
+        raise UsageError(f"{CASES}: an ok case has the elapsed_ms {shortened(text)}") from None
 
 
 def _moment(text: str) -> datetime:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from statistics import median
 
 from smembench.stats.changepoints import SHORTEST, THRESHOLD, Change, changes
+from smembench.studies.accept import Acceptance, newest_for
 from smembench.studies.compare.comparability import environment
 from smembench.studies.history.read import Device, Night, Timed
 
+SHORTEST_SERIES = 2 * SHORTEST
+"""Runs from which on a change can be told: two levels of ``SHORTEST``."""
+
 
 class Newest(StrEnum):
-    """How the newest stretch of a series compares with the one before, in the order in which it matters."""
+    """How the newest level of a series compares with those before, in the order in which it matters."""
 
     SLOWER = "slower"
     FASTER = "faster"
+    ACCEPTED = "accepted"
     SAME = "same"
     SHORT = "too few runs"
 
@@ -26,19 +32,21 @@ class Newest(StrEnum):
 class Turn:
     """A change in one series: the first run after it, and what differs between it and the run before.
 
-    ``changed`` is empty for a drift, which has no first run.
+    ``changed`` is empty for a drift, which has no first run. ``accepted`` is the user's reason if the change is meant.
     """
 
     change: Change
     night: Night
     changed: Sequence[str]
+    accepted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One case on one device over the runs in which it succeeded, oldest first; ``times`` are medians in ms.
+    """One case on one device over the runs in which its time can be compared, oldest first.
 
-    ``failed`` is how the case ended in the newest run it is in, empty if it succeeded.
+    ``times`` are medians in ms, ``threshold`` is the smallest relative change of level. ``unusable`` says why the
+    newest run that the case is in gives no such time; empty if it does.
     """
 
     case_id: str
@@ -46,61 +54,102 @@ class Series:
     nights: Sequence[Night]
     times: Sequence[float]
     turns: Sequence[Turn]
-    failed: str = ""
-
-    @property
-    def newest(self) -> Newest:
-        """How the newest stretch compares with the one before."""
-        if self.turns:
-            return Newest.SLOWER if self.turns[-1].change.ratio > 1 else Newest.FASTER
-        return Newest.SAME if len(self.times) >= 2 * SHORTEST else Newest.SHORT
+    threshold: float
+    unusable: str = ""
 
     @property
     def level(self) -> float:
-        """The level of the newest stretch in ms, or the median of all runs if nothing changed."""
+        """The newest level in ms; the median of all runs if nothing changed."""
         return self.turns[-1].change.after if self.turns else median(self.times)
+
+    @property
+    def slowed(self) -> Turn | None:
+        """The change that stays in the news: the series is still slower than before it, and nobody accepted that."""
+        since = max((place for place, turn in enumerate(self.turns, 1) if turn.accepted), default=0)
+        news = self.turns[since:]
+        slower = [turn for turn in news if self.level >= turn.change.before * (1 + self.threshold)]
+        slower += [turn for turn in news[-1:] if turn.change.ratio > 1]
+        return min(slower, key=lambda turn: turn.change.before, default=None)
+
+    @property
+    def ratio(self) -> float:
+        """The newest level over the one before the change that is told; 1 if there is none."""
+        turn = self.slowed or (self.turns[-1] if self.turns else None)
+        return self.level / turn.change.before if turn else 1.0
+
+    @property
+    def newest(self) -> Newest:
+        """How the newest level compares with those before."""
+        if not self.turns:
+            return Newest.SAME if len(self.times) >= SHORTEST_SERIES else Newest.SHORT
+        if self.slowed:
+            return Newest.SLOWER
+        if self.turns[-1].accepted:
+            return Newest.ACCEPTED
+        return Newest.FASTER if self.ratio < 1 else Newest.SAME
 
 
 def series_of(
-    nights: Sequence[Night], chosen: Iterable[str] | None = None, threshold: float = THRESHOLD
+    nights: Sequence[Night],
+    chosen: Iterable[str] | None = None,
+    threshold: float = THRESHOLD,
+    accepted: Sequence[Acceptance] = (),
 ) -> list[Series]:
     """The series of every case and device, or of the chosen cases, the most important first.
 
-    Each GPU has its own series, by model and UUID. Slower newest stretches come first, then the larger changes, then
-    by name.
+    Each device has its own series. Runs that do not say on which device they were measured are in none.
 
     Args:
         nights: oldest first.
         chosen: case ids; all when None.
         threshold: smallest relative change of level.
+        accepted: the changes that are meant.
     """
     wanted = None if chosen is None else set(chosen)
     places: dict[tuple[str, Device], list[int]] = {}
-    failed: dict[tuple[str, Device], str] = {}
+    unusable: dict[tuple[str, Device], str] = {}
     for place, night in enumerate(nights):
         for key in night.times:
             places.setdefault(key, []).append(place)
-            failed.pop(key, None)
-        failed |= night.failed
+            unusable.pop(key, None)
+        unusable |= night.unusable
     environments = cache(lambda before, after: tuple(_environment(nights[before], nights[after])))
-    found = []
-    for key, where in places.items():
-        if wanted is not None and key[0] not in wanted:
-            continue
+
+    def turns_of(key: tuple[str, Device], where: Sequence[int]) -> Iterator[Turn]:
         states = [nights[place].times[key] for place in where]
         times = [state.elapsed_ms for state in states]
-        turns = []
+        meant = newest_for(accepted, key[0], key[1].id)
+        begun = sum(nights[place].started < meant.started_at_utc for place in where) if meant else 0
+        news = False
         for change in changes(times, threshold):
             before, first = change.index - 1, change.index
             changed = [*environments(where[before], where[first]), *_state(states[before], states[first])]
-            turns.append(Turn(change, nights[where[first]], () if change.drift else changed))
-        found.append(Series(*key, [nights[place] for place in where], times, turns, failed.get(key, "")))
+            reason = meant.reason if meant and _is_of(change, times, begun) else ""
+            news |= not reason
+            yield Turn(change, nights[where[first]], () if change.drift else changed, reason)
+        if meant and not news:  # a drift that is accepted may go on
+            for change in changes(times[begun:], threshold):
+                yield Turn(replace(change, index=change.index + begun), nights[where[begun + change.index]], ())
+
+    found = []
+    for key, where in places.items():
+        if key[1].id and (wanted is None or key[0] in wanted):
+            times = [nights[place].times[key].elapsed_ms for place in where]
+            of_series = [nights[place] for place in where]
+            found.append(Series(*key, of_series, times, [*turns_of(key, where)], threshold, unusable.get(key, "")))
     return sorted(found, key=_weight)
 
 
+def _is_of(change: Change, times: Sequence[float], accepted: int) -> bool:
+    """Whether the accepted run shows a change: it is at or after it, or its time is nearer to the level after it."""
+    if change.index <= accepted:
+        return True
+    near = change.index - accepted < SHORTEST and not change.drift
+    return near and abs(math.log(times[accepted] / change.after)) < abs(math.log(times[accepted] / change.before))
+
+
 def _weight(series: Series) -> tuple[int, float, str]:
-    size = series.turns[-1].change.ratio if series.turns else 1.0
-    return list(Newest).index(series.newest), -max(size, 1 / size), series.case_id
+    return list(Newest).index(series.newest), -max(series.ratio, 1 / series.ratio), series.case_id
 
 
 def _environment(before: Night, after: Night) -> list[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from smembench.model.text import json_text, visible
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row, to_text
@@ -31,13 +31,14 @@ def json_line(run: Run, compared: Compared, exit_code: int) -> str:
                 "with": asked,
                 "base": list(comparison.base),
                 "cases": {verdict.value: count for verdict, count in comparison.counts.items()},
+                "threshold": comparison.threshold,
                 "slower": {case.case.id: case.ratio for case in comparison.regressions},
             }
             for asked, comparison in compared
         ],
         "elapsed_ms": {row.case_id: row.elapsed_ms for row in run.rows if row.ok},
     }
-    return json.dumps(line, ensure_ascii=False) + "\n"
+    return json_text(line) + "\n"
 
 
 def open_metrics(run: Run, compared: Compared, exit_code: int) -> str:
@@ -67,12 +68,21 @@ def open_metrics(run: Run, compared: Compared, exit_code: int) -> str:
             [(labels[row.case_id], float(row.ok)) for row in run.rows],
         ),
         (
+            "smembench_failed_cases",
+            "Cases that failed or computed a wrong result.",
+            [(of_run, float(len(run.failed)))],
+        ),
+        (
             "smembench_slower_cases",
-            "Cases that are slower than in the run compared with.",
+            "Cases that are slower than in the runs compared with, and not accepted.",
             [({**of_run, "compared_with": asked}, float(len(found.regressions))) for asked, found in compared],
         ),
         ("smembench_run_started_timestamp_seconds", "When the run began.", [(of_run, began)]),
-        ("smembench_run_exit_code", "0 all ok, 1 a case failed, 3 a case is slower.", [(of_run, float(exit_code))]),
+        (
+            "smembench_run_exit_code",
+            "0 all ok, 3 a case is slower, 1 one failed.",
+            [(of_run, float(exit_code))],
+        ),
     ]
     lines = []
     for name, help_text, samples in families:
@@ -100,4 +110,4 @@ def _braced(labels: Mapping[str, str]) -> str:
 
 
 def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return visible(value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n"))

@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 
 from smembench.model.errors import UsageError
+from smembench.store.files import leftovers
+from smembench.store.journal import unwritten
 from smembench.store.run_folder import CASES, JOURNAL, RUN, SAMPLES, read_description
 from smembench.store.run_json import Description
 from smembench.studies.history.read import devices_of
 
 SUMMARY = "summary.md"
-_OWN = (CASES, SAMPLES, SUMMARY, RUN)
+_OWN = (JOURNAL, CASES, SAMPLES, SUMMARY, RUN)
 """The files of a run, in the order of removal. run.json is last: a folder with it is still a run."""
 
 
-def runs_like(root: Path, run: Description) -> list[Path]:
-    """Folders of complete runs directly in ``root`` of the same config name on the same devices, oldest first.
+def runs_like(root: Path, run: Description) -> list[tuple[Description, Path]]:
+    """Complete runs directly in ``root`` of the same config name on the same devices, oldest first.
 
-    A folder counts only if its name is the run's id: one that was renamed or linked to is kept. run.json alone is
-    enough, so the next removal finishes one that was cut off.
+    run.json alone is enough, so the next removal finishes one that was cut off. A link and a run that is being written
+    do not count.
     """
     found = []
     for path in root.iterdir():
-        if path.is_symlink() or (path / JOURNAL).exists():
-            continue
         try:
             other = read_description(path)
-            if other.complete and other.run_id == path.name and _alike(other, run):
-                found.append((other.started_at_utc, path))
         except UsageError:
             continue  # not a run, or a damaged one: neither compared with nor removed
-    return [path for _, path in sorted(found)]
+        if other.complete and _alike(other, run) and not path.is_symlink():
+            with unwritten(path / JOURNAL) as free:
+                found += [(other, path)] if free else []
+    return sorted(found, key=lambda one: (one[0].started_at_utc, one[1]))
 
 
 def _alike(other: Description, run: Description) -> bool:
@@ -39,24 +40,40 @@ def _alike(other: Description, run: Description) -> bool:
 
 
 def runs_before(root: Path, run: Description, count: int) -> list[Path]:
-    """The newest complete runs like this one that began before it, at most ``count``, oldest first."""
-    like = [path for path in runs_like(root, run) if (path / CASES).is_file()]
-    return like[: [path.name for path in like].index(run.run_id)][-count:]
+    """The newest complete runs like this one that began before it, at most ``count``, oldest first.
+
+    What a folder is called does not matter; a run and its copies count once.
+    """
+    began = (run.started_at_utc, run.run_id)
+    before = {
+        other.run_id: path
+        for other, path in runs_like(root, run)
+        if (other.started_at_utc, other.run_id) < began and (path / CASES).is_file()
+    }
+    return list(before.values())[-count:]
 
 
-def surplus(root: Path, run: Description, keep: int, pinned: Iterable[Path]) -> list[Path]:
-    """The runs like this one beyond the newest ``keep``, oldest first; pinned ones are neither counted nor removed."""
-    kept = {path.name for path in pinned}
-    like = [path for path in runs_like(root, run) if path.name not in kept]
-    return like[: max(len(like) - keep, 0)]
+def surplus(root: Path, run: Description, folder: Path, keep: int, pinned: Iterable[Path]) -> list[Path]:
+    """The runs like this one beyond it and the newest ``keep`` - 1 others, whatever the clock says, oldest first.
+
+    Pinned runs are neither counted nor removed, nor are folders that were renamed.
+    """
+    spared = {folder.name, *(path.name for path in pinned)}
+    like = [path for other, path in runs_like(root, run) if other.run_id == path.name and path.name not in spared]
+    return like[: max(len(like) - keep + 1, 0)]
 
 
-def prune(root: Path, run: Description, keep: int, pinned: Iterable[Path]) -> tuple[list[str], list[str]]:
-    """Remove the runs like this one beyond the newest ``keep``; returns notes on each, and failures."""
+def prune(
+    root: Path, run: Description, folder: Path, keep: int, pinned: Iterable[Path], alarmed: Container[str] = ()
+) -> tuple[list[str], list[str]]:
+    """Remove the surplus runs; returns notes on each, and failures.
+
+    See ``surplus``. ``alarmed`` are the ids of runs that stay for now, since a slower case is held against them.
+    """
     said, failed = [], []
-    for path in surplus(root, run, keep, pinned):
+    for path in surplus(root, run, folder, keep, pinned):
         try:
-            reason = remove(path)
+            reason = "a slower case is held against it" if path.name in alarmed else remove(path)
             said.append(f"removed {path}" if reason is None else f"kept {path}: {reason}")
         except OSError as error:
             failed.append(f"{path}: cannot be removed ({error.strerror})")
@@ -71,9 +88,13 @@ def remove(folder: Path) -> str | None:
     Raises:
         OSError: when a file cannot be removed.
     """
-    if stray := sorted(path.name for path in folder.iterdir() if path.name not in _OWN):
-        return f"it also holds {stray[0]}"
-    for name in _OWN:
-        (folder / name).unlink(missing_ok=True)
-    folder.rmdir()
+    own = [*(left for name in _OWN for left in leftovers(folder / name)), *(folder / name for name in _OWN)]
+    with unwritten(folder / JOURNAL) as free:
+        if not free:
+            return "it is being written"
+        if stray := sorted(path.name for path in folder.iterdir() if path not in own):
+            return f"it also holds {stray[0]}"
+        for path in own:
+            path.unlink(missing_ok=True)
+        folder.rmdir()
     return None

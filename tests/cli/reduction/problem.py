@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from smembench.model.case import Case
 from smembench.model.clauses import Compared, Result, fastest
-from smembench.model.problem import ITEMSIZE, Axis, Problem, Shape, Verification, bit_for_bit
+from smembench.model.problem import Axis, Problem
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -34,10 +34,6 @@ class Reduction(Problem):
     columns = ("effective_gb_s", "speedup_vs_naive")
     arrays = ("out", "in")
     naive_kernel = "sums"
-
-    def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
-        """One row of ``n`` elements."""
-        return [Shape(m=1, n=n) for n in sizes.get("n") or (self.default_n,)]
 
     def size(self, case: Case) -> str:
         """n; there is one row."""
@@ -69,18 +65,6 @@ class Reduction(Problem):
         """The sums."""
         sums: Array = inputs[0].reshape(-1, case.parameter("items")).sum(axis=1, dtype=case.dtype)
         return sums
-
-    def check(self, case: Case, reference: Any, output: Array) -> Verification:
-        """Bit for bit."""
-        return bit_for_bit(reference, output)
-
-    def bytes_moved(self, case: Case) -> int:
-        """Every element and every sum once."""
-        return sum(self.lengths(case)) * ITEMSIZE[case.dtype]
-
-    def flops(self, case: Case) -> int:
-        """None: the numbers are whole."""
-        return 0
 
 
 PROBLEM = Reduction()

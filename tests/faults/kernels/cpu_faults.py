@@ -48,6 +48,25 @@ def outside(out: Any, inp: Any, nx: Any, ny: Any) -> None:
     out.base[-1] = 0
 
 
+class Unspeakable(BaseException):
+    """An error that cannot be printed."""
+
+    def __str__(self) -> str:
+        raise ValueError
+
+
+def mumbles(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    raise Unspeakable
+
+
+def babbles(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    raise ValueError("\x1b[31mred\udc80")
+
+
+def signals(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    os.kill(os.getpid(), 40)
+
+
 def tiring() -> Launch:
     """Right once; from then on the output stays as it was."""
     launches = count()
@@ -73,5 +92,8 @@ KERNELS = [
     faulty("raises", "raises", lambda: raises),
     faulty("wrong", "is off by one", lambda: wrong),
     faulty("outside", "writes beyond its output", lambda: outside),
+    faulty("mumbles", "raises what has no text", lambda: mumbles),
+    faulty("babbles", "raises what no terminal can take", lambda: babbles),
+    faulty("signals", "is ended by a signal without a name", lambda: signals),
     faulty("tires", "is right once", tiring),
 ]

@@ -15,7 +15,7 @@ KERNEL = Kernel(
     name="parallelAccess",
     kind="cuda",
     step=50,
-    summary="a bank for each lane: one wavefront serves the warp",
+    summary="a bank per lane: one wavefront serves the warp",
     build=partial(build, sets=apart, reads=apart),
     computes=STAY,
     blocks=False,

@@ -15,7 +15,7 @@ KERNEL = Kernel(
     name="serialAccess",
     kind="cuda",
     step=60,
-    summary="one bank for all lanes: a wavefront for each",
+    summary="one bank for all lanes: a wavefront per lane",
     build=partial(build, sets=in_one_bank, reads=in_one_bank),
     computes=STAY,
     blocks=False,

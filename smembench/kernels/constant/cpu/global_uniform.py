@@ -1,4 +1,4 @@
-"""globalUniform on the CPU: the stencil over pieces of the output on all cores, coefficients from the L1 cache."""
+"""globalUniform on the CPU: the stencil on all cores, each with a share of the output; coefficients from the L1."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from numba import njit, prange, uint64
 from smembench.kernels.constant.problem import TAPS
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
-from smembench.model.case import Case
 
 
 @njit(parallel=True, nogil=True)
@@ -22,17 +21,12 @@ def stencil(out: Any, inp: Any, coefficients: Any, n: Any) -> None:
         out[uint64(i)] = total
 
 
-def build(case: Case) -> HostFunction:
-    """Program for ``(out, inp, coefficients, n)``."""
-    return HostFunction(stencil)
-
-
 KERNEL = Kernel(
     problem="constant",
     name="globalUniform",
     kind="cpu",
     step=10,
     summary="1D stencil on all cores",
-    build=build,
+    build=lambda case: HostFunction(stencil),
     blocks=False,
 )

@@ -8,7 +8,6 @@ from numba import njit, uint64
 
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
-from smembench.model.case import Case
 
 
 @njit(nogil=True)
@@ -22,18 +21,13 @@ def triple_loop(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: A
             c[uint64(row * ldc + col)] = total
 
 
-def build(case: Case) -> HostFunction:
-    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
-    return HostFunction(triple_loop)
-
-
 KERNEL = Kernel(
     problem="matmul",
     name="cpu",
     kind="cpu",
     step=10,
     summary="the triple loop on one CPU thread, the documents' baseline",
-    build=build,
+    build=lambda case: HostFunction(triple_loop),
     blocks=False,
     strided=True,
 )

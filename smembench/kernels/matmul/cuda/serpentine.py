@@ -1,16 +1,14 @@
 """serpentine: interleaved with register pipelining, results visited in serpentine order, and tiles 16 deep.
 
-Per tile along k:
-
 1. Load the thread's share of the next tiles from global memory into registers.
-2. For each step but the last: load the fragments of the next step, multiply those of this one.
+2. For each step but the last: load the fragments of the next step, multiply those of this one, down one column of
+   results and up the next. Neighbours share a factor, which relieves register bank conflicts.
 3. Store the next tiles into the other buffer; barrier; load their first fragments.
 4. Multiply the last step's fragments, which fills the time that those loads take.
 
-Results are visited along a column and up the next, so each multiplication shares a factor with the one before, which
-relieves register bank conflicts. Tiles are loaded without bounds checks (predication.py); up to eight rows or columns
-beyond whole tiles are left to all blocks (remainder.py). serpentine16x8 has 16 × 8 results per thread in blocks of 128
-threads, and visits them along rows. Findings: results/reference/notes/serpentine.md.
+Tiles are loaded without bounds checks (predication.py); up to eight rows or columns beyond whole tiles are left to all
+blocks (remainder.py). serpentine16x8 has 16 × 8 results per thread in blocks of 128 threads, visited along rows.
+Findings: results/reference/notes/serpentine.md.
 """
 
 from __future__ import annotations

@@ -4,12 +4,9 @@
 2. Each group of threads multiplies its slice of them.
 3. At the end all groups but the first pass their sums to it through shared memory, a few at a time.
 
-slicedK has two slices: 16 × 16 threads compute 64 × 128 of C, each pair of threads 8 × 8. It relieves latency where C
-has few tiles: with one warp per scheduler, nothing is issued while that warp waits. In float32 the stores into A's tile
-have 2-way conflicts, since a warp's go down four columns at once.
-
-slicedK12x6 has three slices of 128 threads with 12 × 6 results, and tiles of 96 × 96, for sides a little over a
-multiple of slicedK's tile. It loads by elements, which needs no alignment and divides evenly among 384 threads.
+It hides latency where C has few tiles and so few warps. slicedK has two slices: 16 × 16 threads compute 64 × 128 of C,
+each pair of threads 8 × 8. slicedK12x6 has three slices of 128 threads with 12 × 6 results, for sides a little over a
+multiple of slicedK's tile: tiles of 96 × 96, loaded by elements, which needs no alignment.
 Findings: results/reference/notes/sliced_k.md.
 """
 

@@ -5,12 +5,10 @@
    its partial sums to C and raises its flag; that tile is the one it computes first.
 3. The block that has the last steps of the tile waits for the flag, adds the partial sums and writes the results.
 
-C alone holds partial sums. A tile moved inwards writes only results that no other tile has. The decomposition is that
-of Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023. Copies of the next tile are asynchronous (compute
-capability 8.0 or newer) and interleaved with the main loop. Where rows of B and C are not aligned, results go through
-shared memory so that whole sectors are written, and partial sums are added in the L2. A small remainder is shared in
-chunks that count as steps. Predicted accesses are for blocks of whole tiles without partial sums. Findings:
-results/reference/notes/stream_k.md.
+After Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023. Copies of the next tile are asynchronous
+(capability 8.0 or newer) and interleaved with the main loop. Where rows of B and C are not aligned, results go through
+shared memory to write whole sectors, and partial sums are added in the L2. Predicted accesses are for blocks of whole
+tiles without partial sums. Findings: results/reference/notes/stream_k.md.
 """
 
 from __future__ import annotations

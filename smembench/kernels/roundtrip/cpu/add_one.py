@@ -11,7 +11,6 @@ from numba import njit, uint64
 
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
-from smembench.model.case import Case
 
 
 @njit(nogil=True)
@@ -21,17 +20,12 @@ def add_one(out: Any, inp: Any, n: Any) -> None:
         out[uint64(i)] = inp[uint64(i)] + 1
 
 
-def build(case: Case) -> HostFunction:
-    """Program for ``(out, inp, n)``."""
-    return HostFunction(add_one)
-
-
 KERNEL = Kernel(
     problem="roundtrip",
     name="addOne",
     kind="cpu",
     step=10,
     summary="the loop on one CPU thread, the documents' baseline",
-    build=build,
+    build=lambda case: HostFunction(add_one),
     blocks=False,
 )

@@ -11,16 +11,10 @@ import numpy as np
 
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
-from smembench.model.case import Case
 
 
 def _copy(out: Any, inp: Any, n: int) -> None:
     np.copyto(out, inp)
-
-
-def build(case: Case) -> HostFunction:
-    """Program for ``(out, inp, n)``."""
-    return HostFunction(_copy)
 
 
 KERNEL = Kernel(
@@ -29,6 +23,6 @@ KERNEL = Kernel(
     kind="cpu",
     step=10,
     summary="host to host on one thread: NumPy's copy",
-    build=build,
+    build=lambda case: HostFunction(_copy),
     blocks=False,
 )

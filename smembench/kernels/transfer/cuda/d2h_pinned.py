@@ -8,13 +8,6 @@ from __future__ import annotations
 from smembench.kernels.numba_cuda import copy
 from smembench.kernels.program import LibraryCall
 from smembench.kernels.registry import Kernel
-from smembench.model.case import Case
-
-
-def build(case: Case) -> LibraryCall:
-    """Program for ``(stream, out, inp)``."""
-    return LibraryCall(copy, output="pinned")
-
 
 KERNEL = Kernel(
     problem="transfer",
@@ -22,6 +15,6 @@ KERNEL = Kernel(
     kind="cuda",
     step=50,
     summary="device to host into page-locked memory",
-    build=build,
+    build=lambda case: LibraryCall(copy, output="pinned"),
     blocks=False,
 )

@@ -9,13 +9,6 @@ from __future__ import annotations
 from smembench.kernels.numba_cuda import copy
 from smembench.kernels.program import LibraryCall
 from smembench.kernels.registry import Kernel
-from smembench.model.case import Case
-
-
-def build(case: Case) -> LibraryCall:
-    """Program for ``(stream, out, inp)``."""
-    return LibraryCall(copy, inputs="pageable")
-
 
 KERNEL = Kernel(
     problem="transfer",
@@ -23,6 +16,6 @@ KERNEL = Kernel(
     kind="cuda",
     step=20,
     summary="host to device from pageable memory",
-    build=build,
+    build=lambda case: LibraryCall(copy, inputs="pageable"),
     blocks=False,
 )

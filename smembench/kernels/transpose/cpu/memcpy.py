@@ -12,16 +12,10 @@ import numpy as np
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import COPY
-from smembench.model.case import Case
 
 
 def _copy(out: Any, inp: Any, nx: int, ny: int) -> None:
     np.copyto(out, inp)
-
-
-def build(case: Case) -> HostFunction:
-    """Program for ``(out, inp, nx, ny)``."""
-    return HostFunction(_copy)
 
 
 KERNEL = Kernel(
@@ -30,7 +24,7 @@ KERNEL = Kernel(
     kind="cpu",
     step=0,
     summary="NumPy's copy on one thread: the ceiling of % of memcpy",
-    build=build,
+    build=lambda case: HostFunction(_copy),
     computes=COPY,
     blocks=False,
 )

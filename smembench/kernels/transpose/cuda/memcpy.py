@@ -13,7 +13,6 @@ from smembench.kernels.numba_cuda import copy
 from smembench.kernels.program import LibraryCall
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import COPY
-from smembench.model.case import Case
 
 MAX_BYTES = 2**28
 
@@ -25,18 +24,13 @@ def enqueue(stream: int, out: Any, inp: Any) -> None:
         copy(stream, out[start : start + count], inp[start : start + count])
 
 
-def build(case: Case) -> LibraryCall:
-    """Program for ``(stream, out, inp)``."""
-    return LibraryCall(enqueue)
-
-
 KERNEL = Kernel(
     problem="transpose",
     name="memcpy",
     kind="cuda",
     step=0,
     summary="cudaMemcpy device to device: the ceiling of % of memcpy",
-    build=build,
+    build=lambda case: LibraryCall(enqueue),
     computes=COPY,
     blocks=False,
 )

@@ -1,0 +1,71 @@
+"""``smembench accept``: a change that is meant, and no news any more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from smembench.model.errors import UsageError
+
+
+def accept(
+    folder: Annotated[
+        Path, typer.Argument(metavar="RUN|DIR", help="A run's folder, or a folder of runs, for the newest of them.")
+    ] = Path("results"),
+    case: Annotated[
+        str | None, typer.Option("--case", metavar="ID|GLOB", help="The cases: an id, or a glob such as '*/tiled/*'.")
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Every case of the run.")] = False,
+    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why the change is meant.")] = None,
+    withdraw: Annotated[
+        bool, typer.Option("--withdraw", help="Withdraw what was accepted with this --case, or --all of it.")
+    ] = False,
+) -> None:
+    """Accept a change: from this run on, its cases are held against their new level.
+
+    A slower case is told, with exit code 3, every night until it is faster again or accepted. `run --compare-to last:N`
+    and `baseline`, `compare last:N RUN` and `history` all read what is accepted, from accepted.json beside the runs. It
+    holds for the devices of the run. Any later change is news again. Without --case and --all, what is accepted is
+    listed, one per line: run, case and reason.
+
+    Examples:
+
+      smembench accept results/20260131T020000Z-nightly --case "transpose/transposeSmem/*" --reason "new driver"
+
+      smembench accept results --all --reason "clocks are locked from now on"
+
+      smembench accept results
+
+      smembench accept results --withdraw --case "transpose/transposeSmem/*"
+    """
+    from smembench.studies import accept as study
+
+    if case is not None and all_:
+        raise UsageError(f"--case {case} and --all: give one of them")
+    pattern = "*" if all_ else case
+    if withdraw:
+        if reason is not None:
+            raise UsageError("--reason: belongs to what is accepted, not to --withdraw")
+        if pattern is None:
+            raise UsageError("--withdraw: give --case, as the list of what is accepted has it, or --all")
+        gone = study.withdraw(study.root_of(folder), None if all_ else pattern)
+        if not gone:
+            raise UsageError(f"{folder}: nothing is accepted" + ("" if all_ else f" with --case {pattern!r}"))
+        for one in gone:
+            typer.echo(f"no longer accepted: {one.case} from {one.run} on", err=True)
+    elif pattern is not None:
+        if reason is None:
+            raise UsageError("--reason is missing: say why the change is meant")
+        stored, cases = study.accept(folder, pattern, reason)
+        some = cases[0] if len(cases) == 1 else f"{len(cases)} cases"
+        typer.echo(f"accepted from {stored.run} on: {some}", err=True)
+    elif reason is not None:
+        raise UsageError("--reason: give --case or --all with it")
+    else:
+        known = study.accepted(study.root_of(folder))
+        for one in known:
+            typer.echo(f"{one.run}\t{one.case}\t{one.reason}")
+        if not known:
+            typer.echo(f"{folder}: nothing is accepted", err=True)

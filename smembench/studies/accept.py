@@ -1,0 +1,197 @@
+"""Changes that are meant: from a run on, the cases named are held against their new level.
+
+``accepted.json`` beside the runs holds them, as ``baseline.json`` holds the pinned runs. A change belongs to its run's
+devices: what is accepted on one GPU stays in the news on another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from smembench.model.errors import UsageError
+from smembench.store.files import read_whole, write_whole
+from smembench.store.run import Run
+from smembench.store.run_folder import CASES, read_description
+from smembench.store.run_json import Description, fault
+from smembench.studies.load import load
+
+ACCEPTED = "accepted.json"
+_Text = Annotated[str, Field(min_length=1)]
+
+
+class Acceptance(BaseModel):
+    """A change that is meant.
+
+    Attributes:
+        case: a case's id, or a glob of ids.
+        run: the id of the run whose level is accepted.
+        started_at_utc: when it began.
+        devices: what identifies its devices (see ``Description.identity``).
+        reason: the user's.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    case: _Text
+    run: Annotated[str, Field(pattern=r"^[^/\\]+$")]
+    started_at_utc: AwareDatetime
+    devices: frozenset[str]
+    reason: _Text
+    accepted_at_utc: AwareDatetime
+
+    def holds_for(self, case_id: str, device: str) -> bool:
+        """Whether it accepts a change of this case on this device."""
+        return device in self.devices and matches(case_id, self.case)
+
+
+class _File(BaseModel):
+    schema_version: int = 1
+    accepted: list[Acceptance]
+
+
+def matches(case_id: str, pattern: str) -> bool:
+    """Whether a case has this id, or matches it as a glob."""
+    return case_id == pattern or fnmatchcase(case_id, pattern)
+
+
+def accept(path: Path, pattern: str, reason: str) -> tuple[Acceptance, list[str]]:
+    """Accept the level of a run's cases; returns what was stored, and the ids of the cases.
+
+    Args:
+        path: the run's folder, or a folder of runs, for the newest of them.
+        pattern: a case's id, or a glob of ids.
+        reason: why the change is meant.
+
+    Raises:
+        UsageError: for a folder without a complete run, a pattern that no case matches, an empty reason, and files
+            that cannot be read or written.
+    """
+    if not (said := " ".join(reason.split())):
+        raise UsageError("--reason '': say why the change is meant")
+    folder = _newest(path).resolve()
+    run = load(folder)
+    run_id = run.description.run_id or folder.name
+    if not run.description.complete:
+        raise UsageError(f"{folder}: the run is not complete; continue it with: smembench run --resume {folder}")
+    cases = [row.case_id for row in run.rows if matches(row.case_id, pattern)]
+    if not cases:
+        raise UsageError(f"--case {pattern!r}: none of the {len(run.rows)} cases of {run_id}, such as {_first(run)}")
+    devices = frozenset(_identities(run.description))
+    if not devices:
+        raise UsageError(f"{run_id}: does not say on which devices it was measured, so no later run is held against it")
+    now = datetime.now(UTC).replace(microsecond=0)
+    stored = Acceptance(
+        case=pattern, run=run_id, started_at_utc=began(run), devices=devices, reason=said, accepted_at_utc=now
+    )
+    # A newer acceptance of the same cases on the same devices replaces the older one.
+    known = [one for one in accepted(folder.parent) if (one.case, one.devices) != (pattern, devices)]
+    _write(folder.parent, [*known, stored])
+    return stored, cases
+
+
+def accepted(root: Path) -> list[Acceptance]:
+    """What is accepted in a folder of runs, in the order in which it was.
+
+    Raises:
+        UsageError: for a file that cannot be read.
+    """
+    path = root / ACCEPTED
+    try:
+        return _File.model_validate_json(read_whole(path)).accepted
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    except ValidationError as error:
+        raise UsageError(f"{path}: damaged: {fault(error)}; mend it, or remove it and accept again") from None
+
+
+def withdraw(root: Path, pattern: str | None = None) -> list[Acceptance]:
+    """Withdraw what was accepted with this pattern, or everything; returns it.
+
+    Raises:
+        UsageError: for a file that cannot be read or written.
+    """
+    known = accepted(root)
+    gone = [one for one in known if pattern in (None, one.case)]
+    if gone:
+        _write(root, [one for one in known if one not in gone])
+    return gone
+
+
+def root_of(path: Path) -> Path:
+    """The folder of runs that a path means: itself, or the one that holds the run.
+
+    Raises:
+        UsageError: for a path that is no folder.
+    """
+    if not path.is_dir():
+        raise UsageError(f"{path}: there is no such folder; name a run's, or the one that holds the runs")
+    return path.resolve().parent if (path / CASES).exists() else path
+
+
+def newest_for(acceptances: Iterable[Acceptance], case_id: str, device: str) -> Acceptance | None:
+    """The acceptance of the newest run that holds for a case on a device, if any."""
+    holding = (one for one in acceptances if one.holds_for(case_id, device))
+    return max(holding, key=lambda one: one.started_at_utc, default=None)
+
+
+def for_run(acceptances: Collection[Acceptance], run: Run) -> dict[str, Acceptance]:
+    """By id, the cases of a run for which its level, or that of an earlier run, was accepted."""
+    if not acceptances:
+        return {}
+    known = [one for one in acceptances if one.started_at_utc <= began(run)]
+    found = {row.case_id: newest_for(known, row.case_id, run.description.identity(row.device)) for row in run.rows}
+    return {case_id: one for case_id, one in found.items() if one is not None}
+
+
+def began(run: Run) -> datetime:
+    """When a run began, in UTC if it names no zone.
+
+    Raises:
+        UsageError: if run.json does not say.
+    """
+    try:
+        moment = datetime.fromisoformat(run.description.started_at_utc)
+    except ValueError:
+        raise UsageError(f"{run.path}: does not say when it began") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _newest(path: Path) -> Path:
+    """A run's folder, or the newest complete run directly in a folder."""
+    if not path.is_dir() or (path / CASES).exists():
+        return path
+    runs: list[tuple[str, Path]] = []
+    for file in path.glob(f"*/{CASES}"):
+        try:
+            described = read_description(file.parent)
+        except UsageError:
+            continue  # not the newest complete run, whatever it is
+        if described.complete:
+            runs.append((described.started_at_utc, file.parent))
+    if not runs:
+        raise UsageError(f"{path}: holds no complete run; name a run's folder")
+    return max(runs)[1]
+
+
+def _identities(run: Description) -> Sequence[str]:
+    return [identity for device in run.devices if (identity := run.identity(device.name))]
+
+
+def _first(run: Run) -> str:
+    return min(row.case_id for row in run.rows) if run.rows else "none"
+
+
+def _write(root: Path, acceptances: Sequence[Acceptance]) -> None:
+    path = root / ACCEPTED
+    try:
+        write_whole(path, _File(accepted=list(acceptances)).model_dump_json(indent=2) + "\n")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror})") from None

@@ -1,0 +1,87 @@
+"""``smembench accept`` as a user runs it: what is accepted, listed and withdrawn, and what cannot be."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from conftest import DOCUMENTS, Program
+
+CASE = "transpose/copyGmem/cuda:0/numba/float32/4096x4096/b16x16/warm"
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """A folder of two runs of one GPU."""
+    for day in (1, 2):
+        run_id = f"2026010{day}T020000Z-documents"
+        folder = shutil.copytree(DOCUMENTS, tmp_path / "results" / run_id)
+        run = json.loads((folder / "run.json").read_text())
+        run |= {"run_id": run_id, "started_at_utc": f"2026-01-0{day}T02:00:00+00:00"}
+        run["devices"][0]["uuid"] = "GPU-1"
+        (folder / "run.json").write_text(json.dumps(run))
+    return tmp_path / "results"
+
+
+def test_a_change_is_accepted_listed_and_withdrawn(program: Program, results: Path) -> None:
+    older, newer = sorted(results.iterdir())
+    assert "nothing is accepted" in program("accept", results).stderr
+    one = program("accept", older, "--case", CASE, "--reason", "new\n  driver")
+    assert (one.returncode, one.stdout) == (0, "")
+    assert one.stderr == f"accepted from {older.name} on: {CASE}\n"
+    every = program("accept", results, "--all", "--reason", "locked clocks")
+    assert every.stderr == f"accepted from {newer.name} on: 10 cases\n"
+    listed = f"{older.name}\t{CASE}\tnew driver\n{newer.name}\t*\tlocked clocks\n"
+    assert program("accept", results).stdout == program("accept", newer).stdout == listed
+    stored = json.loads((results / "accepted.json").read_text())
+    assert [one["devices"] for one in stored["accepted"]] == [["GPU-1"]] * 2
+    assert program("accept", older, "--case", CASE, "--reason", "again").returncode == 0
+    assert program("accept", results).stdout.splitlines()[1:] == [f"{older.name}\t{CASE}\tagain"]
+    assert f"no longer accepted: {CASE}" in program("accept", results, "--withdraw", "--case", CASE).stderr
+    assert program("accept", results, "--withdraw", "--case", CASE).returncode == 2
+    assert program("accept", results, "--withdraw", "--all").returncode == 0
+    assert "nothing is accepted" in program("accept", results).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--case", "transpose/nothing", "--reason", "x"), "none of the 10 cases of 20260102T020000Z-documents"),
+        (("--case", "*Gmem*"), "--reason is missing"),
+        (("--case", "*Gmem*", "--reason", " "), "--reason '': say why"),
+        (("--case", "*", "--all", "--reason", "x"), "give one of them"),
+        (("--reason", "x"), "give --case or --all"),
+        (("--withdraw",), "give --case"),
+        (("--withdraw", "--all", "--reason", "x"), "--reason: belongs to"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_accepted_is_refused(
+    program: Program, results: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    ran = program("accept", results, *arguments)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert said in ran.stderr
+    assert not (results / "accepted.json").exists()
+
+
+def test_a_run_that_names_no_device_and_a_folder_without_runs_are_refused(program: Program, tmp_path: Path) -> None:
+    given = ("--all", "--reason", "x")
+    unnamed = shutil.copytree(DOCUMENTS, tmp_path / "results" / DOCUMENTS.name)
+    assert "does not say on which device" in program("accept", unnamed, *given).stderr
+    assert "holds no complete run" in program("accept", tmp_path, *given).stderr
+    assert "there is no such" in program("accept", tmp_path / "nowhere", *given).stderr
+    assert "there is no such folder" in program("accept", tmp_path / "nowhere").stderr
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"accepted": 3}', '{"accepted": [{"case": "*"}]}', '{"accepted": [{"run": "../x"}]}']
+)
+def test_a_damaged_file_is_named(program: Program, results: Path, text: str) -> None:
+    (results / "accepted.json").write_text(text)
+    for command in (("accept", results), ("history", results)):
+        ran = program(*command)
+        assert (ran.returncode, "accepted.json: damaged" in ran.stderr) == (2, True)

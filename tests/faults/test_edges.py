@@ -1,0 +1,71 @@
+"""What comes in and goes out at the process's edges: streams, stored texts."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import Program, Rows
+from smembench.store import schema
+from smembench.store.csv_files import table_text
+
+EVIL = "\x1b[31mred\x9b0m\u202e"
+RAW = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
+
+
+@pytest.fixture(scope="module")
+def evil(tmp_path_factory: pytest.TempPathFactory, rows: Rows) -> Path:
+    """A stored run whose texts would control a terminal."""
+    folder = tmp_path_factory.mktemp("evil")
+    text = table_text(schema.COLUMNS, map(schema.to_fields, rows({"copyGmem": [1.0] * 30, "naiveGmem": []})))
+    (folder / "cases.csv").write_text(text.replace("LaunchError", EVIL))
+    device = {"name": "cuda:0", "kind": "cuda", "model": f"GPU {EVIL}"}
+    run = {"schema_version": 1, "run_id": "run", "devices": [device], "versions": {"numba": EVIL}, "complete": True}
+    (folder / "run.json").write_text(json.dumps(run | {"started_at_utc": "2026-01-02T03:04:05+00:00"}))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["show", "show --markdown", "show --latex", "compare --all", "compare --all --json", "history", "report -o -"],
+)
+def test_no_stored_text_controls_a_terminal(program: Program, evil: Path, command: str) -> None:
+    name, *options = command.split()
+    where = {"compare": [evil, evil], "history": [evil.parent]}.get(name, [evil])
+    ran = program(name, *options, *where)
+    assert ran.returncode in (0, 2)
+    assert RAW.findall(ran.stdout + ran.stderr) == []
+    if "history" not in command and "compare" not in command:
+        assert "x1b[31mred" in ran.stdout.replace("{[}", "[")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_change_nothing_that_is_stored(tmp_path: Path, closed: str) -> None:
+    """Files that are opened while 0, 1 or 2 is free would get what is printed."""
+    sweep = "transpose --n 8 --device cpu --kernel memcpy --samples 3 --rounds 1 --max-seconds 0.1 --precision 90"
+    ran = subprocess.run(
+        ["bash", "-c", f"exec {sys.executable} -m smembench {sweep} --csv {tmp_path}/x.csv {closed}"],
+        capture_output=True,
+        timeout=60,
+        env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert b"Traceback" not in ran.stderr
+    lines = (tmp_path / "x.csv").read_text().splitlines()
+    assert (len(lines), lines[0]) == (2, ",".join(schema.COLUMNS))
+
+
+@pytest.mark.parametrize(("output", "code"), [("/dev/full", 1), ("/dev/null", 0)])
+def test_an_output_that_is_full_is_one_line_and_a_full_stderr_none(output: str, code: int) -> None:
+    with Path(output).open("w") as out, Path("/dev/full").open("w") as full:
+        listed = [sys.executable, "-m", "smembench", "list"]
+        ran = subprocess.run(listed, stdout=out, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert ran.returncode == code
+        assert ran.stderr == ("smembench: No space left on device\n" if code else "")
+        assert subprocess.run(listed, stdout=out, stderr=full, timeout=60).returncode == code
