@@ -136,8 +136,8 @@ class Nights:
         """
         model, rng, count = self._model, self._rng, len(self.base)
         level = self.base * np.exp(self._run_effects()) * (1 + all_by)
-        for case, step in (steps or {}).items():
-            level[self.cases.index(case)] *= 1 + step
+        for name, step in (steps or {}).items():
+            level[self.cases.index(name)] *= 1 + step
         warm = model.thermal * math.exp(rng.normal(0, 0.3)) * self._heat
         rounds: list[list[list[float]]] = [[] for _ in range(count)]
         running, clock, spent, seconds = np.arange(count), rng.random() < 0.5, np.zeros(count), 0.0
@@ -158,7 +158,7 @@ class Nights:
             share = 10 << max(number - ROUNDS + 1, 0)
             times = self._samples(level[running] * np.exp(off), self._sample_sd[running], share)
             times += model.flip_ms * (high[:, None] - 0.5)
-            for place, case in enumerate(running):
+            for place, case in enumerate(running.tolist()):
                 kept = times[place]
                 if self._launches[case]:
                     kept = kept[: max(math.floor(MAX_SECONDS / ROUNDS / (kept[0] / 1e3)), 1)]

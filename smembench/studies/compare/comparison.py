@@ -10,16 +10,19 @@ import numpy as np
 
 from smembench.model.errors import UsageError
 from smembench.stats.differs import Effect
-from smembench.stats.levels import Levels, levels
+from smembench.stats.levels import Levels
 from smembench.stats.noise import Floats, Noise, discovery_rates
 from smembench.store.run import Run
 from smembench.studies.compare.comparability import environment
-from smembench.studies.compare.pairing import ALONE, Pair, Timed, by_case, pair
+from smembench.studies.compare.pairing import ALONE, Pair, pair_up
 from smembench.studies.compare.verdicts import CONFIDENCE, FDR, THRESHOLD, CaseComparison, Comparison, Rules, Verdict
 
 _DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
 _MORE = 2.0
 """A change must be larger by this factor than what nights that came and went have shown."""
+_AS_MANY = 140
+"""Cases for which the false discovery rate was chosen. Fewer are judged as if they were up to five times as many, so
+that noise alone gives one comparison of a few cases in a hundred a false verdict."""
 _OPEN = 10.0
 """Weight of a case that was off its level in the night before."""
 _ONE_UNIT = (
@@ -55,31 +58,8 @@ def compare_runs(
     rules = Rules(threshold, fdr, confidence)
     if not base or not new:
         raise UsageError("a comparison needs a run on each side")
-    before, after, like = by_case(base), by_case(new), by_case(beside)
-    cases = [case for case in before if case in after]
-    others = [[item for item in like.get(case, ()) if not item.why] for case in cases]
-    known = levels(series_of(beside, others), len(beside)) if beside else None
-    pairs = [
-        pair(
-            before[case],
-            after[case],
-            across,
-            known=(float(known.variance[row]), float(known.freedom[row])) if known else (math.nan, 0.0),
-            like=others[row],
-        )
-        for row, case in enumerate(cases)
-    ]
+    pairs, known = pair_up(base, new, across, beside)
     return compared(base, new, judge(pairs, rules, known), rules)
-
-
-def series_of(runs: Sequence[Run], cases: Sequence[Sequence[Timed]]) -> Floats:
-    """Logarithms of the centres of cases in runs, shape (cases, runs); NaN where a run has no time for one."""
-    places = {id(run): place for place, run in enumerate(runs)}
-    series = np.full((len(cases), len(runs)), math.nan)
-    for row, found in enumerate(cases):
-        for item in found:
-            series[row, places[id(item.run)]] = math.log(item.centre)
-    return series
 
 
 def compared(base: Sequence[Run], new: Sequence[Run], cases: Sequence[CaseComparison], rules: Rules) -> Comparison:
@@ -99,6 +79,22 @@ def compared(base: Sequence[Run], new: Sequence[Run], cases: Sequence[CaseCompar
     )
 
 
+def smallest_seen(pairs: Sequence[Pair], rules: Rules, known: Levels | None = None) -> Floats:
+    """By case with evidence: the effect in logarithms at which it would be called changed if no other is."""
+    told = [pair for pair in pairs if pair.evidence is not None]
+    noise = Noise([pair.evidence for pair in told if pair.evidence is not None])
+    seen = noise.critical(rules.fdr / max(_as_many(len(told)), 1), _least(told, rules))
+    return np.maximum(seen, _MORE * known.returned if known is not None else 0.0)
+
+
+def _as_many(cases: int) -> int:
+    return max(cases, min(5 * cases, _AS_MANY))
+
+
+def _least(pairs: Sequence[Pair], rules: Rules) -> Floats:
+    return np.asarray(np.log1p([max(pair.least, rules.threshold) for pair in pairs]), dtype=np.float64)
+
+
 def judge(pairs: Sequence[Pair], rules: Rules, known: Levels | None = None) -> list[CaseComparison]:
     """A verdict for each pair.
 
@@ -115,8 +111,8 @@ def judge(pairs: Sequence[Pair], rules: Rules, known: Levels | None = None) -> l
         effects = effects - together
     in_cycles = effects + np.array([_clock_shift(pair) for pair in told])
     returned = known.returned if known is not None else 0.0
-    both = (_effects(noise, size, half, told, rules, returned) for size in (effects, in_cycles))
-    judged = iter(zip(*both, strict=True))
+    by_time = _effects(noise, effects, half, told, rules, returned)
+    judged = iter(zip(by_time, _effects(noise, in_cycles, half, told, rules, returned), strict=True))
     return [_without_evidence(pair) if pair.evidence is None else _judged(pair, *next(judged), rules) for pair in pairs]
 
 
@@ -128,10 +124,10 @@ def _effects(
     A case that was off its level before is likelier to be so again: its p-value has more weight (Genovese, Roeder and
     Wasserman, False discovery control with p-value weighting, Biometrika 93, 2006).
     """
-    least = np.log1p(np.maximum([pair.least for pair in pairs], rules.threshold))
-    p = noise.p_values(effects, least)
+    p = noise.p_values(effects, _least(pairs, rules))
     weights = np.array([_OPEN if pair.open else 1.0 for pair in pairs])
     q = discovery_rates(np.minimum(p * weights.mean() / weights, 1.0)) if len(p) else p
+    q = np.minimum(q * _as_many(len(p)) / max(len(p), 1), 1.0)
     q = np.where(np.abs(effects) > _MORE * returned, q, 1.0)
     return [
         (Effect(math.exp(effect), math.exp(effect - width), math.exp(effect + width), float(chance)), float(rate))

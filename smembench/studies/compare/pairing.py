@@ -11,6 +11,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import repeat
 from statistics import median
 
 import numpy as np
@@ -18,7 +19,8 @@ import numpy as np
 from smembench.model.case import Case
 from smembench.model.hardware import EVENT_NOISE_MS
 from smembench.stats.differs import timer_step
-from smembench.stats.noise import Evidence, Own, weigh
+from smembench.stats.levels import Levels, levels
+from smembench.stats.noise import Evidence, Floats, Own, weigh
 from smembench.stats.summary import MIN_SAMPLES, centre, centre_spread
 from smembench.store.run import Run
 from smembench.store.schema import Row
@@ -105,6 +107,31 @@ def _no_times(samples: Mapping[int, Sequence[float]]) -> str:
     return f"its samples have {bad[0]}, which is not an elapsed time" if bad else ""
 
 
+def pair_up(
+    base: Sequence[Run], new: Sequence[Run], across: Collection[str] = (), beside: Sequence[Run] = ()
+) -> tuple[list[Pair], Levels | None]:
+    """The cases that both sides have, and what the runs beside them show; see ``compare_runs``."""
+    before, after, like = by_case(base), by_case(new), by_case(beside)
+    cases = [case for case in before if case in after]
+    others = [[item for item in like.get(case, ()) if not item.why] for case in cases]
+    shown = levels(series_of(beside, others), len(beside)) if beside else None
+    known = zip(shown.variance.tolist(), shown.freedom.tolist(), strict=True) if shown else repeat((math.nan, 0.0))
+    return [
+        pair(before[case], after[case], across, known=told, like=items)
+        for case, items, told in zip(cases, others, known, strict=False)
+    ], shown
+
+
+def series_of(runs: Sequence[Run], cases: Sequence[Sequence[Timed]]) -> Floats:
+    """Logarithms of the centres of cases in runs, shape (cases, runs); NaN where a run has no time for one."""
+    places = {id(run): place for place, run in enumerate(runs)}
+    series = np.full((len(cases), len(runs)), math.nan)
+    for row, found in enumerate(cases):
+        for item in found:
+            series[row, places[id(item.run)]] = math.log(item.centre)
+    return series
+
+
 def pair(
     base: Sequence[Timed],
     new: Sequence[Timed],
@@ -128,8 +155,8 @@ def pair(
     for name, rows, usable in (("base", base, before), ("new", new, after)):
         if not usable:
             return replace(blank, reason=f"{name}: {rows[0].why}")
-    rows = [[(item.run, item.row) for item in side] for side in (before, after)]
-    if reason := facet_reason(rows[0], rows[1], across):
+    measured = [[(item.run, item.row) for item in side] for side in (before, after)]
+    if reason := facet_reason(measured[0], measured[1], across):
         return replace(blank, reason=reason)
     evidence = _between_runs(before, after, known, like)
     runs = tuple(dict.fromkeys(item.run.id for item in before))
@@ -169,14 +196,16 @@ def _between_runs(
         )
     shortest = min(item.centre for item in (*base, *new))
     rounds = min(len(item.units) for item in (*base, *new))
-    clock = _FLIP_MS / shortest * math.sqrt(centre_spread(rounds))
+    clock = _FLIP_MS / shortest if base[0].row.case.kind == "cuda" else 0.0
+    # A run is no quieter than its rounds let it be, however well a few runs agree; half, as few rounds tell it.
+    least = max(clock, math.sqrt(own.usual / 2) if own is not None else 0.0) * math.sqrt(centre_spread(rounds))
     return Evidence(
         effect=math.log(centre([item.centre for item in new]) / centre([item.centre for item in base])),
         variance=sum(variance * count for variance, count in parts if count) / freedom,
         freedom=freedom,
         spread=centre_spread(len(base)) + centre_spread(len(new)),
         step=_step(base, new),
-        clock=clock if base[0].row.case.kind == "cuda" else 0.0,
+        clock=least,
         own=own,
         short=base[0].row.case.kind == "cuda" and shortest < SHORT_MS,
     )

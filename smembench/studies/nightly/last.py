@@ -10,10 +10,9 @@ import numpy as np
 
 from smembench.stats.levels import Levels, levels
 from smembench.store.run import Run
-from smembench.studies.compare.comparability import alike
-from smembench.studies.compare.comparison import compared, judge, series_of
-from smembench.studies.compare.pairing import Timed, by_case, pair
-from smembench.studies.compare.verdicts import CaseComparison, Comparison, Rules, Verdict
+from smembench.studies.compare.comparison import compared, judge
+from smembench.studies.compare.pairing import Timed, by_case, pair, series_of
+from smembench.studies.compare.verdicts import Comparison, Rules
 
 READ = 60
 """Runs before the new one that are read: a change that is not accepted is told for so many nights."""
@@ -31,15 +30,13 @@ def compare_with_last(
     A run that is off the level does not become part of it, so a change is told every night until it is accepted.
 
     Args:
-        before: the runs like it that began before it, oldest first; the newest ``READ`` are used, without those of
-            another driver or other clocks, unless all are.
+        before: the runs like it that began before it, oldest first; the newest ``READ`` are used.
         new: the run to judge.
         count: how many runs each case is held against.
         rules: the threshold and the error rates.
         accepted: by case id, the id of the run from which on a new level is accepted.
     """
     known = list(before)[-READ:]
-    known = [run for run in known if alike(run, new)] or known
     after, earlier = by_case([new]), by_case(known)
     cases = [case for case in earlier if case in after]
     usable = [[item for item in earlier[case] if not item.why] for case in cases]
@@ -56,18 +53,9 @@ def compare_with_last(
         )
         for row, case in enumerate(cases)
     ]
-    judged = judge(pairs, rules, found)
-    quiet = {case for case, run in (accepted or {}).items() if run == new.id}
-    return compared(known, [new], [_accepted(case) if case.case.id in quiet else case for case in judged], rules)
-
-
-def needed(before: Sequence[Run], count: int, accepted: Mapping[str, str] | None = None) -> set[str]:
-    """Ids of the runs that any case of the next run is held against: a removal of old runs has to keep them."""
-    known = list(before)[-READ:]
-    earlier = by_case(known)
-    usable = [[item for item in items if not item.why] for items in earlier.values()]
-    found = _levels(known, list(earlier), usable, count, accepted or {}, Rules())
-    return {item.run.id for row, items in enumerate(usable) for item in _held(known, items, found.at[row], count)}
+    used = {id(item.run) for items in held for item in items}
+    base = [run for run in known if id(run) in used] or known[-count:]
+    return compared(base, [new], judge(pairs, rules, found), rules)
 
 
 def _levels(
@@ -88,8 +76,3 @@ def _held(runs: Sequence[Run], usable: Sequence[Timed], at: Sequence[bool], coun
     """The newest times of a case that are at its level."""
     standing = {id(run) for run, is_at in zip(runs, at, strict=True) if is_at}
     return [item for item in usable if id(item.run) in standing][-count:]
-
-
-def _accepted(case: CaseComparison) -> CaseComparison:
-    """The verdict of a case whose new level was accepted with this very run."""
-    return replace(case, verdict=Verdict.SAME, reason="") if case.ratio is not None else case
