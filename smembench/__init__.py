@@ -12,7 +12,7 @@ For notebooks and scripts; tables are pandas DataFrames with the columns of case
     smembench.tune("transpose", device="cuda").best
 
 Errors are ``SmembenchError``s. Ctrl-C raises a KeyboardInterrupt; in ``measure`` and ``resume`` its ``run`` has
-the finished cases, and ``frame(run)`` is their DataFrame.
+the finished cases, and ``frame(run)`` is their DataFrame; in ``tune`` its ``so_far`` has the best so far.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
 from smembench.model.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     import pandas as pd
 
@@ -85,9 +85,8 @@ def measure(
         of_run = {key: keys.pop(key) for key in list(keys) if key in Config.model_fields}
         config = {**of_run, "sweep": [keys]}
     chosen = from_data(config, overrides) if isinstance(config, Mapping) else from_toml(Path(config), overrides)
-    return _finished(
-        run(chosen, output=None if output is None else Path(output), anonymous=anonymous, watch=_watch(progress))
-    )
+    folder = None if output is None else Path(output)
+    return _finished(lambda: run(chosen, output=folder, anonymous=anonymous, watch=_watch(progress)))
 
 
 def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -> pd.DataFrame:
@@ -111,7 +110,7 @@ def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -
 
     with closing(RunFolder.resume(Path(folder))) as begun:
         config = from_stored(begun.description.config.data)
-        return _finished(run(config, resume=begun, force=force, watch=_watch(progress)))
+        return _finished(lambda: run(config, resume=begun, force=force, watch=_watch(progress)))
 
 
 def read(path: str | Path) -> pd.DataFrame:
@@ -200,6 +199,7 @@ def tune(
     Raises:
         UsageError: for an invalid argument, and if no candidate could be measured.
         DeviceUnavailable: for a device that is not there.
+        TuneInterrupted: on Ctrl-C; a KeyboardInterrupt whose ``so_far`` has the best so far.
     """
     from smembench.studies.tune import candidates, tuned
 
@@ -216,7 +216,14 @@ def frame(run: Run) -> pd.DataFrame:
     return pd.DataFrame([[getattr(row, column) for column in COLUMNS] for row in run.rows], columns=list(COLUMNS))
 
 
-def _finished(outcome: Outcome) -> pd.DataFrame:
+def _finished(measured: Callable[[], Outcome]) -> pd.DataFrame:
+    from smembench.model.interrupts import held
+    from smembench.studies.run import RunInterrupted
+
+    with held() as hold:
+        outcome = measured()
+        if hold.take() and outcome.error is None:
+            raise RunInterrupted("interrupted at the end of the run", outcome.run)
     if outcome.error is not None:
         raise outcome.error
     return frame(outcome.run)

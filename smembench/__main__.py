@@ -1,6 +1,28 @@
-"""``python -m smembench``."""
+"""``python -m smembench``, which takes Ctrl-C before it imports what takes long."""
 
-from smembench.cli.app import main
+from __future__ import annotations
+
+import sys
+
+from smembench.model import interrupts
+
+
+def main() -> None:
+    """Run the command line; an import that fails is one line, too."""
+    interrupts.install()
+    try:
+        from smembench.cli.app import main as run
+
+        run()
+    except KeyboardInterrupt:
+        code, said = 130, "interrupted"
+    except (OSError, ImportError) as error:
+        code, said = 2, str(error)
+    else:
+        return
+    print(f"smembench: {said}", file=sys.stderr)
+    sys.exit(code)
+
 
 if __name__ == "__main__":
     main()

@@ -56,6 +56,13 @@ settings.register_profile("smembench", deadline=None)  # files are synced to dis
 settings.load_profile("smembench")
 
 
+def held_locks() -> set[str]:
+    """The locks of GPUs that any process of this host holds."""
+    return {
+        line.rpartition(" ")[2] for line in Path("/proc/net/unix").read_text().splitlines() if "@smembench-" in line
+    }
+
+
 def records(text: str) -> list[dict[str, str]]:
     """The rows of a CSV file by column."""
     return list(csv.DictReader(io.StringIO(text)))

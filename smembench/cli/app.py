@@ -8,31 +8,16 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from inspect import cleandoc
 from typing import Annotated, Any
 
 import typer
 
-from smembench.cli import (
-    accept,
-    baseline,
-    compare,
-    compilers,
-    doctor,
-    explain,
-    history,
-    ladder,
-    lesson,
-    problems,
-    report,
-    reproduce,
-    run,
-    show,
-    tune,
-)
-from smembench.cli.list import list_
+from smembench.cli import baseline, problems
 from smembench.cli.streams import open_streams
 from smembench.model.errors import Dropped, SmembenchError
+from smembench.model.interrupts import finish
 from smembench.model.text import brief, one_line, place, visible
 from smembench.model.version import VERSION
 
@@ -76,34 +61,27 @@ def _help(command: Callable[..., None]) -> str:
     return "\n\n".join(text if text.startswith(" ") else text.replace("\n", " ") for text in paragraphs)
 
 
-_COMMANDS: tuple[Callable[..., None], ...] = (
-    *problems.commands(),
-    ladder.ladder,
-    compilers.compilers,
-    reproduce.reproduce,
-    run.run,
-    show.show,
-    compare.compare,
-    report.report,
-    history.history,
-    accept.accept,
-    explain.explain,
-    lesson.lesson,
-    tune.tune,
-    list_,
-    doctor.doctor,
-)
-for command in _COMMANDS:
+_FILES = "ladder compilers reproduce run show compare report history accept explain lesson tune list doctor"
+"""The files with a command of their name, in the order of the help."""
+
+
+def _command(name: str) -> Callable[..., None]:
+    module = import_module(f"smembench.cli.{name}")
+    command: Callable[..., None] = getattr(module, name, None) or getattr(module, f"{name}_")
+    return command
+
+
+for command in (*problems.commands(), *map(_command, _FILES.split())):
     app.command(name=command.__name__.rstrip("_"), help=_help(command))(command)
 app.add_typer(baseline.app, name="baseline")
 
 
 def main() -> None:
     """Run the command line. Whatever fails is one line on stderr and an exit code."""
-    open_streams()
-    warnings.simplefilter("always", Dropped)
-    warnings.showwarning = _warn
     try:
+        open_streams()
+        warnings.simplefilter("always", Dropped)
+        warnings.showwarning = _warn
         code: Any = app(standalone_mode=False)
         # Flush here: a failure when Python flushes at exit would be a traceback.
         sys.stdout.flush()
@@ -111,6 +89,7 @@ def main() -> None:
             _say("interrupted")
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         code = _failed(error)
+    finish()
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -62,7 +62,6 @@ def clear(
     Examples:
 
       smembench baseline clear results
-
       smembench baseline clear results --config nightly
     """
     from smembench.studies.baseline import unpin

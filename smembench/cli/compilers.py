@@ -20,14 +20,13 @@ def compilers(
     n: Annotated[
         str | None,
         typer.Option(
-            "--n",
             metavar="N,…",
             help="Side of square matrices, or elements of a stencil. (default: 4096; matmul: 1024; constant: 4194304)",
         ),
     ] = None,
     block: options.Blocks = None,
     kernel: Annotated[
-        str | None, typer.Option("--kernel", metavar="NAME,…", help="Kernels with a port. (default: all of them)")
+        str | None, typer.Option(metavar="NAME,…", help="Kernels with a port. (default: all of them)")
     ] = None,
     dtype: options.Dtypes = None,
     device: options.Devices = None,
@@ -49,18 +48,16 @@ def compilers(
     Examples:
 
       smembench compilers
-
       smembench compilers matmul --n 1024,4096 --csv compilers.csv
-
       smembench compilers constant --dtype float32,float64
-
       smembench compilers --static --cc 8.0
     """
     from smembench.cli.measure import measure
     from smembench.run.config import from_flags
     from smembench.run.environment import versions
     from smembench.studies import compilers as study
-    from smembench.views.compilers import of_code, of_run
+    from smembench.views.compilers import compilers as ports
+    from smembench.views.compilers import of_run
     from smembench.views.console import stdout
     from smembench.views.table import draw
 
@@ -68,7 +65,8 @@ def compilers(
     sweeps = study.sweeps(problem, kernel, n=n, block=block, dtype=dtype, device=where)
     config = from_flags({"name": "compilers", **sampling.config(), "sweep": sweeps})
     if static:
-        draw(stdout, of_code(study.static(config, capability), capability, versions(cuda=True)))
+        pairs = study.static(config, capability)
+        draw(stdout, ports(pairs, f"compute capability {capability}", versions(cuda=True)))
         return
     try:
         measure(config, running, draw=of_run)

@@ -12,7 +12,7 @@ def doctor(
     timing: Annotated[
         bool, typer.Option("--timing", help="Compare the timers with Nsight Compute; needs a GPU and ncu.")
     ] = False,
-    csv: Annotated[Path | None, typer.Option("--csv", metavar="PATH", help="Write the timing table as CSV.")] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="PATH", help="Write the timing table as CSV.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing CSV.")] = False,
 ) -> None:
     """Check what is installed, and print the command that fixes what is missing.
@@ -37,11 +37,11 @@ def _timing(csv: Path | None, *, force: bool) -> None:
     from smembench.devices.select import open_device
     from smembench.run.environment import versions
     from smembench.run.session import locked
-    from smembench.store.csv_files import table_text
     from smembench.store.files import Output
     from smembench.studies.doctor.timing import compare
     from smembench.views.console import stdout
-    from smembench.views.doctor import COLUMNS, records, section
+    from smembench.views.csv import csv as as_csv
+    from smembench.views.doctor import records, section
     from smembench.views.table import draw
 
     output = Output(csv, force=force) if csv is not None else None
@@ -50,6 +50,6 @@ def _timing(csv: Path | None, *, force: bool) -> None:
         found = list(compare())
     draw(stdout, [section(found, info, versions())])
     if output is not None:
-        output.write(table_text(COLUMNS, records(found)))
+        output.write(as_csv(records(found)))
     if not all(item.agrees for item in found):
         raise typer.Exit(1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from smembench.cli.options import one_of
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ def explain(
     block: Annotated[
         str | None,
         typer.Option(
-            "--block",
             metavar="XxY,…",
             help="Block dimensions in threads; several with --measure. (default: 32x32 or the kernel's)",
         ),
@@ -29,23 +29,18 @@ def explain(
     dtype: Annotated[
         str | None,
         typer.Option(
-            "--dtype",
-            metavar="NAME,…",
-            help="Element types; several with --measure. (default: as the kernel's command measures)",
+            metavar="NAME,…", help="Element types; several with --measure. (default: as the kernel's command measures)"
         ),
     ] = None,
     pad_width: Annotated[
-        str, typer.Option("--pad-width", metavar="N,…", help="Extra columns of a padded tile; several with --measure.")
+        str, typer.Option(metavar="N,…", help="Extra columns of a padded tile; several with --measure.")
     ] = "1",
     n: Annotated[
         int | None,
-        typer.Option(
-            "--n", min=1, help="Side of the matrices, or elements. (default: as the kernel's command measures)"
-        ),
+        typer.Option(min=1, help="Side of the matrices, or elements. (default: as the kernel's command measures)"),
     ] = None,
     stride: Annotated[
-        int | None,
-        typer.Option("--stride", min=1, metavar="N", help="Elements between rows (matmul) or lanes (strided)."),
+        int | None, typer.Option(min=1, metavar="N", help="Elements between rows (matmul) or lanes (strided).")
     ] = None,
     capability: Annotated[
         str | None,
@@ -56,8 +51,7 @@ def explain(
         ),
     ] = None,
     run: Annotated[
-        Path | None,
-        typer.Option("--run", metavar="DIR", help="A stored run: use the roofs of its GPU. (default: the GPU here)"),
+        Path | None, typer.Option(metavar="DIR", help="A stored run: use the roofs of its GPU. (default: the GPU here)")
     ] = None,
     best_pad: Annotated[
         bool, typer.Option("--best-pad", help="Find the smallest pad free of conflicts for loads and stores.")
@@ -66,7 +60,7 @@ def explain(
         bool, typer.Option("--measure", help="Compare with the hardware's counters; needs a GPU and ncu.")
     ] = False,
     csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="PATH", help="With --measure: write the comparison as CSV.")
+        Path | None, typer.Option(metavar="PATH", help="With --measure: write the comparison as CSV.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
@@ -80,13 +74,9 @@ def explain(
     Examples:
 
       smembench explain transposeSmem --block 32x32
-
       smembench explain transposeSmemPad --block 16x16 --dtype float64 --best-pad
-
       smembench explain tiled --run results/reference/20261120T181658Z-documents
-
       smembench explain naive --stride 5000 --json
-
       smembench explain transposeSmem,transposeSmemPad --block 32x32,16x16 --pad-width 1,2 --measure
     """
     from smembench.explain.analysis import best_pad as search_pad
@@ -97,9 +87,7 @@ def explain(
     from smembench.views.explain import pads, print_explanation
     from smembench.views.table import draw
 
-    chosen = [name for name, given in (("--measure", measure), ("--best-pad", best_pad), ("--json", json)) if given]
-    if len(chosen) > 1:
-        raise UsageError(f"{' and '.join(chosen)}: give one of them")
+    one_of(measure=measure, best_pad=best_pad, json=json)
     if csv is not None and not measure:
         raise UsageError(f"--csv {csv}: is written with --measure; use --json for the explanation itself")
     device, capability = target(run, capability)
@@ -122,17 +110,17 @@ def explain(
 
 
 def _measure(cases: Sequence[Case], capability: str | None, csv: Path | None) -> None:
-    from smembench.store.csv_files import table_text
     from smembench.store.files import Output
     from smembench.studies.explain import counted
     from smembench.views.console import stdout
-    from smembench.views.explain import COMPARISON_COLUMNS, comparison, comparison_records
+    from smembench.views.csv import csv as as_csv
+    from smembench.views.explain import comparison, comparison_records
     from smembench.views.table import draw
 
     output = Output(csv) if csv is not None else None
     found = counted(cases, capability)
     draw(stdout, [comparison(found, f"Predicted from a trace, and counted by the hardware: {len(cases)} cases")])
     if output is not None:
-        output.write(table_text(COMPARISON_COLUMNS, comparison_records(found)))
+        output.write(as_csv(comparison_records(found)))
     if any(item.agrees is False for item in found):
         raise typer.Exit(1)

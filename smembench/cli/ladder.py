@@ -16,9 +16,7 @@ def ladder(
     *,
     n: Annotated[
         str | None,
-        typer.Option(
-            "--n", metavar="N,…", help="Side of square matrices: 512,1024:8192:*2. (default: 4096; matmul: 1024)"
-        ),
+        typer.Option(metavar="N,…", help="Side of square matrices: 512,1024:8192:*2. (default: 4096; matmul: 1024)"),
     ] = None,
     dtype: options.Dtypes = None,
     device: options.Devices = None,
@@ -35,9 +33,7 @@ def ladder(
     Examples:
 
       smembench ladder transpose
-
       smembench ladder transpose --n 4096,16384 --dtype float32,float16
-
       smembench ladder matmul --n 4096 --csv ladder.csv
     """
     from smembench.cli.measure import measure

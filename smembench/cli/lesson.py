@@ -11,17 +11,16 @@ from smembench.studies.lesson import LESSONS
 
 def lesson(
     name: Annotated[str, typer.Argument(metavar="LESSON", help=", ".join(f"{k}: {v}" for k, v in LESSONS.items()))],
-    runs: Annotated[int, typer.Option("--runs", min=1, help="How many times each kernel is run and checked.")] = 100,
-    n: Annotated[int, typer.Option("--n", min=1, help="Side of the matrix.")] = 1024,
-    block: Annotated[str, typer.Option("--block", metavar="XxY,…", help="Block dimensions in threads.")] = "32x32",
-    device: Annotated[str, typer.Option("--device", metavar="NAME", help="cuda or cuda:1.")] = "cuda",
+    runs: Annotated[int, typer.Option(min=1, help="How many times each kernel is run and checked.")] = 100,
+    n: Annotated[int, typer.Option(min=1, help="Side of the matrix.")] = 1024,
+    block: Annotated[str, typer.Option(metavar="XxY,…", help="Block dimensions in threads.")] = "32x32",
+    device: Annotated[str, typer.Option(metavar="NAME", help="cuda or cuda:1.")] = "cuda",
 ) -> None:
     """Run a kernel with a mistake many times and count its wrong results. Needs a GPU.
 
     Examples:
 
       smembench lesson barrier
-
       smembench lesson barrier --runs 200 --block 32x32,32x1
     """
     from smembench.studies.lesson.count import count

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,19 +46,14 @@ def measure(
 ) -> None:
     """Run a config, show its tables, and exit with its exit code.
 
-    Args:
-        config: what to measure.
-        running: the user's options.
-        output: the folder to make a new run's folder in; None to store nothing.
-        anonymous: leave out everything that identifies the machine.
-        resume: the folder of a run to continue.
-        draw: makes sections of a finished run; the usual tables when None.
-        after: takes the folder of a complete run and the console of its tables, and returns an exit code.
+    ``draw`` makes sections of a finished run; ``after`` takes the folder of a complete run and the console of its
+    tables, and returns an exit code. The other arguments are those of ``studies.run.run``.
 
     Raises:
         SmembenchError: from ``studies.run.run``, for what ended the run, and for a CSV that cannot be written.
         typer.Exit: when a case failed, or ``after`` returned an exit code.
     """
+    from smembench.model.interrupts import held
     from smembench.store.files import Output
     from smembench.studies.run import run
     from smembench.views.console import stderr, stdout
@@ -69,30 +65,27 @@ def measure(
     if running.dry_run:
         _show_plan(config)
         return
-    outcome = run(
-        config,
-        output=output,
-        anonymous=anonymous,
-        resume=resume,
-        force=running.force,
-        lock=not running.no_lock,
-        wait=running.wait,
-        argv=sys.argv[1:],
-        watch=watch(verbose=running.verbose),
-    )
-    unwritten = None
-    if running.csv is not None:
-        try:
-            _write_csv(csv, outcome.run.rows)
-        except SmembenchError as error:
-            unwritten = error
-    console = stderr if to_stdout else stdout
-    draw_tables(console, (draw or sections)(outcome.run))
-    stopped = outcome.error or unwritten
-    code = after(outcome.run.path, console) if after and outcome.run.path and stopped is None else 0
-    if unwritten is not None and not isinstance(outcome.error, SmembenchError):
-        raise unwritten
-    leave(outcome, code)
+    with held():  # what was measured is written and shown
+        outcome = run(
+            config,
+            output=output,
+            anonymous=anonymous,
+            resume=resume,
+            force=running.force,
+            lock=not running.no_lock,
+            wait=running.wait,
+            argv=sys.argv[1:],
+            watch=watch(verbose=running.verbose),
+        )
+        if running.csv is not None:
+            try:
+                _write_csv(csv, outcome.run.rows)
+            except SmembenchError as error:
+                if not isinstance(outcome.error, SmembenchError):
+                    outcome = replace(outcome, error=error)
+        console = stderr if to_stdout else stdout
+        draw_tables(console, (draw or sections)(outcome.run))
+    leave(outcome, after(outcome.run.path, console) if after and outcome.run.path and outcome.error is None else 0)
 
 
 def watch(*, verbose: bool = False) -> Watch:
@@ -108,20 +101,15 @@ def watch(*, verbose: bool = False) -> Watch:
 
     if not verbose:
         return Watch(note=note, progress=progress)
-    return Watch(
-        note=note,
-        device=lambda info: note(device_line(info)),
-        trial=lambda trial: note(trial_line(trial)),
-        progress=progress,
-    )
+    return Watch(note, lambda info: note(device_line(info)), lambda trial: note(trial_line(trial)), progress)
 
 
 def leave(outcome: Outcome, code: int = 0) -> None:
-    """Print where the results are, and exit with the run's exit code, or with ``code`` if the run succeeded.
+    """Print where the results are, and exit with ``code``, or if that is 0 with the run's exit code.
 
     Raises:
         SmembenchError: for what ended the run.
-        typer.Exit: when a case failed, or ``code`` is not 0.
+        typer.Exit: when ``code`` is not 0, or a case failed.
     """
     from smembench.views.console import say, stderr
 
@@ -133,7 +121,7 @@ def leave(outcome: Outcome, code: int = 0) -> None:
     if error is not None:
         raise error
     if outcome.run.failed or code:
-        raise typer.Exit(FAILED if outcome.run.failed else code)
+        raise typer.Exit(code or FAILED)
 
 
 def _write_csv(csv: Output | None, rows: Sequence[Row]) -> None:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
+from smembench.model.errors import UsageError
 from smembench.model.problem import BLOCK, Axis
-
-SAMPLING, RUNNING = "Sampling", "Running and output"
 
 
 def _complete_kernel(context: typer.Context, incomplete: str) -> list[str]:
@@ -27,9 +26,9 @@ def _complete_kernel(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def of_axis(axis: Axis, metavar: str = "N,…") -> Any:
-    """The option for the values of an axis, with the axis's name and help."""
+    """The option for the values of an axis, with the axis's help."""
     text = f"{axis.help} (default: {axis.default})" if axis.default else axis.help
-    return typer.Option(f"--{axis.name.replace('_', '-')}", metavar=metavar, help=text)
+    return typer.Option(metavar=metavar, help=text)
 
 
 Kernels = Annotated[
@@ -68,72 +67,40 @@ Cache = Annotated[
 class Sampling:
     """How long to sample; the values given become keys of the run's config."""
 
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="10 samples in 1 round, ±5 %, at most 2 s per case.", rich_help_panel=SAMPLING),
-    ] = False
+    panel: ClassVar[str] = "Sampling"
+    quick: Annotated[bool, typer.Option("--quick", help="10 samples in 1 round, ±5 %, at most 2 s per case.")] = False
     rigorous: Annotated[
-        bool,
-        typer.Option(
-            "--rigorous", help="100 samples in 10 rounds, ±0.2 %, at most 120 s per case.", rich_help_panel=SAMPLING
-        ),
+        bool, typer.Option("--rigorous", help="100 samples in 10 rounds, ±0.2 %, at most 120 s per case.")
     ] = False
-    samples: Annotated[
-        int | None,
-        typer.Option("--samples", metavar="N", help="Fewest samples per case. (default: 30)", rich_help_panel=SAMPLING),
-    ] = None
+    samples: Annotated[int | None, typer.Option(metavar="N", help="Fewest samples per case. (default: 30)")] = None
     rounds: Annotated[
-        int | None,
-        typer.Option(
-            "--rounds",
-            metavar="N",
-            help="Rounds over all cases, each in a new random order. (default: 3)",
-            rich_help_panel=SAMPLING,
-        ),
+        int | None, typer.Option(metavar="N", help="Rounds over all cases, each in a new random order. (default: 3)")
     ] = None
     precision: Annotated[
         float | None,
         typer.Option(
-            "--precision",
             metavar="PERCENT",
             help="Sample until the median's 95 % interval is within ± this. (default: 0.5 on a GPU, 2 on a CPU)",
-            rich_help_panel=SAMPLING,
         ),
     ] = None
     max_seconds: Annotated[
         float | None,
         typer.Option(
-            "--max-seconds",
             metavar="S",
             help="Most sampling time per case; CPU cases that cannot take 3 samples in it are skipped. (default: 30)",
-            rich_help_panel=SAMPLING,
         ),
     ] = None
     warmup: Annotated[
-        float | None,
-        typer.Option(
-            "--warmup",
-            metavar="S",
-            help="Time of launches before the samples of a round. (default: 0.02)",
-            rich_help_panel=SAMPLING,
-        ),
+        float | None, typer.Option(metavar="S", help="Time of launches before the samples of a round. (default: 0.02)")
     ] = None
     seed: Annotated[
         int | None,
-        typer.Option(
-            "--seed",
-            metavar="N",
-            help="Seed of the random inputs and the order. (default: a new one per run)",
-            rich_help_panel=SAMPLING,
-        ),
+        typer.Option(metavar="N", help="Seed of the random inputs and the order. (default: a new one per run)"),
     ] = None
     timeout: Annotated[
         float | None,
         typer.Option(
-            "--timeout",
-            metavar="S",
-            help="End a case that takes longer than this, not counting its samples. (default: 300)",
-            rich_help_panel=SAMPLING,
+            metavar="S", help="End a case that takes longer than this, not counting its samples. (default: 300)"
         ),
     ] = None
 
@@ -143,73 +110,49 @@ class Sampling:
         Raises:
             UsageError: for two presets at once.
         """
-        from smembench.model.errors import UsageError
         from smembench.run.config import PRESETS
 
-        if self.quick and self.rigorous:
-            raise UsageError("--quick and --rigorous: give one of them")
-        preset = PRESETS["quick"] if self.quick else PRESETS["rigorous"] if self.rigorous else {}
-        keys = ("samples", "rounds", "precision", "max_seconds", "warmup", "seed", "timeout")
-        return {**preset, **given(**{key: getattr(self, key) for key in keys})}
+        values = asdict(self)
+        preset = one_of(**{name: values.pop(name) for name in PRESETS})
+        return {**PRESETS.get(preset, {}), **given(**values)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Running:
     """How a run goes and where its output does."""
 
+    panel: ClassVar[str] = "Running and output"
     csv: Annotated[
         Path | None,
-        typer.Option(
-            "--csv",
-            metavar="PATH|-",
-            help="Write the cases as CSV; with - to stdout, and tables to stderr.",
-            rich_help_panel=RUNNING,
-        ),
+        typer.Option(metavar="PATH|-", help="Write the cases as CSV; with - to stdout, and tables to stderr."),
     ] = None
     force: Annotated[
-        bool,
-        typer.Option(
-            "--force", help="Replace an existing CSV; resume even if something differs.", rich_help_panel=RUNNING
-        ),
+        bool, typer.Option("--force", help="Replace an existing CSV; resume even if something differs.")
     ] = False
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cases and stop.", rich_help_panel=RUNNING)] = (
-        False
-    )
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cases and stop.")] = False
     verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose", "-v", help="Print calibration, samples and discarded samples.", rich_help_panel=RUNNING
-        ),
+        bool, typer.Option("--verbose", "-v", help="Print calibration, samples and discarded samples.")
     ] = False
-    no_lock: Annotated[
-        bool,
-        typer.Option("--no-lock", help="Run even if another run uses the GPU.", rich_help_panel=RUNNING),
-    ] = False
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Wait for another run that uses the GPU.", rich_help_panel=RUNNING)
-    ] = False
+    no_lock: Annotated[bool, typer.Option("--no-lock", help="Run even if another run uses the GPU.")] = False
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for another run that uses the GPU.")] = False
 
 
 def takes(**groups: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options of dataclasses to a command: each field is an option, and the command receives the instances."""
+    """Add the options of dataclasses to a command: each field is an option, and the command receives the instances.
+
+    Help shows the options of a dataclass in the panel that it names, if any.
+    """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(command, include_extras=True)
-        own = [
-            parameter.replace(annotation=hints[name])
-            for name, parameter in inspect.signature(command).parameters.items()
-            if name not in groups
-        ]
-        added = [
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=field.default,
-                annotation=get_type_hints(group, include_extras=True)[field.name],
-            )
-            for group in groups.values()
-            for field in fields(group)
-        ]
+        parameters = inspect.signature(command, eval_str=True).parameters.values()
+        shown = [parameter for parameter in parameters if parameter.name not in groups]
+        for group in groups.values():
+            hints = get_type_hints(group, include_extras=True)
+            for field in fields(group):
+                kind = hints[field.name]
+                if panel := getattr(group, "panel", None):
+                    kind.__metadata__[0].rich_help_panel = panel
+                shown.append(keyword(field.name, kind, field.default))
 
         @functools.wraps(command)
         def wrapper(**values: Any) -> None:
@@ -219,11 +162,16 @@ def takes(**groups: type[Any]) -> Callable[[Callable[..., None]], Callable[..., 
             }
             command(**values, **made)
 
-        sign(wrapper, [*own, *added])
+        sign(wrapper, shown)
         delattr(wrapper, "__wrapped__")
         return wrapper
 
     return decorate
+
+
+def keyword(name: str, kind: Any, default: object = None) -> inspect.Parameter:
+    """A parameter of a command that Typer shows as an option; ``kind`` is its annotation."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 def sign(command: Callable[..., None], parameters: Sequence[inspect.Parameter]) -> None:
@@ -235,3 +183,15 @@ def sign(command: Callable[..., None], parameters: Sequence[inspect.Parameter]) 
 def given(**values: Any) -> dict[str, Any]:
     """The options that were given."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def one_of(**flags: bool) -> str:
+    """The name of the flag that was given, "" for none.
+
+    Raises:
+        UsageError: for several.
+    """
+    found = [name for name, there in flags.items() if there]
+    if len(found) > 1:
+        raise UsageError(f"{' and '.join(f'--{name}' for name in found).replace('_', '-')}: give one of them")
+    return "".join(found)

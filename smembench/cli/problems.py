@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
@@ -45,9 +44,7 @@ def _command(name: str, problems: Sequence[Problem]) -> Callable[..., None]:
     if "dtype" in shared:
         dtype = Axis("dtype", "Element types.", PROBLEMS[name].dtypes[0])
         shared["dtype"] = Annotated[str | None, options.of_axis(dtype, "NAME,…")]
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    shown = {**own, **shared}.items()
-    options.sign(command, [inspect.Parameter(key, keyword, default=None, annotation=kind) for key, kind in shown])
+    options.sign(command, [options.keyword(key, kind) for key, kind in {**own, **shared}.items()])
     return takes(sampling=Sampling, running=Running)(command)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -18,15 +18,10 @@ def report(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="The HTML file; - for stdout. (default: report.html)"),
     ] = None,
-    png: Annotated[
-        Path | None, typer.Option("--png", metavar="DIR", help="Write figures as PNG into DIR, for slides.")
-    ] = None,
-    svg: Annotated[
-        Path | None, typer.Option("--svg", metavar="DIR", help="Write figures as SVG into DIR, for slides.")
-    ] = None,
+    png: Annotated[Path | None, typer.Option(metavar="DIR", help="Write figures as PNG into DIR, for slides.")] = None,
+    svg: Annotated[Path | None, typer.Option(metavar="DIR", help="Write figures as SVG into DIR, for slides.")] = None,
     figure: Annotated[
-        str | None,
-        typer.Option("--figure", metavar="NAME,…", help="With --png or --svg: only these figures; * matches anything."),
+        str | None, typer.Option(metavar="NAME,…", help="With --png or --svg: only these figures; * matches anything.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing HTML file.")] = False,
 ) -> None:
@@ -39,9 +34,7 @@ def report(
     Examples:
 
       smembench report results/20260101T020000Z-nightly -o report.html
-
       smembench report results/*-nightly -o nightly.html --force
-
       smembench report results/20260101T020000Z-nightly --png slides --figure "ladder-*,roofline-*"
     """
     from smembench.model.version import VERSION
@@ -63,8 +56,7 @@ def report(
         raise UsageError(f"{paths[0]}: holds no cases; give a run that measured something")
     chapters = contents(runs)
     figures = chosen(plots(chapters), figure)
-    kinds: tuple[tuple[Literal["png", "svg"], Path | None], ...] = (("png", png), ("svg", svg))
-    for kind, folder in kinds:
+    for kind, folder in (("png", png), ("svg", svg)):
         if folder is not None:
             write_figures(figures, kind, folder)
             say(stderr, f"wrote {len(figures)} figures to {folder}")

@@ -16,7 +16,6 @@ def reproduce(*, device: options.Devices = None, sampling: Sampling, running: Ru
     Examples:
 
       smembench reproduce
-
       smembench reproduce --device cpu --csv documents.csv
     """
     from smembench.cli.measure import measure

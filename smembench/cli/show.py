@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from smembench.cli.options import one_of
 from smembench.model.errors import UsageError
-
-if TYPE_CHECKING:
-    from smembench.store.run import Run
-    from smembench.views.sections import Section
 
 
 def show(
@@ -36,42 +33,28 @@ def show(
     Examples:
 
       smembench show results/20260101T020000Z-nightly
-
       smembench show results/20260101T020000Z-limits --limits
-
       smembench show cases.csv --markdown
-
       smembench show cases.csv --latex > tables.tex
     """
     from smembench.studies.load import load
-    from smembench.views.console import stdout
-    from smembench.views.latex import latex as as_latex
-    from smembench.views.markdown import markdown as as_markdown
-    from smembench.views.table import draw
-
-    if markdown and latex:
-        raise UsageError("--markdown --latex: give one of them")
-    views = {"documents": documents, "ladder": ladder, "limits": limits, "compilers": compilers}
-    chosen = [name for name, given in views.items() if given]
-    if len(chosen) > 1:
-        raise UsageError(f"--{' --'.join(chosen)}: give one of them")
-    found = _sections(load(path), chosen[0] if chosen else "")
-    if chosen and not found:
-        raise UsageError(f"{path}: has nothing that --{chosen[0]} shows")
-    if markdown:
-        typer.echo(as_markdown(found), nl=False)
-    elif latex:
-        typer.echo(as_latex(found), nl=False)
-    else:
-        draw(stdout, found)
-
-
-def _sections(stored: Run, view: str) -> list[Section]:
     from smembench.views.compilers import of_run
-    from smembench.views.ladder import ladder
-    from smembench.views.limits import limits
+    from smembench.views.console import stdout
+    from smembench.views.ladder import ladder as steps
+    from smembench.views.latex import latex as as_latex
+    from smembench.views.limits import limits as best
+    from smembench.views.markdown import markdown as as_markdown
     from smembench.views.reproduce import reproduction
     from smembench.views.sections import sections
+    from smembench.views.table import draw
 
-    views = {"documents": reproduction, "ladder": ladder, "limits": limits, "compilers": of_run}
-    return views.get(view, sections)(stored)
+    form = one_of(markdown=markdown, latex=latex)
+    view = one_of(documents=documents, ladder=ladder, limits=limits, compilers=compilers)
+    views = {"documents": reproduction, "ladder": steps, "limits": best, "compilers": of_run}
+    found = views.get(view, sections)(load(path))
+    if view and not found:
+        raise UsageError(f"{path}: has nothing that --{view} shows")
+    if form:
+        typer.echo(as_markdown(found) if markdown else as_latex(found), nl=False)
+    else:
+        draw(stdout, found)

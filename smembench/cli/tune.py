@@ -15,12 +15,10 @@ from smembench.cli.options import Sampling, takes
 def tune(
     problem: Annotated[str, typer.Argument(metavar="transpose|matmul", help="What to tune.")],
     *,
-    n: Annotated[
-        int | None, typer.Option("--n", min=1, help="Side of the square matrices. (default: the problem's)")
-    ] = None,
-    dtype: Annotated[str, typer.Option("--dtype", metavar="NAME", help="Element type.")] = "float32",
+    n: Annotated[int | None, typer.Option(min=1, help="Side of the square matrices. (default: the problem's)")] = None,
+    dtype: Annotated[str, typer.Option(metavar="NAME", help="Element type.")] = "float32",
     kernel: options.Kernels = None,
-    device: Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cuda, cuda:1, cpu.")] = "auto",
+    device: Annotated[str, typer.Option(metavar="NAME", help="auto, cuda, cuda:1, cpu.")] = "auto",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="BEST.toml", help="Write the best case for smembench run.")
     ] = None,
@@ -36,14 +34,12 @@ def tune(
     Examples:
 
       smembench tune transpose
-
       smembench tune matmul --n 2048 --dtype float64 -o best.toml
-
       smembench tune transpose --kernel transposeSmemPad --dry-run
     """
-    from smembench.cli.measure import watch
+    from smembench.cli.measure import Interrupted, watch
     from smembench.store.files import Output
-    from smembench.studies.tune import candidates, to_toml, tuned
+    from smembench.studies.tune import TuneInterrupted, candidates, to_toml, tuned
     from smembench.views.console import stdout
     from smembench.views.table import draw
     from smembench.views.tune import counts, finals
@@ -57,7 +53,12 @@ def tune(
         typer.echo(f"{counts(found)}; nothing was measured", err=True)
         return
     watching.note(counts(found))
-    done = tuned(found, sampling.config(), watching)
+    try:
+        done = tuned(found, sampling.config(), watching)
+    except TuneInterrupted as error:
+        if error.so_far is not None:
+            draw(stdout, [finals(error.so_far)])
+        raise Interrupted(str(error)) from None
     section = finals(done)
     draw(stdout, [section])
     if best is not None:

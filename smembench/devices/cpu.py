@@ -58,10 +58,6 @@ def _scheduled() -> tuple[int, int]:
     return perf_counter_ns(), waited
 
 
-def _model() -> str:
-    return _proc_field("/proc/cpuinfo", "model name") or platform.processor() or platform.machine()
-
-
 def _last_level_cache_bytes() -> int | None:
     sizes = (_read(path) for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"))
     return max((int(size[:-1]) * 1024 for size in sizes if size.endswith("K")), default=None)
@@ -74,7 +70,7 @@ class CpuDevice:
         self.info = DeviceInfo(
             name="cpu",
             kind="cpu",
-            model=_model(),
+            model=_proc_field("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
             memory_bytes=_memory("MemTotal"),
             threads=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
             l2_bytes=_last_level_cache_bytes(),

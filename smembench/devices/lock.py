@@ -1,11 +1,15 @@
-"""One run at a time per GPU: a lock file per UUID, which the system releases however its holder ends."""
+"""One run at a time per GPU: a name per UUID, which one process of the host can hold, and loses however it ends.
+
+The name is a Unix socket's in Linux's abstract namespace: no file, so all users share it and nobody can plant a link.
+The system tells who listens on it.
+"""
 
 from __future__ import annotations
 
-import fcntl
-import os
-import sys
-import tempfile
+import errno
+import pwd
+import socket
+import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +18,8 @@ from pathlib import Path
 from smembench.model.errors import DeviceUnavailable
 
 _POLL_SECONDS = 1.0
+_ASKING = 4096
+"""How many others can ask who holds it; the system may lower it."""
 
 
 @contextmanager
@@ -25,38 +31,46 @@ def device_lock(
     Raises:
         DeviceUnavailable: if another process holds it and ``wait`` is False.
     """
-    path = Path(tempfile.gettempdir()) / f"smembench-{uuid}.lock"
-    try:
-        file = path.open("ab+", buffering=0)
-    except OSError as error:
-        raise DeviceUnavailable(
-            f"the lock {path} cannot be opened ({error.strerror}); remove it or add --no-lock"
-        ) from None
-    # The file is kept: if it were removed, two processes could lock two files of the same name.
-    with file:
+    address = f"\0smembench-{uuid}"
+    with socket.socket(socket.AF_UNIX) as held:
         told = False
-        while not _try(file.fileno()):
-            holder = os.pread(file.fileno(), 500, 0).decode(errors="replace").strip() or "another process"
+        while not _take(held, address):
             if not wait:
                 raise DeviceUnavailable(
-                    f"device {uuid} is in use by {holder}; two runs at once would disturb each other: "
+                    f"device {uuid} is in use by {_holder(address)}; two runs at once would disturb each other: "
                     "add --wait to wait for it, or --no-lock to run all the same"
                 )
             if not told:
-                waiting(holder)
+                waiting(_holder(address))
                 told = True
             time.sleep(_POLL_SECONDS)
-        file.truncate(0)
-        file.write(f"process {os.getpid()} ({' '.join(sys.argv[1:])})"[:500].encode())
-        try:
-            yield
-        finally:
-            file.truncate(0)
+        yield
 
 
-def _try(file: int) -> bool:
+def _take(held: socket.socket, address: str) -> bool:
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
+        held.bind(address)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            return False
+        raise DeviceUnavailable(f"the lock {address[1:]} cannot be taken ({error}); add --no-lock") from None
+    held.listen(_ASKING)
     return True
+
+
+def _holder(address: str) -> str:
+    """The process that listens on an address, its user and its arguments."""
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.setblocking(False)
+        try:
+            asking.connect(address)
+            pid, uid, _ = struct.unpack("3i", asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+        except OSError:  # it is about to begin or to end, or is hidden
+            return "another process"
+    try:
+        user = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        user = str(uid)
+    own = next((place for place, word in enumerate(words, 1) if Path(word).name == "smembench"), 0)
+    return f"process {pid} of {user} ({' '.join(words[own:]).strip()[:500]})"

@@ -30,9 +30,7 @@ def profile(
     asked_by: str,
     as_sampled: bool = False,
 ) -> list[dict[str, float]]:
-    """The median of each metric over a case's launches, in ncu's base units, per case.
-
-    Clocks are not controlled.
+    """The median of each metric over a case's launches, in ncu's base units, per case; clocks are not controlled.
 
     Args:
         cases: CUDA cases.

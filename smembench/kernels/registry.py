@@ -47,8 +47,7 @@ class Kernel:
         step: place in the teaching order; tables follow it.
         summary: one line for ``smembench list``.
         build: makes the program for a case; its function closes over block, pad, stride, parameters and dtype,
-            never over sizes.
-            Sizes decide ``grid``, and may choose between functions, each then with a ``variant``.
+            never over sizes. Sizes decide ``grid``, and may choose between functions, each with a ``variant``.
         computes: which of the problem's references its output is compared with.
         blocks: whether the case has block dimensions.
         results: elements of the output a thread computes, at most, across and down (x, y): a block's share divides
@@ -103,19 +102,14 @@ def kernels() -> tuple[Kernel, ...]:
     """
     found: dict[tuple[str, str, str, str], Kernel] = {}
     for module in _modules():
-        for kernel in _declared(module):
+        for kernel in (getattr(module, "KERNEL", None), *getattr(module, "KERNELS", ())):
+            if not isinstance(kernel, Kernel):
+                continue
             key = (kernel.problem, kernel.kind, kernel.compiler, kernel.name)
             if key in found:
                 raise RuntimeError(f"{module.__name__} declares {key} a second time")
             found[key] = kernel
     return tuple(sorted(found.values(), key=lambda kernel: (kernel.problem, kernel.kind, kernel.step)))
-
-
-def _declared(module: ModuleType) -> Iterator[Kernel]:
-    """Kernels that a module has as ``KERNEL`` or in ``KERNELS``."""
-    for kernel in (getattr(module, "KERNEL", None), *getattr(module, "KERNELS", ())):
-        if isinstance(kernel, Kernel):
-            yield kernel
 
 
 def _modules() -> Iterator[ModuleType]:

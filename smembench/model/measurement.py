@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from statistics import median
-from typing import Annotated
+from typing import Annotated, Any
 
 from annotated_types import Interval
 
@@ -71,27 +71,22 @@ class Conditions:
 def merged(states: Sequence[Conditions]) -> Conditions:
     """Several states as one: the median of each clock, the maximum of other figures, every throttle reason."""
 
-    def numbers(name: str) -> list[float]:
+    def known(name: str) -> list[Any]:
         return [value for state in states if (value := getattr(state, name)) is not None]
 
-    def whole(values: list[float]) -> int | None:
-        return round(median(values)) if values else None
+    def clock(name: str) -> int | None:
+        return round(median(mhz)) if (mhz := known(name)) else None
 
-    reasons = [state.throttle_reasons for state in states if state.throttle_reasons is not None]
+    reasons = known("throttle_reasons")
     seen = dict.fromkeys(name for reason in reasons if reason != "none" for name in reason.split("+"))
-    highest_temperature = max(numbers("temperature_c"), default=None)
-    others = max(numbers("other_processes"), default=None)
+    highest = ("temperature_c", "power_w", "other_processes", "cpu_load", "cpu_waiting")
     return Conditions(
-        sm_clock_mhz=whole(numbers("sm_clock_mhz")),
-        memory_clock_mhz=whole(numbers("memory_clock_mhz")),
-        temperature_c=None if highest_temperature is None else round(highest_temperature),
-        power_w=max(numbers("power_w"), default=None),
+        sm_clock_mhz=clock("sm_clock_mhz"),
+        memory_clock_mhz=clock("memory_clock_mhz"),
         throttle_reasons="+".join(seen) if seen else "none" if reasons else None,
-        other_processes=None if others is None else round(others),
-        cpu_mhz=median(mhz) if (mhz := numbers("cpu_mhz")) else None,
-        cpu_governor=next((state.cpu_governor for state in states if state.cpu_governor), None),
-        cpu_load=max(numbers("cpu_load"), default=None),
-        cpu_waiting=max(numbers("cpu_waiting"), default=None),
+        cpu_mhz=median(mhz) if (mhz := known("cpu_mhz")) else None,
+        cpu_governor=next(iter(known("cpu_governor")), None),
+        **{name: max(known(name), default=None) for name in highest},
     )
 
 

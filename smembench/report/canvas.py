@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from math import ceil
+from typing import TYPE_CHECKING, Any
 
 from smembench.model.text import visible
 from smembench.views.sections import Section
@@ -23,8 +24,6 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 COLOURS = {INK: "ink", MUTED: "muted", LINE: "line"} | {colour: f"series-{i}" for i, colour in enumerate(SERIES)}
 """The CSS variable for each colour in a page, whose light and dark themes differ."""
 _STYLE: Any = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
     "font.size": 9,
     "text.color": INK,
     # Names from a file must not become formulas, and every stroke of a strip must be kept.
@@ -41,14 +40,9 @@ _STYLE: Any = {
     "axes.spines.right": False,
     "axes.axisbelow": True,
     "axes.grid": True,
-    "axes.unicode_minus": True,
     "grid.color": LINE,
-    "grid.linewidth": 0.6,
-    "xtick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "ytick.color": MUTED,
-    "ytick.labelcolor": INK,
-    "lines.linewidth": 1.6,
+    "xtick.color": INK,
+    "ytick.color": INK,
     "lines.markersize": 4.5,
     "figure.facecolor": "none",
     "svg.fonttype": "none",
@@ -57,7 +51,7 @@ _STYLE: Any = {
 
 
 class Canvas:
-    """A matplotlib figure, and the text shown for each mark, by the mark's id."""
+    """A matplotlib figure, what all figures draw alike, and the text shown for each mark, by the mark's id."""
 
     def __init__(self, width: float, height: float) -> None:
         """Make an empty figure; width and height in inches."""
@@ -71,6 +65,30 @@ class Canvas:
         name = f"value-{len(self.values)}"
         artist.set_gid(name)
         self.values[name] = printable(text)
+
+    def panels(self, count: int, *, sharey: bool = False) -> list[Axes]:
+        """Panels in two columns, from left to right, that share the horizontal axis."""
+        across = min(2, count)
+        grid = self.figure.subplots(ceil(count / across), across, sharex=True, sharey=sharey, squeeze=False)
+        for axes in grid.flat[count:]:
+            axes.remove()
+        return list(grid.flat[:count])
+
+    def rows(self, axes: Axes, names: Sequence[str], *, fontsize: float = 9) -> None:
+        """Name the places 0, 1 and so on of the vertical axis, from the top down."""
+        axes.grid(visible=False, axis="y")
+        axes.tick_params(axis="y", length=0)
+        axes.set_yticks(range(len(names)), [printable(name) for name in names], fontsize=fontsize)
+        axes.set_ylim(len(names) - 0.4, -0.6)
+
+    def bars(
+        self, axes: Axes, bars: Mapping[int, float], texts: Sequence[str], says: Sequence[str], colour: str
+    ) -> None:
+        """Bars by their place, with a text at the end of each; ``says`` is shown when the reader points at them."""
+        drawn = axes.barh(list(bars), list(bars.values()), height=0.7, color=colour)
+        axes.bar_label(drawn, texts, padding=4, fontsize=8)
+        for bar, said in zip(drawn, says, strict=True):
+            self.mark(bar, said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +107,10 @@ class Plot:
     data: Section | None = None
 
 
-def render(plot: Plot, kind: Literal["png", "svg"], *, titled: bool) -> tuple[bytes, dict[str, str]]:
+def render(plot: Plot, kind: str, *, titled: bool) -> tuple[bytes, dict[str, str]]:
     """The bytes of a file and the values of its marks; ``titled`` for a file that stands alone, on white."""
     from matplotlib import rc_context
+    from matplotlib.text import Text
 
     stream = io.BytesIO()
     with rc_context(_STYLE), warnings.catch_warnings():
@@ -99,6 +118,8 @@ def render(plot: Plot, kind: Literal["png", "svg"], *, titled: bool) -> tuple[by
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         canvas = Canvas(*plot.size)
         plot.draw(canvas)
+        for text in canvas.figure.findobj(Text):
+            text.set_text(printable(text.get_text()))
         if titled:
             canvas.figure.suptitle(printable(plot.title), x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK)
         canvas.figure.savefig(
@@ -121,52 +142,27 @@ def file_name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.") or "figure"
 
 
-def tick(place: float, _: int | None = None) -> str:
+def tick(place: float, _: float = 0) -> str:
     """A number beside an axis, without powers of ten."""
     return f"{place:.0f}" if place >= 1 else f"{place:g}"
 
 
-def label_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
+def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
     """Label lines at the right edge, without overlaps; ``ends`` are (y in data units, text, colour)."""
     if not ends:
         return
     height = axes.figure.get_figheight() / axes.get_gridspec().nrows  # type: ignore[union-attr]
     ends = sorted(ends)
-    low, high = axes.get_ylim()
-    forward = axes.yaxis.get_transform().transform
-    bottom, top = (float(forward([y])[0]) for y in (low, high))
-    places = spread([(float(forward([y])[0]) - bottom) / (top - bottom) for y, _, _ in ends], gap=0.16 / height)
-    for place, (_, text, colour) in zip(places, ends, strict=True):
-        axes.annotate(
-            printable(text),
-            xy=(1.0, place),
-            xycoords="axes fraction",
-            xytext=(5, 0),
-            textcoords="offset points",
-            va="center",
-            color=colour,
-            fontsize=8,
-            annotation_clip=False,
-        )
+    heights = (axes.transData - axes.transAxes).transform([(axes.get_xlim()[1], y) for y, _, _ in ends])[:, 1].tolist()
+    for place, (_, text, colour) in zip(spread(heights, gap=0.16 / height), ends, strict=True):
+        axes.text(1.02, place, text, color=colour, fontsize=8, va="center", transform=axes.transAxes)
 
 
-def spread(places: list[float], gap: float) -> list[float]:
+def spread(places: Sequence[float], gap: float) -> list[float]:
     """Ascending places moved at least ``gap`` apart, each group around its own middle, none above 1."""
-    clusters: list[list[float]] = []
-    for place in places:
-        clusters.append([place])
-        while len(clusters) > 1 and _first(clusters[-1], gap) - _last(clusters[-2], gap) < gap:
-            clusters[-2:] = [clusters[-2] + clusters[-1]]
-    apart = [_first(cluster, gap) + index * gap for cluster in clusters for index in range(len(cluster))]
-    above = 1.0 + gap
-    for index in reversed(range(len(apart))):
-        above = apart[index] = min(apart[index], above - gap)
-    return apart
+    import numpy as np
+    from scipy.optimize import isotonic_regression
 
-
-def _first(cluster: list[float], gap: float) -> float:
-    return sum(cluster) / len(cluster) - gap * (len(cluster) - 1) / 2
-
-
-def _last(cluster: list[float], gap: float) -> float:
-    return sum(cluster) / len(cluster) + gap * (len(cluster) - 1) / 2
+    steps = gap * np.arange(len(places))
+    apart = isotonic_regression(np.asarray(places) - steps).x
+    return [float(place) for place in np.minimum(apart, 1 - steps[-1]) + steps]

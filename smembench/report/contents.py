@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -53,11 +54,8 @@ def contents(runs: Sequence[Run]) -> list[Chapter]:
     """The chapters of a report of at least one run: what changed between runs, then each run that is shown in full."""
     ordered = by_time(runs)
     shown = whole(ordered)
-    replaced = len(ordered) > len(shown)
-    text = (
-        "If several runs have the same configuration and devices, only the newest is shown in full." if replaced else ""
-    )
-    topics = [Topic("Runs", [text] if text else [], [overview(ordered)])]
+    text = "If several runs have the same configuration and devices, only the newest is shown in full."
+    topics = [Topic("Runs", [text] if len(ordered) > len(shown) else [], [overview(ordered)])]
     topics += [_comparison(before, stored) for stored, before in shown if before is not None]
     topics += _history(ordered)
     return _distinct([Chapter("Overview", topics), *(_of_run(stored) for stored, _ in shown)])
@@ -65,15 +63,19 @@ def contents(runs: Sequence[Run]) -> list[Chapter]:
 
 def _comparison(before: Run, stored: Run) -> Topic:
     found = compare_runs([before], [stored])
-    plot = changes(found, file_name(stored.id))
     heading = f"{stored.id} against {before.id}"
-    return Topic(heading, (), comparison_sections(found), [] if plot is None else [plot])
+    return Topic(heading, (), comparison_sections(found), _known(changes(found, file_name(stored.id))))
 
 
 def _history(ordered: Sequence[Run]) -> list[Topic]:
     series = [one for one in series_of([night(stored) for stored in ordered]) if len(one.times) >= _SERIES]
-    plot = over_runs(series)
-    return [] if plot is None else [Topic("History", (), history_sections(series, fine=True), [plot])]
+    plots = _known(over_runs(series))
+    return [Topic("History", (), history_sections(series, fine=True), plots)] if plots else []
+
+
+def _known(*plots: Plot | None) -> list[Plot]:
+    """The figures that have anything to show."""
+    return [plot for plot in plots if plot is not None]
 
 
 def _of_run(stored: Run) -> Chapter:
@@ -89,10 +91,8 @@ def _of_run(stored: Run) -> Chapter:
 
 
 def _documents(stored: Run) -> Topic:
-    found = documented(stored.rows)
-    plots = [gains(rows, _here(stored.only(rows))) for rows in found]
-    shown = [plot for plot in plots if plot is not None]
-    return Topic("The documents' figures", (), reproduction(stored), shown)
+    plots = [gains(rows, _here(stored.only(rows))) for rows in documented(stored.rows)]
+    return Topic("The documents' figures", (), reproduction(stored), _known(*plots))
 
 
 def _here(run: Run) -> str:
@@ -102,22 +102,21 @@ def _here(run: Run) -> str:
 
 def _ladders(stored: Run) -> Topic:
     """The ladders, with what each step changes and gains."""
-    found = []
-    plots = []
-    for rows in groups(stored.rows):
-        for section in steps(stored.only(rows)):
-            if len(section.cells) >= _STEPS:
-                found.append(section)
-                plots.append(ladder(section, f"steps-{_name(rows[0])}", f"the ladder of {subject(rows[0])}"))
-    return Topic("Ladders", (), found, [plot for plot in plots if plot is not None])
+    found = [
+        (section, ladder(section, f"steps-{_name(rows[0])}", f"the ladder of {subject(rows[0])}"))
+        for rows in groups(stored.rows)
+        for section in steps(stored.only(rows))
+        if len(section.cells) >= _STEPS
+    ]
+    return Topic("Ladders", (), [section for section, _ in found], _known(*(plot for _, plot in found)))
 
 
 def _tables(stored: Run) -> list[Topic]:
     topics = []
     for rows, section in zip(groups(stored.rows), sections(stored), strict=True):
         heading, name = subject(rows[0]), _name(rows[0])
-        plots = (ladder(section, name, heading), strips(rows, stored, name, heading))
-        topics.append(Topic(heading, (), [section], [plot for plot in plots if plot is not None]))
+        plots = _known(ladder(section, name, heading), strips(rows, stored, name, heading))
+        topics.append(Topic(heading, (), [section], plots))
     return topics
 
 
@@ -130,19 +129,16 @@ def _name(row: Row) -> str:
 
 def _distinct(chapters: Sequence[Chapter]) -> list[Chapter]:
     """The same chapters, with a number added to repeated names of figures."""
-    names: dict[str, int] = {}
+    names: Counter[str] = Counter()
 
     def renamed(plot: Plot) -> Plot:
-        names[plot.name] = names.get(plot.name, 0) + 1
+        names[plot.name] += 1
         return plot if names[plot.name] == 1 else replace(plot, name=f"{plot.name}-{names[plot.name]}")
 
-    return [
-        replace(
-            chapter,
-            topics=[replace(topic, plots=[renamed(plot) for plot in topic.plots]) for topic in chapter.topics],
-        )
-        for chapter in chapters
-    ]
+    def of(topic: Topic) -> Topic:
+        return replace(topic, plots=[renamed(plot) for plot in topic.plots])
+
+    return [replace(chapter, topics=[of(topic) for topic in chapter.topics]) for chapter in chapters]
 
 
 def plots(chapters: Sequence[Chapter]) -> list[Plot]:

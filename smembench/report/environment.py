@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.views.columns import Column
-from smembench.views.sections import Section
+from smembench.views.sections import Section, table
 
 _TABLES = ("devices", "versions", "config")
 
@@ -18,39 +18,30 @@ def environment(run: Description) -> list[Section]:
     if run.devices:
         devices = [device.known for device in run.devices]
         keys = dict.fromkeys(key for device in devices for key in device if key != "name")
-        found.append(
-            Section(
-                heading="Devices",
-                columns=[_text(""), *(_text(device.name) for device in run.devices)],
-                cells=[[key, *(shown(device.get(key)) for device in devices)] for key in keys],
-            )
-        )
-    if run.versions:
-        found.append(_pairs("Software", run.versions))
-    if config := run.config.data:
-        config.pop("sweep", None)
-        config |= {f"sweep {place}": sweep for place, sweep in enumerate(run.config.sweep, start=1)}
-        found.append(_pairs("Configuration", config))
-    if rest := {key: value for key, value in run.data.items() if key not in _TABLES}:
-        found.append(_pairs("Run", rest))
-    return found
+        cells = [[key, *(shown(device.get(key)) for device in devices)] for key in keys]
+        found.append(Section("Devices", [_text(""), *(_text(device.name) for device in run.devices)], cells))
+    config = run.config.data
+    config.pop("sweep", None)
+    config |= {f"sweep {place}": sweep for place, sweep in enumerate(run.config.sweep, start=1)}
+    rest = {key: value for key, value in run.data.items() if key not in _TABLES}
+    pairs: dict[str, Mapping[str, object]] = {"Software": run.versions, "Configuration": config, "Run": rest}
+    return found + [_pairs(heading, values) for heading, values in pairs.items() if values]
 
 
 def overview(runs: Sequence[Run]) -> Section:
     """The runs of a report, one per line."""
-    headings = ("run", "device", "cases", "ok", "failed", "skipped")
-    cells = []
-    for stored in runs:
-        models = [device.model for device in stored.description.devices]
-        states = [row.status for row in stored.rows]
-        ok, skipped = states.count("ok"), states.count("skipped")
-        failed = len(states) - ok - skipped
-        cut = "" if stored.complete else " (cut off)"
-        cells.append([stored.id + cut, ", ".join(models), *map(str, (len(states), ok, failed, skipped))])
-    return Section(
-        heading="The runs of this report",
-        columns=[Column(heading, numeric=heading not in ("run", "device")) for heading in headings],
-        cells=cells,
+    return table(
+        "The runs of this report",
+        runs,
+        {
+            "run": lambda run: run.id + ("" if run.complete else " (cut off)"),
+            "device": lambda run: ", ".join(device.model for device in run.description.devices),
+            "cases": lambda run: str(len(run.rows)),
+            "ok": lambda run: str(sum(row.ok for row in run.rows)),
+            "failed": lambda run: str(len(run.failed)),
+            "skipped": lambda run: str(sum(row.status == "skipped" for row in run.rows)),
+        },
+        words=("run", "device"),
     )
 
 
@@ -67,7 +58,7 @@ def shown(value: object) -> str:
 
 def _pairs(heading: str, values: Mapping[str, object]) -> Section:
     cells = [[key, text] for key, value in values.items() if (text := shown(value))]
-    return Section(heading=heading, columns=[_text(""), _text("value")], cells=cells)
+    return Section(heading, [_text(""), _text("value")], cells)
 
 
 def _text(heading: str) -> Column:

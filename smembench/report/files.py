@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 
 from smembench.model.errors import SmembenchError, UsageError
 from smembench.report.canvas import Plot, render
@@ -26,11 +25,7 @@ def check_extra() -> None:
 
 
 def chosen(plots: Sequence[Plot], patterns: str | None) -> list[Plot]:
-    """The plots whose names match a pattern, all for None.
-
-    Args:
-        plots: to choose from.
-        patterns: separated by commas; ``*`` matches anything.
+    """The plots whose names match one of the patterns, separated by commas, in which ``*`` matches anything.
 
     Raises:
         UsageError: for a pattern that no name matches.
@@ -47,7 +42,7 @@ def chosen(plots: Sequence[Plot], patterns: str | None) -> list[Plot]:
     return list(found.values())
 
 
-def write_figures(plots: Sequence[Plot], kind: Literal["png", "svg"], folder: Path) -> None:
+def write_figures(plots: Sequence[Plot], kind: str, folder: Path) -> None:
     """Write each plot into a folder, under its name.
 
     Raises:

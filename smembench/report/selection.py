@@ -33,12 +33,9 @@ def began(stored: Run) -> datetime:
 
 
 def whole(ordered: Sequence[Run]) -> list[tuple[Run, Run | None]]:
-    """The runs that no newer run replaces, each with the newest run that it replaces, if any.
+    """Of runs, oldest first, those that no newer one replaces, each with the newest run that it replaces, if any.
 
     A newer run on the same devices replaces one of the same configuration, and one whose cases it all has.
-
-    Args:
-        ordered: oldest first.
     """
     before: dict[int, Run | None] = {}
     for place, stored in enumerate(ordered):

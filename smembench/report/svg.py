@@ -12,85 +12,55 @@ from smembench.report.canvas import COLOURS, printable
 _COLOUR = re.compile("|".join(COLOURS))
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _FONT = re.compile(r"font-family: [^;\"]+;?\s*")
-_REFERENCE = re.compile(r"url\(#([^)]+)\)")
-_DRAWN = ("d", "x", "y", "width", "height", "transform", "points")
+_REFERENCE = re.compile(r'[("]#([^")]+)')
 _UNWANTED = ("metadata", "style")
 
 
 def inline(svg: bytes, values: Mapping[str, str], *, name: str, title: str, caption: str) -> str:
-    """SVG for inclusion in HTML.
+    """What matplotlib wrote as SVG for inclusion in HTML; ``values`` has the text of each mark by its id.
 
-    Args:
-        svg: what matplotlib wrote.
-        values: the text of each mark, by its id.
-        name: unique in the page; every id begins with it.
-        title: the figure's name for screen readers.
-        caption: its description for screen readers.
+    Every id begins with ``name``, which is unique in the page. ``title`` and ``caption`` are for screen readers.
     """
     # The file is matplotlib's own, and every string in it is escaped.
     root = ElementTree.fromstring(svg)
-    for element in root.iter():
-        element.tag = element.tag.rpartition("}")[2]
-    _remove(root)
-    referred = _referred(root)
+    referred = set(_REFERENCE.findall(svg.decode()))
     for element in list(root.iter()):
-        _restyle(element)
-        found = element.attrib.pop("id", "")
-        if found in values:
-            _say(element, values[found])
-        elif found in referred:
-            element.set("id", f"{name}-{found}")
+        element.tag, element.tail = element.tag.rpartition("}")[2], None
+        if element.tag != "text":
+            element.text = None
+        for child in [child for child in element if child.tag.endswith(_UNWANTED)]:
+            element.remove(child)
+        found = element.get("id", "")
+        if found not in referred:
+            element.attrib.pop("id", None)
         for attribute, value in list(element.attrib.items()):
-            if attribute.endswith("href"):
-                del element.attrib[attribute]
-                element.set("href", f"#{name}-{value[1:]}")
-            elif attribute == "clip-path":
-                element.set(attribute, _REFERENCE.sub(rf"url(#{name}-\1)", value))
-    _describe(root, name, title, caption)
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-def _remove(root: Element) -> None:
-    for parent in root.iter():
-        for child in [child for child in parent if child.tag in _UNWANTED]:
-            parent.remove(child)
-
-
-def _referred(root: Element) -> set[str]:
-    found = set()
-    for element in root.iter():
-        for attribute, value in element.attrib.items():
-            found |= {value[1:]} if attribute.endswith("href") else set(_REFERENCE.findall(value))
-    return found
-
-
-def _restyle(element: Element) -> None:
-    """Colours as CSS variables, the page's font, and coordinates rounded to two decimals."""
-    if style := element.get("style"):
-        element.set("style", _COLOUR.sub(lambda match: f"var(--{COLOURS[match[0]]})", _FONT.sub("", style)))
-    for attribute in _DRAWN:
-        if value := element.get(attribute):
-            short = _NUMBER.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), value)
-            element.set(attribute, " ".join(short.split()))
-    element.tail = None
-    if element.tag != "text":
-        element.text = None
-
-
-def _say(element: Element, value: str) -> None:
-    element.set("data-value", value)
-    title = Element("title")
-    title.text = value
-    element.insert(0, title)
-
-
-def _describe(root: Element, name: str, title: str, caption: str) -> None:
+            del element.attrib[attribute]
+            element.set(*_adapted(attribute.rpartition("}")[2], value, name))
+        if found in values:
+            element.set("data-value", values[found])
+            _describe(element, "title", values[found])
     width, height = root.attrib.pop("width"), root.attrib.pop("height")
-    root.attrib.pop("version", None)
     root.set("style", f"--width: {width}; --height: {height}")
     root.set("role", "img")
     root.set("aria-labelledby", f"{name}-title {name}-desc")
-    for place, (tag, text) in enumerate((("title", title), ("desc", caption))):
-        element = Element(tag, {"id": f"{name}-{tag}"})
-        element.text = printable(text)
-        root.insert(place, element)
+    _describe(root, "desc", printable(caption), id=f"{name}-desc")
+    _describe(root, "title", printable(title), id=f"{name}-title")
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _adapted(attribute: str, value: str, name: str) -> tuple[str, str]:
+    """Ids that begin with ``name``, colours as CSS variables, the page's font, numbers rounded to two decimals."""
+    if attribute == "id":
+        return attribute, f"{name}-{value}"
+    if attribute == "href":
+        return attribute, f"#{name}-{value[1:]}"
+    value = _COLOUR.sub(lambda match: f"var(--{COLOURS[match[0]]})", _FONT.sub("", value))
+    value = _NUMBER.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), value)
+    return attribute, " ".join(value.replace("url(#", f"url(#{name}-").split())
+
+
+def _describe(element: Element, tag: str, text: str, **attributes: str) -> None:
+    """Add a text that screen readers read for the element."""
+    described = Element(tag, attributes)
+    described.text = text
+    element.insert(0, described)

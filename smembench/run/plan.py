@@ -92,23 +92,6 @@ def _variants(case: Case, kernel: Kernel, problem: Problem, sweep: Sweep) -> lis
     return [replace(case, block=block, pad=pad, stride=stride) for stride, block, pad in product(strides, blocks, pads)]
 
 
-def device_bytes(case: Case, problem: Problem) -> int:
-    """Memory of a case's arrays on its device."""
-    return _arrays_bytes(case, problem) + 2 * GUARD_BYTES
-
-
-def _arrays_bytes(case: Case, problem: Problem) -> int:
-    return sum(problem.lengths(case)) * ITEMSIZE[case.dtype]
-
-
-def host_bytes(case: Case, problem: Problem) -> int:
-    """Host memory that a case needs: inputs, expected output, and the output copied back."""
-    output = problem.output_length(case) * ITEMSIZE[case.dtype]
-    # The reference of a product is computed in float64.
-    reference = 4 * output if problem.flops(case) else output
-    return _arrays_bytes(case, problem) + output + reference
-
-
 def _check(case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: Limits | None) -> None:
     where = f"{case.problem} {case.kernel} {case.size} {case.dtype} on {case.device}"
     if reason := problem.unsupported(case):
@@ -122,9 +105,13 @@ def _check(case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: L
                 )
     if case.block is not None:
         _check_block(case, case.block, kernel, limits)
+    arrays = sum(problem.lengths(case)) * ITEMSIZE[case.dtype]
+    output = problem.output_length(case) * ITEMSIZE[case.dtype]
+    # Beside the inputs the host has the output copied back and the expected one, of a product in float64.
+    on_host = arrays + output + (4 * output if problem.flops(case) else output)
     for what, needed, free in (
-        ("device", device_bytes(case, problem), limits.free_bytes),
-        ("host", host_bytes(case, problem), host.free_bytes if host else None),
+        ("device", arrays + 2 * GUARD_BYTES, limits.free_bytes),
+        ("host", on_host, host.free_bytes if host else None),
     ):
         if free is not None and needed > free:
             raise UsageError(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from smembench.devices.lock import device_lock
 from smembench.devices.select import CPU, resolve, uuid_of
 from smembench.model.device import DeviceInfo
+from smembench.model.interrupts import interruptible
 from smembench.model.measurement import Measurement, Trial
 from smembench.run.config import Config
 from smembench.run.placement import devices_needed, left_out
@@ -74,25 +75,33 @@ def open_session(
         UsageError: for cases that cannot run.
         DeviceUnavailable: for a device that does not exist or is in use.
     """
+    with ExitStack() as held:
+        with interruptible():
+            session = _opened(config, held, lock, wait, waiting, seed)
+        yield session
+
+
+def _opened(
+    config: Config, held: ExitStack, lock: bool, wait: bool, waiting: Callable[[str], None], seed: int | None
+) -> Session:
     resolved, note = {}, None
     for name in dict.fromkeys(name for sweep in config.sweep for name in sweep.device):
         (resolved[name],), said = resolve([name])
         note = note or said
     # Always with the CPU: the plan needs the host's free memory.
     names = tuple(dict.fromkeys((*devices_needed(config, resolved), CPU)))
-    with ExitStack() as held:
-        # Lock before a worker opens the device: that calibrates it, which would disturb another run.
-        if lock:
-            held.enter_context(locked(names, wait=wait, waiting=waiting))
-        worker = Worker(names)
-        held.callback(worker.kill)
-        planned = plan(config, worker.limits, resolved)
-        used = {item.case.device for item in planned}
-        infos = {name: info for name, info in worker.infos.items() if name in used}
-        rules = rules_of(config)
-        chosen = config.seed if seed is None else seed
-        seed = secrets.randbits(31) if chosen is None else chosen
-        runner = Runner(planned, rules, seed, config.timeout, worker, lambda: Worker(names))
-        held.callback(runner.close)
-        notes = tuple(filter(None, (note, left_out(config, resolved))))
-        yield Session(config, seed, planned, infos, notes, rules, runner)
+    # Lock before a worker opens the device: that calibrates it, which would disturb another run.
+    if lock:
+        held.enter_context(locked(names, wait=wait, waiting=waiting))
+    worker = Worker(names)
+    held.callback(worker.kill)
+    planned = plan(config, worker.limits, resolved)
+    used = {item.case.device for item in planned}
+    infos = {name: info for name, info in worker.infos.items() if name in used}
+    rules = rules_of(config)
+    chosen = config.seed if seed is None else seed
+    seed = secrets.randbits(31) if chosen is None else chosen
+    runner = Runner(planned, rules, seed, config.timeout, worker, lambda: Worker(names))
+    held.callback(runner.close)
+    notes = tuple(filter(None, (note, left_out(config, resolved))))
+    return Session(config, seed, planned, infos, notes, rules, runner)

@@ -19,6 +19,7 @@ from typing import Any
 from smembench.devices.base import Device
 from smembench.model.device import DeviceInfo, Limits
 from smembench.model.errors import DeviceUnavailable
+from smembench.model.interrupts import interruptible
 from smembench.model.measurement import Trial
 from smembench.model.text import one_line
 from smembench.run.trial import Request, TrialRunner
@@ -85,7 +86,6 @@ class Worker:
 
     def wait_stopped(self, timeout: float) -> Trial | None:
         """The current trial as it ended after ``stop``; None if it does not end in time."""
-        # Ctrl-C may have cut an answer in two; its rest can decode to anything, and is dropped.
         with suppress(Exception):
             answer = self._answer(timeout)
             return answer if isinstance(answer, Trial) else None
@@ -99,7 +99,9 @@ class Worker:
         return self._answer(timeout)
 
     def _answer(self, timeout: float) -> Any:
-        if not self._connection.poll(timeout):
+        with interruptible():
+            ready = self._connection.poll(timeout)
+        if not ready:
             self.kill()
             raise WorkerTimeout(f"no answer within {timeout:g} s; the worker process was killed")
         try:

@@ -43,14 +43,9 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class PortedCase:
-    """A case by the default compiler and by that of a port.
+    """A ``case`` by the default compiler, ``ours``, and by the ``compiler`` of a port, ``port``.
 
-    Attributes:
-        case: the default compiler's.
-        compiler: the port's.
-        ours: the kernel by the default compiler.
-        port: the port.
-        missing: why the port has no figures; empty if it has.
+    ``missing`` says why the port has no figures; it is empty if it has.
     """
 
     case: Case
@@ -103,17 +98,12 @@ def of_stored(run: Run) -> tuple[list[PortedCase], list[str]]:
 
 def _other_makers(run: Description) -> list[str]:
     there, here = run.versions, versions(cuda=True)
-    names = ("smembench", *makers())
+    names = ("smembench", *(name for toolchain in toolchains.compilers() for name in toolchain.makers))
     found = [f"{name} {there[name]}" for name in names if name in there and there[name] != here.get(name)]
     made, is_here = (state.revision if state else "" for state in (run.git, git_revision()))
     if made and is_here and made != is_here:
         found.append(f"revision {made[:7]}")
     return found
-
-
-def makers() -> list[str]:
-    """The names of those recorded versions that decide the code of kernels."""
-    return [name for toolchain in toolchains.compilers() for name in toolchain.makers]
 
 
 def static(config: Config, capability: str) -> list[PortedCase]:
@@ -142,36 +132,36 @@ def static(config: Config, capability: str) -> list[PortedCase]:
 def measured(rows: Iterable[Row], code: Code) -> list[PortedCase]:
     """Ported cases among the rows of a run, in their order; cases without a row for the port are left out.
 
-    Args:
-        rows: of one run.
-        code: compiles a case, to count its instructions.
+    ``code`` compiles a case, to count its instructions.
     """
     found = {row.case: row for row in rows}
 
-    def build(row: Row) -> Build:
-        if not row.ok:
-            return Build()
-        static = _build(code(row.case))
-        return replace(static, elapsed_ms=row.elapsed_ms, registers=row.registers, local_bytes=row.local_bytes)
+    def build(case: Case) -> Build:
+        row = found[case]
+        return replace(
+            _build(code(case)), elapsed_ms=row.elapsed_ms, registers=row.registers, local_bytes=row.local_bytes
+        )
 
-    ours = (row for row in found.values() if row.ok and row.compiler == DEFAULT_COMPILER)
-    pairs = ((row, found[port]) for row in ours for port in ports_of(row.case) if port in found)
-    return [
-        PortedCase(row.case, port.compiler, build(row), build(port), "" if port.ok else port.reason or port.status)
-        for row, port in pairs
-    ]
+    ours = [row.case for row in found.values() if row.ok and row.compiler == DEFAULT_COMPILER]
+    pairs = [(case, port) for case in ours for port in ports_of(case) if port in found]
+    return _paired(pairs, build, {row.case: row.reason or row.status for row in found.values() if not row.ok})
 
 
 def compiled(
     cases: Sequence[Case], code: Code, unsupported: Mapping[Case, str] = MappingProxyType({})
 ) -> list[PortedCase]:
     """Ported cases by their machine code alone; unsupported ports have no figures."""
+    pairs = [(case, port) for case in cases for port in ports_of(case)]
+    return _paired(pairs, lambda case: _build(code(case)), unsupported)
 
-    def pair(case: Case, port: Case) -> PortedCase:
-        reason = unsupported.get(port, "")
-        return PortedCase(case, port.compiler, _build(code(case)), Build() if reason else _build(code(port)), reason)
 
-    return [pair(case, port) for case in cases for port in ports_of(case)]
+def _paired(
+    pairs: Iterable[tuple[Case, Case]], build: Callable[[Case], Build], missing: Mapping[Case, str]
+) -> list[PortedCase]:
+    return [
+        PortedCase(case, port.compiler, build(case), Build() if port in missing else build(port), missing.get(port, ""))
+        for case, port in pairs
+    ]
 
 
 def _build(found: MachineCode | None) -> Build:

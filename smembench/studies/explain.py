@@ -35,18 +35,10 @@ def cases(
     stride: int | None = None,
     device: DeviceInfo | None = None,
 ) -> list[Case]:
-    """CUDA cases of kernels: the product of the lists. A kernel's name determines its problem.
+    """CUDA cases of kernels: the product of the lists, whose items are separated by commas.
 
-    The defaults are the first block of the kernel, and the first dtype and size of its problem.
-
-    Args:
-        kernels: names separated by commas, as in all lists here.
-        blocks: ``XxY``.
-        dtypes: element types.
-        pads: extra columns of padded tiles.
-        n: side of the matrices, or elements.
-        stride: elements between rows (matmul) or lanes (strided).
-        device: the GPU, for sizes that depend on it.
+    A kernel's name determines its problem. The defaults are the first block of the kernel, and the first dtype and size
+    of its problem; some sizes depend on the ``device``. A stride is between rows (matmul) or lanes (strided).
 
     Raises:
         UsageError: for an invalid name, block, dtype, pad or stride, and a case that its kernel does not support.

@@ -77,22 +77,12 @@ def ceiling(problem: str) -> str:
 def climb(run: Run) -> list[Rung]:
     """The rungs of a run of one size on one device, from the lowest up; steps without a figure are left out."""
     rungs: list[Rung] = []
-    rows = run.rows
-    if not rows:
-        return rungs
-    for kernel in steps(rows[0].problem, rows[0].case.kind):
-        done = [row for row in rows if row.ok and (row.kernel, row.compiler) == (kernel.name, kernel.compiler)]
+    times = {row: row.elapsed_ms for row in run.rows if row.ok and row.elapsed_ms is not None}
+    for kernel in steps(run.rows[0].problem, run.rows[0].case.kind) if run.rows else ():
+        done = [row for row in times if (row.kernel, row.compiler) == (kernel.name, kernel.compiler)]
         if done:
-            row = min(done, key=_elapsed)
+            row = min(done, key=times.__getitem__)
             below = rungs[-1].row if rungs else None
-            rungs.append(Rung(kernel, row, _gain(below, row), below is not None and tells_apart(run, below, row)))
+            gain = times[below] / times[row] if below else None
+            rungs.append(Rung(kernel, row, gain, below is not None and tells_apart(run, below, row)))
     return rungs
-
-
-def _elapsed(row: Row) -> float:
-    assert row.elapsed_ms is not None, row.case_id
-    return row.elapsed_ms
-
-
-def _gain(below: Row | None, row: Row) -> float | None:
-    return None if below is None else _elapsed(below) / _elapsed(row)

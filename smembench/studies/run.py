@@ -10,6 +10,7 @@ from pathlib import Path
 from smembench.explain.prediction import predict, trace_together
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
+from smembench.model.interrupts import held, interruptible
 from smembench.model.measurement import Measurement, Trial
 from smembench.run.config import Config
 from smembench.run.environment import describe_run, differences
@@ -79,15 +80,11 @@ def run(
     What ends a run on its way is in the outcome, beside what was measured until then.
 
     Args:
-        config: what to measure.
         output: the folder to make a new run's folder in; None to store nothing.
         anonymous: leave out of run.json what identifies the machine.
-        resume: a folder to go on in.
-        force: continue in it even if the environment differs.
-        lock: hold the GPUs' locks.
-        wait: wait for other processes that hold them.
+        resume: a folder to go on in; with ``force`` even if the environment differs.
+        lock: hold the GPUs' locks; ``wait`` for other processes that hold them.
         argv: the arguments that run.json records.
-        watch: what is called on the way.
 
     Raises:
         UsageError: for cases that cannot run, a folder that cannot be made, and one that does not fit the config or
@@ -99,7 +96,7 @@ def run(
         watch.note(f"waiting for {holder}, which uses the GPU")
 
     seed = resume.description.seed if resume else None
-    with open_session(config, lock=lock, wait=wait, waiting=waiting, seed=seed) as session:
+    with held(), open_session(config, lock=lock, wait=wait, waiting=waiting, seed=seed) as session:
         for note in session.notes:
             watch.note(note)
         infos = session.infos.values()
@@ -172,9 +169,9 @@ class _Measuring:
     def _predict(self) -> list[Measurement]:
         """Measurements from the trials; without predictions if Ctrl-C interrupts those."""
         try:
-            with self._watch.progress() as begin:
+            with interruptible(), self._watch.progress() as begin:
                 trace_together((trial.case for trial in self._trials), begin)
-            return self._session.measurements(self._trials, predict)
+                return self._session.measurements(self._trials, predict)
         except KeyboardInterrupt:
             self._interrupted = True
             return self._session.measurements(self._trials)

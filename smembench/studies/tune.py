@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import product
 from types import MappingProxyType
@@ -15,7 +17,8 @@ from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
 from smembench.model.hardware import STATIC_SHARED_BYTES
-from smembench.model.measurement import Measurement
+from smembench.model.interrupts import held, interruptible
+from smembench.model.measurement import Measurement, Trial
 from smembench.run.axes import parse_names
 from smembench.run.config import PRESETS, from_stored
 from smembench.run.runner import Begin, unseen
@@ -54,7 +57,6 @@ class Search:
     cases: tuple[Case, ...]
     over_limits: int
     predicted_slow: int
-    allowed: float = ALLOWED
 
 
 def search(base: Case, names: Sequence[str], predict: Predict, begin: Begin = unseen) -> Search:
@@ -66,29 +68,32 @@ def search(base: Case, names: Sequence[str], predict: Predict, begin: Begin = un
         predict: the predicted cost of a case; a case without a prediction is kept.
         begin: called before each prediction with the case, its number and how many there are.
     """
-    found: list[Case] = []
-    over_limits = 0
-    for name in names:
-        kernel = registry.find(base.problem, name, base.kind)
-        if kernel is None or kernel.computes != _wanted(base):
-            continue
-        for case in _variants(base, kernel):
-            if _fits(case, kernel):
-                found.append(case)
-            else:
-                over_limits += 1
-    kept = list(_promising(found, predict, begin))
-    return Search(tuple(kept), over_limits, len(found) - len(kept))
+    kernels = [registry.find(base.problem, name, base.kind) for name in names]
+    tried = [case for kernel in kernels if kernel and solves(kernel) for case in _variants(base, kernel)]
+    fitting = [case for case in tried if _fits(case)]
+    costs = {}
+    for number, case in enumerate(fitting, 1):
+        begin(case, number, len(fitting))
+        costs[case] = predict(case)
+    known = [cost for cost in costs.values() if cost is not None]
+    sectors = ALLOWED * min((cost.sectors for cost in known), default=0.0)
+    # A kernel without shared memory has no wavefronts, and sets no minimum for those that have.
+    wavefronts = ALLOWED * min((cost.wavefronts for cost in known if cost.wavefronts), default=0.0)
+    kept = tuple(
+        case
+        for case, cost in costs.items()
+        if cost is None or (cost.sectors <= sectors and cost.wavefronts <= wavefronts)
+    )
+    return Search(kept, len(tried) - len(fitting), len(fitting) - len(kept))
 
 
-def _wanted(base: Case) -> str:
-    """What the problem's naive kernel computes: a copy is no candidate for a transpose."""
-    naive = PROBLEMS[base.problem].naive_kernel
-    kernel = registry.find(base.problem, naive or "", base.kind)
-    return kernel.computes if kernel else ""
+def solves(kernel: Kernel) -> bool:
+    """Whether a kernel solves its problem: copyGmem, which only bounds it, does not."""
+    naive = registry.find(kernel.problem, PROBLEMS[kernel.problem].naive_kernel or "", kernel.kind)
+    return naive is not None and kernel.computes == naive.computes
 
 
-def _variants(base: Case, kernel: Kernel) -> Iterable[Case]:
+def _variants(base: Case, kernel: Kernel) -> list[Case]:
     if not kernel.blocks:
         return [replace(base, kernel=kernel.name, block=None, pad=None)]
     pads: Sequence[int | None] = (None,) if kernel.pad is None else PADS if kernel.pad else (0,)
@@ -97,22 +102,9 @@ def _variants(base: Case, kernel: Kernel) -> Iterable[Case]:
     return [replace(base, kernel=kernel.name, block=block, pad=pad) for block, pad in product(blocks, pads)]
 
 
-def _fits(case: Case, kernel: Kernel) -> bool:
+def _fits(case: Case) -> bool:
+    kernel = registry.kernel_of(case)
     return kernel.unsupported(case) is None and kernel.shared_bytes(case) <= STATIC_SHARED_BYTES
-
-
-def _promising(cases: Sequence[Case], predict: Predict, begin: Begin) -> Iterable[Case]:
-    costs = {}
-    for number, case in enumerate(cases, 1):
-        begin(case, number, len(cases))
-        costs[case] = predict(case)
-    known = [value for value in costs.values() if value is not None]
-    sectors = min((value.sectors for value in known), default=0.0)
-    # A kernel without shared memory has no wavefronts, and sets no minimum for those that have.
-    wavefronts = min((value.wavefronts for value in known if value.wavefronts), default=0.0)
-    for case, value in costs.items():
-        if value is None or (value.sectors <= ALLOWED * sectors and value.wavefronts <= ALLOWED * wavefronts):
-            yield case
 
 
 def predicted_cost(case: Case) -> PredictedCost | None:
@@ -140,13 +132,7 @@ def candidates(
 ) -> Search:
     """The cases of a problem that are worth measuring on a device.
 
-    Args:
-        problem: one that has a ladder.
-        n: side of the square matrices; the problem's default for None.
-        dtype: element type.
-        kernel: names separated by commas; all for None.
-        device: a name, or auto.
-        watch: callbacks for notes and progress.
+    The arguments are those of ``smembench.tune``; ``watch`` has callbacks for notes and progress.
 
     Raises:
         UsageError: for an unknown name, and if none of the kernels is a candidate.
@@ -178,36 +164,58 @@ class Tuned:
     measurements: Sequence[Measurement]
 
 
+class TuneInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a search; ``so_far`` has the best so far, None before anything was measured."""
+
+    def __init__(self, so_far: Tuned | None) -> None:
+        super().__init__(f"interrupted: {so_far.best.id if so_far else 'nothing'} is the best so far")
+        self.so_far = so_far
+
+
 def tuned(found: Search, sampling: Mapping[str, Any] = MappingProxyType({}), watch: Watch = SILENT) -> Tuned:
     """Measure candidates quickly, and the finalists against each other in one interleaved run.
 
-    Args:
-        found: the candidates.
-        sampling: keys of the run that replace those of both measurements.
-        watch: callbacks for notes and progress.
+    ``sampling`` has keys of the run that replace those of both measurements.
 
     Raises:
         UsageError: for an unknown key, and if nothing could be measured.
         DeviceUnavailable: for a device that is missing or in use.
-        KeyboardInterrupt: on Ctrl-C; nothing is kept.
+        TuneInterrupted: on Ctrl-C; a KeyboardInterrupt with the best so far.
     """
-    first = _measured(found.cases, {**PRESETS["quick"], **sampling}, watch)
+    first, cut = _measured(found.cases, {**PRESETS["quick"], **sampling}, watch)
     # The ceiling is measured in every run, and is not a candidate.
     chosen = finalists(measurement for measurement in first if measurement.case in found.cases)
+    if cut:
+        raise TuneInterrupted(_best(chosen, first))
     if not chosen:
         raise UsageError(f"no candidate could be measured: {first[-1].reason}")
-    last = _measured(chosen, {"rounds": FINAL_ROUNDS, **sampling}, watch)
-    times = {m.case: m.summary.median for m in last if m.summary is not None and m.case in chosen}
-    if not times:
+    last, cut = _measured(chosen, {"rounds": FINAL_ROUNDS, **sampling}, watch)
+    best = _best(chosen, last)
+    if cut:
+        raise TuneInterrupted(best or _best(chosen, first))
+    if best is None:
         raise UsageError(f"no finalist could be measured again: {last[-1].reason}")
-    return Tuned(min(times, key=times.__getitem__), chosen, last)
+    return best
 
 
-def _measured(cases: Sequence[Case], sampling: Mapping[str, Any], watch: Watch) -> list[Measurement]:
-    """Measure these cases in one interleaved run."""
+def _best(chosen: Sequence[Case], measurements: Sequence[Measurement]) -> Tuned | None:
+    times = {m.case: m.summary.median for m in measurements if m.summary is not None and m.case in chosen}
+    return Tuned(min(times, key=times.__getitem__), chosen, measurements) if times else None
+
+
+def _measured(cases: Sequence[Case], sampling: Mapping[str, Any], watch: Watch) -> tuple[list[Measurement], bool]:
+    """Measure these cases in one interleaved run; also whether Ctrl-C cut it short."""
     config = from_stored({"name": "tune", **sampling, "sweep": [as_sweep(case) for case in cases]})
-    with open_session(config) as session, watch.progress() as begin:
-        return session.measurements(list(session.run(begin=begin)))
+    trials: list[Trial] = []
+    with held() as hold, ExitStack() as opened:
+        with interruptible():
+            session = opened.enter_context(open_session(config))
+        try:
+            begin = opened.enter_context(watch.progress())
+            trials.extend(session.run(begin=begin))
+        except KeyboardInterrupt:
+            return session.measurements(trials), True
+        return session.measurements(trials), hold.take()
 
 
 def lower_end(measurement: Measurement) -> float:
@@ -234,7 +242,5 @@ def as_sweep(case: Case) -> dict[str, object]:
 
 def to_toml(case: Case, remarks: Sequence[str]) -> str:
     """A config with the one case, which ``smembench run`` reads; remarks become comments."""
-    lines = [f"# {remark}" for remark in remarks] + ["", "[[sweep]]"]
-    for key, value in as_sweep(case).items():
-        lines.append(f"{key} = {value}" if isinstance(value, int) else f'{key} = "{value}"')
-    return "\n".join(lines) + "\n"
+    keys = [f"{key} = {json.dumps(value)}" for key, value in as_sweep(case).items()]
+    return "\n".join([*(f"# {remark}" for remark in remarks), "", "[[sweep]]", *keys, ""])

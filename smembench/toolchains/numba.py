@@ -15,7 +15,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Case
 from smembench.model.measurement import Resources
-from smembench.toolchains.registry import Toolchain
+from smembench.toolchains.registry import Compiled, Toolchain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from smembench.model.problem import Array
 
 
-class _Dispatcher:
+class _Dispatcher(Compiled[NumbaKernel]):
     """A Numba dispatcher, which compiles the kernel at its first launch."""
 
     def __init__(self, case: Case, program: NumbaKernel) -> None:

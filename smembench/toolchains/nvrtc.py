@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from smembench.kernels.program import CudaCKernel
 from smembench.model.case import Case
 from smembench.model.measurement import Resources
-from smembench.toolchains.registry import Toolchain
+from smembench.toolchains.registry import Compiled, Toolchain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from smembench.model.problem import Array
 
 
-class _Module:
+class _Module(Compiled[CudaCKernel]):
     """Machine code, loaded at its first use, and the kernel in it."""
 
     def __init__(self, code: Any, entry: str) -> None:

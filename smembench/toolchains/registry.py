@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import smembench.toolchains
 from smembench.kernels.program import GpuKernel, Program
@@ -24,25 +24,28 @@ if TYPE_CHECKING:
     from smembench.model.problem import Array
 
 P = TypeVar("P", bound=Program)
-P_contra = TypeVar("P_contra", bound=Program, contravariant=True)
 
 
-class Compiled(Protocol[P_contra]):
+class Compiled(ABC, Generic[P]):
     """A program compiled for the current GPU. Programs that differ only in sizes share it."""
 
-    def launcher(self, program: P_contra, stream: int, scalars: Sequence[np.uint32]) -> Callable[..., Any]:
+    @abstractmethod
+    def launcher(self, program: P, stream: int, scalars: Sequence[np.uint32]) -> Callable[..., Any]:
         """A function of the output and the inputs that enqueues a launch; ``stream`` is a handle."""
 
     def fill(self, variable: str, values: Array, stream: int) -> None:
         """Enqueue a copy of a host array to a variable of the module, such as a ``__constant__`` array.
 
         Raises:
+            LookupError: if its kind of program has no variables.
             RuntimeError: CUDA's, if there is no variable of that name.
             ValueError: if the variable and the array differ in length.
         """
+        raise LookupError(f"there is no variable {variable}")
 
     def resources(self) -> Resources:
-        """Registers and local memory per thread, from the driver; known after the first launch."""
+        """Registers and local memory per thread, from the driver, known after the first launch; empty if unknown."""
+        return Resources()
 
 
 class Toolchain(ABC, Generic[P]):

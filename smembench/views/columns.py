@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from smembench.store.schema import Row
 
@@ -20,8 +21,10 @@ class Column:
     wide: bool = False
 
 
-def milliseconds(value: float) -> str:
-    """A time in ms, with at least four significant digits where that takes no more than five decimals."""
+def milliseconds(value: float | None) -> str:
+    """A time in ms, with at least four significant digits where that takes no more than five decimals; "" for None."""
+    if value is None:
+        return ""
     return f"{value:.1f}" if value >= 1000 else f"{value:.{4 if value >= 0.1 else 5}f}"
 
 
@@ -45,19 +48,14 @@ def times(value: float | None) -> str:
     return "" if value is None else f"{number(value)}×"
 
 
-def count(value: float | None) -> str:
-    """A small number; "" for None."""
-    return "" if value is None else compact(value)
-
-
 def some(names: Sequence[str]) -> str:
     """Names of cases in a note; their number if they are many."""
     return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} cases, the first of them {names[0]}"
 
 
-def compact(value: float | None) -> str:
-    """A small number, without a fraction if it is whole."""
-    return "-" if value is None else f"{value:.3g}"
+def compact(value: float | None, missing: str = "-") -> str:
+    """A small number, without a fraction if it is whole; ``missing`` for None."""
+    return missing if value is None else f"{value:.3g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +68,7 @@ class Figure:
 
 
 FIGURES: dict[str, Figure] = {
+    "elapsed_ms": Figure("elapsed ms", milliseconds, "ms"),
     "effective_gb_s": Figure("GB/s", unit="GB/s"),
     "gflop_s": Figure("GFLOP/s", unit="GFLOP/s"),
     "percent_of_copygmem": Figure("% of\ncopyGmem"),
@@ -78,7 +77,7 @@ FIGURES: dict[str, Figure] = {
     "bytes_per_clock": Figure("bytes/clk\nper SM", unit="B/clk"),
     "speedup_vs_cpu": Figure("vs CPU", times),
     "speedup_vs_naive": Figure("vs naive", times),
-    "predicted_constant_addresses": Figure("addresses\nper request", count),
+    "predicted_constant_addresses": Figure("addresses\nper request", partial(compact, missing="")),
 }
 """By column of cases.csv."""
 
@@ -87,3 +86,12 @@ def value(row: Row, column: str) -> float | None:
     """A row's figure; None if it has none."""
     found = getattr(row, column)
     return None if found is None else float(found)
+
+
+def figures(names: Iterable[str]) -> dict[str, Callable[[Row], str]]:
+    """The headings for columns of cases.csv, and what each shows of a row."""
+
+    def text(column: str, row: Row) -> str:
+        return FIGURES[column].text(value(row, column))
+
+    return {FIGURES[name].heading: partial(text, name) for name in names}

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.store.run import Run
-from smembench.studies.compilers import Build, PortedCase, makers, of_stored
+from smembench.studies.compilers import Build, PortedCase, of_stored
 from smembench.toolchains.registry import compilers as toolchains
-from smembench.views.columns import Column, milliseconds, number
-from smembench.views.sections import Section, device_names
+from smembench.toolchains.registry import names
+from smembench.views.columns import milliseconds, number
+from smembench.views.sections import Section, block, device_names, grouped, libraries, table
 
 
 def of_run(run: Run) -> list[Section]:
@@ -20,55 +21,44 @@ def of_run(run: Run) -> list[Section]:
     Instructions are counted in code compiled here for its device, if the compilers are the run's.
     """
     pairs, others = of_stored(run)
-    sections = compilers(pairs, _with_versions(device_names(run), run.description.versions))
+    sections = compilers(pairs, device_names(run), run.description.versions)
     if sections and others:
         left_out = f"Instructions are left out: the run's code is by {', '.join(others)}."
         sections[-1] = replace(sections[-1], sentence=f"{sections[-1].sentence} {left_out}".strip())
     return sections
 
 
-def of_code(pairs: Sequence[PortedCase], capability: str, versions: Mapping[str, str]) -> list[Section]:
-    """The same for pairs that were compiled and not measured, by compilers of these versions."""
-    return compilers(pairs, _with_versions(f"compute capability {capability}", versions))
-
-
-def compilers(pairs: Sequence[PortedCase], where: str) -> list[Section]:
+def compilers(pairs: Sequence[PortedCase], where: str, versions: Mapping[str, str]) -> list[Section]:
     """A section for each problem, size, dtype and port: both times, their ratio, and the resources of both codes."""
-    groups: dict[tuple[str, str], list[PortedCase]] = {}
-    for pair in pairs:
+
+    def subject(pair: PortedCase) -> tuple[str, str]:
         problem = PROBLEMS[pair.case.problem]
-        subject = f"{problem.title} {problem.size(pair.case)} {pair.case.dtype}"
-        groups.setdefault((subject, pair.compiler), []).append(pair)
-    return [_section(f"{where} · {subject}", group) for (subject, _), group in groups.items()]
+        return f"{problem.title} {problem.size(pair.case)} {pair.case.dtype}", pair.compiler
+
+    known = libraries(versions, names())
+    heading = f"{where} · {known}" if known else where
+    return [_section(f"{heading} · {said}", group) for (said, _), group in grouped(pairs, subject).items()]
 
 
 def _section(heading: str, pairs: Sequence[PortedCase]) -> Section:
-    timed = any(pair.ours.elapsed_ms is not None for pair in pairs)
     both, language = f"{pairs[0].case.compiler} / {pairs[0].compiler}", _language(pairs[0].compiler)
-    headings = ["kernel", "block"]
-    headings += [f"elapsed ms\n{both}", f"over\n{language}"] if timed else []
-    headings += [f"registers\n{both}", f"local bytes\n{both}", "shared\nbytes", f"instructions\n{both}"]
-    return Section(
-        heading=heading,
-        columns=[Column(name, numeric=name not in ("kernel", "block")) for name in headings],
-        cells=[_line(pair, timed=timed) for pair in pairs],
-        sentence=" ".join(filter(None, (_sentence(pairs), _missing(pairs)))),
-    )
-
-
-def _line(pair: PortedCase, *, timed: bool) -> list[str]:
-    case = pair.case
-    line = [case.kernel, f"{case.block} +{case.pad}" if case.pad else str(case.block or "")]
-    if timed:
-        times = (side.elapsed_ms for side in (pair.ours, pair.port))
-        line.append(_both(*(None if time is None else milliseconds(time) for time in times)))
-        line.append("" if pair.ratio is None else f"{pair.ratio:.3f}")
-    shared = registry.kernel_of(case).shared_bytes(case)
-    return [*line, _of(pair, "registers"), _of(pair, "local_bytes"), str(shared or ""), _of(pair, "instructions")]
-
-
-def _of(pair: PortedCase, name: str) -> str:
-    return _both(getattr(pair.ours, name), getattr(pair.port, name))
+    columns: dict[str, Callable[[PortedCase], str]] = {
+        "kernel": lambda pair: pair.case.kernel,
+        "block": lambda pair: block(pair.case),
+    }
+    if any(pair.ours.elapsed_ms is not None for pair in pairs):
+        columns[f"elapsed ms\n{both}"] = lambda pair: _both(
+            *(milliseconds(side.elapsed_ms) or None for side in (pair.ours, pair.port))
+        )
+        columns[f"over\n{language}"] = lambda pair: "" if pair.ratio is None else f"{pair.ratio:.3f}"
+    columns |= {
+        f"registers\n{both}": lambda pair: _both(pair.ours.registers, pair.port.registers),
+        f"local bytes\n{both}": lambda pair: _both(pair.ours.local_bytes, pair.port.local_bytes),
+        "shared\nbytes": lambda pair: str(registry.kernel_of(pair.case).shared_bytes(pair.case) or ""),
+        f"instructions\n{both}": lambda pair: _both(pair.ours.instructions, pair.port.instructions),
+    }
+    sentence = " ".join(filter(None, (_sentence(pairs), _missing(pairs))))
+    return table(heading, pairs, columns, words=("kernel", "block"), sentence=sentence)
 
 
 def _both(ours: object, port: object) -> str:
@@ -119,7 +109,3 @@ def _more(slower: Build, faster: Build, name: str) -> bool:
 
 def _language(compiler: str) -> str:
     return next(toolchain.language for toolchain in toolchains() if toolchain.name == compiler)
-
-
-def _with_versions(where: str, recorded: Mapping[str, str]) -> str:
-    return " · ".join([where, *(f"{name} {recorded[name]}" for name in makers() if name in recorded)])

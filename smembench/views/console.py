@@ -29,6 +29,8 @@ class _Console(Console):
 stdout = _Console(highlight=False)
 stderr = _Console(stderr=True, highlight=False)
 
+_ASCII = str.maketrans({"×": "x", "±": "+-", "·": "|", "✓": "ok", "…": "...", "²": "^2", "–": "-"})
+
 
 def say(console: Console, line: str) -> None:
     """Print a line as it is: unwrapped, without markup, in the console's encoding."""
@@ -49,14 +51,5 @@ def plain(console: Console, text: str) -> str:
     text = visible(text, keep="\n")
     if can_show(console, text):
         return text
-    for sign, ascii_sign in (
-        ("×", "x"),
-        ("±", "+-"),
-        ("·", "|"),
-        ("✓", "ok"),
-        ("…", "..."),
-        ("²", "^2"),
-        ("–", "-"),
-    ):
-        text = text.replace(sign, ascii_sign)
+    text = text.translate(_ASCII)
     return text.encode(console.encoding or "ascii", "replace").decode(console.encoding or "ascii")

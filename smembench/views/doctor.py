@@ -7,20 +7,7 @@ from collections.abc import Mapping, Sequence
 from smembench.model.device import DeviceInfo
 from smembench.studies.doctor.installation import Check
 from smembench.studies.doctor.timing import ALLOWED_PERCENT, ALLOWED_US, METRIC, Agreement
-from smembench.views.columns import Column
-from smembench.views.sections import Section, libraries
-
-COLUMNS = (
-    "kernel",
-    "size",
-    "block",
-    "cache",
-    "smembench_us",
-    "ncu_us",
-    "difference_us",
-    "difference_percent",
-    "agrees",
-)
+from smembench.views.sections import Section, libraries, table
 
 
 def lines(found: Sequence[Check]) -> list[str]:
@@ -28,50 +15,46 @@ def lines(found: Sequence[Check]) -> list[str]:
     said = []
     for check in found:
         said.append(f"{check.mark:<4} {check.what}: {check.found}")
-        if check.fix:
+        if not check.ok:
             said.append(f"       fix: {check.fix}")
     return said
 
 
-def records(found: Sequence[Agreement]) -> list[list[str]]:
-    """CSV records under ``COLUMNS``."""
-    return [
-        [
-            f"{item.case.problem} {item.case.kernel}",
-            item.case.size,
-            str(item.case.block),
-            item.case.cache,
-            f"{item.ours_us:.4f}",
-            f"{item.ncu_us:.4f}",
-            f"{item.difference_us:.4f}",
-            f"{item.percent:.3f}",
-            str(item.agrees).lower(),
-        ]
-        for item in found
-    ]
+def records(found: Sequence[Agreement]) -> Section:
+    """Both clocks and their difference, for a CSV file."""
+    return table(
+        "",
+        found,
+        {
+            "kernel": lambda item: f"{item.case.problem} {item.case.kernel}",
+            "size": lambda item: item.case.size,
+            "block": lambda item: str(item.case.block),
+            "cache": lambda item: item.case.cache,
+            "smembench_us": lambda item: f"{item.ours_us:.4f}",
+            "ncu_us": lambda item: f"{item.ncu_us:.4f}",
+            "difference_us": lambda item: f"{item.difference_us:.4f}",
+            "difference_percent": lambda item: f"{item.percent:.3f}",
+            "agrees": lambda item: str(item.agrees).lower(),
+        },
+    )
 
 
 def section(found: Sequence[Agreement], device: DeviceInfo, versions: Mapping[str, str]) -> Section:
     """Both clocks side by side, and their difference."""
-    headings = ("kernel", "n", "cache", "smembench\nµs", "ncu\nµs", "difference\nµs", "difference\n%")
-    columns = [Column(name, numeric=name not in ("kernel", "cache")) for name in headings]
-    cells = [
-        [
-            item.case.kernel,
-            str(item.case.n),
-            item.case.cache,
-            f"{item.ours_us:.2f}",
-            f"{item.ncu_us:.2f}",
-            f"{item.difference_us:+.2f}",
-            f"{item.percent:+.1f}",
-        ]
-        for item in found
-    ]
-    apart = [item for item in found if not item.agrees]
     allowed = f"within {ALLOWED_PERCENT:g} % or {ALLOWED_US:g} µs of {METRIC}"
-    return Section(
-        heading=f"{device.model} · driver {device.driver} · {libraries(versions)}",
-        columns=[*columns, Column("agrees", numeric=False)],
-        cells=[[*line, "yes" if item.agrees else "NO"] for line, item in zip(cells, found, strict=True)],
-        sentence=f"{len(found) - len(apart)} of {len(found)} are {allowed}.",
+    return table(
+        f"{device.model} · driver {device.driver} · {libraries(versions)}",
+        found,
+        {
+            "kernel": lambda item: item.case.kernel,
+            "n": lambda item: str(item.case.n),
+            "cache": lambda item: item.case.cache,
+            "smembench\nµs": lambda item: f"{item.ours_us:.2f}",
+            "ncu\nµs": lambda item: f"{item.ncu_us:.2f}",
+            "difference\nµs": lambda item: f"{item.difference_us:+.2f}",
+            "difference\n%": lambda item: f"{item.percent:+.1f}",
+            "agrees": lambda item: "yes" if item.agrees else "NO",
+        },
+        words=("kernel", "cache", "agrees"),
+        sentence=f"{sum(item.agrees for item in found)} of {len(found)} are {allowed}.",
     )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
 
 from rich.console import Console
 from rich.text import Text
 
-from smembench.explain.analysis import Explanation, GlobalAccess, SharedAccess
+from smembench.explain.analysis import Access, Explanation, GlobalAccess, SharedAccess
 from smembench.explain.banks import bank_of
 from smembench.explain.counters import Comparison
 from smembench.explain.recorder import SharedArray
@@ -19,12 +19,17 @@ from smembench.model.hardware import BANKS, WORD_BYTES
 from smembench.views.columns import Column, compact, number, scaled
 from smembench.views.console import plain
 from smembench.views.explain_roof import roof
-from smembench.views.sections import Section
+from smembench.views.sections import Section, block, grouped, table
 from smembench.views.table import draw
 
 _SCREEN = 80
 _WIDEST = 33
 """Columns of a tile that fit a picture of 80 characters, two per bank."""
+_SITE: dict[str, Callable[[Access], str]] = {
+    "line": lambda access: str(access.site.line),
+    "access": lambda access: access.site.kind,
+    "array": lambda access: access.site.array,
+}
 _COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "red", "bright_cyan", "bright_green")
 
 
@@ -45,62 +50,53 @@ def explanation(explained: Explanation) -> list[Section]:
     """
     case = explained.case
     pad = f", pad {case.pad}" if case.pad is not None else ""
-    block = f" · block {case.block}{pad}" if case.block else ""
+    blocks = f" · block {case.block}{pad}" if case.block else ""
     file = Path(explained.trace.filename).name
-    heading = f"{case.kernel} in {file}{block} · {case.dtype} · {explained.threads} threads"
+    heading = f"{case.kernel} in {file}{blocks} · {case.dtype} · {explained.threads} threads"
     found = []
     if explained.shared:
-        columns = ("line", "access", "array", "wavefronts\nper request", "conflict", "of all", "")
         wavefronts = sum(access.of_all for access in explained.shared)
         found.append(
-            Section(
-                heading=f"{heading}, {explained.shared_bytes} bytes of shared memory",
-                columns=[Column(name, numeric=name in ("wavefronts\nper request", "of all")) for name in columns],
-                cells=[
-                    [
-                        str(access.site.line),
-                        access.site.kind,
-                        access.site.array,
-                        number(access.wavefronts),
-                        conflict(access),
-                        _percent(access.of_all / wavefronts),
-                        access.source,
-                    ]
-                    for access in explained.shared
-                ],
+            table(
+                f"{heading}, {explained.shared_bytes} bytes of shared memory",
+                explained.shared,
+                {
+                    **_SITE,
+                    "wavefronts\nper request": lambda access: number(access.wavefronts),
+                    "conflict": conflict,
+                    "of all": lambda access: _percent(access.of_all / wavefronts),
+                    "": lambda access: access.source,
+                },
+                words=(*_SITE, "conflict", ""),
             )
         )
     if explained.constant:
-        names = ("line", "access", "array", "addresses\nper request", "")
         found.append(
-            Section(
-                heading="Constant memory, one address at a time" if found else heading,
-                columns=[Column(name, numeric=name == "addresses\nper request") for name in names],
-                cells=[
-                    [str(access.site.line), "load", access.site.array, number(access.addresses), access.source]
-                    for access in explained.constant
-                ],
+            table(
+                "Constant memory, one address at a time" if found else heading,
+                explained.constant,
+                {
+                    **_SITE,
+                    "addresses\nper request": lambda access: number(access.addresses),
+                    "": lambda access: access.source,
+                },
+                words=(*_SITE, ""),
             )
         )
-    headings = ("line", "access", "array", "sectors\nper request", "ideal", "efficiency", "of all", "")
     sectors = sum(access.of_all for access in explained.memory)
     found.append(
-        Section(
-            heading="Global memory, sectors of 32 bytes" if found else heading,
-            columns=[Column(name, numeric=name not in ("line", "access", "array", "")) for name in headings],
-            cells=[
-                [
-                    str(access.site.line),
-                    access.site.kind,
-                    access.site.array,
-                    number(access.sectors),
-                    number(access.ideal),
-                    _percent(access.efficiency),
-                    _percent(access.of_all / sectors),
-                    access.source,
-                ]
-                for access in explained.memory
-            ],
+        table(
+            "Global memory, sectors of 32 bytes" if found else heading,
+            explained.memory,
+            {
+                **_SITE,
+                "sectors\nper request": lambda access: number(access.sectors),
+                "ideal": lambda access: number(access.ideal),
+                "efficiency": lambda access: _percent(access.efficiency),
+                "of all": lambda access: _percent(access.of_all / sectors),
+                "": lambda access: access.source,
+            },
+            words=(*_SITE, ""),
             sentence=" ".join(sentences(explained)),
         )
     )
@@ -151,15 +147,12 @@ def sentences(explained: Explanation) -> list[str]:
 
 def _coalescing(accesses: Sequence[GlobalAccess]) -> list[str]:
     """A sentence for the loads or the stores of an array that move more bytes than they request."""
-    moved: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for access in accesses:
-        of_array = moved.setdefault((access.site.kind, access.site.array), [])
-        of_array.append((access.efficiency, access.of_all))
-    said = [
-        f"{_percent(fmean(*zip(*moves, strict=True)))} of the bytes that {kind}s of {array} move are requested."
-        for (kind, array), moves in moved.items()
-        if any(efficiency < 1 for efficiency, _ in moves)
-    ]
+    said = []
+    for (kind, array), of_array in grouped(accesses, lambda access: (access.site.kind, access.site.array)).items():
+        efficiencies = [access.efficiency for access in of_array]
+        if min(efficiencies) < 1:
+            share = fmean(efficiencies, [access.of_all for access in of_array])
+            said.append(f"{_percent(share)} of the bytes that {kind}s of {array} move are requested.")
     return said or ["Every global access is fully coalesced."]
 
 
@@ -229,48 +222,36 @@ def comparison(found: Sequence[Comparison], heading: str) -> Section:
     """Predictions and counters side by side."""
     judged = [item for item in found if item.agrees is not None]
     agreeing = sum(item.agrees is True for item in judged)
-    return Section(
-        heading=heading,
-        columns=[
-            Column("kernel", numeric=False),
-            Column("block", numeric=False),
-            Column("dtype", numeric=False),
-            Column("figure", numeric=False),
-            Column("predicted"),
-            Column("counted"),
-            Column("agrees", numeric=False),
-        ],
-        cells=[
-            [
-                item.case.kernel,
-                f"{item.case.block} +{item.case.pad}" if item.case.pad else str(item.case.block),
-                item.case.dtype,
-                item.figure,
-                "" if item.predicted is None else number(item.predicted),
-                number(item.counted),
-                {True: "yes", False: "NO", None: ""}[item.agrees],
-            ]
-            for item in found
-        ],
+    return table(
+        heading,
+        found,
+        {
+            "kernel": lambda item: item.case.kernel,
+            "block": lambda item: block(item.case),
+            "dtype": lambda item: item.case.dtype,
+            "figure": lambda item: item.figure,
+            "predicted": lambda item: number(item.predicted),
+            "counted": lambda item: number(item.counted),
+            "agrees": lambda item: {True: "yes", False: "NO", None: ""}[item.agrees],
+        },
+        words=("kernel", "block", "dtype", "figure", "agrees"),
         sentence=f"{agreeing} of {len(judged)} predictions agree with the counters.",
     )
 
 
-COMPARISON_COLUMNS = ("case_id", "figure", "predicted", "counted", "agrees")
-
-
-def comparison_records(found: Sequence[Comparison]) -> list[list[str]]:
-    """CSV records under ``COMPARISON_COLUMNS``."""
-    return [
-        [
-            item.case.id,
-            item.figure,
-            "" if item.predicted is None else repr(item.predicted),
-            repr(item.counted),
-            "" if item.agrees is None else str(item.agrees).lower(),
-        ]
-        for item in found
-    ]
+def comparison_records(found: Sequence[Comparison]) -> Section:
+    """The same in full, for a CSV file."""
+    return table(
+        "",
+        found,
+        {
+            "case_id": lambda item: item.case.id,
+            "figure": lambda item: item.figure,
+            "predicted": lambda item: "" if item.predicted is None else repr(item.predicted),
+            "counted": lambda item: repr(item.counted),
+            "agrees": lambda item: "" if item.agrees is None else str(item.agrees).lower(),
+        },
+    )
 
 
 def pads(tried: Sequence[tuple[int, float, float]], best: int | None, heading: str) -> Section:
@@ -281,9 +262,6 @@ def pads(tried: Sequence[tuple[int, float, float]], best: int | None, heading: s
         verdict = (
             f"No pad up to {tried[-1][0]} is free of conflicts for loads and stores; pad {least[0]} has the fewest."
         )
-    return Section(
-        heading=heading,
-        columns=[Column("pad"), Column("load\ndegree"), Column("store\ndegree")],
-        cells=[[str(pad), number(loads), number(stores)] for pad, loads, stores in tried],
-        sentence=verdict,
-    )
+    columns = [Column("pad"), Column("load\ndegree"), Column("store\ndegree")]
+    cells = [[str(pad), number(loads), number(stores)] for pad, loads, stores in tried]
+    return Section(heading, columns, cells, sentence=verdict)

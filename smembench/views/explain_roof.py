@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from smembench.explain.analysis import Explanation
 from smembench.explain.roof import ARITHMETIC, MEMORY, ON_CHIP, Roof, lowest, on_chip_share, ridge, roofs
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.device import DeviceInfo
-from smembench.views.columns import Column, milliseconds, number, scaled
-from smembench.views.sections import Section
+from smembench.views.columns import milliseconds, number, scaled
+from smembench.views.sections import Section, table
 
 _UNLESS = {
     MEMORY: " or more where a cache holds its arrays",
@@ -22,23 +24,16 @@ def roof(explained: Explanation, capability: str | None, device: DeviceInfo | No
     Without a device there are no peaks, and the sentences say only what the compute capability decides.
     """
     found, size = roofs(explained.work, device), PROBLEMS[explained.case.problem].size(explained.case)
-    peaks = [Column("peak"), Column("least ms")] if device else []
-    return Section(
-        heading=f"Roofs{f' of {device.model}' if device else ''}, {size}",
-        columns=[Column("roof", numeric=False), Column("per launch"), *peaks],
-        cells=[_cells(limit)[: 2 + len(peaks)] for limit in found],
-        sentence=" ".join(_sentences(explained, capability, device, found)),
-    )
-
-
-def _cells(limit: Roof) -> list[str]:
-    ms = limit.milliseconds
-    return [
-        limit.name,
-        scaled(limit.amount, limit.unit),
-        "" if limit.peak is None else f"{number(limit.peak / 1e9)} G{limit.unit}/s",
-        "" if ms is None else milliseconds(ms),
-    ]
+    columns: dict[str, Callable[[Roof], str]] = {
+        "roof": lambda limit: limit.name,
+        "per launch": lambda limit: scaled(limit.amount, limit.unit),
+    }
+    if device:
+        columns["peak"] = lambda limit: "" if limit.peak is None else f"{number(limit.peak / 1e9)} G{limit.unit}/s"
+        columns["least ms"] = lambda limit: milliseconds(limit.milliseconds)
+    heading = f"Roofs{f' of {device.model}' if device else ''}, {size}"
+    sentence = " ".join(_sentences(explained, capability, device, found))
+    return table(heading, found, columns, words=("roof",), sentence=sentence)
 
 
 def _sentences(

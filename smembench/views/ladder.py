@@ -10,8 +10,8 @@ from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import tells_apart
 from smembench.studies.ladder import Rung, ceiling, climb, steps
-from smembench.views.columns import FIGURES, Column, milliseconds, number, value
-from smembench.views.sections import Bar, Section, describe, label, notes
+from smembench.views.columns import figures, number, value
+from smembench.views.sections import Section, bars, describe, grouped, label, notes, table
 
 
 def ladder(run: Run) -> list[Section]:
@@ -19,14 +19,9 @@ def ladder(run: Run) -> list[Section]:
 
     Only steps, the ceiling and other libraries are shown.
     """
-    groups: dict[tuple[object, ...], list[Row]] = {}
-    for row in filter(_is_step, run.rows):
-        groups.setdefault(_place(row), []).append(row)
-    beside = [row for row in run.rows if _beside(row)]
-    return [
-        _section(run.only([*group, *(row for row in beside if _place(row) == place)]))
-        for place, group in groups.items()
-    ]
+    beside = grouped(filter(_beside, run.rows), _place)
+    climbed = grouped(filter(_is_step, run.rows), _place)
+    return [_section(run.only([*group, *beside.get(place, ())])) for place, group in climbed.items()]
 
 
 def _place(row: Row) -> tuple[object, ...]:
@@ -51,29 +46,19 @@ def _section(run: Run) -> Section:
     problem = PROBLEMS[rows[0].problem]
     rate, limit = problem.columns[0], ceiling(problem.name)
     rungs = climb(run)
-    lines = [(rung.row, _gain(rung), rung.kernel.ladder) for rung in rungs]
-    lines += [(row, "", _beside(row)) for row in rows if row.ok and _beside(row)]
-    figures = [rate] if all(value(row, limit) is None for row, _, _ in lines) else [rate, limit]
-    return Section(
-        heading=describe(run),
-        columns=[
-            Column("step", numeric=False),
-            Column("elapsed ms"),
-            *(Column(FIGURES[name].heading) for name in figures),
-            Column("gain"),
-            Column("what changes", numeric=False),
-        ],
-        cells=[
-            [
-                label(row),
-                milliseconds(row.elapsed_ms or 0.0),
-                *(FIGURES[name].text(value(row, name)) for name in figures),
-                gain,
-                change,
-            ]
-            for row, gain, change in lines
-        ],
-        bars=[Bar(label(row), value(row, rate) or 0.0, FIGURES[rate].unit) for row, _, _ in lines],
+    said = {rung.row: (_gain(rung), rung.kernel.ladder) for rung in rungs}
+    said |= {row: ("", _beside(row)) for row in rows if row.ok and _beside(row)}
+    return table(
+        describe(run),
+        said,
+        {
+            "step": label,
+            **figures(["elapsed_ms", rate, *([limit] if any(value(row, limit) is not None for row in said) else [])]),
+            "gain": lambda row: said[row][0],
+            "what changes": lambda row: said[row][1],
+        },
+        words=("step", "what changes"),
+        bars=bars(list(said), rate),
         sentence=_sentence(run, rungs, limit),
         notes=notes(rows),
     )

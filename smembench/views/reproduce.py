@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import DEFAULT_COMPILER
+from smembench.stats.differs import Effect
 from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.studies.reproduce.claims import CLAIMS, Finding, Holds, judge
-from smembench.studies.reproduce.figures import BLOCKS, FIGURES, SIZES, Figure, devices_of, figure_of
-from smembench.views.columns import Column, milliseconds, number, times
-from smembench.views.sections import Section, describe
+from smembench.studies.difference import difference
+from smembench.studies.reproduce.claims import CLAIMS, Claim, holds
+from smembench.studies.reproduce.figures import BLOCKS, FIGURES, SIZES, devices_of, figure_of
+from smembench.views.columns import milliseconds, number, times
+from smembench.views.sections import Section, describe, table
 
 
 def reproduction(run: Run) -> list[Section]:
@@ -47,79 +49,66 @@ def _is_documented(row: Row) -> bool:
 def _section(run: Run) -> Section:
     rows = run.rows
     problem = rows[0].problem
-    devices = devices_of(problem)
     baseline = PROBLEMS[problem].cpu_kernel or PROBLEMS[problem].copy_kernel
     assert baseline is not None
-    columns = [
-        Column("kernel", numeric=False),
-        *map(Column, devices),
-        Column("here"),
-        Column("holds here?", numeric=False),
-    ]
-    cells = []
-    for row in rows:
-        documented = (
-            _documented(figure_of(problem, row.kernel, device), figure_of(problem, baseline, device))
-            for device in devices
-        )
-        cells.append([row.kernel, *documented, _here(row), _judged(row, run)])
+
+    def documented(device: str) -> Callable[[Row], str]:
+        return lambda row: _documented(problem, row.kernel, baseline, device)
+
     sources = dict.fromkeys(figure.source for figure in FIGURES if figure.problem == problem)
-    return Section(
-        heading=f"{describe(run)}, blocks of {BLOCKS[problem]}",
-        columns=columns,
-        cells=cells,
+    return table(
+        f"{describe(run)}, blocks of {BLOCKS[problem]}",
+        rows,
+        {
+            "kernel": lambda row: row.kernel,
+            **{device: documented(device) for device in devices_of(problem)},
+            "here": _here,
+            "holds here?": lambda row: _judged(row, run),
+        },
+        words=("kernel", "holds here?"),
         sentence=f"The documents' figures: {'; '.join(sources)}.",
         notes=[f"{row.kernel}: {row.status}: {row.reason}" for row in rows if not row.ok],
     )
 
 
-def _documented(figure: Figure | None, baseline: Figure | None) -> str:
-    if figure is None or baseline is None:
+def _documented(problem: str, kernel: str, baseline: str, device: str) -> str:
+    figure, beside = figure_of(problem, kernel, device), figure_of(problem, baseline, device)
+    if figure is None or beside is None:
         return ""
-    return _cell(figure.elapsed_ms, figure.gb_s, figure.problem, figure.elapsed_ms, baseline.elapsed_ms)
+    if PROBLEMS[problem].cpu_kernel:
+        return f"{figure.elapsed_ms:g} ms\n{times(beside.elapsed_ms / figure.elapsed_ms)} CPU"
+    percent = 100 * beside.elapsed_ms / figure.elapsed_ms
+    return f"{figure.elapsed_ms:g} ms\n{figure.gb_s:g} GB/s\n{percent:.0f} % of copy"
 
 
 def _here(row: Row) -> str:
     if row.elapsed_ms is None:
         return row.status
     if PROBLEMS[row.problem].cpu_kernel:
-        return "\n".join(part for part in (f"{milliseconds(row.elapsed_ms)} ms", _vs_cpu(row.speedup_vs_cpu)) if part)
-    percent = "" if row.percent_of_copygmem is None else f"{row.percent_of_copygmem:.0f} % of copy"
-    return "\n".join((f"{milliseconds(row.elapsed_ms)} ms", f"{number(row.effective_gb_s)} GB/s", percent))
-
-
-def _cell(shown_ms: float, gb_s: float | None, problem: str, elapsed_ms: float, baseline_ms: float) -> str:
-    if PROBLEMS[problem].cpu_kernel:
-        return f"{shown_ms:g} ms\n{_vs_cpu(baseline_ms / elapsed_ms)}"
-    return f"{shown_ms:g} ms\n{gb_s:g} GB/s\n{100 * baseline_ms / elapsed_ms:.0f} % of copy"
-
-
-def _vs_cpu(value: float | None) -> str:
-    return "" if value is None else f"{times(value)} CPU"
+        more = ["" if row.speedup_vs_cpu is None else f"{times(row.speedup_vs_cpu)} CPU"]
+    else:
+        share = row.percent_of_copygmem
+        more = [f"{number(row.effective_gb_s)} GB/s", "" if share is None else f"{share:.0f} % of copy"]
+    return "\n".join(filter(None, (f"{milliseconds(row.elapsed_ms)} ms", *more)))
 
 
 def _judged(row: Row, run: Run) -> str:
     lines = []
     for claim in CLAIMS:
-        if (claim.problem, claim.faster) != (row.problem, row.kernel):
-            continue
-        slower = next((other for other in run.rows if other.kernel == claim.slower), None)
-        finding = slower and judge(claim, run, slower, row)
-        lines.append(say(finding) if finding else f"no samples of {claim.slower} and {claim.faster}")
+        if (claim.problem, claim.faster) == (row.problem, row.kernel):
+            slower = next((other for other in run.rows if other.kernel == claim.slower), None)
+            effect = slower and difference(run, row, slower)
+            samples = f"{slower.samples}+{row.samples}" if slower else ""
+            lines.append(say(claim, effect, samples) if effect else f"no samples of {claim.slower} and {claim.faster}")
     return "\n".join(lines)
 
 
-def say(finding: Finding) -> str:
+def say(claim: Claim, effect: Effect, samples: str) -> str:
     """``yes: 1.74× over naiveGmem``, then the bounds and samples, then the documents' ratios, one line each."""
-    claim, effect = finding.claim, finding.effect
-    verdict = {Holds.YES: "yes", Holds.NO: "NO", Holds.UNDECIDED: "undecided"}[finding.holds]
-    documented = ", ".join(map(_ratio, sorted(claim.documented())))
-    return "\n".join(
-        (
-            f"{verdict}: {_ratio(effect.ratio)}× over {claim.slower}",
-            f"{_ratio(effect.low)}–{_ratio(effect.high)}, {finding.samples[0]}+{finding.samples[1]} samples",
-            f"documents {documented}",
-        )
+    return (
+        f"{holds(effect)}: {_ratio(effect.ratio)}× over {claim.slower}\n"
+        f"{_ratio(effect.low)}–{_ratio(effect.high)}, {samples} samples\n"
+        f"documents {', '.join(map(_ratio, sorted(claim.documented())))}"
     )
 
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import DEFAULT_COMPILER, Case
 from smembench.model.measurement import CROWDED
 from smembench.stats.summary import MIN_SAMPLES
 from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.toolchains.registry import is_port
-from smembench.views.columns import FIGURES, Column, compact, milliseconds, value
+from smembench.toolchains.registry import compilers, is_port
+from smembench.views.columns import FIGURES, Column, compact, figures, milliseconds, value
 from smembench.views.sentences import sentence
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +42,41 @@ class Section:
     notes: Sequence[str] = ()
 
 
-_LIBRARIES = ("numba", "numba-cuda", "numpy")
-"""The libraries that compile all kernels but ports and peers, on GPUs and CPUs."""
 _ALWAYS = ("kernel", "elapsed ms", "±", "✓")
+"""The columns that are shown even if they are empty in every row."""
+
+
+def table(
+    heading: str,
+    items: Iterable[T],
+    columns: Mapping[str, Callable[[T], str]],
+    *,
+    words: Collection[str] = (),
+    wide: Collection[str] = (),
+    bars: Sequence[Bar] = (),
+    sentence: str = "",
+    notes: Sequence[str] = (),
+) -> Section:
+    """A section with a line per item, and a column per heading in ``columns``, which says what it shows of an item.
+
+    ``words`` are the headings of columns of words, which are aligned to the left; a narrow screen leaves out ``wide``.
+    """
+    return Section(
+        heading,
+        [Column(name, numeric=name not in words, wide=name in wide) for name in columns],
+        [[text(item) for text in columns.values()] for item in items],
+        bars,
+        sentence,
+        notes,
+    )
+
+
+def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Items by their key, in their order."""
+    found: dict[K, list[T]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found
 
 
 def sections(run: Run) -> list[Section]:
@@ -49,12 +86,12 @@ def sections(run: Run) -> list[Section]:
 
 def groups(rows: Sequence[Row]) -> list[list[Row]]:
     """Rows grouped by problem, size, stride, parameters, dtype and cache mode, in their order."""
-    found: dict[tuple[object, ...], list[Row]] = {}
-    for row in rows:
+
+    def key(row: Row) -> tuple[object, ...]:
         stride = None if PROBLEMS[row.problem].strides_in_rows else row.stride
-        size = (row.m, row.n, row.k, stride, row.case.parameters)
-        found.setdefault((row.problem, *size, row.dtype, row.cache), []).append(row)
-    return list(found.values())
+        return (row.problem, row.m, row.n, row.k, stride, row.case.parameters, row.dtype, row.cache)
+
+    return list(grouped(rows, key).values())
 
 
 def label(row: Row) -> str:
@@ -64,7 +101,7 @@ def label(row: Row) -> str:
     """
     port = row.compiler if is_port(row.compiler) else ""
     stride = f"stride {row.stride}" if row.stride and PROBLEMS[row.problem].strides_in_rows else ""
-    return " ".join(part for part in (row.kernel, port, _block(row), stride) if part)
+    return " ".join(part for part in (row.kernel, port, block(row.case), stride) if part)
 
 
 def labels(rows: Sequence[Row]) -> list[str]:
@@ -75,14 +112,15 @@ def labels(rows: Sequence[Row]) -> list[str]:
 
 
 def describe(run: Run) -> str:
-    """The heading of a run of one size: devices, size, dtype, cache mode and library versions."""
-    parts = (device_names(run), subject(run.rows[0]), libraries(run.description.versions))
-    return " · ".join(filter(None, parts))
+    """The heading of a run of one size: devices, size, dtype, cache mode and the compilers' versions."""
+    versions = libraries(run.description.versions, {row.compiler for row in run.rows})
+    return " · ".join(filter(None, (device_names(run), subject(run.rows[0]), versions)))
 
 
-def libraries(versions: Mapping[str, str]) -> str:
-    """The library versions in the heading of a table."""
-    return ", ".join(f"{name} {versions[name]}" for name in _LIBRARIES if name in versions)
+def libraries(versions: Mapping[str, str], by: Collection[str] = (DEFAULT_COMPILER,)) -> str:
+    """The versions in the heading of a table: of the libraries that decide the code of these compilers."""
+    names = (name for compiler in compilers() if compiler.name in by for name in compiler.makers)
+    return ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
 
 
 def subject(row: Row) -> str:
@@ -104,57 +142,34 @@ def device_names(run: Run) -> str:
 def _section(run: Run) -> Section:
     rows = run.rows
     problem = PROBLEMS[rows[0].problem]
-    figures = problem.columns
-    with_device = len({row.device for row in rows}) > 1
-    with_stride = problem.strides_in_rows and any(row.stride for row in rows)
-    with_compiler = len({row.compiler for row in rows}) > 1
-    columns = [Column("kernel", numeric=False), Column("block", numeric=False)]
-    if with_device:
-        columns.insert(1, Column("on", numeric=False))
-    if with_compiler:
-        columns.insert(1, Column("by", numeric=False))
-    if with_stride:
-        columns.append(Column("stride"))
-    columns += [Column("elapsed ms"), Column("±")]
-    columns += [Column(FIGURES[name].heading) for name in figures]
-    predicted = any(row.predicted_occupancy is not None or row.predicted_load_sectors is not None for row in rows)
-    if predicted:
-        # For problems that measure shared memory its conflicts are the point.
-        columns.append(Column("conflicts\nld / st", wide=problem.memory != "shared"))
-        columns += [Column(heading, wide=True) for heading in ("sectors\nld / st", "occu-\npancy")]
-    columns.append(Column("✓", numeric=False))
-    cells = []
-    for row in rows:
-        line = [row.kernel, _block(row), *_time(row)]
-        if with_device:
-            line.insert(1, row.device)
-        if with_compiler:
-            line.insert(1, row.compiler)
-        if with_stride:
-            line.insert(-2, str(row.stride or ""))
-        line += [FIGURES[name].text(value(row, name)) for name in figures]
-        if predicted:
-            line += _predicted(row)
-        line.append("✓" if row.verified else "")
-        cells.append(line)
-    # Columns that are empty in every row are left out, but never the times.
-    shown = [index for index, column in enumerate(columns) if column.heading in _ALWAYS or any(c[index] for c in cells)]
-    return Section(
-        heading=describe(run),
-        columns=[columns[index] for index in shown],
-        cells=[[line[index] for index in shown] for line in cells],
-        bars=_bars(rows, figures[0]),
+    columns: dict[str, Callable[[Row], str]] = {"kernel": lambda row: row.kernel}
+    if len({row.compiler for row in rows}) > 1:
+        columns["by"] = lambda row: row.compiler
+    if len({row.device for row in rows}) > 1:
+        columns["on"] = lambda row: row.device
+    columns |= {
+        "block": lambda row: block(row.case),
+        "stride": lambda row: str(row.stride or "") if problem.strides_in_rows else "",
+        "elapsed ms": lambda row: milliseconds(row.elapsed_ms) or row.status,
+        "±": _spread,
+        **figures(problem.columns),
+        # Loads before stores.
+        "conflicts\nld / st": lambda row: _pair(row.predicted_load_conflict, row.predicted_store_conflict),
+        "sectors\nld / st": lambda row: _pair(row.predicted_load_sectors, row.predicted_store_sectors),
+        "occu-\npancy": lambda row: "" if (share := row.predicted_occupancy) is None else f"{100 * share:.0f} %",
+        "✓": lambda row: "✓" if row.verified else "",
+    }
+    # For problems that measure shared memory its conflicts are the point.
+    conflicts = [] if problem.memory == "shared" else ["conflicts\nld / st"]
+    return table(
+        describe(run),
+        rows,
+        {name: text for name, text in columns.items() if name in _ALWAYS or any(map(text, rows))},
+        words=("kernel", "by", "on", "block", "✓"),
+        wide=("sectors\nld / st", "occu-\npancy", *conflicts),
+        bars=bars(rows, problem.columns[0]),
         sentence=sentence(run),
         notes=notes(rows),
-    )
-
-
-def _predicted(row: Row) -> tuple[str, str, str]:
-    """Predicted conflicts, sectors per request and occupancy, loads before stores."""
-    return (
-        _pair(row.predicted_load_conflict, row.predicted_store_conflict),
-        _pair(row.predicted_load_sectors, row.predicted_store_sectors),
-        "" if row.predicted_occupancy is None else f"{100 * row.predicted_occupancy:.0f} %",
     )
 
 
@@ -162,7 +177,8 @@ def _pair(load: float | None, store: float | None) -> str:
     return "" if load is None and store is None else f"{compact(load)} / {compact(store)}"
 
 
-def _bars(rows: Sequence[Row], figure: str) -> list[Bar]:
+def bars(rows: Sequence[Row], figure: str) -> list[Bar]:
+    """A bar for each row that has this figure."""
     found = ((name, value(row, figure)) for name, row in zip(labels(rows), rows, strict=True) if row.ok)
     return [Bar(name, rate, FIGURES[figure].unit) for name, rate in found if rate is not None]
 
@@ -189,16 +205,13 @@ def notes(rows: Sequence[Row]) -> list[str]:
     return found
 
 
-def _block(row: Row) -> str:
-    if row.block is None:
+def block(case: Case) -> str:
+    """A case's block and pad: ``32x32 +1``; "" without a block."""
+    return f"{case.block} +{case.pad}" if case.block and case.pad else str(case.block or "")
+
+
+def _spread(row: Row) -> str:
+    """Half of the quartiles' distance, in % of the median; "" for too few samples."""
+    if row.elapsed_ms is None or row.elapsed_ms_q1 is None or row.elapsed_ms_q3 is None or row.samples < MIN_SAMPLES:
         return ""
-    return f"{row.block} +{row.pad}" if row.pad else str(row.block)
-
-
-def _time(row: Row) -> tuple[str, str]:
-    if row.elapsed_ms is None or row.elapsed_ms_q1 is None or row.elapsed_ms_q3 is None:
-        return row.status, ""
-    if row.samples < MIN_SAMPLES:  # too few for a spread
-        return milliseconds(row.elapsed_ms), ""
-    half = (row.elapsed_ms_q3 - row.elapsed_ms_q1) / 2
-    return milliseconds(row.elapsed_ms), f"{100 * half / row.elapsed_ms:.1f} %"
+    return f"{50 * (row.elapsed_ms_q3 - row.elapsed_ms_q1) / row.elapsed_ms:.1f} %"

@@ -10,9 +10,9 @@ from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row
 from smembench.studies.difference import tells_apart
-from smembench.studies.tune import Search, Tuned
-from smembench.views.columns import FIGURES, Column, milliseconds, value
-from smembench.views.sections import Bar, Section, label
+from smembench.studies.tune import ALLOWED, Search, Tuned
+from smembench.views.columns import figures, milliseconds
+from smembench.views.sections import Section, bars, label, table
 
 
 def finals(tuned: Tuned) -> Section:
@@ -22,24 +22,19 @@ def finals(tuned: Tuned) -> Section:
     run = Run.of(Description(), tuned.measurements)
     shown = [row for row in run.rows if row.ok and row.case in tuned.finalists]
     rows = sorted(shown, key=lambda row: row.elapsed_ms or 0.0)
-    figures = PROBLEMS[rows[0].problem].columns
-    columns = [Column("finalist", numeric=False), Column("elapsed ms"), Column("95 % interval")]
-    cells = [
-        [
-            label(row),
-            milliseconds(row.elapsed_ms or 0.0),
-            "–".join(map(milliseconds, intervals[row.case])),
-            *(FIGURES[name].text(value(row, name)) for name in figures),
-        ]
-        for row in rows
-    ]
-    best = tuned.best
-    return Section(
-        f"{PROBLEMS[best.problem].title} {best.size} {best.dtype} on {best.device}: the finalists",
-        [*columns, *(Column(FIGURES[name].heading) for name in figures)],
-        cells,
-        [Bar(label(row), value(row, figures[0]) or 0.0, FIGURES[figures[0]].unit) for row in rows],
-        verdict(run, rows),
+    best, problem = tuned.best, PROBLEMS[tuned.best.problem]
+    return table(
+        f"{problem.title} {best.size} {best.dtype} on {best.device}: the finalists",
+        rows,
+        {
+            "finalist": label,
+            "elapsed ms": lambda row: milliseconds(row.elapsed_ms),
+            "95 % interval": lambda row: "–".join(map(milliseconds, intervals[row.case])),
+            **figures(problem.columns),
+        },
+        words=("finalist",),
+        bars=bars(rows, problem.columns[0]),
+        sentence=verdict(run, rows),
     )
 
 
@@ -47,7 +42,7 @@ def counts(found: Search) -> str:
     """How many candidates there are, and how many were ruled out and why."""
     return (
         f"{len(found.cases)} candidates; ruled out: {found.over_limits} over a block's limits, "
-        f"{found.predicted_slow} predicted to need over {found.allowed:g} times the least traffic"
+        f"{found.predicted_slow} predicted to need over {ALLOWED:g} times the least traffic"
     )
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
+from conftest import DOCUMENTS, Program
 
-REFERENCE = Path(__file__).parents[2] / "results/reference/20261120T181658Z-documents"
 CASE = "transpose/copyGmem/cuda:0/numba/float32/4096x4096/b16x16/warm"
 
 
@@ -21,7 +18,7 @@ def results(tmp_path: Path) -> Path:
     """A folder of two runs of one GPU."""
     for day in (1, 2):
         run_id = f"2026010{day}T020000Z-documents"
-        folder = shutil.copytree(REFERENCE, tmp_path / "results" / run_id)
+        folder = shutil.copytree(DOCUMENTS, tmp_path / "results" / run_id)
         run = json.loads((folder / "run.json").read_text())
         run |= {"run_id": run_id, "started_at_utc": f"2026-01-0{day}T02:00:00+00:00"}
         run["devices"][0]["uuid"] = "GPU-1"
@@ -73,7 +70,7 @@ def test_what_cannot_be_accepted_is_refused(
 
 def test_a_run_that_names_no_device_and_a_folder_without_runs_are_refused(program: Program, tmp_path: Path) -> None:
     given = ("--all", "--reason", "x")
-    unnamed = shutil.copytree(REFERENCE, tmp_path / "results" / REFERENCE.name)
+    unnamed = shutil.copytree(DOCUMENTS, tmp_path / "results" / DOCUMENTS.name)
     assert "does not say on which device" in program("accept", unnamed, *given).stderr
     assert "holds no complete run" in program("accept", tmp_path, *given).stderr
     assert "there is no such" in program("accept", tmp_path / "nowhere", *given).stderr

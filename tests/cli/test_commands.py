@@ -144,7 +144,7 @@ def test_a_run_leaves_cases_samples_and_its_circumstances(stored: Path) -> None:
 
 def test_an_anonymous_run_names_no_machine_but_tells_one_from_another(program: Program, tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text(CONFIG)
-    arguments = ("--set", "kernel=cpu", "--set", "problem=matmul", "--set", "n=4", "--anonymous")
+    arguments = ("--set", "kernel=memcpy", "--set", "problem=transpose", "--set", "n=4", "--anonymous")
     states = {"one": tmp_path / "a", "again": tmp_path / "a", "other": tmp_path / "b", "none": tmp_path / "tiny.toml"}
     told, said = {}, {}
     for output, state in states.items():

@@ -70,7 +70,7 @@ REFUSED = [
     ("show none", "none"),
     ("show taken.csv", "taken.csv column missing"),
     ("show {nightly} --compilers", "has nothing that --compilers shows"),
-    ("show {nightly} --limits --ladder", "--ladder --limits: give one of them"),
+    ("show {nightly} --limits --ladder", "--ladder and --limits: give one of them"),
     ("show {documents} --latex --markdown", "--markdown --latex: give one"),
     ("baseline set .", "is not a run of smembench"),
     # what is far too long or never ends

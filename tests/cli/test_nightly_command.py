@@ -19,7 +19,8 @@ name = "tiny"
 samples = 3
 rounds = 3
 precision = 90
-max_seconds = 1
+max_seconds = 0.2
+warmup = 0
 [[sweep]]
 problem = "transpose"
 kernel = "copyGmem"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import held_locks
 from fake_driver.host_code import HostKernel, compile_for_host, port
 from fake_driver.process import FEW, FakeDriver, ended, rows
 from smembench.model.case import Block, Case
@@ -123,15 +124,13 @@ def test_without_a_gpu_the_driver_finds_cuda_is_refused_and_auto_is_the_cpu(fake
     assert {row["device"] for row in rows(out)} == {"cpu"}
 
 
-def test_a_second_run_is_refused_with_the_holder_named(
-    fake_driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))  # where locks are
+def test_a_second_run_is_refused_with_the_holder_named(fake_driver: FakeDriver) -> None:
+    others = held_locks()
     command = [*TRANSPOSE, "--kernel", "memcpy"]
     first = fake_driver(*command, "--samples", "100000", "--precision", "0.001", "--max-seconds", "60")
     try:
         deadline = time.monotonic() + 60
-        while not any(path.stat().st_size for path in tmp_path.glob("smembench-GPU-*.lock")):
+        while held_locks() <= others:
             assert time.monotonic() < deadline
             time.sleep(0.05)
         _, err = ended(fake_driver(*command), 4)

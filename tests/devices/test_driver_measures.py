@@ -86,7 +86,7 @@ def test_each_of_two_gpus_gets_its_own_work(fake_driver: FakeDriver, kernels: Pa
 
 
 def test_the_gpu_tests_that_ask_for_no_speed_pass(fake_driver: FakeDriver, kernels: Path) -> None:
-    chosen = "registers or what_a_kernel or kind_of_memory or (timed_copies and (1- or 1000-))"
+    chosen = "registers or kind_of_memory or (timed_copies and (1- or 1000-))"
     chosen += " or (own_coefficients and float32 and Uniform)"
     tests = ["tests/gpu/test_gpu.py", "tests/gpu/test_gpu_concepts.py"]
     out, _ = ended(fake_driver("pytest", "-q", "-p", "no:cacheprovider", *tests, "-k", chosen, kernels=kernels))

@@ -1,10 +1,13 @@
-"""One run at a time on a device."""
+"""One run at a time on a device, whoever's it is."""
 
 from __future__ import annotations
 
+import os
+import pwd
+import signal
 import threading
 from contextlib import ExitStack
-from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -12,32 +15,53 @@ from smembench.devices.lock import device_lock
 from smembench.model.errors import DeviceUnavailable
 
 
-@pytest.fixture(autouse=True)
-def _own_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+@pytest.fixture
+def uuid() -> str:
+    return f"GPU-{uuid4()}"
 
 
-def test_the_second_is_refused_with_the_holder_named_until_the_first_is_done() -> None:
-    with device_lock("GPU-1"):
-        with pytest.raises(DeviceUnavailable, match=r"in use by process \d+.*--wait.*--no-lock"), device_lock("GPU-1"):
+def test_the_second_is_refused_with_the_holder_named_until_the_first_is_done(uuid: str) -> None:
+    with device_lock(uuid):
+        with pytest.raises(DeviceUnavailable, match=r"in use by process \d+ of .*--wait.*--no-lock"), device_lock(uuid):
             pass
-        with device_lock("GPU-2"):
+        with device_lock(f"{uuid[:-1]}x"):
             pass
-    with device_lock("GPU-1"):
+    with device_lock(uuid):
         pass
 
 
-def test_waiting_says_for_whom_and_gets_it_in_the_end() -> None:
+def test_waiting_says_for_whom_and_gets_it_in_the_end(uuid: str) -> None:
     holders: list[str] = []
-    first = ExitStack()
-    first.enter_context(device_lock("GPU-1"))
-    threading.Timer(0.3, first.close).start()
-    with device_lock("GPU-1", wait=True, waiting=holders.append):
-        assert len(holders) == 1
-        assert holders[0].startswith("process ")
+    with ExitStack() as first:
+        first.enter_context(device_lock(uuid))
+        threading.Timer(0.3, first.close).start()
+        with device_lock(uuid, wait=True, waiting=holders.append):
+            assert [holder.startswith(f"process {os.getpid()} ") for holder in holders] == [True]
 
 
-def test_a_lock_that_cannot_be_opened_says_so(tmp_path: Path) -> None:
-    (tmp_path / "smembench-GPU-1.lock").mkdir()
-    with pytest.raises(DeviceUnavailable, match="cannot be opened"), device_lock("GPU-1"):
-        pass
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user")
+def test_all_users_of_a_host_share_it_and_a_killed_holder_loses_it(uuid: str) -> None:
+    ready, told = os.pipe()
+    holder = os.fork()
+    if holder == 0:
+        os.setuid(pwd.getpwnam("nobody").pw_uid)
+        with device_lock(uuid):
+            os.write(told, b"held")
+            signal.pause()
+    try:
+        assert os.read(ready, 4) == b"held"
+        with pytest.raises(DeviceUnavailable, match=f"in use by process {holder} of nobody"), device_lock(uuid):
+            pass
+    finally:
+        os.kill(holder, signal.SIGKILL)
+        os.waitpid(holder, 0)
+    with device_lock(uuid):
+        refused = os.fork()
+        if refused == 0:
+            os.setuid(pwd.getpwnam("nobody").pw_uid)
+            try:
+                with device_lock(uuid):
+                    os._exit(1)
+            except DeviceUnavailable as error:
+                os._exit(0 if f"process {os.getppid()} of root" in str(error) else 2)
+        assert os.waitpid(refused, 0)[1] == 0

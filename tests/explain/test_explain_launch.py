@@ -35,6 +35,7 @@ from smembench.toolchains.register_bank_conflicts import MainLoop
 from smembench.views.explain import explanation
 from smembench.views.explain_roof import roof
 from smembench.views.table import draw
+from traces import case
 
 H200 = DeviceInfo(
     name="cuda:0",
@@ -73,11 +74,6 @@ INSTRUCTION, NOP = (struct.pack("<QQ", low, 0) for low in (0x7A0245, 0x7918))
 CODE_WITH_LOOP = MachineCode(40, 0, 100, MainLoop(instructions=90, multiply_adds=64, cycles=100))
 CODE = elf({".text.tiled": INSTRUCTION * 70 + NOP * 10, ".text.helper": INSTRUCTION * 30, ".nv.info": NOP})
 """100 instructions in two functions."""
-
-
-def case(kernel: str, block: str = "32x32", dtype: str = "float32", n: int = 4096) -> Case:
-    (found,) = cases_of(kernel, blocks=block, dtypes=dtype, n=n)
-    return found
 
 
 def product(kernel: str, block: int, m: int, n: int, k: int, stride: int | None = None) -> Case:
@@ -322,17 +318,16 @@ def test_the_roofs_are_of_the_gpu_of_a_run(tmp_path: Path) -> None:
         target(tmp_path)
 
 
-@pytest.mark.parametrize(("of_gpu", "meant"), [("8.6", "8.6"), ("6.1", None)])
-def test_the_capability_is_that_of_the_device(of_gpu: str, meant: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    gpu = H200.model_copy(update={"compute_capability": of_gpu})
+@pytest.mark.parametrize(
+    ("of_gpu", "given", "meant"),
+    [("8.6", None, "8.6"), ("6.1", None, None), (None, None, "9.0"), (None, "8.0", "8.0")],
+)
+def test_the_capability_is_that_of_the_device(
+    of_gpu: str | None, given: str | None, meant: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = H200.model_copy(update={"compute_capability": of_gpu}) if of_gpu else None
     monkeypatch.setattr(cuda, "gpu_info", lambda index: gpu)
-    assert target() == (gpu, meant)
-
-
-def test_without_a_gpu_and_with_a_capability_none_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "gpu_info", lambda index: None)
-    assert target() == (None, "9.0")
-    assert target(capability="8.0") == (None, "8.0")
+    assert target(capability=given) == (gpu, meant)
 
 
 def test_an_explanation_as_json() -> None:

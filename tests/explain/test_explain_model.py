@@ -162,27 +162,6 @@ def test_sectors_agree_with_a_count_of_bytes(request_: Request) -> None:
 
 
 @pytest.mark.parametrize(
-    ("addresses", "width", "expected", "ideal", "share"),
-    [
-        ([4 * lane for lane in range(32)], 4, 4, 4, 1),
-        ([4 * lane + 4 for lane in range(32)], 4, 5, 4, 0.8),
-        ([8 * lane for lane in range(32)], 4, 8, 4, 0.5),
-        ([32 * lane for lane in range(32)], 4, 32, 4, 0.125),
-        ([4096 * lane for lane in range(32)], 4, 32, 4, 0.125),
-        ([8 * lane for lane in range(32)], 8, 8, 8, 1),
-        ([16 * lane for lane in range(32)], 16, 16, 16, 1),
-        ([40] * 32, 4, 1, 1, 0.125),
-    ],
-)
-def test_known_requests_to_global_memory(
-    addresses: Addresses, width: int, expected: int, ideal: int, share: float
-) -> None:
-    assert sectors(addresses, width) == expected
-    assert ideal_sectors(addresses, width) == ideal
-    assert efficiency(addresses, width) == pytest.approx(share)
-
-
-@pytest.mark.parametrize(
     ("capability", "threads", "shared", "registers", "blocks", "warps", "limiter"),
     [
         ("9.0", 1024, 4224, 16, 2, 64, "threads"),

@@ -118,8 +118,9 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice)
 CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
 {
     ENTER;
-    std::memcpy(uuid->bytes, "the fake driver", 15);
-    uuid->bytes[15] = char(device);
+    long serial = setting("FAKE_DRIVER_SERIAL", 0) * 16 + device;
+    std::memcpy(uuid->bytes, "the fake GPU", 12);
+    std::memcpy(uuid->bytes + 12, &serial, 4);
     return CUDA_SUCCESS;
 }
 

@@ -33,10 +33,10 @@ def build(folder: Path) -> None:
 def environment(folder: Path, **settings: object) -> dict[str, str]:
     """This process's environment with the libraries of a folder in front, and the fake driver's settings by name.
 
-    Temporary files, and with them the locks of GPUs, go into the folder unless the environment has another.
+    Temporary files go into the folder unless the environment has another, and this process's GPUs are its own.
     """
     hidden = {"NUMBA_ENABLE_CUDASIM", "CUDA_VISIBLE_DEVICES"}
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
     paths = os.pathsep.join(filter(None, (str(folder), os.environ.get("LD_LIBRARY_PATH"))))
     given = {f"FAKE_DRIVER_{name.upper()}": str(value) for name, value in settings.items()}
-    return {"TMPDIR": str(folder)} | kept | {"LD_LIBRARY_PATH": paths} | given
+    return {"TMPDIR": str(folder), "FAKE_DRIVER_SERIAL": str(os.getpid())} | kept | {"LD_LIBRARY_PATH": paths} | given

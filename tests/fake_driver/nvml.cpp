@@ -40,8 +40,8 @@ int nvmlSystemGetDriverVersion(char *version, unsigned length)
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
 {
     *device = &the_gpu;
-    // "the fake driver" in hexadecimal, as the driver's UUID begins.
-    return std::strncmp(uuid, "GPU-74686520-6661-6b65-2064-7269766572", 38) == 0 ? SUCCESS : NOT_FOUND;
+    // "the fake GPU" in hexadecimal, as the driver's UUID begins.
+    return std::strncmp(uuid, "GPU-74686520-6661-6b65-2047-5055", 32) == 0 ? SUCCESS : NOT_FOUND;
 }
 
 int nvmlDeviceGetClockInfo(void *, unsigned kind, unsigned *mhz)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import median
+from typing import Any
 
 import pytest
 
+from on_gpu import launched, samples
+from programs import assert_right
 from smembench.devices.cuda import CudaDevice, gpu_info, gpu_uuid, why_unusable
 from smembench.kernels import registry
-from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
 from smembench.model.measurement import Resources
 from smembench.toolchains import registry as toolchains
@@ -24,83 +27,49 @@ COPY = Case("transpose", "copyGmem", "cuda:0", "float32", 4096, 4096, None, Bloc
 def test_registers_are_those_of_the_code_that_runs(gpu: CudaDevice, compiler: str) -> None:
     # In 16×16 blocks tiled takes other registers with link-time optimisation than without.
     case = Case("matmul", "tiled", "cuda:0", "float32", 64, 64, 64, Block(16, 16), compiler=compiler)
-    problem, kernel = PROBLEMS["matmul"], registry.kernel_of(case)
-    program = kernel.build(case)
+    program = registry.kernel_of(case).build(case)
     toolchain = toolchains.toolchain_of(program)
     assert gpu.info.compute_capability is not None
-    prepared = gpu.prepare(case, kernel, problem, problem.inputs(case, seed=1))
-    prepared.launch()
-    found = [parse(*toolchain.machine_code(case, program, gpu.info.compute_capability)) for _ in range(2)]
-    assert found[0] is not None
-    assert found[1] == found[0]  # compiled before, and kept by the driver
-    assert prepared.resources() == Resources(found[0].registers, 0)
-    prepared.close()
-
-
-@pytest.mark.untimed
-@pytest.mark.parametrize("compiler", toolchains.names())
-def test_the_driver_says_what_a_kernel_of_either_compiler_takes(gpu: CudaDevice, compiler: str) -> None:
-    case = Case("transpose", "copyGmem", "cuda:0", "float32", 64, 64, None, Block(32, 32), compiler=compiler)
-    problem = PROBLEMS["transpose"]
-    prepared = gpu.prepare(case, registry.kernel_of(case), problem, problem.inputs(case, seed=1))
-    prepared.launch()
-    found = prepared.resources()
-    prepared.close()
-    assert found.registers is not None
-    assert 0 < found.registers <= 64
-    assert found.local_bytes == 0
+    with launched(gpu, case) as prepared:
+        found = [parse(*toolchain.machine_code(case, program, gpu.info.compute_capability)) for _ in range(2)]
+        assert found[0] is not None
+        assert found[1] == found[0]  # compiled before, and kept by the driver
+        assert prepared.resources() == Resources(found[0].registers, 0)
 
 
 @pytest.mark.parametrize("cache", ["warm", "cold"])
 @pytest.mark.parametrize("n", [256, 4096])
 def test_samples_are_positive_and_close_together(gpu: CudaDevice, cache: str, n: int) -> None:
-    case, problem = replace(COPY, cache=cache, m=n, n=n), PROBLEMS["transpose"]
-    prepared = gpu.prepare(case, registry.kernel_of(case), problem, problem.inputs(case, seed=1))
-    prepared.launch()
-    sampler = prepared.sampler(0.02)
-    ordered = sorted(sampler.take() for _ in range(40))
-    prepared.close()
+    ordered = samples(gpu, replace(COPY, cache=cache, m=n, n=n), 40)
     assert ordered[0] > 0
     assert ordered[30] < 1.1 * ordered[10]
 
 
 def test_cold_takes_longer_than_warm_where_the_cache_helps(gpu: CudaDevice) -> None:
-    medians = {}
-    for cache in ("warm", "cold"):
-        case, problem = replace(COPY, cache=cache, m=1024, n=1024), PROBLEMS["transpose"]
-        prepared = gpu.prepare(case, registry.kernel_of(case), problem, problem.inputs(case, seed=1))
-        prepared.launch()
-        sampler = prepared.sampler(0.02)
-        medians[cache] = sorted(sampler.take() for _ in range(31))[15]
-        prepared.close()
-    assert medians["cold"] > 1.2 * medians["warm"]
+    warm, cold = (median(samples(gpu, replace(COPY, cache=cache, m=1024, n=1024), 31)) for cache in ("warm", "cold"))
+    assert cold > 1.2 * warm
 
 
 @pytest.mark.untimed
 def test_timed_launches_leave_the_result_right(gpu: CudaDevice) -> None:
     case = Case("transpose", "transposeSmemPad", "cuda:0", "float32", 1000, 3000, None, Block(32, 32), 1)
-    problem, kernel = PROBLEMS["transpose"], registry.kernel_of(case)
-    inputs = problem.inputs(case, seed=1)
-    prepared = gpu.prepare(case, kernel, problem, inputs)
-    prepared.launch()
-    sampler = prepared.sampler(0.0)
-    prepared.poison()
-    sampler.take()
-    verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
-    prepared.close()
-    assert verdict.passed
+
+    def timed(inputs: tuple[Any, ...]) -> Any:
+        with launched(gpu, case, inputs) as prepared:
+            sampler = prepared.sampler(0.0)
+            prepared.poison()
+            sampler.take()
+            return prepared.output()
+
+    assert_right(case, timed)
 
 
 def test_the_residue_and_the_description_are_plausible(gpu: CudaDevice) -> None:
     info = gpu.info
-    assert info.event_pair_us is not None
-    assert 0.1 < info.event_pair_us < 10
-    assert info.empty_kernel_us is not None
-    assert 0.1 < info.empty_kernel_us < 20
-    assert info.peak_gb_s is not None
-    assert info.peak_gb_s > 50
-    assert info.uuid is not None
-    assert info.uuid.startswith("GPU-")
+    assert 0.1 < (info.event_pair_us or 0) < 10
+    assert 0.1 < (info.empty_kernel_us or 0) < 20
+    assert (info.peak_gb_s or 0) > 50
+    assert str(info.uuid).startswith("GPU-")
     assert info.uuid == gpu_uuid(0)
     assert gpu_info(0) == info.model_copy(update={"event_pair_us": None, "empty_kernel_us": None})
     assert gpu_info(99) is None

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from numba import cuda, types
 
-from programs import numba_kernel
+import programs
+from on_gpu import output, samples
+from programs import assert_right, cuda_kernel, numba_kernel
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.explain.analysis import explain
 from smembench.kernels import registry
@@ -25,22 +27,12 @@ ACCESS = PROBLEMS["access"]
 
 def elapsed_ms(gpu: CudaDevice, case: Case) -> float:
     """The median of a few samples of a case that is right."""
-    kernel, inputs = registry.kernel_of(case), ACCESS.inputs(case, seed=1)
-    prepared = gpu.prepare(case, kernel, ACCESS, inputs)
-    prepared.poison()
-    prepared.launch()
-    assert ACCESS.check(case, ACCESS.reference(case, inputs, kernel.computes), prepared.output()).passed
-    sampler = prepared.sampler(0.02)
-    found = median(sampler.take() for _ in range(15))
-    prepared.close()
-    return found
+    assert_right(case, output(gpu, case))
+    return median(samples(gpu, case, 15))
 
 
 def case_of(gpu: CudaDevice, kernel: str, **values: Any) -> Case:
-    found = registry.find("access", kernel, "cuda")
-    assert found is not None
-    case = Case("access", kernel, "cuda:0", "int32", 256, 0, pad=None if found.pad is None else int(found.pad))
-    case = replace(case, **{"block": Block(32, 32) if found.blocks else None} | values)
+    case = replace(programs.case_of(cuda_kernel("access", kernel), 256, 0, dtype="int32"), **values)
     return ACCESS.on_device(case, gpu.limits().multiprocessors)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
 import pytest
 from cuda.bindings import driver
 
+from on_gpu import launched, output, samples
+from programs import assert_right, case_of, cuda_kernel
 from smembench.devices.buffers import BufferPool, allocate, place_input
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.devices.host_clock import HostClock
@@ -30,19 +31,6 @@ MEMORY = {
 }
 
 
-def medians(gpu: CudaDevice, cases: Sequence[Case]) -> list[float]:
-    """Median ms of 31 samples of each."""
-    found = []
-    for case in cases:
-        problem = PROBLEMS[case.problem]
-        prepared = gpu.prepare(case, registry.kernel_of(case), problem, problem.inputs(case, seed=1))
-        prepared.launch()
-        sampler = prepared.sampler(0.02)
-        found.append(median(sampler.take() for _ in range(31)))
-        prepared.close()
-    return found
-
-
 @pytest.mark.untimed
 @pytest.mark.parametrize("place", MEMORY)
 def test_arrays_are_in_the_kind_of_memory_asked_for(gpu: CudaDevice, place: Any) -> None:
@@ -58,32 +46,29 @@ def test_arrays_are_in_the_kind_of_memory_asked_for(gpu: CudaDevice, place: Any)
 @pytest.mark.parametrize("kernel", ON_LINK, ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize("n", [1, 1000, 10_000_019])
 def test_timed_copies_leave_the_result_right(gpu: CudaDevice, kernel: registry.Kernel, n: int) -> None:
-    problem = PROBLEMS[kernel.problem]
-    block = Block(128, 1) if kernel.blocks else None
-    case = Case(kernel.problem, kernel.name, "cuda:0", "int32", 1, n, None, block)
-    inputs = problem.inputs(case, seed=1)
-    prepared = gpu.prepare(case, kernel, problem, inputs)
-    prepared.launch()
-    sampler = prepared.sampler(0.0)
-    assert isinstance(sampler, HostClock)
-    prepared.poison()
-    for _ in range(2):  # the first sample of a long copy is one of the warm-up, before the poison
-        assert sampler.take() > 0
-    verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
-    prepared.close()
-    assert verdict.passed, verdict.detail
+    case = case_of(kernel, 1, n, dtype="int32")
+
+    def timed(inputs: tuple[Any, ...]) -> Any:
+        with launched(gpu, case, inputs) as prepared:
+            sampler = prepared.sampler(0.0)
+            assert isinstance(sampler, HostClock)
+            prepared.poison()
+            for _ in range(2):  # the first sample of a long copy is one of the warm-up, before the poison
+                assert sampler.take() > 0
+            return prepared.output()
+
+    assert_right(case, timed)
 
 
 def test_a_longer_copy_takes_longer(gpu: CudaDevice) -> None:
-    short, long = medians(gpu, [Case("transfer", "h2dPinned", "cuda:0", "int32", 1, n) for n in (2**18, 2**24)])
+    cases = [Case("transfer", "h2dPinned", "cuda:0", "int32", 1, n) for n in (2**18, 2**24)]
+    short, long = (median(samples(gpu, case, 31)) for case in cases)
     assert long > 8 * short
 
 
 def test_diverging_reads_of_constant_memory_are_served_one_after_the_other(gpu: CudaDevice) -> None:
-    kernels = ("constantUniform", "constantDiverging")
-    uniform, diverging = medians(
-        gpu, [Case("constant", name, "cuda:0", "float32", 1, 2**22, None, Block(256, 1)) for name in kernels]
-    )
+    kernels = [cuda_kernel("constant", name) for name in ("constantUniform", "constantDiverging")]
+    uniform, diverging = (median(samples(gpu, case_of(kernel, 1, 2**22), 31)) for kernel in kernels)
     assert diverging > 1.2 * uniform
 
 
@@ -96,13 +81,5 @@ def test_each_check_finds_its_own_coefficients_in_constant_memory(
 ) -> None:
     """The module is compiled once, so that what a case before it copied there would still be there."""
     case = Case("constant", name, "cuda:0", dtype, 1, 10_007, None, Block(256, 1), compiler=compiler)
-    problem, kernel = PROBLEMS["constant"], registry.kernel_of(case)
-    line, _ = problem.inputs(case, seed=1)
     for seed in (1, 2, 3):
-        inputs = (line, problem.inputs(case, seed)[1])
-        prepared = gpu.prepare(case, kernel, problem, inputs)
-        prepared.poison()
-        prepared.launch()
-        verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
-        prepared.close()
-        assert verdict.passed, f"seed {seed}: {verdict.detail}"
+        assert_right(case, output(gpu, case), seed=seed)

@@ -8,7 +8,6 @@ from math import prod
 from typing import Any
 
 import numba
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,12 +59,6 @@ def test_what_is_added_to_an_element_is_added_in_memory(kind: Any) -> None:
     text, _ = cuda.compile_ptx(accumulates, (kind[::1], kind), cc=(9, 0))
     found = re.findall(r"(?:ld|st|red|atom)[.\w]*\.global[.\w]*", str(text))
     assert found == [f"red.relaxed.gpu.global.add.f{kind.bitwidth}"]
-
-
-def test_what_is_added_to_an_element_without_a_gpu() -> None:
-    out = np.array([1.0, 2.0], np.float32)
-    accumulate(out, 1, np.float32(0.5))
-    assert out.tolist() == [1.0, 2.5]
 
 
 def ends(steps: int, blocks: int, pieces: int = 0, piece: int = 0, *, of: tuple[int, ...]) -> list[int]:

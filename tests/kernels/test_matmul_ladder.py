@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import groupby, pairwise, product
 
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import Ptx
 from ladder import PIPELINED, SERPENTINE, TILED
 from ladder import matmul as case
 from programs import cuda_kernel, numba_kernel
@@ -31,8 +31,6 @@ from smembench.toolchains import numba
 from smembench.toolchains.machine_code import instructions as machine_instructions
 from smembench.toolchains.machine_code import opcodes, parse
 from smembench.toolchains.register_bank_conflicts import main_loop
-
-Ptx = Callable[[Case], str]
 
 DTYPES = PROBLEMS["matmul"].dtypes
 LEFT_OVER = ("slicedK12x6", *PIPELINED)
@@ -229,11 +227,6 @@ def test_blocks_that_do_not_fit_are_refused(name: str, dtype: str, block: Block,
 )
 def test_registers_are_as_many_as_leave_room_for_the_blocks(name: str, dtype: str, bounds: tuple[int, int]) -> None:
     assert numba_kernel(case(name, dtype)).launch_bounds == bounds
-
-
-def test_sizes_choose_the_width_of_accesses_and_the_variant_says_so() -> None:
-    programs = [numba_kernel(case("unrolled", n=n, k=k)) for n, k in ((64, 64), (64, 63), (63, 64))]
-    assert [program.variant for program in programs] == ["A by 4, B by 4", "A by 1, B by 4", "A by 4, B by 1"]
 
 
 def instructions(text: str) -> Counter[str]:

@@ -103,11 +103,12 @@ def stored(rows: Rows) -> Run:
 
 @pytest.fixture(scope="session")
 def hostile(stored: Run) -> Run:
-    """The same with markup in every string that a file can hold."""
-    failed = [replace(row, kernel=HOSTILE, reason=HOSTILE, status="failed") for row in stored.rows if not row.ok]
+    """One size of it with markup in every string that a file can hold."""
+    of_size = [row for row in stored.rows if row.n == 4096]
+    failed = [replace(row, kernel=HOSTILE, reason=HOSTILE, status="failed") for row in of_size if not row.ok]
     others = [
         replace(row, kernel=HOSTILE if row.kernel == "copyGmem" else row.kernel, dtype=f"float32{HOSTILE}")
-        for row in stored.rows
+        for row in of_size
         if row.ok
     ]
     run = {**RUN, "devices": [{**H200, "model": HOSTILE}], "host": {"name": HOSTILE}, "versions": {HOSTILE: HOSTILE}}
@@ -185,10 +186,6 @@ def test_words_and_lines_stand_out_in_light_and_dark(text: str) -> None:
         for name in COLOURS.values():
             one, other = sorted(luminance(theme[key]) for key in (name, "paper"))
             assert (other + 0.05) / (one + 0.05) >= (1.2 if name == "line" else 4.5), name
-
-
-def test_it_is_the_same_each_time(stored: Run, text: str) -> None:
-    assert html([stored]) == text
 
 
 def test_strings_from_files_are_escaped_everywhere(hostile: Run) -> None:
@@ -273,10 +270,12 @@ def test_numbers_below_an_axis_have_room_beside_each_other() -> None:
     ]
 
 
-def test_the_compilers_ports_do_not_stand_beside_the_documents(stored: Run) -> None:
+def test_the_documents_gains_stand_beside_this_devices_without_its_ports(stored: Run) -> None:
+    said = values(named([stored], "documents-transpose"))
+    assert {"transposeSmem on Tesla K40: 1.69× naiveGmem", "transposeSmem on NVIDIA H200: 2.00× naiveGmem"} <= said
     ports = [replace(row, compiler="nvrtc", elapsed_ms=9.0) for row in stored.rows if row.device == "cuda:0" and row.ok]
     both = replace(stored, rows=[*stored.rows, *ports])
-    assert values(named([both], "documents-transpose")) == values(named([stored], "documents-transpose"))
+    assert values(named([both], "documents-transpose")) == said
 
 
 def test_a_line_over_sizes_is_a_block(stored: Run) -> None:
@@ -285,11 +284,6 @@ def test_a_line_over_sizes_is_a_block(stored: Run) -> None:
     assert plot.data is not None
     assert [column.heading for column in plot.data.columns] == ["case", "512x512", "4096x4096"]
     assert ["memcpy", "0.06250", "0.5000"] in plot.data.cells
-
-
-def test_the_documents_gains_stand_beside_this_devices(stored: Run) -> None:
-    said = values(named([stored], "documents-transpose"))
-    assert {"transposeSmem on Tesla K40: 1.69× naiveGmem", "transposeSmem on NVIDIA H200: 2.00× naiveGmem"} <= said
 
 
 def test_a_strip_says_how_wide_its_samples_spread(stored: Run) -> None:
@@ -373,8 +367,6 @@ def test_many_runs_have_a_history(nights: list[Run]) -> None:
     assert {value.partition(" ")[0] for value in said if " ms" in value} == {"naiveGmem"}
     assert plot.data is not None
     assert [line[0] for line in plot.data.cells] == [f"day {day}" for day in range(1, 9)]
-    found = Page(html(nights))
-    assert found.of("h2", "id") == ["chapter-1", "chapter-2"]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12).map(sorted), st.floats(0.001, 0.08))
@@ -383,11 +375,8 @@ def test_labels_are_apart_and_below_the_top(places: list[float], gap: float) -> 
     assert len(found) == len(places)
     assert all(after - before >= gap - 1e-9 for before, after in pairwise(found))
     assert found[-1] <= 1 + 1e-9
-
-
-def test_labels_that_are_apart_stay_where_they_are() -> None:
-    assert spread([0.1, 0.5, 0.9], 0.1) == pytest.approx([0.1, 0.5, 0.9])
-    assert spread([0.5, 0.5], 0.1) == pytest.approx([0.45, 0.55])
+    if all(after - before >= gap for before, after in pairwise(places)):
+        assert found == pytest.approx(places, abs=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count, pairwise
 
 import pytest
@@ -31,11 +31,15 @@ class Ticking:
         return self.now
 
 
-def states(*reasons: str | None) -> Callable[[], Conditions]:
-    """An observer that reports these throttle reasons, the last one for ever."""
-    pending: Iterator[str | None] = iter(reasons)
-    last = reasons[-1]
-    return lambda: Conditions(throttle_reasons=next(pending, last))
+UNKNOWN = Conditions()
+COOL, HOT = Conditions(throttle_reasons="none"), Conditions(throttle_reasons="sw_thermal")
+WAITED, CALM = Conditions(cpu_waiting=0.5), Conditions(cpu_waiting=0.04)
+
+
+def states(*seen: Conditions) -> Callable[[], Conditions]:
+    """An observer that reports these, the last one for ever."""
+    pending = iter(seen)
+    return lambda: next(pending, seen[-1])
 
 
 def test_the_wanted_number_is_taken_when_time_allows() -> None:
@@ -54,50 +58,31 @@ def test_time_is_kept_but_one_sample_is_always_taken(each: float, wanted: int, s
     assert batch.seconds <= seconds + 2 * each
 
 
-def test_samples_under_throttling_are_thrown_away_and_taken_again() -> None:
+@pytest.mark.parametrize(
+    ("wanted", "seconds", "before", "seen", "kept", "discarded", "marked"),
+    [
+        (4, 100.0, UNKNOWN, [HOT, COOL, HOT, COOL], [5, 6, 7, 8], [1, 2, 3, 4], False),
+        (4, 100.0, UNKNOWN, [HOT], [9, 10, 11, 12], [1, 2, 3, 4, 5, 6, 7, 8], True),
+        (2, 100.0, HOT, [COOL], [2, 3], [1], False),
+        (2, 0.05, HOT, [COOL], [1], [], True),
+        (2, 100.0, UNKNOWN, [WAITED, CALM], [2, 3], [1], False),
+        (2, 100.0, WAITED, [CALM], [1, 2], [], False),
+    ],
+    ids=["throttled", "throttled for ever", "throttled before", "in no time", "waited", "waited before"],
+)
+def test_disturbed_samples_are_taken_again_while_there_is_time(
+    wanted: int,
+    seconds: float,
+    before: Conditions,
+    seen: list[Conditions],
+    kept: list[int],
+    discarded: list[int],
+    marked: bool,
+) -> None:
     source = Ticking(0.1)
-    batch = collect(source, 4, 100.0, states("sw_thermal", "none", "hw_slowdown", "none"), clock=source.clock)
-    assert batch.values == (5.0, 6.0, 7.0, 8.0)
-    assert batch.discarded == (1.0, 2.0, 3.0, 4.0)
-    assert not any(state.throttled for state in batch.states)
-
-
-def test_a_batch_that_began_throttled_is_thrown_away() -> None:
-    source = Ticking(0.1)
-    cool, hot = Conditions(throttle_reasons="none"), Conditions(throttle_reasons="sw_thermal")
-    batch = collect(source, 2, 100.0, lambda: cool, clock=source.clock, before=hot)
-    assert (batch.values, batch.discarded) == ((2.0, 3.0), (1.0,))
-    assert batch.states == (cool, cool)
-
-
-def test_a_batch_that_began_throttled_and_must_be_kept_is_marked() -> None:
-    source = Ticking(0.1)
-    hot = Conditions(throttle_reasons="sw_thermal")
-    batch = collect(source, 2, 0.05, lambda: Conditions(throttle_reasons="none"), clock=source.clock, before=hot)
-    assert (batch.values, batch.discarded, batch.states) == ((1.0,), (), (hot,))
-
-
-def test_waiting_for_a_core_before_the_first_sample_is_none_of_its_business() -> None:
-    source = Ticking(0.1)
-    crowded, calm = Conditions(cpu_waiting=0.9), Conditions(cpu_waiting=0.0)
-    batch = collect(source, 2, 100.0, lambda: calm, clock=source.clock, before=crowded)
-    assert (batch.values, batch.discarded, batch.states) == ((1.0, 2.0), (), (calm, calm))
-
-
-def test_when_throttling_does_not_end_the_samples_are_kept_and_marked() -> None:
-    source = Ticking(0.1)
-    batch = collect(source, 4, 100.0, states("sw_thermal"), clock=source.clock)
-    assert len(batch.values) == 4
-    assert len(batch.discarded) == 8
-    assert all(state.throttled for state in batch.states)
-
-
-def test_samples_without_a_core_are_taken_again_as_well() -> None:
-    source = Ticking(0.1)
-    pending = iter([0.5, 0.0, 0.04])
-    batch = collect(source, 2, 100.0, lambda: Conditions(cpu_waiting=next(pending)), clock=source.clock)
-    assert batch.values == (2.0, 3.0)
-    assert batch.discarded == (1.0,)
+    batch = collect(source, wanted, seconds, states(*seen), clock=source.clock, before=before)
+    assert (list(batch.values), list(batch.discarded)) == (kept, discarded)
+    assert any(state.throttled for state in batch.states) is marked
 
 
 def test_a_stop_ends_after_the_sample_in_flight() -> None:

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from conftest import Rows
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
 from smembench.store.run import Run
 from smembench.store.run_json import Description
-from smembench.store.schema import Row
 from smembench.studies.compare import Comparison, Verdict, compare_runs
 from smembench.studies.compare.itself import compare_with_itself
 from smembench.views.compare import comparison_sections, namer, self_section
@@ -37,7 +37,7 @@ Make = Callable[..., Run]
 
 
 @pytest.fixture
-def make(rows: Callable[..., list[Row]]) -> Make:
+def make(rows: Rows) -> Make:
     """A run of kernels from the medians of their rounds; ``row`` changes the rows and ``device`` the device."""
 
     def one(

@@ -36,19 +36,6 @@ def test_the_documents_kernels_come_first() -> None:
     assert steps("transpose", "tpu") == ()
 
 
-def test_the_last_transposes_move_tiles_by_vectors() -> None:
-    assert TRANSPOSES[5:] == [
-        "transposeVectorized",
-        "transposeDown",
-        "transposeStreamed",
-        "transposeHalfWarp",
-        "transposePaired",
-        "transposePipelined",
-        "transposeAsync",
-        "transposePersistent",
-    ]
-
-
 @pytest.mark.parametrize("problem", problems())
 def test_the_limits_are_measured_of_every_step(problem: str) -> None:
     config = from_toml(Path(__file__).parents[2] / "configs" / "limits.toml")
@@ -104,10 +91,7 @@ def test_the_climb_as_a_table(measured: Measured) -> None:
     (section,) = ladder(Run(found, RUN))
     assert section.heading.startswith("H200 · matrix transpose 4096×4096 float32")
     assert [bar.label for bar in section.bars] == list(climbed(found))
-    assert section.sentence == (
-        "The fastest is transposeSmemPad, 4.00 times as fast as naiveGmem, at 50.0 % of memcpy. "
-        "Each step is shown with its fastest block."
-    )
+    assert "transposeSmemPad, 4.00 times as fast as naiveGmem, at 50.0 % of memcpy" in section.sentence
 
 
 def test_a_gain_within_the_noise_is_in_brackets(rows: Rows) -> None:

@@ -6,7 +6,8 @@ from conftest import Measured
 from smembench.kernels.problems import PROBLEMS
 from smembench.store.run import Run
 from smembench.store.run_json import Description
-from smembench.studies.reproduce.claims import CLAIMS, Claim, Holds, judge
+from smembench.studies.difference import difference
+from smembench.studies.reproduce.claims import CLAIMS, Claim, Holds, holds
 from smembench.studies.reproduce.figures import BLOCKS, FIGURES, SIZES, Figure, devices_of, figure_of, ratio
 from smembench.views.reproduce import say
 
@@ -50,7 +51,7 @@ def test_the_documents_bear_out_their_own_claims(claim: Claim) -> None:
 
 
 @pytest.mark.parametrize(
-    ("slower", "faster", "holds", "verdict"),
+    ("slower", "faster", "held", "verdict"),
     [
         (SLOW, FAST, Holds.YES, "yes: 2.00× over transposeSmem\n1.70–2.36, 6+6 samples\ndocuments 1.04, 1.10"),
         (FAST, SLOW, Holds.NO, "NO: 0.50×"),
@@ -60,16 +61,16 @@ def test_the_documents_bear_out_their_own_claims(claim: Claim) -> None:
     ],
 )
 def test_claims_hold_only_where_intervals_are_apart(
-    measured: Measured, slower: list[float], faster: list[float], holds: Holds, verdict: str
+    measured: Measured, slower: list[float], faster: list[float], held: Holds, verdict: str
 ) -> None:
     run = run_of(measured, slower, faster)
-    finding = judge(PADDING, run, *run.rows)
-    assert finding is not None
-    assert finding.holds is holds
-    assert finding.effect.low <= finding.effect.ratio <= finding.effect.high
-    assert say(finding).startswith(verdict)
+    effect = difference(run, *reversed(run.rows))
+    assert effect is not None
+    assert holds(effect) is held
+    assert effect.low <= effect.ratio <= effect.high
+    assert say(PADDING, effect, "6+6").startswith(verdict)
 
 
 def test_a_single_sample_of_each_cannot_be_judged(measured: Measured) -> None:
     run = run_of(measured, [2.0], [1.0])
-    assert judge(PADDING, run, *run.rows) is None
+    assert difference(run, *reversed(run.rows)) is None

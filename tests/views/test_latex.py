@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import Rows
 from smembench.store.run import Run
-from smembench.store.schema import Row
 from smembench.views.columns import Column
 from smembench.views.latex import escape, latex
 from smembench.views.sections import Section, sections
@@ -68,7 +66,7 @@ def test_no_text_leaves_its_cell(text: str) -> None:
     assert shown.count("$") % 2 == shown.count(r"\$") % 2
 
 
-def test_tables_of_a_run_have_as_many_cells_as_columns(rows: Callable[..., list[Row]]) -> None:
+def test_tables_of_a_run_have_as_many_cells_as_columns(rows: Rows) -> None:
     times = {"copyGmem": [1.0], "naiveGmem": [4.0], "transposeSmem": []}
     text = latex(sections(Run(rows(times))))
     body = [line for line in text.splitlines() if line.endswith(r"\\")]

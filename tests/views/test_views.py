@@ -74,7 +74,7 @@ def test_rows_of_one_size_dtype_and_cache_make_a_section(rows: Rows) -> None:
     assert found[0].heading.startswith("H200 · ")
     both = [*rows({"cpu": [5.0]}, problem="matmul", device="cpu"), *rows({"naive": [1.0]}, problem="matmul")]
     assert sections(Run(both, RUN))[0].heading.startswith("H200 and EPYC · ")
-    assert found[0].heading.endswith(" · numba 0.68, numba-cuda 0.30, numpy 2.4")
+    assert found[0].heading.endswith(" · numba 0.68, numba-cuda 0.30")
 
 
 def test_a_transpose_shows_times_bandwidth_and_share_of_the_copy(rows: Rows) -> None:
@@ -154,14 +154,11 @@ def test_a_difference_is_claimed_only_where_noise_would_not_make_it(
 
 
 def test_the_whole_ladder_in_words(rows: Rows) -> None:
-    assert sentence(Run(rows(TRANSPOSES))) == (
-        "Through shared memory the transpose is 1.60× as fast as naiveGmem; in 32x32 blocks padding makes it "
-        "2.00× as fast as transposeSmem; transposeSmemPad 32x32 reaches 80 % of the fastest copyGmem."
-    )
-    assert sentence(Run(rows(PRODUCTS, problem="matmul"))) == (
-        "Tiled 32x32 is 2.00× as fast as naive (fastest of each); "
-        "tiled is 500000× as fast as the triple loop on one CPU thread."
-    )
+    transposes, products = sentence(Run(rows(TRANSPOSES))), sentence(Run(rows(PRODUCTS, problem="matmul")))
+    for said in ("1.60× as fast as naiveGmem", "2.00× as fast as transposeSmem", "80 % of the fastest copyGmem"):
+        assert said in transposes
+    for said in ("2.00× as fast as naive", "500000× as fast as the triple loop on one CPU thread"):
+        assert said in products
     assert sentence(Run(rows({"copyGmem": []}))) == ""
 
 
@@ -265,8 +262,7 @@ def test_a_table_without_lines_is_left_out() -> None:
 
 def test_one_sample_has_no_spread(rows: Rows) -> None:
     (section,) = sections(Run(rows({"copyGmem": [1.0], "naiveGmem": [1.0, 1.0, 1.0]})))
-    spread = [column.heading for column in section.columns].index("±")
-    assert [line[spread] for line in section.cells] == ["", "0.0 %"]
+    assert [line["±"] for line in tabulated(section)] == ["", "0.0 %"]
 
 
 def test_a_column_that_says_nothing_is_left_out(rows: Rows) -> None:

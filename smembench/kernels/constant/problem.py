@@ -47,11 +47,8 @@ class Constant(Problem):
     Examples:
 
       smembench constant
-
       smembench constant --kernel constantUniform,constantDiverging --dtype float32,float64
-
       smembench constant --compiler numba,nvrtc
-
       smembench constant --n 1048576:16777216:*4 --block 128x1,256x1 --csv constant.csv
     """
     dtypes = ("float32", "float64")

@@ -49,11 +49,8 @@ class Matmul(Problem):
     Examples:
 
       smembench matmul --n 1024
-
       smembench matmul --n 1024:4096:*2 --kernel naive,tiled --csv matmul.csv
-
       smembench matmul --m 1000 --k 500 --n 2000 --dtype float64
-
       smembench matmul --n 1024 --stride 4096
     """
     dtypes = ("float32", "float64")

@@ -49,9 +49,7 @@ class Transfer(HostArrays):
     Examples:
 
       smembench transfer
-
       smembench transfer --bytes 1024:1073741824:*4 --kernel h2dPageable,h2dPinned
-
       smembench transfer --kernel addOne,addOnePinned --n 1000:100000000:*10 --csv add_one.csv
     """
     default_n = _DEFAULT_BYTES[0] // _ITEMSIZE

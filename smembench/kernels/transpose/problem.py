@@ -37,9 +37,7 @@ class Transpose(Problem):
     Examples:
 
       smembench transpose --pad
-
       smembench transpose --n 1024:8192:*2 --block 32x32,16x16 --csv transpose.csv
-
       smembench transpose --nx 4000 --ny 3000 --dtype float64 --cache warm,cold
     """
     dtypes = ("float32", "float64", "float16", "int32")

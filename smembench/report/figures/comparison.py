@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smembench.report.canvas import INK, MUTED, SERIES, Canvas, Plot, printable
+from smembench.report.canvas import INK, MUTED, SERIES, Canvas, Plot
 from smembench.studies.compare import CaseComparison, Comparison, Verdict
 from smembench.views.compare import comparison_sections, namer
 
@@ -26,7 +26,6 @@ def changes(comparison: Comparison, name: str) -> Plot | None:
 
     def draw(canvas: Canvas) -> None:
         axes = canvas.figure.subplots()
-        axes.grid(visible=False, axis="y")
         axes.axvline(0, color=INK, linewidth=0.8)
         for side in (-threshold, threshold):
             axes.axvline(side, color=MUTED, linewidth=0.8, linestyle=":")
@@ -36,8 +35,7 @@ def changes(comparison: Comparison, name: str) -> Plot | None:
                 axes.plot([_percent(case.low), _percent(case.high)], [place, place], color=colour)
             (point,) = axes.plot(_percent(case.ratio), place, marker=marker, color=colour)
             canvas.mark(point, f"{name_of(case.case)}: {case.verdict}, {_said(case)}")
-        axes.set_yticks(range(len(shown)), [printable(name_of(case.case)) for case in shown], fontsize=7)
-        axes.set_ylim(len(shown) - 0.5, -0.5)
+        canvas.rows(axes, [name_of(case.case) for case in shown], fontsize=7)
         axes.set_xlabel("% more time than before")
 
     left_out = f" The first {len(shown)} of {len(judged)} cases." if len(judged) > len(shown) else ""

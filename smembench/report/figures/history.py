@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
+from typing import Any
 
-from smembench.report.canvas import LINE, MUTED, SERIES, Canvas, Plot, label_ends, printable
+from smembench.report.canvas import LINE, MUTED, SERIES, Canvas, Plot, label_ends
 from smembench.studies.history.series import Series
 from smembench.views.columns import Column, milliseconds
 from smembench.views.history import percent, short
 from smembench.views.sections import Section
 
-_COLUMNS = 2
 _MOST = 12
 
 
@@ -25,21 +25,18 @@ def over_runs(series: Sequence[Series]) -> Plot | None:
     shown = (changed or list(series))[:_MOST]
     if not shown:
         return None
-    across = min(_COLUMNS, len(shown))
-    down = ceil(len(shown) / across)
 
     def draw(canvas: Canvas) -> None:
-        grid = canvas.figure.subplots(down, across, sharex=True, squeeze=False)
-        for axes in grid.flat[len(shown) :]:
-            axes.remove()
-        for axes, one in zip(grid.flat, shown, strict=False):
-            axes.set_title(printable(short(one.case_id)), fontsize=8)
-            axes.plot([night.started for night in one.nights], list(one.times), color=LINE, linewidth=1)
-            for night, elapsed_ms in zip(one.nights, one.times, strict=True):
-                (point,) = axes.plot([night.started], [elapsed_ms], marker="o", markersize=3, color=SERIES[0])
+        for axes, one in zip(canvas.panels(len(shown)), shown, strict=True):
+            axes.set_title(short(one.case_id), fontsize=8)
+            started: list[Any] = [night.started for night in one.nights]  # matplotlib takes datetimes
+            axes.plot(started, one.times, color=LINE, linewidth=1)
+            for place, night, elapsed_ms in zip(started, one.nights, one.times, strict=True):
+                (point,) = axes.plot(place, elapsed_ms, marker="o", markersize=3, color=SERIES[0])
                 canvas.mark(point, f"{short(one.case_id)}, {night.run_id}: {milliseconds(elapsed_ms)} ms")
             for turn in one.turns:
-                line = axes.axvline(turn.night.started, color=SERIES[1], linewidth=1)
+                moment: Any = turn.night.started
+                line = axes.axvline(moment, color=SERIES[1], linewidth=1)
                 canvas.mark(line, f"{percent(turn.change.ratio)} from {turn.night.run_id} on")
             low, high = min(one.times), max(one.times)
             room = max(0.1 * (high - low), 0.01 * high)
@@ -57,7 +54,7 @@ def over_runs(series: Sequence[Series]) -> Plot | None:
             f"Median time in ms of the {which}{left_out}, a point per run, each panel with its own scale, which "
             "does not begin at 0. A line marks the first run after a change; the table above names every case."
         ),
-        size=(7.0, 0.7 + 1.5 * down),
+        size=(7.0, 0.7 + 1.5 * ceil(len(shown) / 2)),
         draw=draw,
         data=_table(shown),
     )

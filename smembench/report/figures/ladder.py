@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smembench.report.canvas import INK, SERIES, Canvas, Plot, printable
+from smembench.report.canvas import SERIES, Canvas, Plot
 from smembench.views.columns import number
 from smembench.views.sections import Section
 
@@ -16,25 +16,10 @@ def ladder(section: Section, name: str, subject: str) -> Plot | None:
 
     def draw(canvas: Canvas) -> None:
         axes = canvas.figure.subplots()
-        axes.grid(visible=False, axis="y")
-        for place, (bar, shape) in enumerate(
-            zip(
-                bars, axes.barh(range(len(bars)), [bar.value for bar in bars], color=SERIES[0], height=0.7), strict=True
-            )
-        ):
-            canvas.mark(shape, f"{bar.label}: {number(bar.value)} {bar.unit}")
-            axes.annotate(
-                number(bar.value),
-                xy=(bar.value, place),
-                xytext=(4, 0),
-                textcoords="offset points",
-                va="center",
-                color=INK,
-                fontsize=8,
-            )
-        axes.set_yticks(range(len(bars)), [printable(bar.label) for bar in bars])
-        axes.tick_params(axis="y", length=0)
-        axes.set_ylim(len(bars) - 0.4, -0.6)
+        texts = [number(bar.value) for bar in bars]
+        says = [f"{bar.label}: {text} {unit}" for bar, text in zip(bars, texts, strict=True)]
+        canvas.bars(axes, dict(enumerate(bar.value for bar in bars)), texts, says, SERIES[0])
+        canvas.rows(axes, [bar.label for bar in bars])
         axes.set_xlim(0, 1.08 * max(bar.value for bar in bars) or 1)
         axes.set_xlabel(unit)
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.device import DeviceInfo
 from smembench.model.peaks import peak_gflop_s
-from smembench.report.canvas import INK, MARKERS, MUTED, SERIES, Canvas, Plot, file_name, label_ends, printable, tick
+from smembench.report.canvas import INK, MARKERS, MUTED, SERIES, Canvas, Plot, file_name, label_ends, tick
 from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.views.columns import Column, number
-from smembench.views.sections import Section, label
+from smembench.views.columns import number
+from smembench.views.sections import Section, grouped, label, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,8 +58,7 @@ def _plot(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> Plot:
             _roof(canvas, right, computing, info, peak_gb_s)
 
     roofs = f"{number(peak_gb_s)} GB/s of memory"
-    peaks = {dtype: peak_gflop_s(dtype, info) for dtype in dict.fromkeys(row.dtype for row in computing)}
-    roofs += "".join(f", {number(peak)} GFLOP/s {dtype}" for dtype, peak in peaks.items() if peak is not None)
+    roofs += "".join(f", {number(peak)} GFLOP/s {dtype}" for dtype, peak in _peaks(computing, info).items())
     return Plot(
         name=file_name(f"roofline-{info.name}"),
         title=f"Roofline: {info.model}",
@@ -74,38 +73,38 @@ def _plot(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> Plot:
     )
 
 
+def _peaks(rows: Sequence[Row], info: DeviceInfo) -> dict[str, float]:
+    """The arithmetic peaks for the dtypes of the rows, in GFLOP/s, as far as they are known."""
+    found = {row.dtype: peak_gflop_s(row.dtype, info) for row in rows}
+    return {dtype: peak for dtype, peak in found.items() if peak is not None}
+
+
 def _bandwidths(canvas: Canvas, axes: Axes, rows: Sequence[Row], kernels: Sequence[str], peak: float) -> None:
     axes.axvline(peak, color=INK, linewidth=1.4)
     for row in rows:
         rate = row.effective_gb_s or 0.0
         (point,) = axes.plot(rate, kernels.index(row.kernel), marker="o", **_look(row, 0))
         canvas.mark(point, f"{_named(row)}: {number(rate)} GB/s")
-    axes.set_yticks(range(len(kernels)), [printable(kernel) for kernel in kernels])
-    axes.set_ylim(len(kernels) - 0.5, -0.5)
+    canvas.rows(axes, kernels)
     axes.set_xlim(0, 1.08 * max(peak, *(row.effective_gb_s or 0.0 for row in rows)))
     axes.set_xlabel("GB/s")
     axes.set_title(f"no arithmetic, under {number(peak)} GB/s")
 
 
 def _roof(canvas: Canvas, axes: Axes, rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> None:
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    from matplotlib.ticker import NullFormatter
 
     intensities = [_intensity(row) for row in rows]
-    peaks = [
-        peak for dtype in dict.fromkeys(row.dtype for row in rows) if (peak := peak_gflop_s(dtype, info)) is not None
-    ]
+    peaks = list(_peaks(rows, info).values())
     ridges = [peak / peak_gb_s for peak in peaks]
     low, high = _decade(min(*intensities, *ridges, 1e9) / 2), 2 * max(*intensities, *ridges, 0.0)
     rates = [row.gflop_s or 0.0 for row in rows]
     axes.set(xscale="log", yscale="log", xlim=(low, high))
     axes.set_ylim(_decade(min(*rates, low * peak_gb_s)), 1.6 * max(*rates, *peaks, 0.0))
-    bend = min([high, *(ridge for ridge in ridges if ridge == max(ridges))])
-    axes.plot([low, bend], [low * peak_gb_s, bend * peak_gb_s], color=INK, linewidth=1.4)
-    for peak, ridge in zip(peaks, ridges, strict=True):
-        axes.plot([ridge, high], [peak, peak], color=INK, linewidth=1.4)
+    for peak in peaks or [high * peak_gb_s]:
+        axes.plot([low, peak / peak_gb_s, high], [low * peak_gb_s, peak, peak], color=INK, linewidth=1.4)
     ends = []
-    for place, kernel in enumerate(dict.fromkeys(row.kernel for row in rows)):
-        members = [row for row in rows if row.kernel == kernel]
+    for place, (kernel, members) in enumerate(grouped(rows, lambda row: row.kernel).items()):
         for row in members:
             look = _look(row, place)
             (point,) = axes.plot(_intensity(row), row.gflop_s or 0.0, marker=MARKERS[place % len(MARKERS)], **look)
@@ -114,7 +113,7 @@ def _roof(canvas: Canvas, axes: Axes, rows: Sequence[Row], info: DeviceInfo, pea
     ends += [(peak, f"{number(peak)} GFLOP/s", MUTED) for peak in peaks]
     label_ends(axes, ends)
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(tick))
+        axis.set_major_formatter(tick)
         axis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("FLOP/byte")
     axes.set_ylabel("GFLOP/s")
@@ -140,26 +139,24 @@ def _named(row: Row) -> str:
 
 
 def _table(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> Section:
-    headings = ("case", "size", "dtype", "cache", "FLOP/byte", "rate", "% of roof")
-    cells = []
-    for row in rows:
-        if row.flops:
-            peak = peak_gflop_s(row.dtype, info)
-            slope = _intensity(row) * peak_gb_s
-            rate, roof, unit = row.gflop_s, slope if peak is None else min(slope, peak), "GFLOP/s"
-        else:
-            rate, roof, unit = row.effective_gb_s, peak_gb_s, "GB/s"
-        share = "" if rate is None else f"{100 * rate / roof:.0f}"
-        cells.append(
-            [
-                label(row),
-                row.case.size,
-                row.dtype,
-                row.cache,
-                number(_intensity(row)),
-                f"{number(rate)} {unit}",
-                share,
-            ]
-        )
-    columns = [Column(heading, numeric=heading in ("FLOP/byte", "rate", "% of roof")) for heading in headings]
-    return Section(heading=f"Roofline: {info.model}", columns=columns, cells=cells)
+    def roof(row: Row) -> float:
+        slope, peak = _intensity(row) * peak_gb_s, peak_gflop_s(row.dtype, info)
+        return peak_gb_s if not row.flops else slope if peak is None else min(slope, peak)
+
+    def rate(row: Row) -> float | None:
+        return row.gflop_s if row.flops else row.effective_gb_s
+
+    return table(
+        f"Roofline: {info.model}",
+        rows,
+        {
+            "case": label,
+            "size": lambda row: row.case.size,
+            "dtype": lambda row: row.dtype,
+            "cache": lambda row: row.cache,
+            "FLOP/byte": lambda row: number(_intensity(row)),
+            "rate": lambda row: f"{number(rate(row))} {'GFLOP/s' if row.flops else 'GB/s'}",
+            "% of roof": lambda row: "" if (found := rate(row)) is None else f"{100 * found / roof(row):.0f}",
+        },
+        words=("case", "size", "dtype", "cache"),
+    )

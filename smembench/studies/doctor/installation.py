@@ -14,7 +14,7 @@ from smembench.toolchains.registry import compilers
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One finding. ``fatal`` if nothing can be measured without it."""
+    """One finding. ``fix`` is for one that is not ok; ``fatal`` if nothing can be measured without it."""
 
     what: str
     found: str
@@ -37,60 +37,36 @@ def _software() -> Iterator[Check]:
     found = versions()
     yield Check("Python", platform.python_version())
     yield Check("smembench", found["smembench"])
-    numpy_version = tuple(int(part) for part in found["numpy"].split(".")[:2])
-    usable = numpy_version < (2, 5)
-    yield Check(
-        "NumPy",
-        found["numpy"],
-        usable,
-        "" if usable else "pip install 'numpy<2.5'  (numba-cuda 0.30 cannot compile with a newer one)",
-        fatal=not usable,
-    )
+    usable = tuple(int(part) for part in found["numpy"].split(".")[:2]) < (2, 5)
+    fix = "pip install 'numpy<2.5'  (numba-cuda 0.30 cannot compile with a newer one)"
+    yield Check("NumPy", found["numpy"], usable, fix, fatal=not usable)
     for library in ("numba", "numba-cuda", "cuda-bindings", "pandas"):
-        yield Check(library, found.get(library, "not installed"), library in found, _install(library, found))
-
-
-def _install(library: str, found: dict[str, str]) -> str:
-    return "" if library in found else f"pip install {library}"
+        yield Check(library, found.get(library, "not installed"), library in found, f"pip install {library}")
 
 
 def _gpu() -> Iterator[Check]:
     from smembench.kernels.numba_cuda import SIMULATED
 
-    yield Check(
-        "CUDA simulator",
-        "on: CUDA kernels run as Python and cannot be timed" if SIMULATED else "off",
-        not SIMULATED,
-        "unset NUMBA_ENABLE_CUDASIM" if SIMULATED else "",
-    )
+    state = "on: CUDA kernels run as Python and cannot be timed" if SIMULATED else "off"
+    yield Check("CUDA simulator", state, not SIMULATED, "unset NUMBA_ENABLE_CUDASIM")
     if SIMULATED:
         return
     from smembench.devices.cuda import gpu_count, why_unusable
 
     if reason := why_unusable():
-        yield Check(
-            "GPU",
-            reason,
-            False,
-            "install the NVIDIA driver and check it with nvidia-smi; without a GPU the CPU kernels still run",
-        )
+        fix = "install the NVIDIA driver and check it with nvidia-smi; without a GPU the CPU kernels still run"
+        yield Check("GPU", reason, False, fix)
         return
     from smembench.devices.select import open_device
 
     for index in range(gpu_count()):
         info = open_device(f"cuda:{index}").info
-        yield Check(
-            f"GPU cuda:{index}",
-            f"{info.model}, compute capability {info.compute_capability}, {info.memory_bytes / 2**30:.0f} GiB",
-        )
+        memory = f"{info.memory_bytes / 2**30:.0f} GiB"
+        yield Check(f"GPU {info.name}", f"{info.model}, compute capability {info.compute_capability}, {memory}")
         yield Check("driver", f"{info.driver or 'unknown'}, CUDA {info.cuda}")
         has_clock = info.sm_clock_max_mhz is not None
-        yield Check(
-            "NVML",
-            "clocks, temperature and power are recorded" if has_clock else "no telemetry",
-            has_clock,
-            "" if has_clock else "pip install nvidia-ml-py",
-        )
+        telemetry = "clocks, temperature and power are recorded" if has_clock else "no telemetry"
+        yield Check("NVML", telemetry, has_clock, "pip install nvidia-ml-py")
     yield from _compilers()
 
 
@@ -105,11 +81,10 @@ def _compilers() -> Iterator[Check]:
         reason = toolchain.unavailable()
         found = reason or f"compiles {toolchain.language} kernels"
         fatal = reason is not None and toolchain.name == DEFAULT_COMPILER
-        yield Check(f"compiler {toolchain.name}", found, reason is None, fix if reason else "", fatal=fatal)
-    if linker := versions(cuda=True).get("nvjitlink"):
-        yield Check("nvJitLink", linker)
-    else:
-        yield Check("nvJitLink", "not found: Numba's kernels are not optimised at link time", False, fix)
+        yield Check(f"compiler {toolchain.name}", found, reason is None, fix, fatal=fatal)
+    linker = versions(cuda=True).get("nvjitlink")
+    missing = "not found: Numba's kernels are not optimised at link time"
+    yield Check("nvJitLink", linker or missing, linker is not None, fix)
 
 
 def _cpu() -> Iterator[Check]:
@@ -117,6 +92,5 @@ def _cpu() -> Iterator[Check]:
 
     info = open_device("cpu").info
     yield Check("CPU", f"{info.model}, {info.threads} threads")
-    limit = os.environ.get("NUMBA_NUM_THREADS")
-    if limit:
+    if limit := os.environ.get("NUMBA_NUM_THREADS"):
         yield Check("NUMBA_NUM_THREADS", f"{limit}: the CPU kernels use at most that many threads")

@@ -7,7 +7,7 @@ to warm samples, ``all`` (every cache flushed and invalidated before each launch
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from smembench.explain.ncu import profile, sampled
@@ -16,7 +16,6 @@ from smembench.model.case import Block, Case
 METRIC = "gpu__time_duration.sum"
 ALLOWED_PERCENT, ALLOWED_US = 3.0, 0.7
 """Either is enough for agreement, since event timing itself is off by a few tenths of a microsecond."""
-_CACHE_CONTROL = {"warm": "none", "cold": "all"}
 _LAUNCHES, _UNCOUNTED = 14, 4
 _SAMPLES, _SECONDS = 30, 5.0
 _ASKED_BY = "doctor --timing"
@@ -82,22 +81,17 @@ def compare() -> Iterator[Agreement]:
     Raises:
         UsageError: if ncu is missing or returns no figures, and for a kernel that fails or is wrong.
     """
-    for cache in _CACHE_CONTROL:
+    for cache, control in {"warm": "none", "cold": "all"}.items():
         cases = [replace(case, cache=cache) for case in CASES]
-        theirs = _theirs(cases, _CACHE_CONTROL[cache])
+        theirs = profile(
+            cases,
+            [METRIC],
+            cache_control=control,
+            launches=_LAUNCHES,
+            uncounted=_UNCOUNTED,
+            asked_by=_ASKED_BY,
+            as_sampled=True,
+        )
         ours = sampled(cases, launches=_LAUNCHES, samples=_SAMPLES, seconds=_SECONDS, asked_by=_ASKED_BY)
-        for case, ours_ms, ncu_us in zip(cases, ours, theirs, strict=True):
-            yield Agreement(case, 1000 * ours_ms, ncu_us)
-
-
-def _theirs(cases: Sequence[Case], cache_control: str) -> list[float]:
-    readings = profile(
-        cases,
-        [METRIC],
-        cache_control=cache_control,
-        launches=_LAUNCHES,
-        uncounted=_UNCOUNTED,
-        asked_by=_ASKED_BY,
-        as_sampled=True,
-    )
-    return [reading[METRIC] / 1000 for reading in readings]
+        for case, ours_ms, reading in zip(cases, ours, theirs, strict=True):
+            yield Agreement(case, 1000 * ours_ms, reading[METRIC] / 1000)

@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from smembench.stats.differs import Effect
-from smembench.store.run import Run
-from smembench.store.schema import Row
-from smembench.studies.difference import difference
 from smembench.studies.reproduce.figures import devices_of, ratio
 
 
@@ -39,27 +36,12 @@ class Holds(StrEnum):
     """Whether a claim holds, by the rule of ``stats.differs``."""
 
     YES = "yes"
-    NO = "no"
+    NO = "NO"
     UNDECIDED = "undecided"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A claim on this device: how much slower the slower kernel is, and the number of samples of each."""
-
-    claim: Claim
-    effect: Effect
-    samples: tuple[int, int]
-
-    @property
-    def holds(self) -> Holds:
-        """Yes or no only if the difference is beyond the noise."""
-        if not self.effect.differs:
-            return Holds.UNDECIDED
-        return Holds.YES if self.effect.ratio > 1 else Holds.NO
-
-
-def judge(claim: Claim, run: Run, slower: Row, faster: Row) -> Finding | None:
-    """Check a claim with two cases of a run; None if a case has no time or the noise is unknown."""
-    effect = difference(run, faster, slower)
-    return None if effect is None else Finding(claim, effect, (slower.samples, faster.samples))
+def holds(effect: Effect) -> Holds:
+    """Yes or no only if the effect of the slower kernel against the faster one is beyond the noise."""
+    if not effect.differs:
+        return Holds.UNDECIDED
+    return Holds.YES if effect.ratio > 1 else Holds.NO
