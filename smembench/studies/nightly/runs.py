@@ -39,6 +39,19 @@ def _alike(other: Description, run: Description) -> bool:
     return other.config.name == run.config.name and set(devices_of(other).items()) == set(devices_of(run).items())
 
 
+def unnamed(root: Path, config: str) -> list[str]:
+    """Ids of complete runs of a config that do not say on which devices they were measured: they are like no other."""
+    found = []
+    for path in root.iterdir():
+        try:
+            run = read_description(path)
+        except UsageError:
+            continue
+        if run.complete and run.config.name == config and not all(device.id for device in devices_of(run).values()):
+            found.append(run.run_id)
+    return sorted(found)
+
+
 def runs_before(root: Path, run: Description, count: int) -> list[Path]:
     """The newest complete runs like this one that began before it, at most ``count``, oldest first.
 
