@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.model.errors import REGRESSION, UsageError
+from smembench.model.errors import FAILED, REGRESSION, UsageError
 
 if TYPE_CHECKING:
     from smembench.store.run import Run
@@ -27,12 +29,17 @@ class FailOn(StrEnum):
 
 def compare(
     base: Annotated[
-        str | None, typer.Argument(metavar="BASE[,…]", help="A run's folder or a cases.csv; several are pooled.")
+        str | None,
+        typer.Argument(
+            metavar="BASE[,…]|last[:N]|baseline",
+            help="A run's folder or a cases.csv; several are pooled. Or the runs before NEW, as at night.",
+        ),
     ] = None,
     new: Annotated[str | None, typer.Argument(metavar="NEW[,…]", help="The same, measured later.")] = None,
     threshold: Annotated[
-        float, typer.Option("--threshold", metavar="PERCENT", help="Smallest effect that counts.")
-    ] = 2.0,
+        float | None,
+        typer.Option("--threshold", metavar="PERCENT", help="Smallest effect that counts. (default: 2)"),
+    ] = None,
     fdr: Annotated[
         float,
         typer.Option("--fdr", metavar="PERCENT", help="False discovery rate over the cases (Benjamini–Hochberg)."),
@@ -48,7 +55,7 @@ def compare(
         FailOn | None,
         typer.Option("--fail-on", help="Verdicts that give exit code 3; ambiguous includes slower. (default: slower)"),
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="List the cases that are the same too.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="List every case, not only those that changed.")] = False,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown, for a pull request.")] = False,
     aa: Annotated[
@@ -83,6 +90,9 @@ def compare(
     explains at the false discovery rate over all cases. It is the same when its whole interval lies within the
     threshold. Differences between the environments stand above the verdicts. Exit code 3 always means a regression.
 
+    With last:N or baseline in place of BASE, NEW is held against the runs before it in its folder, or the pinned one:
+    the verdict and the exit code of `run --compare-to`, of stored runs.
+
     --aa compares runs of one configuration with each other, where every verdict of a change is false. It reports the
     rate of false verdicts, the smallest slowdown that would be detected, and a threshold to use.
 
@@ -94,6 +104,8 @@ def compare(
 
       smembench compare results/before results/after --across driver --all
 
+      smembench compare last:7 results/20260102T020000Z-nightly
+
       smembench compare --aa configs/quick.toml --runs 10
     """
     from smembench.run.axes import parse_names
@@ -102,12 +114,15 @@ def compare(
     from smembench.studies.compare.itself import compare_with_itself
     from smembench.studies.compare.verdicts import Rules, Verdict
     from smembench.studies.load import load_side
+    from smembench.studies.nightly.against import is_named
+    from smembench.studies.nightly.finish import held
     from smembench.views.compare import comparison_sections, self_section
+    from smembench.views.nightly import next_steps
 
     if json and markdown:
         raise UsageError("--json and --markdown: give one of them")
-    rules = {"threshold": threshold / 100, "fdr": fdr / 100, "confidence": confidence / 100}
-    Rules(**rules)
+    given_rules = partial(Rules.of_percent, fdr=fdr, confidence=confidence)
+    rules = asdict(given_rules(threshold))
     facets = parse_names(across, FACETS, name="--across", what="difference") if across is not None else ()
     if aa is not None:
         if base is not None:
@@ -121,11 +136,30 @@ def compare(
         raise UsageError(f"{given[0]}: belongs to --aa CONFIG.toml")
     if base is None or new is None:
         raise UsageError("give BASE and NEW, two runs' folders or cases.csv files, or --aa CONFIG.toml")
-    found = compare_runs(load_side(base), load_side(new), **rules, across=facets)
-    _print(lambda: found.data, comparison_sections(found, every=all_), json=json, markdown=markdown)
+    sections_of = partial(comparison_sections, every=all_, ambiguous=fail_on is FailOn.AMBIGUOUS)
+    if is_named(base):
+        if facets:
+            raise UsageError(f"--across: belongs to two runs' folders; {base} takes only runs on the same devices")
+        night = held(base, Path(new), lambda stored: given_rules(stored if threshold is None else threshold))
+        sections = [
+            section
+            for asked, found in night.compared
+            for section in sections_of(found, f"{night.run.id} against {asked}")
+        ]
+        _print(lambda: night.data, sections, json=json, markdown=markdown)
+        for line in (*night.notes, *night.problems, *next_steps(night, Path(new))):
+            typer.echo(line, err=True)
+        compared = [found for _, found in night.compared]
+        code = FAILED if night.problems or night.run.failed else 0
+    else:
+        compared = [compare_runs(load_side(base), load_side(new), **rules, across=facets)]
+        _print(lambda: compared[0].data, sections_of(compared[0]), json=json, markdown=markdown)
+        code = 0
     failing = {FailOn.SLOWER: (Verdict.SLOWER,), FailOn.AMBIGUOUS: (Verdict.SLOWER, Verdict.AMBIGUOUS)}
-    if any(found.counts[verdict] for verdict in failing.get(fail_on or FailOn.SLOWER, ())):
-        raise typer.Exit(REGRESSION)
+    if any(found.counts[verdict] for found in compared for verdict in failing.get(fail_on or FailOn.SLOWER, ())):
+        code = REGRESSION
+    if code:
+        raise typer.Exit(code)
 
 
 def _measuring(runs: int | None, output: Path | None, anonymous: bool) -> list[str]:

@@ -105,11 +105,11 @@ def watch(*, verbose: bool = False) -> Watch:
 
 
 def leave(outcome: Outcome, code: int = 0) -> None:
-    """Print where the results are, and exit with the run's exit code, or with ``code`` if the run succeeded.
+    """Print where the results are, and exit with ``code``, or if that is 0 with the run's exit code.
 
     Raises:
         SmembenchError: for what ended the run.
-        typer.Exit: when a case failed, or ``code`` is not 0.
+        typer.Exit: when ``code`` is not 0, or a case failed.
     """
     from smembench.views.console import say, stderr
 
@@ -121,7 +121,7 @@ def leave(outcome: Outcome, code: int = 0) -> None:
     if error is not None:
         raise error
     if outcome.run.failed or code:
-        raise typer.Exit(FAILED if outcome.run.failed else code)
+        raise typer.Exit(code or FAILED)
 
 
 def _write_csv(csv: Output | None, rows: Sequence[Row]) -> None:

@@ -33,6 +33,15 @@ class Nightly:
             rich_help_panel=NIGHTS,
         ),
     ] = None
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold",
+            metavar="PERCENT",
+            help="Smallest slowdown that counts. (default: the config's threshold, or that of compare)",
+            rich_help_panel=NIGHTS,
+        ),
+    ] = None
     keep: Annotated[
         int | None,
         typer.Option(
@@ -64,20 +73,24 @@ class Nightly:
         return any(value is not None for value in (self.compare_to, self.keep, self.json_lines, self.openmetrics))
 
 
-def after(options: Nightly, root: Path, config: str) -> Callable[[Path, Console], int] | None:
+def after(
+    options: Nightly, root: Path, config: str, threshold: float | None = None
+) -> Callable[[Path, Console], int] | None:
     """What to do with a complete run, as a function of its folder and a console; None when no option was given.
 
-    It returns an exit code: 1 when a case failed or an option could not be met, 3 when a case is slower, else 0.
+    It returns an exit code: 3 when a case is slower, else 1 when one failed or an option could not be met, else 0.
 
     Args:
         options: the user's.
         root: the folder that holds the runs.
         config: the name of the run's config.
+        threshold: the config's, in percent.
 
     Raises:
         UsageError: for what cannot be done, before anything is measured.
     """
     from smembench.store.files import Output
+    from smembench.studies.compare import Rules
     from smembench.studies.nightly.finish import Plan
 
     if not options.asked:
@@ -90,6 +103,7 @@ def after(options: Nightly, root: Path, config: str) -> Callable[[Path, Console]
         options.keep,
         Output(lines, what="--json-lines", append=True) if lines is not None else None,
         Output(metrics, what="--openmetrics", force=True) if metrics is not None else None,
+        Rules.of_percent(threshold if options.threshold is None else options.threshold),
     )
     plan.check(root, config)
     return lambda folder, console: _finish(plan, root, folder, console)
@@ -102,9 +116,9 @@ def _finish(plan: Plan, root: Path, folder: Path, console: Console) -> int:
     from smembench.views.nightly import print_summary, summarise
 
     found = finish(plan, root, folder)
-    summary = summarise(found.run, found.compared, [*found.notes, *found.problems])
+    summary = summarise(found, folder)
     print_summary(console, summary)
     problems = [*found.problems, *tell(plan, found, folder / SUMMARY, summary.markdown())]
     for problem in problems:
         say(stderr, problem)
-    return FAILED if problems else found.exit_code
+    return found.exit_code or (FAILED if problems else 0)

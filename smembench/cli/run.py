@@ -38,9 +38,9 @@ def run(
 
     Every trial of a case is on disk before the next begins. --resume continues a run that was cut off. It needs no
     CONFIG, and ends with an error if the device, the driver, a version, the code, a file of SMEMBENCH_KERNELS or a
-    CONFIG that is given differs; --force continues, and run.json says so. With the
-    nightly options a complete run also gets a summary.md, and the exit code is 1 if a case failed, else 3 if one is
-    slower.
+    CONFIG that is given differs; --force continues, and run.json says so. With the nightly options a complete run also
+    gets a summary.md, and the exit code is 3 if a case is slower, else 1 if one failed. A slower case is told every
+    night until it is faster again or `smembench accept` says that it is meant.
 
     Examples:
 
@@ -53,7 +53,8 @@ def run(
     from smembench.run.config import from_stored, from_toml
     from smembench.store.run_folder import RunFolder
 
-    given = from_toml(config, set_ or (), sampling.config()) if config is not None else None
+    flags = sampling.config() | ({} if nights.threshold is None else {"threshold": nights.threshold})
+    given = from_toml(config, set_ or (), flags) if config is not None else None
     if resume is not None:
         if given is None and (set_ or sampling.config()):
             raise UsageError(
@@ -61,9 +62,10 @@ def run(
             )
         with closing(RunFolder.resume(resume)) as folder:
             chosen = given or from_stored(folder.description.config.data)
-            then = after(nights, resume.resolve().parent, chosen.name)
+            then = after(nights, resume.resolve().parent, chosen.name, chosen.threshold)
             measure(chosen, running, resume=folder, after=then)
     elif given is not None:
-        measure(given, running, output=output, anonymous=anonymous, after=after(nights, output, given.name))
+        then = after(nights, output, given.name, given.threshold)
+        measure(given, running, output=output, anonymous=anonymous, after=then)
     else:
         raise UsageError("give a CONFIG.toml, such as configs/quick.toml, or --resume DIR")

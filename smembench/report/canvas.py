@@ -155,17 +155,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
     ends = sorted(ends)
     heights = (axes.transData - axes.transAxes).transform([(axes.get_xlim()[1], y) for y, _, _ in ends])[:, 1].tolist()
     for place, (_, text, colour) in zip(spread(heights, gap=0.16 / height), ends, strict=True):
-        axes.annotate(
-            text,
-            (1.0, place),
-            xycoords="axes fraction",
-            xytext=(5, 0),
-            textcoords="offset points",
-            va="center",
-            color=colour,
-            fontsize=8,
-            annotation_clip=False,
-        )
+        axes.text(1.02, place, text, color=colour, fontsize=8, va="center", transform=axes.transAxes)
 
 
 def spread(places: Sequence[float], gap: float) -> list[float]:

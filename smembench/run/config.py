@@ -174,6 +174,7 @@ class Config(_Strict):
         max_seconds: limit for sampling a case.
         warmup: seconds per trial.
         timeout: seconds that a trial may take besides sampling before its worker process is killed.
+        threshold: smallest slowdown, in percent, that a comparison with earlier runs counts.
     """
 
     name: str = Field(default="run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)
@@ -184,6 +185,7 @@ class Config(_Strict):
     warmup: float = Field(default=0.02, ge=0, le=60)
     timeout: float = Field(default=300.0, gt=0, le=1e7)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
+    threshold: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     sweep: tuple[Sweep, ...] = Field(min_length=1)
 
 

@@ -102,9 +102,9 @@ def differences(before: Description, now: Description) -> list[str]:
 
 
 def _given(config: StoredConfig) -> StoredConfig:
-    """The config without the sweeps' empty lists: an axis that a later version added is not a difference."""
+    """What the config says about measuring, without the sweeps' empty lists: an axis of a later version differs not."""
     sweeps = [{key: value for key, value in sweep.items() if value != []} for sweep in config.sweep]
-    return config.model_copy(update={"sweep": sweeps})
+    return config.model_copy(update={"sweep": sweeps, "threshold": None})
 
 
 def _facts(run: Description) -> dict[str, JsonValue]:

@@ -61,9 +61,10 @@ class Host(_Part):
 
 
 class StoredConfig(_Part):
-    """The config of a run, as stored. Only its name and sweeps are fields here; the other keys are kept unchecked."""
+    """The config of a run, as stored. The keys that decide nothing here are kept unchecked."""
 
     name: str = ""
+    threshold: float | None = None
     sweep: list[dict[str, JsonValue]] = []
 
     @model_serializer(mode="wrap")

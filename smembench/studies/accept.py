@@ -85,9 +85,9 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[Acceptance, list[str]
     devices = frozenset(_identities(run.description))
     if not devices:
         raise UsageError(f"{run_id}: does not say on which devices it was measured, so no later run is held against it")
-    began, now = datetime.fromisoformat(run.description.started_at_utc), datetime.now(UTC).replace(microsecond=0)
+    now = datetime.now(UTC).replace(microsecond=0)
     stored = Acceptance(
-        case=pattern, run=run_id, started_at_utc=began, devices=devices, reason=said, accepted_at_utc=now
+        case=pattern, run=run_id, started_at_utc=began(run), devices=devices, reason=said, accepted_at_utc=now
     )
     # A newer acceptance of the same cases on the same devices replaces the older one.
     known = [one for one in accepted(folder.parent) if (one.case, one.devices) != (pattern, devices)]
@@ -146,10 +146,22 @@ def for_run(acceptances: Collection[Acceptance], run: Run) -> dict[str, Acceptan
     """By id, the cases of a run for which its level, or that of an earlier run, was accepted."""
     if not acceptances:
         return {}
-    began = datetime.fromisoformat(run.description.started_at_utc)
-    known = [one for one in acceptances if one.started_at_utc <= began]
+    known = [one for one in acceptances if one.started_at_utc <= began(run)]
     found = {row.case_id: newest_for(known, row.case_id, run.description.identity(row.device)) for row in run.rows}
     return {case_id: one for case_id, one in found.items() if one is not None}
+
+
+def began(run: Run) -> datetime:
+    """When a run began, in UTC if it names no zone.
+
+    Raises:
+        UsageError: if run.json does not say.
+    """
+    try:
+        moment = datetime.fromisoformat(run.description.started_at_utc)
+    except ValueError:
+        raise UsageError(f"{run.path}: does not say when it began") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _newest(path: Path) -> Path:

@@ -3,36 +3,60 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from statistics import median
 
 from smembench.model.case import Case
 from smembench.studies.compare.itself import SEEN_IN, SelfComparison
 from smembench.studies.compare.verdicts import CaseComparison, Comparison, Verdict
-from smembench.views.columns import Column, compact, milliseconds, some
+from smembench.views.columns import Column, milliseconds, some
 from smembench.views.sections import Section
 
+_CHANGED = (Verdict.SLOWER, Verdict.FASTER)
+_UNLISTED = " (not listed)"
 Namer = Callable[[Case], str]
 
 
-def comparison_sections(found: Comparison, *, every: bool = False) -> list[Section]:
-    """Differences between the environments, if any, and the verdicts; with ``every`` of all cases."""
-    heading = f"{' + '.join(found.base)}, then {' + '.join(found.new)}"
-    rules = f"threshold {_percent(found.threshold)}, false discovery rate {_percent(found.fdr)}"
+def comparison_sections(
+    found: Comparison, heading: str = "", *, every: bool = False, ambiguous: bool = False
+) -> list[Section]:
+    """Differences between the environments, if any, and the verdicts.
+
+    Args:
+        found: the comparison.
+        heading: what is compared; the ids of the runs if it is empty.
+        every: list every case, not only those that changed.
+        ambiguous: list the ambiguous cases too.
+    """
+    heading = heading or f"{' + '.join(found.base)}, then {' + '.join(found.new)}"
+    verdicts = verdict_section(found, "Verdicts" if found.environment else heading, every=every, ambiguous=ambiguous)
     if not found.environment:
-        return [_verdicts(found, f"{heading} · {rules}", every=every)]
+        return [verdicts]
     columns = [Column(name, numeric=False) for name in ("what differs", "base", "new")]
     cells = [[difference.what, difference.base, difference.new] for difference in found.environment]
-    return [Section(heading, columns, cells), _verdicts(found, f"Verdicts · {rules}", every=every)]
+    return [Section(heading, columns, cells), verdicts]
 
 
-def _verdicts(found: Comparison, heading: str, *, every: bool) -> Section:
-    shown = [case for case in found.cases if every or case.verdict is not Verdict.SAME]
+def verdict_section(
+    found: Comparison, heading: str, *, every: bool = False, ambiguous: bool = False, most: int | None = None
+) -> Section:
+    """The verdicts with all that they rest on: effect, interval, q, noise, rules, and the runs held against.
+
+    Args:
+        found: the comparison.
+        heading: what is compared.
+        every: list every case, not only those that changed.
+        ambiguous: list the ambiguous cases too.
+        most: the most cases to list; all if None.
+    """
+    listed = {*_CHANGED, *([Verdict.AMBIGUOUS] if ambiguous else []), *(Verdict if every else [])}
+    wanted = [case for case in found.cases if case.verdict in listed]
+    shown = wanted[:most]
     name = namer([case.case for case in found.cases])
     columns = [
         *(Column(title, numeric=False) for title in ("verdict", "case")),
-        *(Column(title) for title in ("base ms", "new ms", "ratio", f"± at\n{_percent(found.confidence)}")),
-        Column("q", wide=True),
+        Column("base ms", wide=True),
+        *(Column(title) for title in ("new ms", "ratio", f"± at\n{_percent(found.confidence)}", "q", "noise")),
     ]
     cells = [
         [
@@ -41,20 +65,25 @@ def _verdicts(found: Comparison, heading: str, *, every: bool) -> Section:
             *("" if side.elapsed_ms is None else milliseconds(side.elapsed_ms) for side in (case.base, case.new)),
             "" if case.ratio is None else f"{case.ratio:.3f}×",
             "" if case.ratio is None or case.high is None else f"{100 * (case.high / case.ratio - 1):.1f} %",
-            "" if case.q is None else compact(case.q),
+            "" if case.q is None else f"{case.q:.1g}",
+            "" if case.noise is None else f"{100 * case.noise:.2g} %",
         ]
         for case in shown
     ]
-    notes = [*_reasons(shown, name), *_one_sided("base", found.only_base), *_one_sided("new", found.only_new)]
+    told = [case for case in found.cases if case in shown or case.verdict is Verdict.NOT_COMPARABLE]
+    rules = f"threshold {_percent(found.threshold)}, false discovery rate {_percent(found.fdr)}"
+    notes = [f"and {len(wanted) - len(shown)} more"] if len(wanted) > len(shown) else []
+    notes += [rules] if shown else []
+    notes += [*_reasons(told, name), *_held_against(shown, name)]
+    notes += [*_one_sided("base", found.only_base), *_one_sided("new", found.only_new)]
     notes += [found.caution] if found.caution else []
-    return Section(heading, columns, cells, sentence=_counted(found, every=every), notes=notes)
+    return Section(heading, columns, cells, sentence=_counted(found, listed), notes=notes)
 
 
-def _counted(found: Comparison, *, every: bool) -> str:
-    """How many cases have each verdict: ``1 slower, 2 ambiguous, 40 the same (not listed), of 43 cases.``"""
-    same = "the same" if every else "the same (not listed)"
+def _counted(found: Comparison, listed: Collection[Verdict]) -> str:
+    """How many cases have each verdict: ``1 slower, 2 ambiguous (not listed), of 3 cases.``"""
     said = [
-        f"{count} {same if verdict is Verdict.SAME else verdict.value}"
+        f"{count} {'the same' if verdict is Verdict.SAME else verdict.value}{'' if verdict in listed else _UNLISTED}"
         for verdict, count in found.counts.items()
         if count
     ]
@@ -68,6 +97,19 @@ def _reasons(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
         if case.reason:
             by_reason.setdefault((case.verdict, case.reason), []).append(name(case.case))
     return [f"{verdict.value}: {some(names)}: {reason}" for (verdict, reason), names in by_reason.items()]
+
+
+def _held_against(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
+    """Each set of runs once that cases were held against, with its cases if there are several."""
+    by_runs: dict[tuple[str, ...], list[str]] = {}
+    for case in cases:
+        if case.held_against:
+            by_runs.setdefault(tuple(case.held_against), []).append(name(case.case))
+    return [
+        f"held against {runs[0] if len(runs) == 1 else f'{len(runs)} runs, {runs[0]} to {runs[-1]}'}"
+        + (f": {some(names)}" if len(by_runs) > 1 else "")
+        for runs, names in by_runs.items()
+    ]
 
 
 def _one_sided(side: str, cases: Sequence[str]) -> list[str]:

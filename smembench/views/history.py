@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -61,7 +62,7 @@ def left_out(nights: Sequence[Night], skipped: Sequence[Skipped]) -> list[str]:
     """What a history leaves out: folders that could not be used, and runs on devices that they do not name."""
     lines = [f"skipped {one.path}: {one.reason}" for one in skipped]
     if len(lines) > _FEW:
-        often = Counter(one.reason.partition(";")[0] for one in skipped).most_common(_FEW)
+        often = Counter(re.split(";|, line |: '", one.reason)[0] for one in skipped).most_common(_FEW)
         reasons = ", ".join(f"{count} {reason}" for reason, count in often)
         lines = [f"skipped {len(skipped)} folders: {reasons}; the first of them {skipped[0].path}; --json lists all"]
     untold = [night.run_id for night in nights if not all(device.id for _, device in (*night.times, *night.unusable))]

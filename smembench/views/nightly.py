@@ -5,33 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 from smembench.model.text import visible
-from smembench.store.run import Run
 from smembench.studies.compare import Comparison, Verdict
-from smembench.studies.nightly.monitoring import Compared
-from smembench.views.columns import Column, milliseconds
-from smembench.views.compare import namer
+from smembench.studies.nightly.against import is_named
+from smembench.studies.nightly.finish import Finished
+from smembench.views.compare import namer, verdict_section
 from smembench.views.console import plain, say
-from smembench.views.history import percent
 from smembench.views.markdown import markdown
 from smembench.views.sections import Section, device_names
 from smembench.views.table import draw
 
 _MOST = 15
 """Most rows of a table on the page."""
-_REASONS = 3
-_COLUMNS = (
-    Column("verdict", numeric=False),
-    Column("case", numeric=False),
-    Column("before ms"),
-    Column("now ms"),
-    Column("change"),
-)
-_SHOWN = (Verdict.SLOWER, Verdict.AMBIGUOUS, Verdict.FASTER)
+_FEW = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +39,11 @@ class Summary:
         return "\n\n".join([*parts, *([markdown(self.sections).rstrip()] if self.sections else [])]) + "\n"
 
 
-def summarise(run: Run, compared: Compared, notes: Sequence[str]) -> Summary:
-    """One page about a run.
-
-    Args:
-        run: the night's.
-        compared: the comparisons, each with the name of what it compares with.
-        notes: further lines, such as the runs that were removed.
-    """
-    failed = run.failed
+def summarise(found: Finished, folder: Path) -> Summary:
+    """One page about a night's run in a folder."""
+    run, failed = found.run, found.run.failed
     verdicts = [f"{len(failed)} failed" if failed else "nothing failed"]
-    verdicts += [_verdict(asked, comparison) for asked, comparison in compared]
+    verdicts += [_verdict(asked, comparison) for asked, comparison in found.compared]
     name = namer([row.case for row in run.rows])
     statuses = Counter(row.status for row in run.rows)
     lines = [
@@ -66,16 +51,37 @@ def summarise(run: Run, compared: Compared, notes: Sequence[str]) -> Summary:
         + ", ".join(f"{count} {status}" for status, count in statuses.most_common()),
         *(f"{name(row.case)}: {row.status}: {row.reason}" for row in failed[:_MOST]),
     ]
-    for asked, comparison in compared:
-        lines += [_counts(asked, comparison), *_incomparable(comparison)]
-        lines += [comparison.caution] if comparison.caution else []
-        lines += [f"{found.what} was {found.base}, is {found.new}" for found in comparison.environment]
-    sections = [_section(asked, comparison) for asked, comparison in compared]
+    lines += [f"and {len(failed) - _MOST} more that failed"] if len(failed) > _MOST else []
+    for asked, comparison in found.compared:
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in comparison.counts.items() if count)
+        lines.append(f"compared with {asked} ({_ids(comparison.base)}): {counts or 'no case in common'}")
+        lines += [f"{what.what} was {what.base}, is {what.new}" for what in comparison.environment]
+    sections = [
+        verdict_section(comparison, f"Held against {asked}", most=_MOST) for asked, comparison in found.compared
+    ]
     return Summary(
         headline=f"{run.description.config.name}: {', '.join(verdicts)}",
-        lines=[*lines, *notes],
-        sections=[section for section in sections if section.cells],
+        lines=[*lines, *found.notes, *found.problems, *next_steps(found, folder)],
+        sections=[section for section in sections if section.cells or section.notes],
     )
+
+
+def next_steps(found: Finished, folder: Path) -> list[str]:
+    """What to do about slower and ambiguous cases."""
+    lines = []
+    slower = list(dict.fromkeys(case.case for _, comparison in found.compared for case in comparison.regressions))
+    if slower:
+        which, all_of_them = ("GLOB", ", or --all") if len(slower) > 1 else (slower[0].id, "")
+        lines += [
+            "next: measure again, to rule out one bad night",
+            f"next: smembench history {folder.parent} --case {slower[0].kernel} shows since when",
+            f"next: smembench accept {folder} --case {which} --reason TEXT{all_of_them}, if it is meant; until then "
+            "it is told every night",
+        ]
+    for asked, comparison in found.compared:
+        if is_named(asked) and (count := comparison.counts[Verdict.AMBIGUOUS]):
+            lines.append(f"next: smembench compare {asked} {folder} --all lists the {count} ambiguous cases")
+    return lines
 
 
 def print_summary(console: Console, summary: Summary) -> None:
@@ -94,28 +100,5 @@ def _verdict(asked: str, comparison: Comparison) -> str:
     return f"{len(comparison.regressions) or 'nothing'} slower than {asked}"
 
 
-def _incomparable(comparison: Comparison) -> list[str]:
-    """The most frequent reasons why cases could not be compared."""
-    reasons = Counter(case.reason for case in comparison.cases if case.verdict is Verdict.NOT_COMPARABLE)
-    return [f"{count} not comparable: {reason}" for reason, count in reasons.most_common(_REASONS)]
-
-
-def _counts(asked: str, comparison: Comparison) -> str:
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in comparison.counts.items() if count)
-    return f"compared with {asked} ({', '.join(comparison.base)}): {counts or 'no case in common'}"
-
-
-def _section(asked: str, comparison: Comparison) -> Section:
-    name = namer([case.case for case in comparison.cases])
-    shown = [case for case in comparison.cases if case.verdict in _SHOWN]
-    cells = [
-        [
-            case.verdict.value,
-            name(case.case),
-            *("" if side.elapsed_ms is None else milliseconds(side.elapsed_ms) for side in (case.base, case.new)),
-            "" if case.ratio is None else percent(case.ratio),
-        ]
-        for case in shown[:_MOST]
-    ]
-    more = [f"and {len(shown) - _MOST} more"] if len(shown) > _MOST else []
-    return Section(f"Different from {asked}", _COLUMNS, cells, notes=more)
+def _ids(runs: Sequence[str]) -> str:
+    return ", ".join(runs) if len(runs) <= _FEW else f"{len(runs)} runs, {runs[0]} to {runs[-1]}"

@@ -185,16 +185,26 @@ def test_a_slower_case_exits_with_3_and_is_on_the_page(results: Path, night: Nig
     for text in (page, printed):
         assert "numba was 0.61, is 0.62" in text
         assert "transposeSmem" in text
-        assert "+20.0 %" in text
+        assert "1.200×" in text
 
 
-def test_a_failed_case_exits_with_1_even_beside_a_slower_one(results: Path, night: Night) -> None:
+def test_failed_and_slower_cases_are_both_told_whatever_the_exit_code(results: Path, night: Night) -> None:
     night(1)
-    newest = night(2, {"copyGmem": None, "transposeSmem": 2.4})
-    code, printed = finished(Nightly(compare_to="last"), results, newest)
-    assert code == 1
+    lines, metrics = results.parent / "night.jsonl", results.parent / "night.prom"
+    options = Nightly(compare_to="last", json_lines=lines, openmetrics=metrics)
+    code, printed = finished(options, results, night(2, {"copyGmem": None, "transposeSmem": 2.4}))
+    assert code == 3  # a case that fails every night would hide it otherwise
     assert "1 failed, 1 slower than last" in printed
     assert "LaunchError: out of luck" in printed
+    told = json.loads(lines.read_text())
+    assert (list(told["failed"].values()), len(told["compared"][0]["slower"])) == (["failed"], 1)
+    gauges = metrics.read_text()
+    assert 'smembench_failed_cases{config="nightly"} 1.0' in gauges
+    assert 'smembench_slower_cases{config="nightly",compared_with="last"} 1.0' in gauges
+    assert finished(Nightly(compare_to="last"), results, night(3, {"copyGmem": None, "transposeSmem": 2.4}))[0] in (
+        1,
+        3,
+    )
 
 
 def test_last_compares_with_the_baseline_too(results: Path, night: Night) -> None:
@@ -257,12 +267,14 @@ def test_a_run_compared_with_that_turns_out_damaged_exits_with_1(results: Path, 
 
 
 def test_everything_is_removed_told_and_stored_in_one_night(results: Path, night: Night) -> None:
-    old, lines, metrics = night(1), results.parent / "night.jsonl", results.parent / "night.prom"
+    old, alarmed = night(1), night(2)
+    lines, metrics = results.parent / "night.jsonl", results.parent / "night.prom"
     lines.write_text("{}\n")
     options = Nightly(compare_to="last", keep=1, json_lines=lines, openmetrics=metrics)
-    newest = night(2, {**TIMES, "copyGmem": 1.5})
+    newest = night(3, {**TIMES, "copyGmem": 1.5})
     assert finished(options, results, newest)[0] == 3
     assert not old.exists()
+    assert f"kept {alarmed}: a slower case is held against it" in (newest / SUMMARY).read_text()
     assert f"removed {old}" in (newest / SUMMARY).read_text()
     told = json.loads(lines.read_text().splitlines()[1])
     assert (told["exit_code"], told["run_id"], told["devices"]) == (3, newest.name, ["NVIDIA H200"])
@@ -289,12 +301,12 @@ def test_what_cannot_be_written_at_the_end_exits_with_1(
     ("options", "fault"),
     [
         ({"keep": 0}, "--keep 0: keep at least 1 run"),
-        ({"compare_to": "baseline"}, "--compare-to baseline: none is pinned for nightly"),
+        ({"compare_to": "baseline"}, "baseline: no run is pinned for nightly"),
         ({"compare_to": "nowhere"}, "nowhere: there is no such file or folder"),
-        ({"compare_to": "last:0"}, "--compare-to last:0: give a number of runs, such as last:7"),
-        ({"compare_to": f"last:{'9' * 5000}"}, "--compare-to last:999"),
+        ({"compare_to": "last:0"}, "last:0: give a number of runs, such as last:7"),
+        ({"compare_to": f"last:{'9' * 5000}"}, "last:999"),
         ({"compare_to": "x" * 300}, "File name too long"),
-        ({"compare_to": "last:week"}, "--compare-to last:week: give a number of runs"),
+        ({"compare_to": "last:week"}, "last:week: give a number of runs"),
         ({"openmetrics": Path("metrics.txt")}, "--openmetrics metrics.txt: the textfile collector only reads"),
         ({"openmetrics": Path("nowhere/metrics.prom")}, "there is no folder nowhere"),
         ({"json_lines": Path("nowhere/lines")}, "there is no folder nowhere"),

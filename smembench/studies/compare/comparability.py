@@ -139,7 +139,7 @@ def _described(run: Description) -> dict[str, str]:
     found |= {
         name.replace("_", " "): str(value)
         for name, value in run.config.data.items()
-        if name not in ("name", "seed", "sweep")
+        if name not in ("name", "seed", "sweep", "threshold")
     }
     return found
 

@@ -96,6 +96,13 @@ class Rules:
             if not 0 < value < 1:
                 raise UsageError(f"{name} {100 * value:g}: give a percentage between 0 and 100")
 
+    @classmethod
+    def of_percent(
+        cls, threshold: float | None, *, fdr: float = 100 * FDR, confidence: float = 100 * CONFIDENCE
+    ) -> Rules:
+        """Rules from percentages; the default threshold for None."""
+        return cls(THRESHOLD if threshold is None else threshold / 100, fdr / 100, confidence / 100)
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import StringIO
@@ -27,6 +27,14 @@ _COLUMNS = (
     *("run_id", "case_id", "device", "started_at_utc", "elapsed_ms", "sm_clock_mhz"),
     *("status", "reason", "verified", "throttle_reasons", "cpu_waiting"),
 )
+
+
+Step = Callable[[str, int, int], None]
+"""Called when a step of some begins: its name, its number and how many there are."""
+
+
+def unseen(name: str, number: int, of: int) -> None:
+    """A ``Step`` that shows nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +79,11 @@ class Skipped:
     reason: str
 
 
-def read_nights(root: Path, since: datetime | None = None) -> tuple[list[Night], list[Skipped]]:
+def read_nights(root: Path, since: datetime | None = None, step: Step = unseen) -> tuple[list[Night], list[Skipped]]:
     """Every complete run below a folder from ``since`` on, oldest first, and the runs that were left out.
 
     Columns are found by name, so files of other schema versions count if they have them. A run that is found twice
-    counts once.
+    counts once. ``step`` is called before each folder is read.
 
     Raises:
         UsageError: for a folder that does not exist.
@@ -84,7 +92,9 @@ def read_nights(root: Path, since: datetime | None = None) -> tuple[list[Night],
         raise UsageError(f"{root}: there is no such folder; name the one that holds the runs, such as results")
     nights: dict[tuple[str, int | None, frozenset[Device]], Night] = {}
     skipped = []
-    for path in _run_folders(root):
+    folders = list(_run_folders(root))
+    for number, path in enumerate(folders, 1):
+        step(path.name, number, len(folders))
         try:
             night = _read(path, since)
         except (UsageError, ValueError, OSError) as error:
@@ -161,10 +171,11 @@ def _records(path: Path) -> Iterator[tuple[str, ...]]:
         if missing := [column for column in _COLUMNS if column in REQUIRED and column not in header]:
             raise UsageError(f"{path.name}: the column {missing[0]} is missing")
         wanted = itemgetter(*(header.index(column) if column in header else len(header) for column in _COLUMNS))
+        absent = [""] * (not set(_COLUMNS) <= set(header))
         for record in reader:
             if len(record) != len(header):
                 raise UsageError(f"{path.name}, line {reader.line_num}: torn")
-            yield wanted([*record, ""])
+            yield wanted(record + absent if absent else record)
     except csv.Error as error:
         raise UsageError(f"{path.name}, line {reader.line_num}: {error}") from None
 

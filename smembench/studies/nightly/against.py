@@ -1,22 +1,29 @@
-"""What a night's run is compared with: the runs before it, the pinned baseline, or a named run.
-
-Two runs alone do not tell the noise between runs; several previous runs do.
-"""
+"""What a night's run is held against: the runs before it, the pinned baseline, or a named run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from smembench.model.errors import SmembenchError, UsageError
 from smembench.store.run import Run
+from smembench.store.run_folder import CASES
+from smembench.studies.accept import Acceptance, accepted, began, for_run
 from smembench.studies.baseline import baselines
-from smembench.studies.compare import Comparison, compare_runs
+from smembench.studies.compare import Comparison, Rules, compare_runs
 from smembench.studies.compare.comparability import alike
 from smembench.studies.load import load
+from smembench.studies.nightly.last import READ, compare_with_last
 from smembench.studies.nightly.runs import runs_before
 
 LAST, BASELINE = "last", "baseline"
+
+
+def is_named(text: str) -> bool:
+    """Whether a text means earlier runs, ``last``, ``last:N`` or ``baseline``, rather than a path."""
+    return text == BASELINE or text.partition(":")[0] == LAST
 
 
 def check(compare_to: str, root: Path, config: str) -> None:
@@ -27,51 +34,15 @@ def check(compare_to: str, root: Path, config: str) -> None:
     """
     pinned = baselines(root)
     if compare_to == BASELINE and config not in pinned:
-        raise UsageError(f"--compare-to baseline: none is pinned for {config}: smembench baseline set {root}/<run>")
+        raise UsageError(f"{compare_to}: no run is pinned for {config}: smembench baseline set {root}/<run>")
     for path in [pinned[config]] if config in pinned else []:
-        _load(path, "baseline")
-    if _count(compare_to) == 0 and compare_to != BASELINE:
+        _load(path, BASELINE)
+    if not is_named(compare_to):
         _load(Path(compare_to), "--compare-to")
+    count_of(compare_to)
 
 
-def compare(compare_to: str, root: Path, new: Run) -> tuple[list[tuple[str, Comparison]], list[str], list[str]]:
-    """The comparisons, each with the name of what it compares with, notes on them, and failures.
-
-    ``last`` is the previous run, ``last:N`` the previous N, pooled, without those with another driver or other clocks.
-    If a baseline is pinned, both compare with that too, since a slow drift never shows from one run to the next. With
-    ``last:N`` the newest N runs, including this one, are compared with the baseline.
-    """
-    count = _count(compare_to)
-    pinned = baselines(root).get(new.description.config.name) if count or compare_to == BASELINE else None
-    asked: dict[str, list[Path]] = {}
-    if compare_to != BASELINE:
-        asked[compare_to] = runs_before(root, new.description, count) if count else [Path(compare_to)]
-    if pinned is not None and [pinned] not in asked.values():
-        asked[BASELINE] = [pinned]
-
-    compared: list[tuple[str, Comparison]] = []
-    notes: list[str] = []
-    failed: list[str] = []
-    newest = [new]
-    for what, paths in asked.items():
-        runs, damaged = _readable(paths, what)
-        base = [run for run in runs if alike(run, new)] or runs
-        if len(base) < len(runs):
-            notes.append(f"{what}: left out {len(runs) - len(base)} of {len(runs)} runs, of another driver or clocks")
-        (notes if base else failed).extend(f"not compared: {reason}" for reason in damaged)
-        if not base:
-            continue
-        try:
-            compared.append((what, compare_runs(base, newest if what == BASELINE else [new])))
-        except SmembenchError as error:
-            failed.append(f"not compared: {what}: {error}")
-        newest = [*base, new][-max(count, 1) :]
-    if not compared and not failed:
-        notes.append("there is no run before it to compare with")
-    return compared, notes, failed
-
-
-def _count(compare_to: str) -> int:
+def count_of(compare_to: str) -> int:
     """The number of previous runs: 1 for ``last``, N for ``last:N``, 0 for anything else.
 
     Raises:
@@ -83,19 +54,105 @@ def _count(compare_to: str) -> int:
     if not colon:
         return 1
     if not number.isdecimal() or len(number) > 9 or int(number) < 1:
-        raise UsageError(f"--compare-to {compare_to[:80]}: give a number of runs, such as last:7")
+        raise UsageError(f"{compare_to[:80]}: give a number of runs, such as last:7")
     return int(number)
 
 
-def _readable(paths: Sequence[Path], what: str) -> tuple[list[Run], list[str]]:
-    """The runs that can be read, and why others cannot."""
+@dataclass(slots=True)
+class Held:
+    """Comparisons of a run, each with the name of what it is held against, notes on them, and failures."""
+
+    compared: list[tuple[str, Comparison]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def compare(compare_to: str, root: Path, new: Run, rules: Rules) -> Held:
+    """Hold a run against others.
+
+    ``last`` is the previous run, ``last:N`` the previous N, without those with another driver or other clocks. If a
+    baseline is pinned, both compare with that too, since a slow drift never shows from one run to the next. With
+    ``last:N`` the newest N runs, including this one, are compared with the baseline. A case whose change is accepted
+    is held against the runs from the accepted one on.
+    """
+    held = Held()
+    count = count_of(compare_to)
+    meant = for_run(accepted(root), new) if is_named(compare_to) else {}
+    newest = [new]
+    if compare_to != BASELINE:
+        paths = runs_before(root, new.description, READ) if count else [Path(compare_to)]
+        before = _readable(paths, compare_to, new, held)
+        judge = partial(_with_last, before, new, count, meant, rules) if count else partial(_with, before, [new], rules)
+        if before:
+            _add(held, compare_to, judge)
+        newest = [*before, new][-max(count, 1) :]
+    pinned = baselines(root).get(new.description.config.name) if is_named(compare_to) else None
+    if pinned is not None and [run.path for run in newest[:-1]] != [pinned]:
+        for base in _readable([pinned], BASELINE, new, held):
+            _add(held, BASELINE, partial(_with_baseline, root, base, newest, meant, rules))
+    if fresh := [case for case, one in meant.items() if one.started_at_utc == began(new)]:
+        held.notes.append(f"{len(fresh)} cases are accepted from this run on: {meant[fresh[0]].reason}")
+    if not held.compared and not held.problems:
+        held.notes.append("there is no run before it to compare with")
+    return held
+
+
+def _add(held: Held, what: str, judge: Callable[[], Comparison]) -> None:
+    try:
+        held.compared.append((what, judge()))
+    except SmembenchError as error:
+        held.problems.append(f"not compared: {what}: {error}")
+
+
+def _with(base: Sequence[Run], new: Sequence[Run], rules: Rules) -> Comparison:
+    return compare_runs(base, new, threshold=rules.threshold, fdr=rules.fdr, confidence=rules.confidence)
+
+
+def _with_last(
+    before: Sequence[Run], new: Run, count: int, meant: Mapping[str, Acceptance], rules: Rules
+) -> Comparison:
+    """Each case against the runs at its level; one whose accepted level no earlier run has shown yet is left out."""
+    levels = {
+        case: next((run.id for run in before if began(run) >= one.started_at_utc), "") for case, one in meant.items()
+    }
+    first = {case for case, run_id in levels.items() if not run_id}
+    *earlier, judged = (_without(run, first) for run in (*before, new))
+    return compare_with_last(earlier, judged, count, rules, levels)
+
+
+def _with_baseline(
+    root: Path, pinned: Run, newest: Sequence[Run], meant: Mapping[str, Acceptance], rules: Rules
+) -> Comparison:
+    """Each case against the pinned run, or a later one whose level is accepted; left out if that is gone."""
+    later = {case: one for case, one in meant.items() if one.started_at_utc > began(pinned)}
+    levels = [load(root / name) for name in {one.run for one in later.values()} if (root / name / CASES).exists()]
+    since = [_without(run, {case for case, one in later.items() if began(run) <= one.started_at_utc}) for run in newest]
+    judged = {row.case_id for run in since for row in run.rows} & later.keys()
+    of_level = [
+        run.only([row for row in run.rows if row.case_id in judged and later[row.case_id].run == run.id])
+        for run in levels
+    ]
+    return _with([_without(pinned, later), *of_level], since, rules)
+
+
+def _without(run: Run, cases: Container[str]) -> Run:
+    return run.only([row for row in run.rows if row.case_id not in cases])
+
+
+def _readable(paths: Sequence[Path], what: str, new: Run, held: Held) -> list[Run]:
+    """The runs that can be read, without those of another driver or other clocks if there are any others."""
     runs, damaged = [], []
     for path in paths:
         try:
             runs.append(_load(path, what))
         except UsageError as error:
-            damaged.append(str(error))
-    return runs, damaged
+            damaged.append(f"not compared: {error}")
+    alike_runs = [run for run in runs if alike(run, new)] or runs
+    if len(alike_runs) < len(runs):
+        left = f"left out {len(runs) - len(alike_runs)} of {len(runs)} runs, of another driver or clocks"
+        held.notes.append(f"{what}: {left}")
+    (held.notes if runs else held.problems).extend(damaged)
+    return alike_runs
 
 
 def _load(path: Path, what: str) -> Run:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from pydantic import JsonValue
 
 from smembench.model.errors import FAILED, REGRESSION, SmembenchError, UsageError
 from smembench.store.files import Output, write_whole
 from smembench.store.run import Run
+from smembench.studies.accept import accepted
 from smembench.studies.baseline import baselines
+from smembench.studies.compare import Rules
 from smembench.studies.load import load
 from smembench.studies.nightly import against
 from smembench.studies.nightly.monitoring import Compared, json_line, open_metrics
@@ -26,6 +30,7 @@ class Plan:
     keep: int | None = None
     json_lines: Output | None = None
     openmetrics: Output | None = None
+    rules: Rules = field(default_factory=Rules)
 
     def check(self, root: Path, config: str) -> None:
         """Check before a run; ``root`` is the folder that holds the runs, ``config`` the config's name.
@@ -37,6 +42,7 @@ class Plan:
             raise UsageError(f"--keep {self.keep}: keep at least 1 run, the new one")
         if self.compare_to is not None:
             against.check(self.compare_to, root, config)
+        accepted(root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +56,58 @@ class Finished:
 
     @property
     def exit_code(self) -> int:
-        """1 if a case failed or an option could not be carried out, 3 if a case is slower, else 0."""
-        if self.problems or self.run.failed:
-            return FAILED
-        return REGRESSION if any(comparison.regressions for _, comparison in self.compared) else 0
+        """3 if a case is slower, else 1 if a case failed or an option could not be carried out, else 0.
+
+        A case that fails every night must not hide that another one became slower.
+        """
+        if any(comparison.regressions for _, comparison in self.compared):
+            return REGRESSION
+        return FAILED if self.problems or self.run.failed else 0
+
+    @property
+    def data(self) -> dict[str, JsonValue]:
+        """Plain data for JSON; cases by their ids."""
+        return {
+            "run_id": self.run.id,
+            "exit_code": self.exit_code,
+            "failed": {row.case_id: row.status for row in self.run.failed},
+            "compared": [{"with": asked, **comparison.data} for asked, comparison in self.compared],
+            "notes": list(self.notes),
+            "problems": list(self.problems),
+        }
+
+
+def held(compare_to: str, folder: Path, rules: Callable[[float | None], Rules]) -> Finished:
+    """Hold a complete run against those before it in its folder.
+
+    Args:
+        compare_to: ``last``, ``last:N`` or ``baseline``.
+        folder: the run's.
+        rules: takes the threshold of the run's config, in percent.
+
+    Raises:
+        UsageError: for a run that cannot be read, and what it cannot be held against.
+    """
+    folder = folder.resolve()
+    run = load(folder)
+    against.check(compare_to, folder.parent, run.description.config.name)
+    found = against.compare(compare_to, folder.parent, run, rules(run.description.config.threshold))
+    return Finished(run, found.compared, found.notes, found.problems)
 
 
 def finish(plan: Plan, root: Path, folder: Path) -> Finished:
     """Compare a complete run, and remove runs beyond the number to keep."""
     run = load(folder)
-    compared, notes, problems = against.compare(plan.compare_to, root, run) if plan.compare_to else ([], [], [])
+    found = against.compare(plan.compare_to, root, run, plan.rules) if plan.compare_to else against.Held()
     if plan.keep is not None:
-        said, failed = prune(root, run.description, folder, plan.keep, baselines(root).values())
-        notes, problems = [*notes, *said], [*problems, *failed]
-    return Finished(run, compared, notes, problems)
+        pinned = [*baselines(root).values(), *(root / one.run for one in accepted(root))]
+        alarmed = {
+            name for _, comparison in found.compared for case in comparison.regressions for name in case.held_against
+        }
+        said, failed = prune(root, run.description, folder, plan.keep, pinned, alarmed)
+        found.notes += said
+        found.problems += failed
+    return Finished(run, found.compared, found.notes, found.problems)
 
 
 def tell(plan: Plan, finished: Finished, page: Path, summary: str) -> list[str]:

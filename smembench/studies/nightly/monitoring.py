@@ -31,6 +31,7 @@ def json_line(run: Run, compared: Compared, exit_code: int) -> str:
                 "with": asked,
                 "base": list(comparison.base),
                 "cases": {verdict.value: count for verdict, count in comparison.counts.items()},
+                "threshold": comparison.threshold,
                 "slower": {case.case.id: case.ratio for case in comparison.regressions},
             }
             for asked, comparison in compared
@@ -49,7 +50,8 @@ def open_metrics(run: Run, compared: Compared, exit_code: int) -> str:
     of_run = {"config": run.description.config.name}
     done = [row for row in run.rows if row.ok]
     labels = {row.case_id: {**of_run, **_labels(row, run.description)} for row in run.rows}
-    began = datetime.fromisoformat(run.description.started_at_utc).timestamp()
+    moment = run.description.started_at_utc
+    began = [(of_run, datetime.fromisoformat(moment).timestamp())] if moment else []
     families: list[tuple[str, str, list[tuple[dict[str, str], float]]]] = [
         (
             "smembench_elapsed_seconds",
@@ -67,12 +69,21 @@ def open_metrics(run: Run, compared: Compared, exit_code: int) -> str:
             [(labels[row.case_id], float(row.ok)) for row in run.rows],
         ),
         (
+            "smembench_failed_cases",
+            "Cases that failed or computed a wrong result.",
+            [(of_run, float(len(run.failed)))],
+        ),
+        (
             "smembench_slower_cases",
-            "Cases that are slower than in the run compared with.",
+            "Cases that are slower than in the runs compared with, and not accepted.",
             [({**of_run, "compared_with": asked}, float(len(found.regressions))) for asked, found in compared],
         ),
-        ("smembench_run_started_timestamp_seconds", "When the run began.", [(of_run, began)]),
-        ("smembench_run_exit_code", "0 all ok, 1 a case failed, 3 a case is slower.", [(of_run, float(exit_code))]),
+        ("smembench_run_started_timestamp_seconds", "When the run began.", began),
+        (
+            "smembench_run_exit_code",
+            "0 all ok, 3 a case is slower, 1 one failed.",
+            [(of_run, float(exit_code))],
+        ),
     ]
     lines = []
     for name, help_text, samples in families:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 
 from smembench.model.errors import UsageError
@@ -63,12 +63,17 @@ def surplus(root: Path, run: Description, folder: Path, keep: int, pinned: Itera
     return like[: max(len(like) - keep + 1, 0)]
 
 
-def prune(root: Path, run: Description, folder: Path, keep: int, pinned: Iterable[Path]) -> tuple[list[str], list[str]]:
-    """Remove the surplus runs; returns notes on each, and failures. See ``surplus``."""
+def prune(
+    root: Path, run: Description, folder: Path, keep: int, pinned: Iterable[Path], alarmed: Container[str] = ()
+) -> tuple[list[str], list[str]]:
+    """Remove the surplus runs; returns notes on each, and failures.
+
+    See ``surplus``. ``alarmed`` are the ids of runs that stay for now, since a slower case is held against them.
+    """
     said, failed = [], []
     for path in surplus(root, run, folder, keep, pinned):
         try:
-            reason = remove(path)
+            reason = "a slower case is held against it" if path.name in alarmed else remove(path)
             said.append(f"removed {path}" if reason is None else f"kept {path}: {reason}")
         except OSError as error:
             failed.append(f"{path}: cannot be removed ({error.strerror})")
