@@ -231,6 +231,32 @@ def test_a_full_disk_ends_in_one_line(config: Path, tmp_path: Path, space: int, 
     assert kept >= {(trial.case.id, value) for trial in stored for value in trial.samples}
 
 
+@pytest.mark.slow
+def test_a_disk_that_fills_loses_nothing_and_the_run_is_resumed(config: Path, tmp_path: Path, resume: Resume) -> None:
+    disk, rng, full = tmp_path / "disk", chance("disk"), set[int]()
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True).returncode:
+        pytest.skip("mounts a small disk, which only root may")
+    try:
+        for _ in range(2 * CAMPAIGN):
+            (disk / "other").write_bytes(bytes(64 * 1024 - 4096 * rng.randrange(1, 7)))
+            process = start(config, "--output", disk / "results")
+            _, err = process.communicate(timeout=120)
+            assert process.returncode in (0, 1, 2)
+            assert "Traceback" not in err
+            full.add(process.returncode)
+            (disk / "other").unlink()
+            for path in (disk / "results").glob(f"*/{JOURNAL}"):
+                stored = {value for trial in journal.read(path).trials for value in trial.samples}
+                assert process.returncode == 1
+                assert resume(path.parent).returncode == 0
+                assert {float(row["elapsed_ms"]) for row in table(path.parent, "samples.csv")} >= stored
+            shutil.rmtree(disk / "results", ignore_errors=True)
+    finally:
+        subprocess.run(["umount", disk], check=True)
+    assert full & {1, 2}
+
+
 def test_a_run_that_another_process_writes_is_refused_in_one_line(folder: Path, resume: Resume) -> None:
     writer, _ = Journal.reopen(folder / JOURNAL)
     before = (folder / JOURNAL).read_bytes()
