@@ -116,6 +116,8 @@ def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -
 def read(path: str | Path) -> pd.DataFrame:
     """The cases of a stored run, from its folder, even if it was cut off, or from a cases.csv.
 
+    A damaged journal is read up to the damage; a warning tells what was dropped.
+
     Raises:
         UsageError: for a file that cannot be read.
     """

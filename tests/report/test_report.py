@@ -103,11 +103,12 @@ def stored(rows: Rows) -> Run:
 
 @pytest.fixture(scope="session")
 def hostile(stored: Run) -> Run:
-    """The same with markup in every string that a file can hold."""
-    failed = [replace(row, kernel=HOSTILE, reason=HOSTILE, status="failed") for row in stored.rows if not row.ok]
+    """One size of it with markup in every string that a file can hold."""
+    of_size = [row for row in stored.rows if row.n == 4096]
+    failed = [replace(row, kernel=HOSTILE, reason=HOSTILE, status="failed") for row in of_size if not row.ok]
     others = [
         replace(row, kernel=HOSTILE if row.kernel == "copyGmem" else row.kernel, dtype=f"float32{HOSTILE}")
-        for row in stored.rows
+        for row in of_size
         if row.ok
     ]
     run = {**RUN, "devices": [{**H200, "model": HOSTILE}], "host": {"name": HOSTILE}, "versions": {HOSTILE: HOSTILE}}
@@ -366,8 +367,6 @@ def test_many_runs_have_a_history(nights: list[Run]) -> None:
     assert {value.partition(" ")[0] for value in said if " ms" in value} == {"naiveGmem"}
     assert plot.data is not None
     assert [line[0] for line in plot.data.cells] == [f"day {day}" for day in range(1, 9)]
-    found = Page(html(nights))
-    assert found.of("h2", "id") == ["chapter-1", "chapter-2"]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12).map(sorted), st.floats(0.001, 0.08))

@@ -79,14 +79,9 @@ def test_a_journal_goes_on_where_an_error_is_infinite_and_a_field_is_of_another_
     assert read(path).trials == [*contents.trials, again]
 
 
-def test_discarded_samples_are_listed_after_those_kept() -> None:
+def test_a_line_lists_discarded_samples_after_those_kept() -> None:
     line = trial_line(TRIAL)
-    assert line.startswith(
-        "round 2 matmul/tiled/cuda:0/numba/float32/30x50x40/s64/b16x16/warm: 2 samples of 2.00000 ms"
-    )
+    assert line.startswith(f"round 2 {TRIAL.case.id}: 2 samples of 2.00000 ms")
     assert "3 discarded, 0.25 s, SM 1980 MHz" in line
     assert line.endswith(": 1.50000 2.50000; discarded: 9.00000 8.00000 7.00000")
-
-
-def test_a_trial_that_discarded_nothing_says_no_more() -> None:
     assert trial_line(Trial(TRIAL.case, 0, Status.OK, "", samples=(1.0,))).endswith(": 1.00000")

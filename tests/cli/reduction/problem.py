@@ -36,33 +36,26 @@ class Reduction(Problem):
     naive_kernel = "sums"
 
     def size(self, case: Case) -> str:
-        """n; there is one row."""
         return str(case.n)
 
     def unsupported(self, case: Case) -> str | None:
-        """Runs that do not fill n."""
         items = case.parameter("items")
         return f"items {items}: do not divide {case.n}" if case.n % items else None
 
     def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
-        """One kernel against the other."""
         sums, unrolled = (fastest(results, name) for name in ("sums", "unrolledSums"))
         return [f"unrolled the sum is {compared(unrolled, sums)}"] if sums and unrolled else []
 
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
-        """Whole numbers in [0, 1000)."""
         return (self.rng(case, seed).integers(0, 1000, case.n).astype(case.dtype),)
 
     def lengths(self, case: Case) -> tuple[int, ...]:
-        """n / items sums of n elements."""
         return (case.n // case.parameter("items"), case.n)
 
     def scalars(self, case: Case) -> tuple[int, ...]:
-        """``(sums,)``."""
         return self.lengths(case)[:1]
 
     def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> Array:
-        """The sums."""
         sums: Array = inputs[0].reshape(-1, case.parameter("items")).sum(axis=1, dtype=case.dtype)
         return sums
 
