@@ -1,4 +1,4 @@
-"""Kernels by name, cases for them, their programs, and whether an output is right."""
+"""Kernels by name, cases for them, their programs, plans, and whether an output is right."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import CudaCKernel, NumbaKernel
 from smembench.kernels.registry import Kernel, find, kernel_of, kernels
 from smembench.model.case import Block, Case
+from smembench.model.device import Limits
+from smembench.run.config import from_flags
+from smembench.run.plan import Planned, plan
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -53,6 +56,12 @@ def cuda_c_kernel(case: Case) -> CudaCKernel:
     program = kernel_of(case).build(case)
     assert isinstance(program, CudaCKernel)
     return program
+
+
+def planned(*sweeps: dict[str, object]) -> list[Planned]:
+    """The plan of these sweeps on a machine with a GPU, which auto and cuda mean."""
+    free = {"cuda:0": Limits(free_bytes=2**34), "cpu": Limits(free_bytes=2**34)}
+    return plan(from_flags({"sweep": list(sweeps)}), free, dict.fromkeys(("auto", "cuda:0"), "cuda:0"))
 
 
 def assert_right(

@@ -1,8 +1,16 @@
-"""What a trace says of the elements of an array."""
+"""Cases to be explained, and the elements that a trace touches."""
 
 from __future__ import annotations
 
 from smembench.explain.trace import ARRAY_SPACING, Trace
+from smembench.model.case import Case
+from smembench.studies.explain import cases
+
+
+def case(kernel: str, block: str = "32x32", dtype: str = "float32", pad: int = 1, n: int = 4096) -> Case:
+    """The one case of a kernel that the options of explain mean."""
+    (found,) = cases(kernel, blocks=block, dtypes=dtype, pads=str(pad), n=n)
+    return found
 
 
 def elements(traced: Trace, array: str, itemsize: int) -> list[int]:

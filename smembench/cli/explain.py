@@ -81,9 +81,10 @@ def explain(
     """
     from smembench.explain.analysis import best_pad as search_pad
     from smembench.explain.record import to_dict
+    from smembench.kernels import registry
     from smembench.model.text import json_text
     from smembench.studies.explain import cases, explained, target
-    from smembench.views.console import stdout
+    from smembench.views.console import say, stderr, stdout
     from smembench.views.explain import pads, print_explanation
     from smembench.views.table import draw
 
@@ -92,6 +93,8 @@ def explain(
         raise UsageError(f"--csv {csv}: is written with --measure; use --json for the explanation itself")
     device, capability = target(run, capability)
     found = cases(kernel, blocks=block, dtypes=dtype, pads=pad_width, n=n, stride=stride, device=device)
+    for mistake in registry.mistakes():
+        say(stderr, mistake)
     if measure:
         _measure(found, capability, csv)
         return

@@ -54,17 +54,21 @@ def history(
     from smembench.studies.history.series import Newest, series_of
     from smembench.views.console import can_show, say, stderr, stdout
     from smembench.views.history import LEVELS, history_data, history_sections, left_out
+    from smembench.views.progress import steps
     from smembench.views.table import draw
 
     if not 0 < threshold < 1000:
         raise UsageError(f"--threshold {threshold:g}: give a percentage above 0, such as 1")
-    nights, skipped = read_nights(folder, day(since))
+    with steps() as step:
+        nights, skipped = read_nights(folder, day(since), step)
     for line in left_out(nights, skipped):
         say(stderr, line)
     if not nights:
         raise UsageError(f"{folder}: holds no complete run" + (f" since {since}" if since else ""))
     meant = [one for root in {night.path.resolve().parent for night in nights} for one in accepted(root)]
-    series = series_of(nights, chosen(nights, case), threshold / 100, meant)
+    wanted = chosen(nights, case)
+    with steps() as step:
+        series = series_of(nights, wanted, threshold / 100, meant, step)
     if json:
         from smembench.store.run_folder import to_json
 

@@ -74,11 +74,11 @@ def _with_kernels(name: str, sweeps: list[dict[str, Any]], text: str) -> list[di
     """
     from smembench.kernels import registry
     from smembench.model.errors import UsageError
-    from smembench.run.axes import parse_names
+    from smembench.run.axes import parse_kernels
 
     names = {sweep["problem"]: registry.names(sweep["problem"]) for sweep in sweeps}
     known = [kernel for of_problem in names.values() for kernel in of_problem]
-    chosen = parse_names(text, known, name="--kernel", what=f"{name} kernel")
+    chosen = parse_kernels(text, known, what=f"{name} kernel")
     kept = []
     for sweep in sweeps:
         of_problem = names[sweep["problem"]]

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import os
 import pkgutil
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
@@ -26,6 +23,9 @@ from smembench.model.errors import UsageError
 from smembench.model.problem import ITEMSIZE
 
 EXTRA_KERNELS = "SMEMBENCH_KERNELS"
+LAST = 1000
+"""The step of a kernel that gives none: behind those of the package."""
+_mistakes: list[str] = []
 
 
 def _nothing(case: Case) -> int:
@@ -36,6 +36,10 @@ def _anything(case: Case) -> str | None:
     return None
 
 
+def _unbuilt(case: Case) -> Program:
+    raise UsageError(f"kernel {case.kernel}: has no build, which makes its program for a case")
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """One variant of a problem on one kind of device.
@@ -44,7 +48,7 @@ class Kernel:
         problem: name of the problem it solves.
         name: the documents' name, as shown and as ``--kernel`` takes it.
         kind: ``cuda`` or ``cpu``.
-        step: place in the teaching order; tables follow it.
+        step: place in the teaching order; tables follow it. Without one behind all others.
         summary: one line for ``smembench list``.
         build: makes the program for a case; its function closes over block, pad, stride, parameters and dtype,
             never over sizes. Sizes decide ``grid``, and may choose between functions, each with a ``variant``.
@@ -67,9 +71,9 @@ class Kernel:
     problem: str
     name: str
     kind: Literal["cuda", "cpu"]
-    step: int
-    summary: str
-    build: Callable[[Case], Program]
+    step: int = LAST
+    summary: str = ""
+    build: Callable[[Case], Program] = _unbuilt
     computes: str = ""
     blocks: bool = True
     results: tuple[int, int] = (1, 1)
@@ -95,36 +99,57 @@ class Kernel:
 
 @cache
 def kernels() -> tuple[Kernel, ...]:
-    """Every kernel below this package, by problem, kind and step.
+    """Every kernel below this package and of the user's files, by problem, kind and step.
+
+    A file with a mistake is left out: see ``check_files`` and ``mistakes``.
 
     Raises:
-        RuntimeError: when two files declare the same kernel.
+        RuntimeError: when two files of the package declare the same kernel.
     """
     found: dict[tuple[str, str, str, str], Kernel] = {}
     for module in _modules():
         for kernel in (getattr(module, "KERNEL", None), *getattr(module, "KERNELS", ())):
             if not isinstance(kernel, Kernel):
                 continue
-            key = (kernel.problem, kernel.kind, kernel.compiler, kernel.name)
-            if key in found:
-                raise RuntimeError(f"{module.__name__} declares {key} a second time")
-            found[key] = kernel
+            if _key(kernel) in found:
+                raise RuntimeError(f"{module.__name__} declares {_key(kernel)} a second time")
+            found[_key(kernel)] = kernel
+    _mistakes.clear()
+    for path in dict.fromkeys(filter(None, os.environ.get(EXTRA_KERNELS, "").split(os.pathsep))):
+        from smembench.kernels.files import load
+
+        try:
+            for kernel in (loaded := load(path)):
+                if _key(kernel) in found or list(map(_key, loaded)).count(_key(kernel)) > 1:
+                    again = f"a second {kernel.problem} kernel {kernel.name} for {kernel.kind} by {kernel.compiler}"
+                    raise UsageError(f"{EXTRA_KERNELS} {path}: declares {again}")
+        except UsageError as error:
+            _mistakes.append(str(error))
+        else:
+            found |= {_key(kernel): kernel for kernel in loaded}
     return tuple(sorted(found.values(), key=lambda kernel: (kernel.problem, kernel.kind, kernel.step)))
 
 
+def _key(kernel: Kernel) -> tuple[str, str, str, str]:
+    return (kernel.problem, kernel.kind, kernel.compiler, kernel.name)
+
+
+def mistakes() -> tuple[str, ...]:
+    """What is wrong with the user's files; those are left out."""
+    kernels()
+    return tuple(_mistakes)
+
+
+def check_files() -> None:
+    """Raise UsageError for a mistake in a file of the user's: for what needs all kernels, or one that is not there."""
+    if found := mistakes():
+        raise UsageError(found[0])
+
+
 def _modules() -> Iterator[ModuleType]:
-    """Modules below this package, then the files that ``SMEMBENCH_KERNELS`` names."""
+    """Modules below this package."""
     for info in pkgutil.walk_packages(smembench.kernels.__path__, "smembench.kernels."):
         yield import_module(info.name)
-    for path in filter(None, os.environ.get(EXTRA_KERNELS, "").split(os.pathsep)):
-        spec = spec_from_file_location(f"smembench_extra_{Path(path).stem}", path)
-        if spec is None or spec.loader is None or not Path(path).is_file():
-            raise UsageError(f"{EXTRA_KERNELS} {path!r}: there is no such Python file")
-        module = module_from_spec(spec)
-        # Known under its name like any import: Numba and pickle look modules up there.
-        sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
-        yield module
 
 
 def of_problem(problem: str) -> tuple[Kernel, ...]:

@@ -6,6 +6,8 @@ import json
 import re
 import traceback
 
+from smembench.model.errors import SmembenchError
+
 _CONTROLS = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]"
 )
@@ -38,13 +40,14 @@ def one_line(error: BaseException) -> str:
     """An error's type and text on one visible line, whatever the error is."""
     try:
         text = brief(visible(" ".join(str(error).split())))
-    except Exception:  # its __str__ is the caller's
+    except BaseException:  # its __str__ is the caller's
         text = ""
+    if isinstance(error, SmembenchError):
+        return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def place(error: BaseException, within: str = "") -> str:
     """File and line where an error was raised: of the innermost call, or of the innermost in the file ``within``."""
-    frames = traceback.extract_tb(error.__traceback__)
-    found = [frame for frame in frames if frame.filename == within] or frames
+    found = [frame for frame in traceback.extract_tb(error.__traceback__) if within in ("", frame.filename)]
     return f"{found[-1].filename}, line {found[-1].lineno}" if found else within

@@ -90,6 +90,21 @@ def parse_names(text: str, allowed: Sequence[str], *, name: str, what: str) -> t
     return tuple(dict.fromkeys(chosen))
 
 
+def parse_kernels(text: str, allowed: Sequence[str], *, name: str = "--kernel", what: str) -> tuple[str, ...]:
+    """Expand a list of kernels' names.
+
+    Raises:
+        UsageError: for an unknown name; for a mistake in a kernel file, which may have it, if there is one.
+    """
+    try:
+        return parse_names(text, allowed, name=name, what=what)
+    except UsageError:
+        from smembench.kernels import registry  # imports Numba
+
+        registry.check_files()
+        raise
+
+
 def unknown(item: str, allowed: Sequence[str], what: str) -> str:
     """The message about a name that does not exist: the most similar name, and all that exist."""
     from difflib import get_close_matches  # only a mistake needs it

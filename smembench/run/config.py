@@ -25,7 +25,7 @@ from smembench.devices.select import canonical
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import DEFAULT_COMPILER, Block
 from smembench.model.errors import UsageError
-from smembench.run.axes import parse_blocks, parse_ints, parse_names, split, unknown
+from smembench.run.axes import parse_blocks, parse_ints, parse_kernels, parse_names, split, unknown
 from smembench.store.files import read_whole
 from smembench.toolchains import registry as toolchains
 
@@ -78,7 +78,7 @@ def _problem(value: Any) -> str:
 def _kernels(text: str, label: str, problem: str) -> tuple[str, ...]:
     from smembench.kernels import registry  # imports Numba: only for a config that names kernels
 
-    return parse_names(text, registry.names(problem), name=label, what=f"{problem} kernel")
+    return parse_kernels(text, registry.names(problem), name=label, what=f"{problem} kernel")
 
 
 def _dtypes(text: str, label: str, problem: str) -> tuple[str, ...]:

@@ -27,8 +27,11 @@ def placed(sweep: Sweep, resolve: Mapping[str, str]) -> list[Placement]:
     device. One that exists only for GPUs is left out if ``auto`` fell back to the CPU.
 
     Raises:
-        UsageError: for a named kernel that has no port for the compilers, or no form for the device.
+        UsageError: for a named kernel that has no port for the compilers, or no form for the device; without names
+            for a kernel file with a mistake.
     """
+    if not sweep.kernel:
+        registry.check_files()
     kernels = registry.of_problem(sweep.problem)
     placements: dict[Placement, None] = {}
     for device in dict.fromkeys(resolve[name] for name in sweep.device):

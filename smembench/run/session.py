@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from smembench.devices.lock import device_lock
 from smembench.devices.select import CPU, resolve, uuid_of
+from smembench.kernels import registry
 from smembench.model.device import DeviceInfo
 from smembench.model.interrupts import interruptible
 from smembench.model.measurement import Measurement, Trial
@@ -103,5 +104,5 @@ def _opened(
     seed = secrets.randbits(31) if chosen is None else chosen
     runner = Runner(planned, rules, seed, config.timeout, worker, lambda: Worker(names))
     held.callback(runner.close)
-    notes = tuple(filter(None, (note, left_out(config, resolved))))
+    notes = tuple(filter(None, (note, left_out(config, resolved), *registry.mistakes())))
     return Session(config, seed, planned, infos, notes, rules, runner)

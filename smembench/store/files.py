@@ -43,12 +43,13 @@ def read_whole(path: Path, most: int = MOST_BYTES) -> bytes:
     """
     # Without O_NONBLOCK a FIFO would be waited for.
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:  # noqa: PTH123
-        mode = os.fstat(stream.fileno()).st_mode
+        found = os.fstat(stream.fileno())
+        mode = found.st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
             raise OSError(errno.EINVAL, "neither a file nor a FIFO", str(path))
         os.set_blocking(stream.fileno(), True)
-        data = stream.read(most + 1)
-    if len(data) > most:
+        data = b"" if found.st_size > most else stream.read(most + 1)
+    if max(len(data), found.st_size) > most:
         raise OSError(errno.EFBIG, f"longer than {most} bytes", str(path))
     if not data and stat.S_ISFIFO(mode):
         raise OSError(errno.EPIPE, "a FIFO without a writer", str(path))

@@ -13,7 +13,7 @@ from smembench.model.case import DEFAULT_COMPILER, Case
 from smembench.model.device import Limits
 from smembench.model.errors import UsageError
 from smembench.model.hardware import STATIC_SHARED_BYTES
-from smembench.run.axes import parse_names
+from smembench.run.axes import parse_kernels, parse_names
 from smembench.run.config import Config
 from smembench.run.environment import git_revision, versions
 from smembench.run.plan import plan
@@ -75,7 +75,7 @@ def sweeps(problem: str, kernel: str | None = None, **axes: object) -> list[dict
     """
     chosen = parse_names(problem, [name for name in PROBLEMS if names(name)], name="PROBLEM", what="problem with ports")
     known = [name for each in chosen for name in names(each)]
-    wanted = parse_names(kernel, known, name="--kernel", what="kernel with a port") if kernel else known
+    wanted = parse_kernels(kernel, known, what="kernel with a port") if kernel else known
     given = {name: value for name, value in axes.items() if value is not None}
     compiler = ",".join(toolchains.names())
     return [

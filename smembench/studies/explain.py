@@ -16,7 +16,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
-from smembench.run.axes import parse_blocks, parse_ints, parse_names
+from smembench.run.axes import parse_blocks, parse_ints, parse_kernels, parse_names
 from smembench.run.session import locked
 from smembench.studies.load import load
 from smembench.toolchains.machine_code import machine_code
@@ -46,7 +46,7 @@ def cases(
     own = (found for found in registry.kernels() if found.kind == "cuda" and not (found.port or found.peer))
     known = {found.name: found for found in own}
     found = []
-    for name in parse_names(kernels, list(known), name="kernel", what="CUDA kernel"):
+    for name in parse_kernels(kernels, list(known), name="kernel", what="CUDA kernel"):
         kernel = known[name]
         problem = PROBLEMS[kernel.problem]
         what = f"element type for {problem.name}"

@@ -51,6 +51,7 @@ def sweeps(problem: str, device: str = "auto", **axes: object) -> list[dict[str,
     Raises:
         UsageError: for a problem without a ladder, and a device that does not exist.
     """
+    registry.check_files()
     if problem not in problems():
         raise UsageError(f"ladder {problem!r}: {unknown(problem, problems(), 'ladder')}")
     given = {name: value for name, value in axes.items() if value is not None}

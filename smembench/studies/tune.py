@@ -19,7 +19,7 @@ from smembench.model.errors import UsageError
 from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.interrupts import held, interruptible
 from smembench.model.measurement import Measurement, Trial
-from smembench.run.axes import parse_names
+from smembench.run.axes import parse_kernels, parse_names
 from smembench.run.config import PRESETS, from_stored
 from smembench.run.runner import Begin, unseen
 from smembench.run.session import open_session
@@ -144,7 +144,9 @@ def candidates(
     if note:
         watch.note(note)
     known = [name for name in registry.names(problem) if registry.find(problem, name, where.partition(":")[0])]
-    names = parse_names(kernel, known, name="--kernel", what=f"{problem} kernel on {where}") if kernel else known
+    if not kernel:
+        registry.check_files()
+    names = parse_kernels(kernel, known, what=f"{problem} kernel on {where}") if kernel else known
     shape = contract.shapes({} if n is None else {"n": (n,)})[0]
     (parameters, *_) = contract.combinations({})
     base = Case(problem, "", where, dtype, shape.m, shape.n, shape.k, parameters=parameters)

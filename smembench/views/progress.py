@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -20,6 +20,13 @@ def _short(case: Case) -> str:
 @contextmanager
 def progress() -> Iterator[Begin]:
     """A function to call when work on a case begins."""
+    with steps() as step:
+        yield lambda case, number, of: step(_short(case), number, of)
+
+
+@contextmanager
+def steps() -> Iterator[Callable[[str, int, int], None]]:
+    """A function to call when a step begins, with its name, its number and how many there are."""
     columns = (
         BarColumn(bar_width=20),
         MofNCompleteColumn(),
@@ -28,4 +35,4 @@ def progress() -> Iterator[Begin]:
     )
     with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
         task = bar.add_task("", total=None)
-        yield lambda case, number, of: bar.update(task, completed=number - 1, total=of, description=_short(case))
+        yield lambda name, number, of: bar.update(task, completed=number - 1, total=of, description=name)

@@ -1,64 +1,33 @@
-"""Explanations from traces: what accesses cost, what is said of it, and what stands beside measurements."""
+"""Explanations from traces: what accesses cost, and what is said of it."""
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 import sys
-from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from rich.console import Console
 
-from conftest import Measured
 from programs import NUMBA
-from smembench.explain import analysis, counters, prediction
 from smembench.explain.analysis import Explanation, best_pad, explain
-from smembench.explain.counters import ALLOWED_WAVEFRONTS, Comparison
-from smembench.explain.prediction import predict, trace_together
-from smembench.explain.recorder import Request, SharedArray
-from smembench.explain.trace import Trace, kinds_of_blocks, trace
+from smembench.explain.recorder import SharedArray
+from smembench.explain.trace import kinds_of_blocks, trace
 from smembench.kernels import numba_cuda as cuda_api
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.transpose.problem import Transpose
 from smembench.model.case import Block, Case
-from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
-from smembench.model.measurement import Measurement, Prediction, Status, Trial
-from smembench.store.assemble import assemble
-from smembench.store.relations import relate
-from smembench.store.run import Run
-from smembench.store.schema import row_of
 from smembench.studies.explain import cases as cases_of
 from smembench.toolchains.machine_code import MachineCode
-from smembench.views.explain import comparison, comparison_records, explanation, pads, picture
-from smembench.views.sections import Section, sections
-from smembench.views.sentences import sentence
-from smembench.views.table import draw
-from traces import elements
+from smembench.views.explain import explanation, pads, picture
+from traces import case, elements
 
-TRACEABLE = [kernel for kernel in NUMBA if kernel.blocks]
-TRANSPOSES = [kernel.name for kernel in TRACEABLE if kernel.problem == "transpose" and not kernel.default_blocks]
+DOCUMENTED = [kernel for kernel in NUMBA if kernel.blocks and not kernel.default_blocks]
+TRANSPOSES = [kernel.name for kernel in DOCUMENTED if kernel.problem == "transpose"]
 """Those of the documents, a thread an element or two; see test_transpose_ladder.py for those of the ladder."""
-COUNTED: dict[str, list[tuple[str, float]]] = defaultdict(list)
-"""Of a case id, figures that Nsight Compute counted."""
-with (Path(__file__).parents[2] / "results/reference/h200-explain.csv").open(encoding="utf-8") as _stream:
-    for _row in csv.DictReader(_stream):
-        if _row["agrees"]:
-            COUNTED[_row["case_id"]].append((_row["figure"], float(_row["counted"])))
-LADDER = {"memcpy": 0.9, "copyGmem": 1.0, "naiveGmem": 4.0, "transposeSmem": 2.5, "transposeSmemPad": 1.25}
-
-
-def case(kernel: str, block: str = "32x32", dtype: str = "float32", pad: int = 1, n: int = 4096) -> Case:
-    (found,) = cases_of(kernel, blocks=block, dtypes=dtype, pads=str(pad), n=n)
-    return found
 
 
 def holders() -> set[str]:
@@ -164,30 +133,6 @@ def test_where_the_grid_is_two_blocks_the_trace_is_the_whole_kernel(kernel: str,
     traced = trace(registry.kernel_of(small), small)
     whole = list(range(rows * columns))
     assert sorted(elements(traced, "in", 4)) == sorted(elements(traced, "out", 4)) == whole
-
-
-@pytest.mark.parametrize("kernel", TRACEABLE, ids=lambda kernel: kernel.name)
-def test_every_kernel_with_source_can_be_predicted(kernel: registry.Kernel) -> None:
-    usual = str(kernel.default_blocks[0]) if kernel.default_blocks else "16x16"
-    planned = case(kernel.name, usual, dtype=PROBLEMS[kernel.problem].dtypes[0], n=1152)
-    predicted = asdict(predict(planned, "9.0"))
-    absent = {name for name in predicted if "conflict" in name and not kernel.shared_bytes(planned)}
-    if not kernel.name.startswith("constant"):
-        absent.add("constant_addresses")
-    assert {name for name, value in predicted.items() if value is None} == absent
-    assert all(math.isfinite(value) and value > 0 for value in predicted.values() if value is not None)
-
-
-@pytest.mark.parametrize("case_id", sorted(COUNTED))
-def test_predictions_are_still_what_an_h200_counted(case_id: str) -> None:
-    _, kernel, _, _, dtype, size, block, *pad, _ = case_id.split("/")
-    width = int(pad[0].removeprefix("pad")) if pad else 1
-    explained = explain(case(kernel, block.removeprefix("b"), dtype, width, int(size.split("x")[0])))
-    assert explained.case.id == case_id
-    for figure, counted in COUNTED[case_id]:
-        what, *_, kind = figure.split()
-        predicted = explained.wavefronts(kind) if what == "wavefronts" else explained.sectors(kind)
-        assert predicted == pytest.approx(counted, abs=ALLOWED_WAVEFRONTS if what == "wavefronts" else 0.005)
 
 
 def uses_what_is_not_recorded(*arguments: Any) -> None:
@@ -332,140 +277,6 @@ def test_a_picture_has_every_word_of_a_wide_access() -> None:
     assert row.split() == [*map(str, range(8)), *["."] * 24]
 
 
-def counted(
-    monkeypatch: pytest.MonkeyPatch, planned: Case, wavefronts: float, sectors: float, shared_requests: int = 100
-) -> list[Comparison]:
-    """The comparison with a hardware that counts these figures a request."""
-    reading = dict.fromkeys(counters.METRICS, 100.0)
-    for short in counters._SHORT.values():
-        reading[counters._SHARED_REQUESTS.format(short)] = shared_requests
-        reading[counters._SHARED.format(short)] = wavefronts * shared_requests
-        reading[counters._SECTORS.format(short)] = sectors * reading[counters._REQUESTS.format(short)]
-
-    def profile(cases: Sequence[Case], metrics: Sequence[str], **how: object) -> list[dict[str, float]]:
-        assert set(metrics) == set(reading)
-        return [reading] * len(cases)
-
-    monkeypatch.setattr(counters, "profile", profile)
-    return counters.compare([planned], "9.0")
-
-
-NEARLY, TOO_MANY = (1 + share * counters.ALLOWED_WAVEFRONTS for share in (0.9, 1.1))
-
-
-@pytest.mark.parametrize(
-    ("wavefronts", "sectors", "agreeing"),
-    [
-        (1, 4, (True, True)),
-        (NEARLY, 4.004, (True, True)),
-        (TOO_MANY, 4, (False, True)),
-        (1, 4.01, (True, False)),
-        (1, 3.99, (True, False)),
-    ],
-)
-def test_predictions_are_held_against_counters(
-    monkeypatch: pytest.MonkeyPatch, wavefronts: float, sectors: float, agreeing: tuple[bool, bool]
-) -> None:
-    *judged, requests, moved, dram, occupancy = counted(monkeypatch, case("transposeSmemPad"), wavefronts, sectors)
-    assert [item.figure for item in judged] == [
-        *("wavefronts a shared load", "wavefronts a shared store"),
-        *("sectors a global load", "sectors a global store"),
-    ]
-    assert [item.agrees for item in judged] == [agree for agree in agreeing for _ in range(2)]
-    assert [item.predicted for item in judged] == [1, 1, 4, 4]
-    assert [item.counted for item in judged] == pytest.approx([wavefronts] * 2 + [sectors] * 2)
-    assert (requests.predicted, requests.counted, requests.agrees) == (4096 * 4096 / 32, 100, None)
-    assert (moved.predicted, moved.agrees) == (4096 * 4096 * 4, None)
-    assert moved.counted == pytest.approx(32 * sectors * 100)
-    assert (dram.predicted, dram.agrees) == (2 * 4096 * 4096 * 4, None)
-    assert (occupancy.predicted, occupancy.agrees) == (100, None)
-
-
-def test_bytes_of_shared_memory_are_not_predicted_of_dram(monkeypatch: pytest.MonkeyPatch) -> None:
-    (dram,) = (
-        item for item in counted(monkeypatch, case("setRowReadRow", dtype="int32"), 1, 4) if item.figure == "DRAM bytes"
-    )
-    assert (dram.predicted, dram.counted, dram.agrees) == (None, 100, None)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "requests", "expected"),
-    [
-        ("copyGmem", 0, []),
-        ("copyGmem", 100, [(None, 1, False)] * 2),
-        ("transposeSmemPad", 0, [(1, 0, False)] * 2),
-    ],
-)
-def test_shared_requests_that_only_one_side_knows_disagree(
-    monkeypatch: pytest.MonkeyPatch, kernel: str, requests: int, expected: list[tuple[float | None, float, bool]]
-) -> None:
-    found = counted(monkeypatch, case(kernel), 1, 4, requests)
-    shared = [item for item in found if "shared" in item.figure]
-    assert [(item.predicted, item.counted, item.agrees) for item in shared] == expected
-
-
-def test_a_comparison_as_table_and_records() -> None:
-    padded, copy = case("transposeSmemPad"), case("copyGmem", "16x16")
-    found = [
-        Comparison(padded, "wavefronts a shared load", 1.0, 1.25, False),
-        Comparison(copy, "sectors a global load", 4.0, 4.0, True),
-        Comparison(copy, "occupancy %", None, 93.5),
-    ]
-    section = comparison(found, "heading")
-    assert [line[-3:] for line in section.cells] == [["1.00", "1.25", "NO"], ["4.00", "4.00", "yes"], ["", "93.5", ""]]
-    assert "1 of 2 predictions agree" in section.sentence
-    records = comparison_records(found).cells
-    assert records[0] == [padded.id, "wavefronts a shared load", "1.0", "1.25", "false"]
-    assert records[2] == [copy.id, "occupancy %", "", "93.5", ""]
-
-
-def assembled(planned: Case, status: Status = Status.OK) -> Measurement:
-    """The measurement of a case with made-up samples, on a GPU of capability 9.0."""
-    info = DeviceInfo(
-        name=planned.device, kind=planned.kind, model="made up", memory_bytes=10**9, compute_capability="9.0"
-    )
-    samples = (1.0,) * 10 if status is Status.OK else ()
-    trial = Trial(planned, 0, status, "2026-01-01T00:00:00+00:00", verified=True, samples=samples)
-    (measurement,) = assemble([planned], [trial], {info.name: info}, {info.kind: 0.005}, predict)
-    return measurement
-
-
-def test_a_measurement_carries_its_prediction() -> None:
-    planned = replace(case("transposeSmem"), device="cuda:1", cache="cold")
-    assert assembled(planned).prediction == Prediction(32, 1, 4, 4, 1.0)
-
-
-@pytest.mark.parametrize("planned", [case("memcpy"), replace(case("copyGmem"), device="cpu")], ids=["memcpy", "cpu"])
-def test_what_cannot_be_traced_is_measured_without_a_prediction(planned: Case) -> None:
-    measurement = assembled(planned)
-    assert (measurement.ok, measurement.prediction) == (True, Prediction())
-
-
-def test_a_failure_to_trace_spoils_no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*arguments: object) -> tuple[Trace, list[Request]]:
-        raise RuntimeError("out of luck")
-
-    monkeypatch.setattr(analysis, "launch", broken)
-    monkeypatch.setattr(prediction, "_traced", {})
-    measurement = assembled(case("copyGmem"))
-    assert (measurement.ok, measurement.prediction) == (True, Prediction())
-
-
-def test_cases_are_traced_by_several_processes_as_they_are_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    blocks = ("32x32", "16x8")
-    cases = [case("transposeSmemPad", n=n, block=block) for n in range(33, 42) for block in blocks]
-    alone = [predict(each, "9.0") for each in cases]
-    monkeypatch.setattr(prediction, "_traced", {})
-    told: list[tuple[int, int]] = []
-    trace_together([*cases, *cases, case("copyGmem", n=8)], lambda each, number, of: told.append((number, of)))
-    assert told in ([], [(number, 19) for number in range(1, 20)])  # none on a single core
-    assert [predict(each, "9.0") for each in cases] == alone
-
-
-def test_a_case_that_failed_has_no_prediction() -> None:
-    assert assembled(case("copyGmem"), Status.FAILED).prediction == Prediction()
-
-
 @pytest.mark.parametrize(("problem", "k"), [("transpose", None), ("matmul", 4096)])
 def test_a_pattern_is_its_own_pattern(problem: str, k: int | None) -> None:
     contract = PROBLEMS[problem]
@@ -473,36 +284,6 @@ def test_a_pattern_is_its_own_pattern(problem: str, k: int | None) -> None:
         smaller = contract.pattern(Case(problem, "any", "cuda:0", "float32", n, n, k and n))
         assert contract.pattern(smaller) == smaller
         assert smaller.n % 32 == n % 32
-
-
-def ladder(measured: Measured, block: str = "32x32") -> list[Measurement]:
-    """The transposes, with what was predicted of them."""
-    planned = [(case(kernel, block), ms) for kernel, ms in LADDER.items()]
-    return [
-        replace(measured(found.kernel, [ms] * 3, block=found.block, pad=found.pad), prediction=predict(found, "9.0"))
-        for found, ms in planned
-    ]
-
-
-def drawn(found: list[Section], width: int) -> str:
-    stream = io.StringIO()
-    draw(Console(file=stream, width=width, highlight=False), found)
-    return stream.getvalue()
-
-
-@pytest.mark.parametrize(("width", "shown"), [(99, False), (100, True)])
-def test_predictions_are_shown_where_there_is_room(measured: Measured, width: int, shown: bool) -> None:
-    found = ladder(measured)
-    text = drawn(sections(Run([row_of("run", item, relate(found)) for item in found])), width)
-    assert max(map(len, text.splitlines())) <= width
-    for words in ("ld / st", "sectors", "pancy", "32 / 1", "4 / 32", "100 %"):
-        assert (words in text) == shown
-    assert "transposeSmemPad" in text
-
-
-def test_the_sentence_says_why_padding_helps(measured: Measured) -> None:
-    said = sentence(Run([row_of("run", item, {}) for item in ladder(measured, "16x16")]))
-    assert "8-way conflicts of loads become 2-way conflicts of loads and 2-way conflicts of stores" in said
 
 
 def test_a_statement_over_several_lines_is_shown_whole() -> None:

@@ -35,6 +35,7 @@ from smembench.toolchains.register_bank_conflicts import MainLoop
 from smembench.views.explain import explanation
 from smembench.views.explain_roof import roof
 from smembench.views.table import draw
+from traces import case
 
 H200 = DeviceInfo(
     name="cuda:0",
@@ -73,11 +74,6 @@ INSTRUCTION, NOP = (struct.pack("<QQ", low, 0) for low in (0x7A0245, 0x7918))
 CODE_WITH_LOOP = MachineCode(40, 0, 100, MainLoop(instructions=90, multiply_adds=64, cycles=100))
 CODE = elf({".text.tiled": INSTRUCTION * 70 + NOP * 10, ".text.helper": INSTRUCTION * 30, ".nv.info": NOP})
 """100 instructions in two functions."""
-
-
-def case(kernel: str, block: str = "32x32", dtype: str = "float32", n: int = 4096) -> Case:
-    (found,) = cases_of(kernel, blocks=block, dtypes=dtype, n=n)
-    return found
 
 
 def product(kernel: str, block: int, m: int, n: int, k: int, stride: int | None = None) -> Case:

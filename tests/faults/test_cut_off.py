@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import resource
 import shutil
 import signal
@@ -17,10 +16,12 @@ from pathlib import Path
 
 import pytest
 
+from campaign import CAMPAIGN, chance
 from conftest import ROOT, Program, records
 from smembench.model.case import Case
 from smembench.model.measurement import Status, Trial
 from smembench.store import journal
+from smembench.store.journal import Journal
 from smembench.store.run_folder import JOURNAL
 from smembench.store.run_json import Description, StoredConfig
 
@@ -207,34 +208,82 @@ def test_resume_refuses_a_config_without_the_cases_measured(folder: Path, config
     assert "does not plan" in refused.stderr
 
 
-def test_a_full_disk_ends_in_one_line(config: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("space", "code"), [(0, 2), (3500, 1)], ids=["when it begins", "on the way"])
+def test_a_full_disk_ends_in_one_line(config: Path, tmp_path: Path, space: int, code: int, resume: Resume) -> None:
     root = tmp_path / "results"
 
     def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (3500, 3500))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (space, space))
 
     process = start(config, "--output", root, limit=limit)
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 1
+    assert process.returncode == code
     assert "Traceback" not in err
-    assert "cannot be written (File too large)" in err
-    assert journal.read(run_folder(root) / JOURNAL).trials
+    assert "cannot be written (File too large)" in err.splitlines()[-1]
+    if code == 2:
+        assert not list(root.iterdir())
+        return
+    stored = journal.read(run_folder(root) / JOURNAL).trials
+    assert stored
+    resumed = resume(run_folder(root))
+    assert resumed.returncode == 0, resumed.stderr
+    kept = {(row["case_id"], float(row["elapsed_ms"])) for row in table(run_folder(root), "samples.csv")}
+    assert kept >= {(trial.case.id, value) for trial in stored for value in trial.samples}
+
+
+@pytest.mark.slow
+def test_a_disk_that_fills_loses_nothing_and_the_run_is_resumed(config: Path, tmp_path: Path, resume: Resume) -> None:
+    disk, rng, full = tmp_path / "disk", chance("disk"), set[int]()
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True).returncode:
+        pytest.skip("mounts a small disk, which only root may")
+    try:
+        for _ in range(2 * CAMPAIGN):
+            (disk / "other").write_bytes(bytes(64 * 1024 - 4096 * rng.randrange(1, 7)))
+            process = start(config, "--output", disk / "results")
+            _, err = process.communicate(timeout=120)
+            assert process.returncode in (0, 1, 2)
+            assert "Traceback" not in err
+            full.add(process.returncode)
+            (disk / "other").unlink()
+            for path in (disk / "results").glob(f"*/{JOURNAL}"):
+                stored = {value for trial in journal.read(path).trials for value in trial.samples}
+                assert process.returncode == 1
+                assert resume(path.parent).returncode == 0
+                assert {float(row["elapsed_ms"]) for row in table(path.parent, "samples.csv")} >= stored
+            shutil.rmtree(disk / "results", ignore_errors=True)
+    finally:
+        subprocess.run(["umount", disk], check=True)
+    assert full & {1, 2}
+
+
+def test_a_run_that_another_process_writes_is_refused_in_one_line(folder: Path, resume: Resume) -> None:
+    writer, _ = Journal.reopen(folder / JOURNAL)
+    before = (folder / JOURNAL).read_bytes()
+    refused = resume(folder)
+    writer.close()
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
+    assert "another process writes this run" in refused.stderr
+    assert (folder / JOURNAL).read_bytes() == before
 
 
 @pytest.mark.slow
 def test_kills_at_random_moments_lose_nothing_that_was_finished(config: Path, tmp_path: Path) -> None:
-    """Kill the run or its worker again and again; ``SMEMBENCH_KILLS`` says how often at least."""
-    rng = random.Random(20260102)
+    """Kill the run, its worker, both, or the run while it finishes, again and again."""
+    rng = chance("runs")
     root = tmp_path / "results"
     kept: list[Trial] = []
     finished = 0
-    for kill in range(int(os.environ.get("SMEMBENCH_KILLS", "3"))):
+    for kill in range(4 * CAMPAIGN):
         folders = list(root.glob(f"*/{JOURNAL}"))
         again = ["--resume", folders[0].parent] if folders else [config, "--output", root]
         process = start(*again)
-        time.sleep(rng.uniform(0.0, 4.0))
-        victims = children(process.pid) if kill % 3 == 0 and process.poll() is None else [process.pid]
-        for pid in victims:
+        until = time.monotonic() + rng.uniform(0.5, 4.0) + 20 * (kill % 4 == 3)
+        while time.monotonic() < until and process.poll() is None and not list(root.glob("*/*cases.csv*")):
+            time.sleep(0.001)
+        alive = process.poll() is None
+        victims = {0: children(process.pid), 1: [*children(process.pid), process.pid]} if alive else {}
+        for pid in victims.get(kill % 4, [process.pid]):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         process.communicate(timeout=60)
@@ -248,6 +297,7 @@ def test_kills_at_random_moments_lose_nothing_that_was_finished(config: Path, tm
             ok = {row["case_id"] for row in table(complete[0].parent, "cases.csv") if row["status"] == "ok"}
             # A case whose worker was killed is failed and keeps no figures; every other keeps every sample.
             assert values >= {value for trial in kept if trial.case.id in ok for value in trial.samples}
+            assert not list(root.glob("*/.*"))
             finished += 1
             kept = []
             shutil.rmtree(root)

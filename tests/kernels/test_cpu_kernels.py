@@ -81,7 +81,7 @@ def test_the_clock_measures_a_known_sleep(cold: bool) -> None:
     clock = HostClock(call, flush if cold else None)
     calls.clear()
     elapsed = [clock.take() for _ in range(5)]
-    assert 5 <= min(elapsed) < 10
+    assert 5 <= min(elapsed) < 20  # the flush is not in it
     assert calls == ["flush", "call"] * 5 if cold else "flush" not in calls
 
 

@@ -7,22 +7,19 @@ from itertools import product
 
 import pytest
 
+import programs
 from programs import PORTS, case_of, cuda_c_kernel, cuda_kernel, numba_kernel
 from smembench.explain.trace import trace
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
 from smembench.kernels.registry import Kernel
 from smembench.model.case import DEFAULT_COMPILER, Block, Case
-from smembench.model.device import Limits
 from smembench.model.errors import UsageError
 from smembench.model.hardware import STATIC_SHARED_BYTES
-from smembench.run.config import from_flags
-from smembench.run.plan import plan
 from smembench.toolchains.machine_code import machine_code
 
 DOCUMENTED = ("copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad", "naive", "tiled")
 SQUARE = Block(16, 16)
-FREE = {"cuda:0": Limits(free_bytes=2**34), "cpu": Limits(free_bytes=2**34)}
 
 
 def nvrtc_is_missing() -> bool:
@@ -44,8 +41,8 @@ def case(kernel: Kernel, dtype: str = "float32", block: Block = SQUARE) -> Case:
 
 
 def planned(problem: str, **sweep: object) -> list[tuple[str, str]]:
-    config = from_flags({"sweep": [{"problem": problem, "n": 64, "block": "16x16", "device": "cuda", **sweep}]})
-    return [(item.case.kernel, item.case.compiler) for item in plan(config, FREE, {"cuda:0": "cuda:0"})]
+    plan = programs.planned({"problem": problem, "n": 64, "block": "16x16", "device": "cuda", **sweep})
+    return [(item.case.kernel, item.case.compiler) for item in plan]
 
 
 @pytest.mark.usefixtures("by_nvvm")

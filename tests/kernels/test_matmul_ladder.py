@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import groupby, pairwise, product
 
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import Ptx
 from ladder import PIPELINED, SERPENTINE, TILED
 from ladder import matmul as case
 from programs import cuda_kernel, numba_kernel
@@ -31,8 +31,6 @@ from smembench.toolchains import numba
 from smembench.toolchains.machine_code import instructions as machine_instructions
 from smembench.toolchains.machine_code import opcodes, parse
 from smembench.toolchains.register_bank_conflicts import main_loop
-
-Ptx = Callable[[Case], str]
 
 DTYPES = PROBLEMS["matmul"].dtypes
 LEFT_OVER = ("slicedK12x6", *PIPELINED)

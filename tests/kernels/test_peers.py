@@ -9,20 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+import programs
 from smembench.kernels import registry
 from smembench.kernels.common.peers import needs
 from smembench.kernels.matmul.peers import cublas
 from smembench.model.case import Case
-from smembench.model.device import Limits
-from smembench.run.config import from_flags
-from smembench.run.plan import Planned, plan
-
-FREE = {"cuda:0": Limits(free_bytes=2**34), "cpu": Limits(free_bytes=2**34)}
+from smembench.run.plan import Planned
 
 
 def planned(problem: str, **sweep: object) -> list[Planned]:
-    config = from_flags({"sweep": [{"problem": problem, "n": 64, "block": "16x16", "device": "cuda", **sweep}]})
-    return plan(config, FREE, {"cuda:0": "cuda:0"})
+    return programs.planned({"problem": problem, "n": 64, "block": "16x16", "device": "cuda", **sweep})
 
 
 @pytest.mark.parametrize("problem", ["transpose", "matmul"])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise, product
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import Ptx
 from ladder import DOWN, HALF_WARPS, SEVERAL_TILES, STREAMED, VECTORIZED
 from ladder import transpose as case
 from programs import numba_kernel
@@ -30,8 +31,6 @@ from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE
 from smembench.toolchains.machine_code import machine_code
 from traces import elements
-
-Ptx = Callable[[Case], str]
 
 DTYPES = PROBLEMS["transpose"].dtypes
 CLIMBED = ("transposeCoarsened", "transposeSwizzled", *VECTORIZED, *SEVERAL_TILES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from conftest import Ptx
 from ladder import DOWN, SEVERAL_TILES, STREAMED, transpose
 from programs import numba_kernel
 from smembench.explain import trace as tracing
@@ -26,8 +26,6 @@ from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE
 from smembench.toolchains.machine_code import machine_code
 from traces import elements
-
-Ptx = Callable[[Case], str]
 
 DTYPES = PROBLEMS["transpose"].dtypes
 BLOCKS = (Block(16, 32), Block(16, 16))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import StringIO
@@ -29,17 +29,20 @@ _COLUMNS = (
 )
 
 
+Step = Callable[[str, int, int], None]
+"""Called when a step of some begins: its name, its number and how many there are."""
+
+
+def unseen(name: str, number: int, of: int) -> None:
+    """A ``Step`` that shows nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Device:
-    """The device of a series: its model, and its ``id`` (see ``Description.identity``).
-
-    ``run_id`` is that of a run that does not say which device it was, and empty otherwise: no other run is known to be
-    of the same.
-    """
+    """The device of a series: its model, and its ``id`` (see ``Description.identity``), empty if the run has none."""
 
     model: str
     id: str
-    run_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +74,11 @@ class Skipped:
     reason: str
 
 
-def read_nights(root: Path, since: datetime | None = None) -> tuple[list[Night], list[Skipped]]:
+def read_nights(root: Path, since: datetime | None = None, step: Step = unseen) -> tuple[list[Night], list[Skipped]]:
     """Every complete run below a folder from ``since`` on, oldest first, and the runs that were left out.
 
     Columns are found by name, so files of other schema versions count if they have them. A run that is found twice
-    counts once.
+    counts once. ``step`` is called before each folder is read.
 
     Raises:
         UsageError: for a folder that does not exist.
@@ -84,7 +87,9 @@ def read_nights(root: Path, since: datetime | None = None) -> tuple[list[Night],
         raise UsageError(f"{root}: there is no such folder; name the one that holds the runs, such as results")
     nights: dict[tuple[str, int | None, frozenset[Device]], Night] = {}
     skipped = []
-    for path in _run_folders(root):
+    folders = list(_run_folders(root))
+    for number, path in enumerate(folders, 1):
+        step(path.name, number, len(folders))
         try:
             night = _read(path, since)
         except (UsageError, ValueError, OSError) as error:
@@ -102,11 +107,7 @@ def read_nights(root: Path, since: datetime | None = None) -> tuple[list[Night],
 
 def devices_of(run: Description) -> dict[str, Device]:
     """The devices of a run by the names its rows use."""
-    found = {}
-    for device in run.devices:
-        identity = run.identity(device.name)
-        found[device.name] = Device(device.model, identity, "" if identity else run.run_id)
-    return found
+    return {device.name: Device(device.model, run.identity(device.name)) for device in run.devices}
 
 
 def _run_folders(root: Path) -> Iterator[Path]:
@@ -134,7 +135,7 @@ def _read(path: Path, since: datetime | None) -> Night | None:
     if since is not None and began and _moment(began) < since:
         return None
     for row_id, case_id, name, tried_at, elapsed, clock, status, reason, verified, *state in _records(path / CASES):
-        key = (case_id, devices.get(name) or Device(name, "", row_id))
+        key = (case_id, devices.get(name) or Device(name, ""))
         throttled, waiting = state
         if why := distrust(
             status,
@@ -161,10 +162,11 @@ def _records(path: Path) -> Iterator[tuple[str, ...]]:
         if missing := [column for column in _COLUMNS if column in REQUIRED and column not in header]:
             raise UsageError(f"{path.name}: the column {missing[0]} is missing")
         wanted = itemgetter(*(header.index(column) if column in header else len(header) for column in _COLUMNS))
+        absent = [""] * (not set(_COLUMNS) <= set(header))
         for record in reader:
             if len(record) != len(header):
                 raise UsageError(f"{path.name}, line {reader.line_num}: torn")
-            yield wanted([*record, ""])
+            yield wanted(record + absent if absent else record)
     except csv.Error as error:
         raise UsageError(f"{path.name}, line {reader.line_num}: {error}") from None
 

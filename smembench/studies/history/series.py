@@ -12,7 +12,7 @@ from statistics import median
 from smembench.stats.changepoints import SHORTEST, THRESHOLD, Change, changes
 from smembench.studies.accept import Acceptance, newest_for
 from smembench.studies.compare.comparability import environment
-from smembench.studies.history.read import Device, Night, Timed
+from smembench.studies.history.read import Device, Night, Step, Timed, unseen
 
 SHORTEST_SERIES = 2 * SHORTEST
 """Runs from which on a change can be told: two levels of ``SHORTEST``."""
@@ -94,6 +94,7 @@ def series_of(
     chosen: Iterable[str] | None = None,
     threshold: float = THRESHOLD,
     accepted: Sequence[Acceptance] = (),
+    step: Step = unseen,
 ) -> list[Series]:
     """The series of every case and device, or of the chosen cases, the most important first.
 
@@ -104,6 +105,7 @@ def series_of(
         chosen: case ids; all when None.
         threshold: smallest relative change of level.
         accepted: the changes that are meant.
+        step: called before each series.
     """
     wanted = None if chosen is None else set(chosen)
     places: dict[tuple[str, Device], list[int]] = {}
@@ -132,7 +134,8 @@ def series_of(
                 yield Turn(replace(change, index=change.index + begun), nights[where[begun + change.index]], ())
 
     found = []
-    for key, where in places.items():
+    for number, (key, where) in enumerate(places.items(), 1):
+        step(key[0], number, len(places))
         if key[1].id and (wanted is None or key[0] in wanted):
             times = [nights[place].times[key].elapsed_ms for place in where]
             of_series = [nights[place] for place in where]

@@ -50,7 +50,8 @@ def open_metrics(run: Run, compared: Compared, exit_code: int) -> str:
     of_run = {"config": run.description.config.name}
     done = [row for row in run.rows if row.ok]
     labels = {row.case_id: {**of_run, **_labels(row, run.description)} for row in run.rows}
-    began = datetime.fromisoformat(run.description.started_at_utc).timestamp()
+    moment = run.description.started_at_utc
+    began = [(of_run, datetime.fromisoformat(moment).timestamp())] if moment else []
     families: list[tuple[str, str, list[tuple[dict[str, str], float]]]] = [
         (
             "smembench_elapsed_seconds",
@@ -77,7 +78,7 @@ def open_metrics(run: Run, compared: Compared, exit_code: int) -> str:
             "Cases that are slower than in the runs compared with, and not accepted.",
             [({**of_run, "compared_with": asked}, float(len(found.regressions))) for asked, found in compared],
         ),
-        ("smembench_run_started_timestamp_seconds", "When the run began.", [(of_run, began)]),
+        ("smembench_run_started_timestamp_seconds", "When the run began.", began),
         (
             "smembench_run_exit_code",
             "0 all ok, 3 a case is slower, 1 one failed.",
