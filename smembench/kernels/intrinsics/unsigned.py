@@ -16,8 +16,8 @@ need a cast around every operation. Under this rule it has the types of NumPy 2 
 So results wrap around at their width, a difference too: write ``ix + 1 < nx``, not ``ix < nx - 1``, where nx may be 0.
 ``threadIdx``, ``blockIdx``, ``blockDim`` and ``gridDim`` count in ``uint32``.
 
-``install`` puts the rule before Numba's own for all CUDA kernels of the process, those from other files included. To
-Numba an ``int`` is an ``int64``: a kernel that computes with negative numbers converts its unsigned operands first.
+``install`` puts the rule before Numba's own for all CUDA kernels of the process, those from other files included. An
+``int`` that does not fit, such as -1, wraps around too: convert the unsigned operand to compute with negative numbers.
 """
 
 from __future__ import annotations
@@ -44,18 +44,14 @@ _COMPARISON = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, 
 
 
 def common(one: Any, other: Any) -> Any:
-    """The unsigned Numba type in which operands of these types are computed; None to leave it to Numba."""
+    """The unsigned Numba type in which operands of these types are computed; None to leave it to Numba.
+
+    An ``int`` of Python is an ``int64`` to Numba.
+    """
     for kind in (types.uint32, types.uint64):
-        if kind in (one, other) and all(operand == kind or _is_int(operand, kind.bitwidth) for operand in (one, other)):
+        if kind in (one, other) and {types.unliteral(one), types.unliteral(other)} <= {kind, types.int64}:
             return kind
     return None
-
-
-def _is_int(operand: Any, bits: int) -> bool:
-    """Whether an operand is Python's ``int`` to Numba, of a value that fits if it is known."""
-    if isinstance(operand, types.IntegerLiteral):
-        return bool(0 <= operand.literal_value < 2**bits)
-    return bool(operand == types.int64)
 
 
 def _adapted(operation: Callable[..., Any]) -> type[Any]:
