@@ -72,7 +72,7 @@ def test_nights_are_compared_summarised_told_and_kept(program: Program, tmp_path
     for text in (page, second.stdout):
         assert f"compared with last ({before.name}): " in text
         assert f"compared with baseline ({old.name}): " in text
-        assert f"removed {before}" in text
+        assert f"{'kept' if second.returncode else 'removed'} {before}" in text
     lines = [json.loads(line) for line in told.read_text().splitlines()]
     assert [line["exit_code"] for line in lines] == [0, second.returncode]
     assert len(lines[1]["elapsed_ms"]) == 2
