@@ -62,7 +62,7 @@ def night(stored: Run) -> Night:
     devices = devices_of(stored.description)
     times, unusable = {}, {}
     for row in stored.rows:
-        key = (row.case_id, devices.get(row.device) or Device(row.device, "", stored.id))
+        key = (row.case_id, devices.get(row.device) or Device(row.device, ""))
         if why := fault(row):
             unusable[key] = why
         elif row.elapsed_ms is not None:

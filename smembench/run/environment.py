@@ -22,6 +22,7 @@ from smembench.model.text import visible
 from smembench.model.version import VERSION
 from smembench.run.config import Config
 from smembench.run.pseudonym import pseudonym
+from smembench.store.files import read_whole
 from smembench.store.run_json import Description, Git, Host, StoredConfig
 from smembench.toolchains.registry import toolchains
 
@@ -87,7 +88,8 @@ def kernel_hashes() -> dict[str, str]:
     """Hashes of the files that ``SMEMBENCH_KERNELS`` names, by their names; of the same names together."""
     found: dict[str, str] = {}
     for path in map(Path, filter(None, os.environ.get(EXTRA_KERNELS, "").split(os.pathsep))):
-        found[path.name] = sha256(found.get(path.name, "").encode() + path.read_bytes()).hexdigest()
+        with suppress(OSError):  # a file that cannot be read declares no kernel
+            found[path.name] = sha256(found.get(path.name, "").encode() + read_whole(path)).hexdigest()
     return found
 
 

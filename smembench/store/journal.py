@@ -144,14 +144,14 @@ class Journal:
         """A new journal that begins with the run's description.
 
         Raises:
-            OSError: if it cannot be written; it is removed then.
+            OSError: if it cannot be written. It is removed then, and on Ctrl-C.
         """
         journal = cls(path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666))
         try:
             _lock(journal._file, wait=True)
             journal._write({"run": description.data})
             sync_folder(path.parent)
-        except OSError:
+        except BaseException:
             journal.discard()
             raise
         return journal

@@ -56,9 +56,11 @@ class RunFolder:
         try:
             sync_folder(root)
             begun = Journal.create(path / JOURNAL, description)
-        except OSError as error:
+        except BaseException as error:
             with suppress(OSError):
                 path.rmdir()
+            if not isinstance(error, OSError):
+                raise
             raise UsageError(f"--output {root}: {path} cannot be written ({error.strerror})") from None
         return cls(path, description, [], begun)
 

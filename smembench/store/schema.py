@@ -240,7 +240,7 @@ class SampleRow:
     case_id: str
     round: Count
     elapsed_ms: Milliseconds
-    schema_version: str = str(SCHEMA_VERSION)
+    schema_version: int = SCHEMA_VERSION
 
 
 _SAMPLES = TypeAdapter(list[SampleRow])
@@ -257,8 +257,8 @@ def samples_from(records: Sequence[Mapping[str, str | None]]) -> list[SampleRow]
     except ValidationError as error:
         line = int(error.errors(include_url=False)[0]["loc"][0]) + 2
         raise ValueError(f"line {line}: {_fault(error)}") from None
-    if other := {row.schema_version for row in rows} - {str(SCHEMA_VERSION)}:
-        raise ValueError(f"schema version {shortened(other.pop())}; this smembench reads {SCHEMA_VERSION}")
+    if other := {row.schema_version for row in rows} - {SCHEMA_VERSION}:
+        raise ValueError(f"schema version {other.pop()}; this smembench reads {SCHEMA_VERSION}")
     return rows
 
 

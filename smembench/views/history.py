@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from shlex import quote
 from statistics import median
 from typing import Any
 
@@ -156,8 +157,8 @@ def _next(slower: Sequence[Series]) -> list[str]:
     """What to do about slower cases."""
     if not slower:
         return []
-    which = "--all" if len(slower) > 1 else f"--case {slower[0].case_id}"
-    return [f"if that is meant: smembench accept {slower[0].nights[-1].path} {which} --reason TEXT"]
+    folder, which = quote(str(slower[0].nights[-1].path)), "--all" if len(slower) > 1 else f"--case {slower[0].case_id}"
+    return [f"if that is meant: smembench accept {folder} {which} --reason TEXT"]
 
 
 def short(case_id: str) -> str:

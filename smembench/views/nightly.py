@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os.path import commonpath
 from pathlib import Path
+from shlex import quote
 
 from rich.console import Console
 from rich.text import Text
@@ -27,16 +29,22 @@ _FEW = 3
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A headline, a line per fact, and a table for each comparison that found a difference."""
+    """A headline, a line per fact, a table for each comparison that found a difference, and what to do next."""
 
     headline: str
     lines: Sequence[str]
     sections: Sequence[Section]
+    steps: Sequence[str]
 
     def markdown(self) -> str:
         """The page as it is stored."""
-        parts = [f"# {visible(self.headline)}", "\n".join(f"- {visible(line)}" for line in self.lines)]
-        return "\n\n".join([*parts, *([markdown(self.sections).rstrip()] if self.sections else [])]) + "\n"
+        parts = [f"# {visible(self.headline)}", _listed(self.lines)]
+        parts += [markdown(self.sections).rstrip()] if self.sections else []
+        return "\n\n".join([*parts, *([_listed(self.steps)] if self.steps else [])]) + "\n"
+
+
+def _listed(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {visible(line)}" for line in lines)
 
 
 def summarise(found: Finished, folder: Path) -> Summary:
@@ -61,26 +69,29 @@ def summarise(found: Finished, folder: Path) -> Summary:
     ]
     return Summary(
         headline=f"{run.description.config.name}: {', '.join(verdicts)}",
-        lines=[*lines, *found.notes, *found.problems, *next_steps(found, folder)],
+        lines=[*lines, *found.notes, *found.problems],
         sections=[section for section in sections if section.cells or section.notes],
+        steps=next_steps(found, folder),
     )
 
 
 def next_steps(found: Finished, folder: Path) -> list[str]:
     """What to do about slower and ambiguous cases."""
     lines = []
+    where = quote(str(folder))
     slower = list(dict.fromkeys(case.case for _, comparison in found.compared for case in comparison.regressions))
     if slower:
-        which, all_of_them = ("GLOB", ", or --all") if len(slower) > 1 else (slower[0].id, "")
+        begin = commonpath([case.id for case in slower])
+        glob = f"{begin}/*" if len(slower) > 1 else begin
+        which = f"--case {quote(glob)}" if "/" in begin else "--all"
         lines += [
             "next: measure again, to rule out one bad night",
-            f"next: smembench history {folder.parent} --case {slower[0].kernel} shows since when",
-            f"next: smembench accept {folder} --case {which} --reason TEXT{all_of_them}, if it is meant; until then "
-            "it is told every night",
+            f"next: smembench history {quote(str(folder.parent))} --case {slower[0].kernel} shows since when",
+            f"next: smembench accept {where} {which} --reason TEXT, if it is meant; until then it is told every night",
         ]
     for asked, comparison in found.compared:
         if is_named(asked) and (count := comparison.counts[Verdict.AMBIGUOUS]):
-            lines.append(f"next: smembench compare {asked} {folder} --all lists the {count} ambiguous cases")
+            lines.append(f"next: smembench compare {asked} {where} --all lists the {count} ambiguous cases")
     return lines
 
 
@@ -91,6 +102,8 @@ def print_summary(console: Console, summary: Summary) -> None:
     for line in summary.lines:
         say(console, line)
     draw(console, summary.sections)
+    for line in summary.steps:
+        say(console, line)
 
 
 def _verdict(asked: str, comparison: Comparison) -> str:

@@ -156,7 +156,8 @@ def test_a_changed_file_is_read_or_refused_in_one_line(
         except Exception as error:
             kept = shutil.move(runs["R"], runs["R"].with_name("failing"))
             raise AssertionError(f"{command} after a change of {name}, kept in {kept}") from error
-        assert said is None or (said.exit_code, len(str(said).splitlines())) == (2, 1), said
+        # 4 when the journal is fine and there is no GPU to go on with.
+        assert said is None or (said.exit_code in (2, 4) and len(str(said).splitlines()) == 1), said
         capsys.readouterr()
 
 

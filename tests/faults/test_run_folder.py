@@ -38,6 +38,7 @@ RUN = Description.model_validate(
         "seed": 1,
         "config": {"name": "x", "sweep": [{"problem": "transpose", "kernel": ["memcpy"], "device": ["cpu"]}]},
         "devices": [{"name": "cpu"}],
+        "host": {"name": "here"},
     }
 )
 pytestmark = pytest.mark.filterwarnings("ignore::smembench.model.errors.Dropped")  # a line that is cut off
@@ -236,6 +237,17 @@ def test_a_run_that_is_written_is_not_removed(tmp_path: Path) -> None:
     writer.close()
     assert load(folder).values(CASE.id) == list(TRIALS[0].samples)
     assert prune(tmp_path, later, tmp_path / "later", 1, []) == ([f"removed {folder}"], [])
+
+
+def test_a_new_file_and_a_rename_are_on_disk_in_their_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(Path(f"/proc/self/fd/{file}").readlink().name))
+    go_on(tmp_path)
+    begun, finished = synced[:3], synced[-7:]
+    assert begun == [tmp_path.name, JOURNAL, RUN.run_id]
+    assert [name.split(".")[1] if name.startswith(".") else name for name in finished] == [
+        *("cases", RUN.run_id, "samples", RUN.run_id, "run", RUN.run_id, RUN.run_id),
+    ]
 
 
 def test_the_journal_is_read_wherever_it_is(tmp_path: Path) -> None:

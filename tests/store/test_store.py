@@ -165,7 +165,7 @@ SAMPLES = "schema_version,case_id,round,elapsed_ms\n1,x,0,1.5\n1,x,0,"
         ("case_id,elapsed_ms\nx\n", "line 2: the column round "),
         *((f"{SAMPLES}{value}\n", "line 3: the column elapsed_ms ") for value in ("fast", "nan", "-1", "1e-320", "")),
         (SAMPLES.replace("x,0,1", f"x,{'9' * 5000},1") + "1\n", "line 2: the column round "),
-        (SAMPLES.replace("1,x", "2,x") + "1\n", "schema version '2'; this smembench reads 1"),
+        (SAMPLES.replace("1,x", "2,x") + "1\n", "schema version 2; this smembench reads 1"),
         (SAMPLES + "1,2,3\n", "line 3: the column "),
     ],
     ids=lambda value: value[-40:],

@@ -23,6 +23,7 @@ from smembench.model.errors import UsageError
 from smembench.model.measurement import Sample
 from smembench.store.run_folder import CASES, JOURNAL, RUN, RunFolder
 from smembench.store.run_json import Description
+from smembench.studies.accept import accept
 from smembench.studies.baseline import BASELINE, baselines, pin, unpin
 from smembench.studies.load import load
 from smembench.studies.nightly.monitoring import json_line, open_metrics
@@ -207,6 +208,59 @@ def test_failed_and_slower_cases_are_both_told_whatever_the_exit_code(results: P
     )
 
 
+@pytest.mark.parametrize("told", [True, False])
+def test_runs_that_do_not_say_which_gpu_are_not_pooled_and_it_is_said(
+    results: Path, night: Night, *, told: bool
+) -> None:
+    unnamed = [{**H200, "uuid": None}]
+    for day in range(1, 5):
+        night(day, devices=unnamed)
+    newest = night(5, {**TIMES, "copyGmem": 9.0}, devices=[H200] if told else unnamed)
+    code, printed = finished(Nightly(compare_to="last:3", keep=1), results, newest)
+    assert code == 0
+    assert f"left out {4 + (not told)} runs that do not say on which device" in printed
+    assert "there is no run before it" in printed
+    assert "removed" not in printed
+
+
+def test_a_change_is_told_until_it_is_accepted(results: Path, night: Night) -> None:
+    for day in range(1, 6):
+        night(day)
+    pin(results / "20260103T020000Z-nightly")
+    slower = {**TIMES, "copyGmem": 1.2}
+    newest = night(6, slower)
+    (case,) = (row.case_id for row in load(newest).rows if row.kernel == "copyGmem")
+    code, printed = finished(Nightly(compare_to="last:5"), results, newest)
+    assert code == 3
+    assert f"smembench accept {newest} --case {case} --reason" in printed
+    accept(newest, case, "as agreed")
+    assert finished(Nightly(compare_to="last:5"), results, newest)[0] == 0
+    code, printed = finished(Nightly(compare_to="last:5", keep=2), results, night(7, slower))
+    assert code == 0, printed
+    assert {"20260103T020000Z-nightly", newest.name} <= {path.name for path in results.iterdir()}
+    assert finished(Nightly(compare_to="baseline"), results, night(8, {**slower, "transposeSmem": 2.6}))[0] == 3
+
+
+def test_what_is_accepted_on_one_gpu_is_news_on_another(results: Path, night: Night) -> None:
+    slower, other = {**TIMES, "copyGmem": 1.2}, [{**H200, "uuid": "GPU-2"}]
+    for day in (1, 2):
+        night(day)
+        night(day + 10, devices=other)
+    accept(night(3, slower), "*", "as agreed")
+    assert finished(Nightly(compare_to="last"), results, night(4, slower))[0] == 0
+    assert finished(Nightly(compare_to="last"), results, night(13, slower, devices=other))[0] == 3
+
+
+@pytest.mark.parametrize(("threshold", "code"), [(None, 3), (10.0, 3), (30.0, 0)])
+def test_the_threshold_is_the_users(results: Path, night: Night, threshold: float | None, code: int) -> None:
+    night(1)
+    newest = night(2, {**TIMES, "copyGmem": 1.2})
+    assert finished(Nightly(compare_to="last", threshold=threshold), results, newest)[0] == code
+    of_config = after(Nightly(compare_to="last"), results, "nightly", threshold)
+    assert of_config is not None
+    assert of_config(newest, Console(file=io.StringIO())) == code
+
+
 def test_last_compares_with_the_baseline_too(results: Path, night: Night) -> None:
     pin(night(1))
     for day in range(2, 6):
@@ -220,11 +274,11 @@ def test_last_compares_with_the_baseline_too(results: Path, night: Night) -> Non
 
 
 def test_several_runs_before_it_tell_how_much_runs_differ(results: Path, night: Night) -> None:
-    """Each night as a whole is up to 2 % off, its rounds hardly: two nights alone would be called different."""
+    """Each night as a whole is up to 2 % off, its rounds hardly: by its rounds the newest would be called slower."""
     for day, level in enumerate((1.0, 1.02, 0.99, 1.01, 0.98, 1.0), 1):
         night(day, {"copyGmem": level, "transposeSmem": 2 * level})
     newest = night(7, {"copyGmem": 1.025, "transposeSmem": 2.05})
-    assert finished(Nightly(compare_to="last"), results, newest)[0] == 3
+    assert finished(Nightly(compare_to="last"), results, newest)[0] == 0
     code, printed = finished(Nightly(compare_to="last:6"), results, newest)
     assert code == 0, printed
     assert "nothing slower than last:6" in printed

@@ -39,15 +39,10 @@ def unseen(name: str, number: int, of: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """The device of a series: its model, and its ``id`` (see ``Description.identity``).
-
-    ``run_id`` is that of a run that does not say which device it was, and empty otherwise: no other run is known to be
-    of the same.
-    """
+    """The device of a series: its model, and its ``id`` (see ``Description.identity``), empty if the run has none."""
 
     model: str
     id: str
-    run_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +107,7 @@ def read_nights(root: Path, since: datetime | None = None, step: Step = unseen) 
 
 def devices_of(run: Description) -> dict[str, Device]:
     """The devices of a run by the names its rows use."""
-    found = {}
-    for device in run.devices:
-        identity = run.identity(device.name)
-        found[device.name] = Device(device.model, identity, "" if identity else run.run_id)
-    return found
+    return {device.name: Device(device.model, run.identity(device.name)) for device in run.devices}
 
 
 def _run_folders(root: Path) -> Iterator[Path]:
@@ -144,7 +135,7 @@ def _read(path: Path, since: datetime | None) -> Night | None:
     if since is not None and began and _moment(began) < since:
         return None
     for row_id, case_id, name, tried_at, elapsed, clock, status, reason, verified, *state in _records(path / CASES):
-        key = (case_id, devices.get(name) or Device(name, "", row_id))
+        key = (case_id, devices.get(name) or Device(name, ""))
         throttled, waiting = state
         if why := distrust(
             status,

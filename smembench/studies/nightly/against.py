@@ -16,7 +16,7 @@ from smembench.studies.compare import Comparison, Rules, compare_runs
 from smembench.studies.compare.comparability import alike
 from smembench.studies.load import load
 from smembench.studies.nightly.last import READ, compare_with_last
-from smembench.studies.nightly.runs import runs_before
+from smembench.studies.nightly.runs import runs_before, unnamed
 
 LAST, BASELINE = "last", "baseline"
 
@@ -86,6 +86,11 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules) -> Held:
         if before:
             _add(held, compare_to, judge)
         newest = [*before, new][-max(count, 1) :]
+        if len(before) < count and (left := unnamed(root, new.description.config.name)):
+            held.notes.append(
+                f"{compare_to}: left out {len(left)} runs that do not say on which device they were measured, such as "
+                f"{left[-1]}; two runs can be compared with: smembench compare BASE NEW --across device"
+            )
     pinned = baselines(root).get(new.description.config.name) if is_named(compare_to) else None
     if pinned is not None and [run.path for run in newest[:-1]] != [pinned]:
         for base in _readable([pinned], BASELINE, new, held):

@@ -36,7 +36,25 @@ def runs_like(root: Path, run: Description) -> list[tuple[Description, Path]]:
 
 
 def _alike(other: Description, run: Description) -> bool:
-    return other.config.name == run.config.name and set(devices_of(other).items()) == set(devices_of(run).items())
+    return other.config.name == run.config.name and devices_of(other) == devices_of(run) and _is_named(run)
+
+
+def _is_named(run: Description) -> bool:
+    """Whether a run names one of its devices. Cases on others are not comparable, which is said of each."""
+    return any(device.id for device in devices_of(run).values())
+
+
+def unnamed(root: Path, config: str) -> list[str]:
+    """Ids of complete runs of a config that name none of their devices: they are like no other."""
+    found = []
+    for path in root.iterdir():
+        try:
+            run = read_description(path)
+        except UsageError:
+            continue
+        if run.complete and run.config.name == config and not _is_named(run):
+            found.append(run.run_id)
+    return sorted(found)
 
 
 def runs_before(root: Path, run: Description, count: int) -> list[Path]:
