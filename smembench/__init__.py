@@ -130,8 +130,8 @@ def compare(
     base: _Paths,
     new: _Paths,
     *,
-    threshold: float = 0.02,
-    fdr: float = 0.01,
+    threshold: float = 0.005,
+    fdr: float = 0.05,
     confidence: float = 0.95,
     across: Collection[str] = (),
 ) -> Comparison:
@@ -149,10 +149,12 @@ def compare(
         UsageError: for runs that cannot be read, and for an invalid threshold, rate or confidence.
     """
     from smembench.studies.compare import compare_runs
+    from smembench.studies.compare.beside import beside
     from smembench.studies.load import load
 
     sides = [[load(Path(path)) for path in (paths if isinstance(paths, list) else [paths])] for paths in (base, new)]
-    return compare_runs(*sides, threshold=threshold, fdr=fdr, confidence=confidence, across=across)
+    others = beside(*sides)
+    return compare_runs(*sides, threshold=threshold, fdr=fdr, confidence=confidence, across=across, beside=others)
 
 
 def explain_kernel(

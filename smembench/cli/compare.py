@@ -38,12 +38,12 @@ def compare(
     new: Annotated[str | None, typer.Argument(metavar="NEW[,…]", help="The same, measured later.")] = None,
     threshold: Annotated[
         float | None,
-        typer.Option("--threshold", metavar="PERCENT", help="Smallest effect that counts. (default: 2)"),
+        typer.Option("--threshold", metavar="PERCENT", help="Smallest effect that counts. (default: 0.5)"),
     ] = None,
     fdr: Annotated[
         float,
         typer.Option("--fdr", metavar="PERCENT", help="False discovery rate over the cases (Benjamini–Hochberg)."),
-    ] = 1.0,
+    ] = 5.0,
     confidence: Annotated[
         float, typer.Option("--confidence", metavar="PERCENT", help="Of the intervals around the ratios.")
     ] = 95.0,
@@ -86,9 +86,10 @@ def compare(
 ) -> None:
     """Compare runs case by case: faster, slower, same, ambiguous or not comparable.
 
-    A case is slower when the median of its round medians grew by the threshold or more, and by more than noise
-    explains at the false discovery rate over all cases. It is the same when its whole interval lies within the
-    threshold. Differences between the environments stand above the verdicts. Exit code 3 always means a regression.
+    A case is slower when it grew by more than the threshold, as far as noise lets tell at the false discovery rate over
+    all cases. It is the same when its whole interval lies within the threshold. What lies between runs is told by other
+    runs of the config on the GPU beside the two; without any, only large changes count. Differences between the
+    environments stand above the verdicts. Exit code 3 always means a regression.
 
     With last:N or baseline in place of BASE, NEW is held against the runs before it in its folder, or the pinned one:
     the verdict and the exit code of `run --compare-to`, of stored runs.
@@ -110,6 +111,7 @@ def compare(
     """
     from smembench.run.axes import parse_names
     from smembench.studies.compare import compare_runs
+    from smembench.studies.compare.beside import beside
     from smembench.studies.compare.comparability import FACETS
     from smembench.studies.compare.itself import compare_with_itself
     from smembench.studies.compare.verdicts import Rules, Verdict
@@ -122,7 +124,7 @@ def compare(
     if json and markdown:
         raise UsageError("--json and --markdown: give one of them")
     given_rules = partial(Rules.of_percent, fdr=fdr, confidence=confidence)
-    rules = asdict(given_rules(threshold))
+    rules: dict[str, float] = asdict(given_rules(threshold))
     facets = parse_names(across, FACETS, name="--across", what="difference") if across is not None else ()
     if aa is not None:
         if base is not None:
@@ -152,7 +154,18 @@ def compare(
         compared = [found for _, found in night.compared]
         code = FAILED if night.problems or night.run.failed else 0
     else:
-        compared = [compare_runs(load_side(base), load_side(new), **rules, across=facets)]
+        sides = load_side(base), load_side(new)
+        others = beside(*sides)
+        compared = [
+            compare_runs(
+                *sides,
+                threshold=rules["threshold"],
+                fdr=fdr / 100,
+                confidence=confidence / 100,
+                across=facets,
+                beside=others,
+            )
+        ]
         _print(lambda: compared[0].data, sections_of(compared[0]), json=json, markdown=markdown)
         code = 0
     failing = {FailOn.SLOWER: (Verdict.SLOWER,), FailOn.AMBIGUOUS: (Verdict.SLOWER, Verdict.AMBIGUOUS)}

@@ -20,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import erfc
 
+from smembench.stats.summary import centre, centre_spread
+
 Floats = npt.NDArray[np.float64]
 
 _NOISE = np.exp(np.linspace(math.log(1e-5), math.log(1.0), 150))
@@ -27,6 +29,10 @@ _NOISE = np.exp(np.linspace(math.log(1e-5), math.log(1.0), 150))
 _UNSEEN = 3.0
 """Weight, in cases, of a prior that is uniform over the logarithm of the noise. It keeps a few cases that happen to
 agree from ruling out the rest. Chosen by simulation (results/reference/notes/statistics.md)."""
+_EXCESS = np.concatenate([[0.0], np.exp(np.linspace(math.log(3e-4), math.log(0.1), 15))])
+"""Grid of relative standard deviations by which the rounds of a noisy run exceed the usual."""
+_ANY_EXCESS = 0.1
+"""Weight, in cases, of the prior that any excess is as likely as another."""
 _STEPS = 30
 """Steps of expectation maximisation; more steps do not change the p-values noticeably."""
 _FARTHEST = 37.0
@@ -34,16 +40,34 @@ _FARTHEST = 37.0
 
 
 @dataclass(frozen=True, slots=True)
+class Own:
+    """What the rounds of the new run show by themselves: whether it was noisier than the runs it is held against.
+
+    Attributes:
+        variance: among the new run's rounds, with ``freedom`` degrees of freedom.
+        usual: the same of the runs it is held against.
+        spread: variance of the run's centre if a round's variance is 1.
+    """
+
+    variance: float
+    freedom: float
+    usual: float
+    spread: float
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What the units (rounds or runs) of one case show, in logarithms of ms.
 
     Attributes:
-        effect: difference of the sides' medians.
+        effect: difference of the sides' centres.
         variance: variance of a single unit, estimated with ``freedom`` degrees of freedom.
         freedom: degrees of freedom of ``variance``.
         spread: variance of ``effect`` if a unit's variance is 1.
         step: resolution of the clock; a difference is known to within one step.
         clock: standard deviation that the clock adds to every unit, even if the units agree.
+        own: where units are runs, what the new run's rounds show.
+        short: whether the time is so short that the clock makes most of its noise; such cases are a family.
     """
 
     effect: float
@@ -52,6 +76,8 @@ class Evidence:
     spread: float
     step: float = 0.0
     clock: float = 0.0
+    own: Own | None = None
+    short: bool = False
 
 
 def weigh(base: Sequence[float], new: Sequence[float], step: float = 0.0, clock: float = 0.0) -> Evidence | None:
@@ -65,25 +91,17 @@ def weigh(base: Sequence[float], new: Sequence[float], step: float = 0.0, clock:
     logs = [np.log(np.asarray(side, dtype=np.float64)) for side in (base, new)]
     if max(map(len, logs)) < 2:
         return None
-    spreads = [_median_spread(len(side)) for side in logs]
+    spreads = [centre_spread(len(side)) for side in logs]
     parts = [(spread, side) for spread, side in zip(spreads, logs, strict=True) if len(side) > 1]
     total = sum(spread for spread, _ in parts)
     return Evidence(
-        effect=float(np.median(logs[1]) - np.median(logs[0])),
+        effect=math.log(centre(new) / centre(base)),
         variance=float(sum(spread * side.var(ddof=1) for spread, side in parts) / total),
         freedom=total**2 / sum(spread**2 / (len(side) - 1) for spread, side in parts),
         spread=sum(spreads),
         step=step,
         clock=clock,
     )
-
-
-def _median_spread(count: int) -> float:
-    """Variance of the median of ``count`` normal values of variance 1, from 1 for one to π/2n for many.
-
-    Within 2 % for odd counts, up to a quarter too large for even ones.
-    """
-    return math.pi / (2 * count + math.pi - 2)
 
 
 class Noise:
@@ -97,31 +115,39 @@ class Noise:
         self._steps = column("step")
         # The clock's part is known; the rest may be any noise on the grid.
         noise = np.hypot(_NOISE, column("clock")[:, None])
-        self._weights = _weights(column("variance"), column("freedom"), noise)
+        short = column("short") > 0
+        weights = np.empty((len(evidence), len(_NOISE)))
+        for family in (short, ~short):
+            weights[family] = _weights(column("variance")[family], column("freedom")[family], noise[family])
+        self._weights = _with_own(weights, [item.own for item in evidence], column("spread"))
         self._deviations = noise * np.sqrt(column("spread"))[:, None]
 
-    def p_values(self, effects: Floats | None = None) -> Floats:
-        """Probability that noise alone causes a difference as large as ``effects``; as those observed if None."""
-        size = np.abs(self.effects if effects is None else effects)
-        return self._beyond(np.maximum(size - self._steps, 0.0))
+    def p_values(self, effects: Floats | None = None, least: Floats | float = 0.0) -> Floats:
+        """Probability that noise causes a difference as large as ``effects`` where the true one is ``least`` or less.
+
+        The effects are those observed if None. With 0 for ``least`` the null hypothesis is that nothing differs.
+        """
+        size = np.maximum(np.abs(self.effects if effects is None else effects) - self._steps, 0.0)
+        return np.minimum((self._beyond(size - least) + self._beyond(size + least)) / 2, 1.0)
 
     def half_widths(self, confidence: float) -> Floats:
         """Half the width of the interval around each effect that covers the true one."""
         return self.critical(1 - confidence)
 
-    def critical(self, p: float) -> Floats:
-        """The smallest effect whose p-value is at most ``p``."""
+    def critical(self, p: float, least: Floats | float = 0.0) -> Floats:
+        """The smallest effect whose p-value against ``least`` is at most ``p``."""
         low = np.zeros(len(self.effects))
-        high = self._deviations[:, -1] * _FARTHEST
+        high = self._deviations[:, -1] * _FARTHEST + least
         for _ in range(40):
             middle = (low + high) / 2
-            over = self._beyond(middle) > p
+            over = (self._beyond(middle - least) + self._beyond(middle + least)) / 2 > p
             low, high = np.where(over, middle, low), np.where(over, high, middle)
         return high + self._steps
 
     def _beyond(self, sizes: Floats) -> Floats:
+        """Twice the probability that noise exceeds each size, which may be negative."""
         tails = erfc(sizes[:, None] / self._deviations / math.sqrt(2))
-        return np.asarray(np.minimum((self._weights * tails).sum(axis=1), 1.0), dtype=np.float64)
+        return np.asarray((self._weights * tails).sum(axis=1), dtype=np.float64)
 
 
 def _weights(variances: Floats, freedom: Floats, noise: Floats) -> Floats:
@@ -137,6 +163,40 @@ def _weights(variances: Floats, freedom: Floats, noise: Floats) -> Floats:
     # A case's prior excludes its own share, so that its data do not count twice.
     own = _share(likelihood * prior)
     return _share(likelihood * (own.sum(axis=0) - own + anything))
+
+
+def _with_own(weights: Floats, owns: Sequence[Own | None], spreads: Floats) -> Floats:
+    """Posterior weights of the noise of a case with what its new run's rounds add, on the same grid.
+
+    A noisy night is noisy in many cases, so the cases share what their rounds show of this too. What the rounds have
+    beyond those of earlier runs, from nothing to 10 %, adds to the variance of the new run's centre.
+    """
+    places = np.array([place for place, own in enumerate(owns) if own is not None], dtype=np.intp)
+    known = [own for own in owns if own is not None]
+    if not known:
+        return weights
+    observed, freedom, usual, spread = (
+        np.array([getattr(own, name) for own in known], dtype=np.float64)
+        for name in ("variance", "freedom", "usual", "spread")
+    )
+    variance = np.maximum(usual[:, None], _NOISE[0] ** 2) + _EXCESS**2
+    log_likelihood = -freedom[:, None] / 2 * (np.log(variance) + observed[:, None] / variance)
+    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+    prior: Floats = np.ones(len(_EXCESS))
+    for _ in range(_STEPS):
+        prior = _share(likelihood * prior).sum(axis=0) + _ANY_EXCESS
+    excess = _share(likelihood * prior)
+    step = math.log(_NOISE[1] / _NOISE[0])
+    found = np.zeros_like(weights)
+    found[:] = weights
+    found[places] *= excess[:, :1]
+    rows = np.repeat(places, len(_NOISE))
+    for column, size in enumerate(_EXCESS[1:], start=1):
+        added = size**2 * spread / spreads[places]
+        place = np.log(np.sqrt(_NOISE**2 + added[:, None]) / _NOISE[0]) / step
+        upper = np.minimum(np.ceil(place), len(_NOISE) - 1).astype(np.intp)
+        np.add.at(found, (rows, upper.ravel()), (weights[places] * excess[:, [column]]).ravel())
+    return found
 
 
 def _share(weights: Floats) -> Floats:

@@ -5,9 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from statistics import median
 
 MIN_SAMPLES = 3
 """Fewest samples per case, however slow it is: the median of fewer means nothing."""
+
+_CENTRE_SPREAD = (1.0, 0.5, 0.3405, 0.274)
+"""``centre_spread`` of one to four values."""
+_FEW = 40
+"""Most values whose pairs are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +50,25 @@ def _quantile(ordered: Sequence[float], p: float) -> float:
     above = min(below + 1, len(ordered) - 1)
     # min, because rounding could exceed the higher value.
     return min(ordered[below] + (place - below) * (ordered[above] - ordered[below]), ordered[above])
+
+
+def centre(values: Sequence[float]) -> float:
+    """The Hodges–Lehmann estimator: the median of the means of all pairs, each value with itself too.
+
+    With normal values it varies hardly more than their mean, and a single slow value among four or more hardly moves
+    it. The median of three readings of a clock with two levels is one of the levels; this lies between them. Many
+    values have their median instead, which is quicker.
+    """
+    if len(values) > _FEW:
+        return median(values)
+    return median((one + other) / 2 for one, other in combinations_with_replacement(values, 2))
+
+
+def centre_spread(count: int) -> float:
+    """Variance of the centre of ``count`` normal values of variance 1, within 2 % (simulated)."""
+    if count > _FEW:
+        return math.pi / (2 * count)
+    return _CENTRE_SPREAD[count - 1] if count <= len(_CENTRE_SPREAD) else 1.073 / count
 
 
 def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:

@@ -30,10 +30,10 @@ def slow_down(file: Path, factor: float) -> None:
 
 @pytest.fixture(scope="module")
 def slowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The committed run with one case 3 % slower and another Numba."""
+    """The committed run with one case 8 % slower and another Numba."""
     folder = tmp_path_factory.mktemp("slowed") / "run"
     shutil.copytree(NIGHTLY, folder)
-    slow_down(folder / "samples.csv", 1.03)
+    slow_down(folder / "samples.csv", 1.08)
     described = json.loads((folder / "run.json").read_text())
     described["versions"]["numba"] = "0.69.0"
     (folder / "run.json").write_text(json.dumps(described))
@@ -49,7 +49,7 @@ def test_a_regression_is_named_and_exits_3(program: Program, slowed: Path) -> No
     assert difference.split() == ["numba", "0.68.0", "0.69.0"]
     (slower,) = (line for line in lines if line.startswith("slower"))
     assert "transposeSmem 32x32 4096x4096 " in slower
-    assert "1.030×" in slower
+    assert "1.080×" in slower
     assert lines.index(difference) < lines.index(slower)
     assert not any(line.startswith("same") for line in lines)
 
@@ -59,7 +59,7 @@ def test_the_same_run_is_no_regression(program: Program, slowed: Path) -> None:
         (NIGHTLY, NIGHTLY),
         (slowed, NIGHTLY),
         (NIGHTLY, slowed, "--fail-on", "never"),
-        (NIGHTLY, slowed, "--threshold", 4),
+        (NIGHTLY, slowed, "--threshold", 9),
     ):
         found = program("compare", *arguments)
         assert (found.returncode, found.stderr) == (0, ""), arguments
@@ -75,7 +75,7 @@ def test_a_real_slowdown_on_a_gpu_is_seen_and_nothing_else(program: Program) -> 
     """In the last of three nights ownTile had lost its padding."""
     first, second, slowed = NIGHTS
     assert program("compare", first, second, *ACROSS, "--fail-on", "slower").returncode == 0
-    ran = program("compare", second, slowed, *ACROSS, "--json")
+    ran = program("compare", f"{first},{second}", slowed, *ACROSS, "--json")
     assert ran.returncode == 3
     slower = [case["case_id"] for case in json.loads(ran.stdout)["cases"] if case["verdict"] == "slower"]
     assert len(slower) == 3
@@ -89,7 +89,7 @@ def test_json_holds_every_case(program: Program, slowed: Path) -> None:
     assert len(data["cases"]) == sum(data["counts"].values()) == 139
     assert data["cases"][0]["case_id"] == CASE
     assert data["cases"][0]["verdict"] == "slower"
-    assert data["cases"][0]["low"] < 1.03 < data["cases"][0]["high"]
+    assert data["cases"][0]["low"] < 1.08 < data["cases"][0]["high"]
 
 
 def test_markdown_is_a_table(program: Program, slowed: Path) -> None:
@@ -102,7 +102,7 @@ def test_several_runs_a_side_and_bare_csv_files(program: Program, slowed: Path, 
     again = shutil.copytree(NIGHTLY, tmp_path / "again")
     pooled = json.loads(program("compare", f"{NIGHTLY},{again}", slowed, "--json").stdout)
     assert pooled["base"] == [NIGHTLY.name, NIGHTLY.name]
-    assert pooled["cases"][0]["base"]["units"] == 6
+    assert pooled["cases"][0]["base"]["units"] == 2
     shutil.copy(NIGHTLY / "cases.csv", tmp_path / "a.csv")
     bare = json.loads(program("compare", tmp_path / "a.csv", tmp_path / "a.csv", "--json").stdout)
     assert {case["verdict"] for case in bare["cases"]} == {"ambiguous"}

@@ -10,7 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from smembench.stats.differs import timer_step
-from smembench.stats.noise import Evidence, Noise, discovery_rates, weigh
+from smembench.stats.noise import Evidence, Noise, Own, discovery_rates, weigh
+from smembench.stats.summary import centre
 
 PROBABILITIES = st.lists(st.floats(0, 1, allow_subnormal=False), min_size=1, max_size=30)
 TIMES = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=6)
@@ -100,14 +101,14 @@ def test_many_quiet_rounds_do_not_speak_for_a_few_noisy_ones() -> None:
     assert few.variance == pytest.approx(np.log(noisy).var(ddof=1), rel=0.2)
 
 
-def test_the_spread_of_a_median_is_that_of_normal_values() -> None:
-    draws = np.random.default_rng(1).normal(size=(200_000, 7))
-    for count in (1, 3, 5, 7):
+def test_the_spread_of_a_centre_is_that_of_normal_values() -> None:
+    draws = np.random.default_rng(1).normal(size=(20_000, 8))
+    for count in range(1, 9):
         one_side, many = weigh([1.0, 1.0], [1.0] * count), weigh([1.0] * 2, [1.0] * 2)
         assert one_side is not None
         assert many is not None
         spread = one_side.spread - many.spread / 2
-        assert spread == pytest.approx(np.median(draws[:, :count], axis=1).var(), rel=0.04)
+        assert spread == pytest.approx(np.var([centre(values) for values in draws[:, :count].tolist()]), rel=0.04)
 
 
 @pytest.mark.parametrize(("base", "new"), [([1.0], [1.05]), ([1.0, 1.0], [1.05, 1.05]), ([1.0, 1.0 + 1e-9], [1.05])])
@@ -137,3 +138,20 @@ def test_rounds_that_happen_to_agree_do_not_deny_what_the_clock_adds() -> None:
     longer = weigh([1.0, 1.001, 0.999], [1.03, 1.031, 1.029], clock=1e-4)
     assert longer is not None
     assert Noise([longer, *quiet]).p_values()[0] < 1e-6
+
+
+def test_a_true_effect_of_the_threshold_is_called_beyond_it_as_seldom_as_said() -> None:
+    rng = np.random.default_rng(2)
+    told = [Evidence(0.01 + 0.004 * rng.normal(), 0.004**2 * rng.chisquare(12) / 12, 12, 1.0) for _ in range(2000)]
+    beyond = Noise(told).p_values(least=0.01) < 0.05
+    assert 0.035 < beyond.mean() < 0.065
+
+
+def test_a_run_whose_rounds_are_noisier_than_usual_needs_more() -> None:
+    def own(variance: float) -> Evidence:
+        return Evidence(0.03, 0.003**2, 6, 1.14, own=Own(variance, 2, usual=0.001**2, spread=0.34))
+
+    quiet, noisy = (Noise([own(variance)] * 40).p_values(least=0.005)[0] for variance in (0.001**2, 0.02**2))
+    assert quiet < 1e-5
+    assert noisy > 0.01
+    assert Noise([own(0.0005**2)] * 40).p_values(least=0.005)[0] == pytest.approx(quiet, rel=0.6)

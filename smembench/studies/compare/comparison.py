@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
 
 from smembench.model.errors import UsageError
-from smembench.stats.differs import Effect, differs
-from smembench.stats.noise import discovery_rates
+from smembench.stats.differs import Effect
+from smembench.stats.levels import Levels
+from smembench.stats.noise import Floats, Noise, discovery_rates
 from smembench.store.run import Run
 from smembench.studies.compare.comparability import environment
-from smembench.studies.compare.pairing import Pair, by_case, pair_up
+from smembench.studies.compare.pairing import ALONE, Pair, pair_up
 from smembench.studies.compare.verdicts import CONFIDENCE, FDR, THRESHOLD, CaseComparison, Comparison, Rules, Verdict
 
 _DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
+_MORE = 2.0
+"""A change must be larger by this factor than what nights that came and went have shown."""
+_AS_MANY = 140
+"""Cases for which the false discovery rate was chosen. Fewer are judged as if they were up to five times as many, so
+that noise alone gives one comparison of a few cases in a hundred a false verdict."""
+_OPEN = 10.0
+"""Weight of a case that was off its level in the night before."""
 _ONE_UNIT = (
     "with one time per side the noise is unknown: give runs of several rounds (not --quick) with their "
     "samples.csv, or several runs per side"
@@ -32,6 +39,7 @@ def compare_runs(
     fdr: float = FDR,
     confidence: float = CONFIDENCE,
     across: Collection[str] = (),
+    beside: Sequence[Run] = (),
 ) -> Comparison:
     """Compare every case that both sides have.
 
@@ -42,47 +50,93 @@ def compare_runs(
         fdr: the false discovery rate over the cases.
         confidence: of the intervals.
         across: names of ``comparability.FACETS`` that may differ.
+        beside: other runs of the same config on the same devices, oldest first: they tell what lies between runs.
 
     Raises:
-        UsageError: for invalid rules, a side without runs, and samples that are not times.
+        UsageError: for invalid rules, and a side without runs.
     """
     rules = Rules(threshold, fdr, confidence)
     if not base or not new:
         raise UsageError("a comparison needs a run on each side")
-    sides = [list(by_case(runs)) for runs in (base, new)]
+    pairs, known = pair_up(base, new, across, beside)
+    return compared(base, new, judge(pairs, rules, known), rules)
+
+
+def compared(base: Sequence[Run], new: Sequence[Run], cases: Sequence[CaseComparison], rules: Rules) -> Comparison:
+    """Verdicts with what stands around them."""
+    sides = [list(dict.fromkeys(row.case_id for run in runs for row in run.rows)) for runs in (base, new)]
     return Comparison(
         base=[run.id for run in base],
         new=[run.id for run in new],
-        cases=sorted(judge(pair_up(base, new, across), rules), key=_rank),
+        cases=sorted(cases, key=_rank),
         environment=environment([run.description for run in base], [run.description for run in new]),
         only_base=[case for case in sides[0] if case not in set(sides[1])],
         only_new=[case for case in sides[1] if case not in set(sides[0])],
-        threshold=threshold,
-        fdr=fdr,
-        confidence=confidence,
+        threshold=rules.threshold,
+        fdr=rules.fdr,
+        confidence=rules.confidence,
+        alone=ALONE if any(case.alone for case in cases) else 0.0,
     )
 
 
-def judge(pairs: Sequence[Pair], rules: Rules) -> list[CaseComparison]:
+def smallest_seen(pairs: Sequence[Pair], rules: Rules, known: Levels | None = None) -> Floats:
+    """By case with evidence: the effect in logarithms at which it would be called changed if no other is."""
+    told = [pair for pair in pairs if pair.evidence is not None]
+    noise = Noise([pair.evidence for pair in told if pair.evidence is not None])
+    seen = noise.critical(rules.fdr / max(_as_many(len(told)), 1), _least(told, rules))
+    return np.maximum(seen, _MORE * known.returned if known is not None else 0.0)
+
+
+def _as_many(cases: int) -> int:
+    return max(cases, min(5 * cases, _AS_MANY))
+
+
+def _least(pairs: Sequence[Pair], rules: Rules) -> Floats:
+    return np.asarray(np.log1p([max(pair.least, rules.threshold) for pair in pairs]), dtype=np.float64)
+
+
+def judge(pairs: Sequence[Pair], rules: Rules, known: Levels | None = None) -> list[CaseComparison]:
     """A verdict for each pair.
 
-    A case is slower or faster if its ratio is beyond the threshold and its difference is beyond the noise at the
-    false discovery rate over all cases. It is the same if its whole interval lies within the threshold. Anything else
-    is ambiguous, and so is a case whose verdicts by time and by cycles (time × SM clock) contradict each other.
+    A case is slower or faster if its true effect is beyond the threshold: noise around an effect of the threshold
+    would hardly cause what was measured, at the false discovery rate over all cases, and nights that came and went
+    have not caused as much. It is the same if its whole interval lies within the threshold. Anything else is ambiguous,
+    and so is a case whose verdicts by time and by cycles (time × SM clock) contradict each other.
     """
-    known = [(pair, pair.evidence) for pair in pairs if pair.evidence is not None]
-    by_time = differs([evidence for _, evidence in known], rules.confidence)
-    shifted = [replace(evidence, effect=evidence.effect + _clock_shift(pair)) for pair, evidence in known]
-    in_cycles = differs(shifted, rules.confidence)
-    judged = iter(zip(by_time, _rates(by_time), in_cycles, _rates(in_cycles), strict=True))
+    told = [pair for pair in pairs if pair.evidence is not None]
+    noise = Noise([pair.evidence for pair in told if pair.evidence is not None])
+    half = noise.half_widths(rules.confidence)
+    effects = noise.effects
+    if known is not None and len(told) and abs(together := float(np.median(effects))) <= known.shared:
+        effects = effects - together
+    in_cycles = effects + np.array([_clock_shift(pair) for pair in told])
+    returned = known.returned if known is not None else 0.0
+    by_time = _effects(noise, effects, half, told, rules, returned)
+    judged = iter(zip(by_time, _effects(noise, in_cycles, half, told, rules, returned), strict=True))
     return [_without_evidence(pair) if pair.evidence is None else _judged(pair, *next(judged), rules) for pair in pairs]
 
 
-def _rates(effects: Sequence[Effect]) -> list[float]:
-    return [float(rate) for rate in discovery_rates(np.array([effect.p for effect in effects]))]
+def _effects(
+    noise: Noise, effects: Floats, half: Floats, pairs: Sequence[Pair], rules: Rules, returned: float
+) -> list[tuple[Effect, float]]:
+    """Each effect with its interval and p-value, and its q-value, which is 1 for what has come and gone before.
+
+    A case that was off its level before is likelier to be so again: its p-value has more weight (Genovese, Roeder and
+    Wasserman, False discovery control with p-value weighting, Biometrika 93, 2006).
+    """
+    p = noise.p_values(effects, _least(pairs, rules))
+    weights = np.array([_OPEN if pair.open else 1.0 for pair in pairs])
+    q = discovery_rates(np.minimum(p * weights.mean() / weights, 1.0)) if len(p) else p
+    q = np.minimum(q * _as_many(len(p)) / max(len(p), 1), 1.0)
+    q = np.where(np.abs(effects) > _MORE * returned, q, 1.0)
+    return [
+        (Effect(math.exp(effect), math.exp(effect - width), math.exp(effect + width), float(chance)), float(rate))
+        for effect, width, chance, rate in zip(effects, half, p, q, strict=True)
+    ]
 
 
-def _judged(pair: Pair, by_time: Effect, q: float, in_cycles: Effect, q_cycles: float, rules: Rules) -> CaseComparison:
+def _judged(pair: Pair, in_time: tuple[Effect, float], cycles: tuple[Effect, float], rules: Rules) -> CaseComparison:
+    (by_time, q), (in_cycles, q_cycles) = in_time, cycles
     verdict, reason = _verdict(by_time, q, rules), ""
     if verdict is Verdict.AMBIGUOUS:
         reason = _why_ambiguous(by_time, rules)
@@ -101,6 +155,7 @@ def _judged(pair: Pair, by_time: Effect, q: float, in_cycles: Effect, q_cycles: 
         q,
         noise=math.log(by_time.high / by_time.low) / 2 / NormalDist().inv_cdf((1 + rules.confidence) / 2),
         held_against=pair.runs,
+        alone=pair.least > 0,
     )
 
 
@@ -122,7 +177,7 @@ def _verdict(effect: Effect, q: float, rules: Rules) -> Verdict:
 
 
 def _why_ambiguous(effect: Effect, rules: Rules) -> str:
-    if max(effect.ratio, 1 / effect.ratio) >= 1 + rules.threshold:
+    if max(effect.low, 1 / effect.high) > 1 + rules.threshold:
         return "the difference may be noise: measure more rounds or runs"
     return f"the interval reaches beyond {100 * rules.threshold:g} %: measure more rounds or runs"
 

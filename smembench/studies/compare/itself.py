@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,16 +14,24 @@ from pydantic import JsonValue, TypeAdapter
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
 from smembench.run.config import Config
-from smembench.stats.noise import Noise
 from smembench.store.run import Run
 from smembench.store.run_folder import new_run_id
-from smembench.studies.compare.comparison import judge
+from smembench.studies.compare.comparison import judge, smallest_seen
 from smembench.studies.compare.pairing import pair_up
 from smembench.studies.compare.verdicts import CONFIDENCE, FDR, THRESHOLD, CaseById, Rules, Verdict
 from smembench.studies.run import SILENT, Outcome, Watch, run
 
 SEEN_IN = 0.95
 """Share of pairs in which a slowdown must be called slower to count as detected."""
+_CLASSES = (
+    (0.0, ""),
+    (0.01, "under 10 µs"),
+    (0.03, "10 to 30 µs"),
+    (0.3, "30 to 300 µs"),
+    (30.0, "0.3 to 30 ms"),
+    (math.inf, "above 30 ms"),
+)
+"""Classes of duration by their upper bound in ms, with their names."""
 _THRESHOLDS = (0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5)
 """Thresholds to suggest: the smallest that is above every false change."""
 
@@ -45,6 +53,7 @@ class SelfCase:
     largest: float | None
     seen: float | None
     reason: str = ""
+    elapsed_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +84,27 @@ class SelfComparison:
         return sum(case.false for case in self.cases)
 
     @property
+    def classes(self) -> list[tuple[str, int, float]]:
+        """By class of duration: its name, how many cases it has, and the slowdown seen in ``SEEN_IN`` of them."""
+        found = []
+        for (above, _), (below, name) in pairwise(_CLASSES):
+            seen = [
+                case.seen
+                for case in self.cases
+                if case.seen is not None and case.elapsed_ms is not None and above <= case.elapsed_ms < below
+            ]
+            if seen:
+                found.append((name, len(seen), float(np.quantile(seen, SEEN_IN, method="higher"))))
+        return found
+
+    @property
     def data(self) -> dict[str, JsonValue]:
         """Plain data for JSON; cases by their ids."""
         found = _COMPARISON.dump_python(self, mode="json", by_alias=True)
-        return {**found, "judged": self.judged, "false": self.false}
+        classes: list[JsonValue] = [
+            {"duration": name, "cases": count, "seen": seen} for name, count, seen in self.classes
+        ]
+        return {**found, "judged": self.judged, "false": self.false, "classes": classes}
 
 
 _COMPARISON = TypeAdapter(SelfComparison)
@@ -87,6 +113,7 @@ _COMPARISON = TypeAdapter(SelfComparison)
 @dataclass(slots=True)
 class _Tally:
     case: Case
+    elapsed_ms: float | None = None
     pairs: int = 0
     false: int = 0
     ambiguous: int = 0
@@ -105,6 +132,7 @@ class _Tally:
             None if largest is None else math.exp(largest),
             None if seen is None else math.expm1(seen),
             self.reason,
+            self.elapsed_ms,
         )
 
 
@@ -150,29 +178,29 @@ def compare_with_itself(
     pairs_false, largest_false, judged = 0, 0.0, False
     pairs = list(combinations(runs, 2))
     for base, new in pairs:
-        paired = pair_up([base], [new], across)
+        paired, known = pair_up([base], [new], across, runs if len(runs) > 2 else ())
         found_false = False
-        for case in judge(paired, rules):
+        for case in judge(paired, rules, known):
             tally = tallies.setdefault(case.case.id, _Tally(case.case))
             if case.verdict is Verdict.NOT_COMPARABLE:
-                tally.reason = case.reason
+                tally.reason = tally.reason or case.reason
                 continue
             false = case.verdict in (Verdict.SLOWER, Verdict.FASTER)
             tally.pairs += 1
             tally.false += false
             tally.ambiguous += case.verdict is Verdict.AMBIGUOUS
             found_false |= false
-            if case.ratio is not None and case.q is not None:
+            if case.ratio is not None and case.q is not None and case.base.elapsed_ms is not None:
+                tally.elapsed_ms = case.base.elapsed_ms
                 judged = True
-                if case.q <= fdr:
+                if false:
                     largest_false = max(largest_false, abs(math.log(case.ratio)))
         pairs_false += found_false
-        known = [pair for pair in paired if pair.evidence is not None]
-        noise = Noise([pair.evidence for pair in known if pair.evidence is not None])
-        least = np.maximum(noise.critical(fdr / max(len(known), 1)), math.log1p(threshold))
-        for pair, effect, needed in zip(known, noise.effects, least, strict=True):
-            tally = tallies[pair.case.id]
-            tally.effects.append(float(effect))
+        told = [pair for pair in paired if pair.evidence is not None]
+        for pair, needed in zip(told, smallest_seen(paired, rules, known), strict=True):
+            assert pair.evidence is not None
+            tally, effect = tallies[pair.case.id], pair.evidence.effect
+            tally.effects.append(effect)
             # Either run could have been the base.
             tally.needed += [float(needed - effect), float(needed + effect)]
     cases = [tally.case_of() for tally in tallies.values()]

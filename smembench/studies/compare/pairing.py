@@ -1,35 +1,83 @@
-"""Pairs of cases from two sides: the medians of their units, and whether they are comparable.
+"""Pairs of cases from two sides: the centres of their runs, whether they are comparable, and what tells their noise.
 
-A unit is a round's median: samples of one round share the setup of a trial, and count once. If a side has three runs or
-more, the unit is a run's median, for the same reason: rounds of one run share its process and its hour. The spread of
-such a side also tells the noise between runs for the other side.
+A run's rounds share its process and its hour, so runs are the units wherever any two of them tell what lies between
+runs: several on a side, or others beside them. With one run on each side and no others, the rounds are the units, and
+what lies between runs is unknown.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import repeat
 from statistics import median
 
+import numpy as np
+
 from smembench.model.case import Case
-from smembench.model.errors import UsageError
 from smembench.model.hardware import EVENT_NOISE_MS
 from smembench.stats.differs import timer_step
-from smembench.stats.noise import Evidence, weigh
-from smembench.store.csv_files import Samples
+from smembench.stats.levels import Levels, levels
+from smembench.stats.noise import Evidence, Floats, Own, weigh
+from smembench.stats.summary import MIN_SAMPLES, centre, centre_spread
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.compare.comparability import facet_reason, fault
-from smembench.studies.compare.verdicts import RUNS_AS_UNITS, Side
+from smembench.studies.compare.verdicts import Side
 
-_Found = Sequence[tuple[Run, Row]]
+ALONE = 0.05
+"""Effect, as a fraction, that two runs must exceed where nothing tells what lies between runs
+(results/reference/notes/statistics.md)."""
+SHORT_MS = 0.01
+"""Below this the clock makes most of a kernel's noise."""
+_FLIP_MS = 0.65e-4
+"""Standard deviation of a clock that reads one of two levels 0.13 µs apart: what its flips alone add to a round."""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """One case in one run; ``why`` is why its time cannot be compared, empty if it can."""
+
+    run: Run
+    row: Row
+    why: str
+
+    @cached_property
+    def units(self) -> list[float]:
+        """Medians of the rounds in ms; the samples where rounds have too few for a median; else the row's median."""
+        samples = self.run.samples.get(self.row.case_id)
+        if not samples:
+            return [self.row.elapsed_ms] if self.row.elapsed_ms is not None else []
+        if len(samples) > 1 and min(map(len, samples.values())) < MIN_SAMPLES:
+            return self.times
+        return [median(values) for values in samples.values()]
+
+    @property
+    def times(self) -> list[float]:
+        """All samples in ms; the row's median if there are none."""
+        return self.run.values(self.row.case_id) or self.units
+
+    @cached_property
+    def centre(self) -> float:
+        """The centre of the units, in ms."""
+        return centre(self.units)
+
+    @cached_property
+    def rounds(self) -> tuple[float, int]:
+        """Variance among the logarithms of the units, and its degrees of freedom."""
+        logs = [math.log(unit) for unit in self.units]
+        return (float(np.var(logs, ddof=1)), len(logs) - 1) if len(logs) > 1 else (0.0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One case on both sides. ``reason`` says why it is not comparable; ``evidence`` is None then, and if its noise is
-    unknown. ``runs`` are the ids of the base's usable runs.
+    """One case on both sides.
+
+    ``reason`` says why it is not comparable; ``evidence`` is None then, and if its noise is unknown. ``runs`` are the
+    ids of the base's usable runs. ``least`` is the effect below which nothing is a change, whatever the threshold.
+    ``open`` is whether the newest nights before were off their level.
     """
 
     case: Case
@@ -38,82 +86,136 @@ class Pair:
     reason: str = ""
     evidence: Evidence | None = None
     runs: tuple[str, ...] = ()
+    least: float = 0.0
+    open: bool = False
 
 
-def by_case(runs: Sequence[Run]) -> dict[str, list[tuple[Run, Row]]]:
+def by_case(runs: Sequence[Run]) -> dict[str, list[Timed]]:
     """All rows of the runs by case id, in the order of the files."""
-    found: dict[str, list[tuple[Run, Row]]] = {}
+    found: dict[str, list[Timed]] = {}
     for run in runs:
         for row in run.rows:
-            found.setdefault(row.case_id, []).append((run, row))
+            known = found.setdefault(row.case_id, [])
+            # A case's samples in a run are those of all its rows.
+            if not (known and known[-1].run is run and run.samples.get(row.case_id)):
+                known.append(Timed(run, row, fault(row) or _no_times(run.samples.get(row.case_id, {}))))
     return found
 
 
-def pair_up(base: Sequence[Run], new: Sequence[Run], across: Collection[str] = ()) -> list[Pair]:
-    """The cases that both sides have; see ``comparability`` for ``across``.
+def _no_times(samples: Mapping[int, Sequence[float]]) -> str:
+    bad = [value for values in samples.values() for value in values if not 0 < value < math.inf]
+    return f"its samples have {bad[0]}, which is not an elapsed time" if bad else ""
 
-    Raises:
-        UsageError: for a sample that is not a positive number.
+
+def pair_up(
+    base: Sequence[Run], new: Sequence[Run], across: Collection[str] = (), beside: Sequence[Run] = ()
+) -> tuple[list[Pair], Levels | None]:
+    """The cases that both sides have, and what the runs beside them show; see ``compare_runs``."""
+    before, after, like = by_case(base), by_case(new), by_case(beside)
+    cases = [case for case in before if case in after]
+    others = [[item for item in like.get(case, ()) if not item.why] for case in cases]
+    shown = levels(series_of(beside, others), len(beside)) if beside else None
+    known = zip(shown.variance.tolist(), shown.freedom.tolist(), strict=True) if shown else repeat((math.nan, 0.0))
+    return [
+        pair(before[case], after[case], across, known=told, like=items)
+        for case, items, told in zip(cases, others, known, strict=False)
+    ], shown
+
+
+def series_of(runs: Sequence[Run], cases: Sequence[Sequence[Timed]]) -> Floats:
+    """Logarithms of the centres of cases in runs, shape (cases, runs); NaN where a run has no time for one."""
+    places = {id(run): place for place, run in enumerate(runs)}
+    series = np.full((len(cases), len(runs)), math.nan)
+    for row, found in enumerate(cases):
+        for item in found:
+            series[row, places[id(item.run)]] = math.log(item.centre)
+    return series
+
+
+def pair(
+    base: Sequence[Timed],
+    new: Sequence[Timed],
+    across: Collection[str] = (),
+    *,
+    known: tuple[float, float] = (math.nan, 0.0),
+    like: Sequence[Timed] = (),
+) -> Pair:
+    """One case on both sides.
+
+    Args:
+        base: its rows on one side.
+        new: the same of the other side.
+        across: see ``comparability``.
+        known: what other runs tell: the variance of a run in logarithms, and its degrees of freedom.
+        like: other runs, whose rounds tell what is usual.
     """
-    known, found = by_case(base), by_case(new)
-    return [_pair(known[case], found[case], across) for case in known if case in found]
-
-
-def _pair(base: _Found, new: _Found, across: Collection[str]) -> Pair:
-    case = base[0][1].case
-    before, after = (_usable(side) for side in (base, new))
-    runs_before, runs_after = _by_run(before), _by_run(after)
-    whole_runs = max(len(runs_before), len(runs_after)) >= RUNS_AS_UNITS
-    units_before, units_after = (_units(runs, whole_runs=whole_runs) for runs in (runs_before, runs_after))
-    sides = _side(units_before, before), _side(units_after, after)
+    case = base[0].row.case
+    before, after = ([item for item in side if not item.why] for side in (base, new))
+    blank = Pair(case, _side(before), _side(after))
     for name, rows, usable in (("base", base, before), ("new", new, after)):
         if not usable:
-            return Pair(case, sides[0], sides[1], f"{name}: {fault(rows[0][1])}")
-    if reason := facet_reason(before, after, across):
-        return Pair(case, sides[0], sides[1], reason)
-    step = timer_step(_times(runs_before), _times(runs_after))
-    clock = EVENT_NOISE_MS / min(*units_before, *units_after) if case.kind == "cuda" else 0.0
-    runs = tuple(dict.fromkeys(run.id for run, _ in before))
-    return Pair(case, sides[0], sides[1], evidence=weigh(units_before, units_after, step, clock), runs=runs)
+            return replace(blank, reason=f"{name}: {rows[0].why}")
+    measured = [[(item.run, item.row) for item in side] for side in (before, after)]
+    if reason := facet_reason(measured[0], measured[1], across):
+        return replace(blank, reason=reason)
+    evidence = _between_runs(before, after, known, like)
+    runs = tuple(dict.fromkeys(item.run.id for item in before))
+    if evidence is not None:
+        return replace(blank, evidence=evidence, runs=runs)
+    units = before[0].units, after[0].units
+    clock = EVENT_NOISE_MS / min(*units[0], *units[1]) if case.kind == "cuda" else 0.0
+    return replace(
+        blank,
+        base=replace(blank.base, units=len(units[0])),
+        new=replace(blank.new, units=len(units[1])),
+        evidence=weigh(*units, _step(before, after), clock),
+        runs=runs,
+        least=ALONE,
+    )
 
 
-def _usable(found: _Found) -> _Found:
-    return [item for item in found if not fault(item[1])]
+def _between_runs(
+    base: Sequence[Timed], new: Sequence[Timed], known: tuple[float, float], like: Sequence[Timed]
+) -> Evidence | None:
+    """Evidence with runs as units; None if nothing tells what lies between runs."""
+    sides = [[math.log(item.centre) for item in side] for side in (base, new)]
+    parts = [known, *((float(np.var(side, ddof=1)), len(side) - 1.0) for side in sides if len(side) > 1)]
+    freedom = sum(part[1] for part in parts)
+    if not freedom:
+        return None
+    single = [side[0] for side in (base, new) if len(side) == 1]
+    others = [item.rounds for side in (base, new, like) if len(side) > 1 for item in side]
+    judged = [item.rounds for item in single]
+    own = None
+    if (usual := sum(rounds[1] for rounds in others)) and (own_freedom := sum(rounds[1] for rounds in judged)):
+        own = Own(
+            variance=sum(variance * count for variance, count in judged) / own_freedom,
+            freedom=own_freedom,
+            usual=sum(variance * count for variance, count in others) / usual,
+            spread=sum(centre_spread(len(item.units)) for item in single),
+        )
+    shortest = min(item.centre for item in (*base, *new))
+    rounds = min(len(item.units) for item in (*base, *new))
+    clock = _FLIP_MS / shortest if base[0].row.case.kind == "cuda" else 0.0
+    # A run is no quieter than its rounds let it be, however well a few runs agree; half, as few rounds tell it.
+    least = max(clock, math.sqrt(own.usual / 2) if own is not None else 0.0) * math.sqrt(centre_spread(rounds))
+    return Evidence(
+        effect=math.log(centre([item.centre for item in new]) / centre([item.centre for item in base])),
+        variance=sum(variance * count for variance, count in parts if count) / freedom,
+        freedom=freedom,
+        spread=centre_spread(len(base)) + centre_spread(len(new)),
+        step=_step(base, new),
+        clock=least,
+        own=own,
+        short=base[0].row.case.kind == "cuda" and shortest < SHORT_MS,
+    )
 
 
-def _times(runs: Sequence[Samples]) -> list[float]:
-    return [time for run in runs for round_ in run.values() for time in round_]
+def _step(base: Sequence[Timed], new: Sequence[Timed]) -> float:
+    return timer_step(*([time for item in side for time in item.times] for side in (base, new)))
 
 
-def _side(units: Sequence[float], rows: _Found) -> Side:
-    return Side(median(units) if units else None, len(units), _clock(rows))
-
-
-def _by_run(found: _Found) -> list[Samples]:
-    """Times in ms by round of each run; a row without samples counts as a run of one round of one time, its median."""
-    runs: list[Samples] = []
-    sampled: set[int] = set()
-    for run, row in found:
-        samples = run.samples.get(row.case_id)
-        if not samples:
-            assert row.elapsed_ms is not None  # an ok row has a time
-            runs.append({0: [row.elapsed_ms]})
-        elif id(run) not in sampled:
-            sampled.add(id(run))
-            runs.append(samples)
-            for value in (value for values in samples.values() for value in values):
-                if not (math.isfinite(value) and value > 0):
-                    raise UsageError(
-                        f"{run.path}: the samples of {row.case_id} have {value}, which is not an elapsed time"
-                    )
-    return runs
-
-
-def _units(runs: Sequence[Samples], *, whole_runs: bool) -> list[float]:
-    by_run = [[median(values) for values in run.values()] for run in runs]
-    return [median(rounds) for rounds in by_run] if whole_runs else [value for rounds in by_run for value in rounds]
-
-
-def _clock(rows: _Found) -> float | None:
-    clocks = [row.sm_clock_mhz for _, row in rows if row.sm_clock_mhz is not None]
-    return median(clocks) if clocks else None
+def _side(found: Sequence[Timed]) -> Side:
+    clocks = [item.row.sm_clock_mhz for item in found if item.row.sm_clock_mhz is not None]
+    elapsed = centre([item.centre for item in found]) if found else None
+    return Side(elapsed, len(found), median(clocks) if clocks else None)

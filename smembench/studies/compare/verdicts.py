@@ -16,11 +16,9 @@ from smembench.model.errors import UsageError
 
 CaseById = Annotated[Case, PlainSerializer(lambda case: case.id, return_type=str), Field(serialization_alias="case_id")]
 """A case that is stored in JSON as its id."""
-THRESHOLD = 0.02
-FDR = 0.01
+THRESHOLD = 0.005
+FDR = 0.05
 CONFIDENCE = 0.95
-RUNS_AS_UNITS = 3
-"""From this many runs on a side, the unit is a run."""
 
 
 class Verdict(StrEnum):
@@ -37,8 +35,9 @@ class Verdict(StrEnum):
 class Side:
     """One case on one side of a comparison.
 
-    ``elapsed_ms`` is the median over ``units`` of their medians, a unit being a round or a run (see
-    ``smembench.studies.compare.pairing``). They are None and 0 if the side has no time; ``sm_clock_mhz`` is None if
+    ``elapsed_ms`` is the centre of its runs' centres (``stats.summary.centre``), a run's being that of its rounds'
+    medians. ``units`` is the number of runs, or of rounds where two runs are compared and nothing tells what lies
+    between runs. They are None and 0 if the side has no time; ``sm_clock_mhz`` is None if
     it was not recorded.
     """
 
@@ -72,14 +71,15 @@ class CaseComparison:
     q: float | None = None
     noise: float | None = None
     held_against: Sequence[str] = ()
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The rules for verdicts, as fractions.
 
-    ``threshold`` is the smallest effect that counts, ``fdr`` the false discovery rate over the cases of a comparison,
-    ``confidence`` that of the intervals shown.
+    ``threshold``: a case is slower or faster only if its true effect is beyond it, as far as noise lets tell.
+    ``fdr`` is the false discovery rate over the cases of a comparison, ``confidence`` that of the intervals shown.
 
     Raises:
         UsageError: for a value out of range.
@@ -119,7 +119,8 @@ class Comparison:
 
     ``cases`` are sorted by verdict, in the order of ``Verdict``, then by effect, the largest first. ``base``
     and ``new`` are run ids, ``only_base`` and ``only_new`` ids of cases the other side lacks;
-    ``threshold``, ``fdr`` and ``confidence`` are its ``Rules``.
+    ``threshold``, ``fdr`` and ``confidence`` are its ``Rules``. ``alone`` is the effect that a change must exceed
+    besides, as a fraction, because nothing tells what lies between runs; 0 if something does.
     """
 
     base: Sequence[str]
@@ -131,6 +132,7 @@ class Comparison:
     only_base: Sequence[str]
     only_new: Sequence[str]
     cases: Sequence[CaseComparison]
+    alone: float = 0.0
 
     @property
     def regressions(self) -> list[CaseComparison]:
@@ -139,14 +141,12 @@ class Comparison:
 
     @property
     def caution(self) -> str:
-        """A warning if verdicts of a change may come from noise between runs; else ""."""
-        if max(len(self.base), len(self.new)) >= RUNS_AS_UNITS:
-            return ""
-        if not self.counts[Verdict.SLOWER] + self.counts[Verdict.FASTER]:
+        """What two runs without others cannot tell; else ""."""
+        if not self.alone:
             return ""
         return (
-            f"neither side has {RUNS_AS_UNITS} runs, so the intervals leave out the noise between runs; --aa measures "
-            "that noise on a machine"
+            "one run on each side and no others of this config on this GPU beside them: the intervals leave out what "
+            f"lies between runs, and only a change of more than {100 * self.alone:g} % counts; --aa measures that noise"
         )
 
     @property

@@ -1,15 +1,21 @@
-"""A new run against the nights before it, each case against those of its own that stand at its level."""
+"""A new run against the nights before it, each case against those of its own that are at its standing level."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+import numpy as np
+
+from smembench.stats.levels import Levels, levels
 from smembench.store.run import Run
-from smembench.studies.compare.comparison import compare_runs
+from smembench.studies.compare.comparison import compared, judge
+from smembench.studies.compare.pairing import Timed, by_case, pair, series_of
 from smembench.studies.compare.verdicts import Comparison, Rules
 
 READ = 60
-"""Runs before the new one that are read: enough for a change that stays unaccepted for weeks."""
+"""Runs before the new one that are read: a change that is not accepted is told for so many nights."""
 
 
 def compare_with_last(
@@ -19,21 +25,54 @@ def compare_with_last(
     rules: Rules,
     accepted: Mapping[str, str] | None = None,
 ) -> Comparison:
-    """Compare a run with the newest ``count`` runs before it.
+    """Compare each case of a run with the newest ``count`` runs before it that are at the case's standing level.
+
+    A run that is off the level does not become part of it, so a change is told every night until it is accepted.
 
     Args:
-        before: the stored runs like it that began before it, oldest first; the newest ``READ`` are enough.
+        before: the runs like it that began before it, oldest first; the newest ``READ`` are used.
         new: the run to judge.
         count: how many runs each case is held against.
         rules: the threshold and the error rates.
         accepted: by case id, the id of the run from which on a new level is accepted.
-
-    Raises:
-        UsageError: for no runs before it.
     """
-    return compare_runs(before[-count:], [new], threshold=rules.threshold, fdr=rules.fdr, confidence=rules.confidence)
+    known = list(before)[-READ:]
+    after, earlier = by_case([new]), by_case(known)
+    cases = [case for case in earlier if case in after]
+    usable = [[item for item in earlier[case] if not item.why] for case in cases]
+    found = _levels(known, cases, usable, count, accepted or {}, rules)
+    held = [_held(known, items, found.at[row], count) for row, items in enumerate(usable)]
+    pairs = [
+        replace(
+            pair(
+                held[row] or earlier[case],
+                after[case],
+                known=(float(found.variance[row]), float(found.freedom[row])),
+            ),
+            open=bool(found.open[row]),
+        )
+        for row, case in enumerate(cases)
+    ]
+    used = {id(item.run) for items in held for item in items}
+    base = [run for run in known if id(run) in used] or known[-count:]
+    return compared(base, [new], judge(pairs, rules, found), rules)
 
 
-def needed(before: Sequence[Run], count: int) -> list[str]:
-    """Ids of the runs that the next run's cases are held against: a removal of old runs has to keep them."""
-    return [run.id for run in before[-count:]]
+def _levels(
+    runs: Sequence[Run],
+    cases: Sequence[str],
+    usable: Sequence[Sequence[Timed]],
+    count: int,
+    accepted: Mapping[str, str],
+    rules: Rules,
+) -> Levels:
+    """The standing level of each case; an accepted run is the first of a new one."""
+    place = {run.id: number for number, run in enumerate(runs)}
+    starts = np.array([place.get(accepted.get(case, ""), 0) for case in cases], dtype=np.int64)
+    return levels(series_of(runs, usable), count, starts, math.log1p(rules.threshold))
+
+
+def _held(runs: Sequence[Run], usable: Sequence[Timed], at: Sequence[bool], count: int) -> list[Timed]:
+    """The newest times of a case that are at its level."""
+    standing = {id(run) for run, is_at in zip(runs, at, strict=True) if is_at}
+    return [item for item in usable if id(item.run) in standing][-count:]

@@ -1,0 +1,172 @@
+"""The standing level of each of many series: which nights are at it, which are off it, and how much nights differ.
+
+Series hold logarithms of times, NaN where a night has none; nothing here knows about runs.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smembench.stats.summary import centre, centre_spread
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+_FAR = 4.0
+"""Standard deviations from the level at which a night is off it."""
+_LEAST = 0.01
+"""Smallest deviation of a night that is off its level: less is left to the noise."""
+_FIRST = 3
+"""Nights whose median is the first level: one bad night among them is not it."""
+_SELDOM = 8
+"""Nights among which one may deviate and come back without its being a habit."""
+_MANY = 20
+"""Fewest series whose median is what they share, whatever one of them does."""
+_LEAST_SHARED = 0.002
+"""Smallest difference shared by all series that is no noise."""
+_LIKE = 15
+"""Series of similar length of time that share what they show of the noise between nights."""
+_QUARTILE = 0.6745
+"""Normal values differ from their mean by less than this many standard deviations half of the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """What many series show, each by its own nights.
+
+    Attributes:
+        at: which nights (columns) of which series (rows) are at the standing level.
+        open: whether the newest nights of a series are off its level.
+        variance: of a night around its level, estimated with ``freedom`` degrees of freedom; NaN with none.
+        freedom: degrees of freedom of ``variance``.
+        returned: what nights make of nothing: the largest deviation of any series that came and went, of the second
+            worst night among 8, the third among 16 and so on. One bad night is left out, and a habit is not.
+        shared: a difference that all series share is noise up to this; 0 for few series or nights.
+    """
+
+    at: Flags
+    open: Flags
+    variance: Floats
+    freedom: Floats
+    returned: float
+    shared: float
+
+
+def levels(series: Floats, count: int, starts: NDArray[np.int64] | None = None, least: float = 0.0) -> Levels:
+    """Walk each series from its first night on.
+
+    The level is the centre of the newest ``count`` nights at it. A night that is far from the level does not join them,
+    nor does a night that follows such nights and is closer to theirs: so a step stays a step, however many nights
+    follow it, and a bad night is no part of the level.
+
+    Args:
+        series: logarithms of times, shape (series, nights), NaN where there is none.
+        count: nights that make a level.
+        starts: by series the first night of an accepted level; 0 for none.
+        least: a smaller deviation is never off the level.
+    """
+    common, shared = _common(series, count)
+    own = series - common
+    far = np.maximum(_FAR * _widths(own), max(least, _LEAST))
+    at = np.zeros(series.shape, dtype=bool)
+    is_open = np.zeros(len(series), dtype=bool)
+    squares, freedom = np.zeros(len(series)), np.zeros(len(series))
+    worst = np.zeros(series.shape[1])
+    for row, values in enumerate(own.tolist()):
+        start = 0 if starts is None else int(starts[row])
+        for first, end in ((0, start), (start, len(values))):
+            if first < end:
+                walked = _walk(values[first:end], count, float(far[row]), accepted=first > 0)
+                at[row, first:end] = walked.at
+                squares[row] += walked.squares
+                freedom[row] += walked.freedom
+                is_open[row] = bool(walked.off)
+                worst[first:end] = np.maximum(worst[first:end], walked.returned)
+    variance = np.divide(squares, freedom, out=np.full(len(series), np.nan), where=freedom > 0)
+    if starts is not None:
+        at &= np.arange(series.shape[1]) >= starts[:, None]
+    place = 1 + len(worst) // _SELDOM
+    returned = float(np.sort(worst)[-1 - place]) if len(worst) > place else 0.0
+    return Levels(at, is_open, variance, freedom, returned, shared)
+
+
+def _common(series: Floats, count: int) -> tuple[Floats, float]:
+    """What all series of a night are off by together, as far as it is noise, and how large such noise may be."""
+    nothing = np.zeros(series.shape[1])
+    if len(series) < _MANY or series.shape[1] < _FIRST:
+        return nothing, 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of nights and series without times
+        together = np.nanmedian(series - np.nanmedian(series, axis=1, keepdims=True), axis=0)
+    limit = max(_FAR * float(_widths(together[None, :])[0]), _LEAST_SHARED)
+    walked = _walk(together.tolist(), count, limit, accepted=False)
+    return np.where(walked.at, together, 0.0), limit
+
+
+@dataclass(slots=True)
+class _Walked:
+    at: list[bool]
+    off: list[tuple[int, float]]
+    squares: float
+    freedom: int
+    returned: Floats
+
+
+def _walk(values: list[float], count: int, far: float, *, accepted: bool) -> _Walked:
+    """One series from the first night of a level on; ``off`` are the newest deviations if they are open."""
+    first = [value for value in values if not math.isnan(value)][: 1 if accepted else _FIRST]
+    judged = accepted or len(first) == _FIRST  # of one or two nights none is the bad one
+    level = median(first) if first else math.nan
+    newest: list[float] = []
+    middle = level
+    found = _Walked([], [], 0.0, 0, np.zeros(len(values)))
+    for night, value in enumerate(values):
+        if math.isnan(value):
+            found.at.append(False)
+            continue
+        size = abs(value - level)
+        nearer = bool(found.off) and abs(value - centre([other for _, other in found.off])) < size
+        found.at.append(not judged or (size <= far and not nearer))
+        if not found.at[-1]:
+            found.off = [*(found.off if nearer else ()), (night, value)]
+            continue
+        for other, away in found.off:
+            found.returned[other] = abs(away - level)
+        found.off = []
+        if newest:
+            found.squares += (value - middle) ** 2 / (1 + centre_spread(len(newest)))
+            found.freedom += 1
+        newest = [*newest, value][-count:]
+        middle = centre(newest)
+        level = middle if len(newest) >= len(first) else level
+    return found
+
+
+def _widths(series: Floats) -> Floats:
+    """Standard deviation of the nights of each series, from the median difference of neighbours, at least like others'.
+
+    A series of few nights may seem quiet by chance, so it counts as no quieter than half of those of similar times,
+    and as no more than three times as noisy.
+    """
+    with np.errstate(invalid="ignore"):
+        differences = np.abs(np.diff(series, axis=1))
+    if differences.shape[1] == 0:
+        return np.zeros(len(series))
+    own = np.array([_median(row) for row in differences]) / (_QUARTILE * np.sqrt(2))
+    order = np.argsort([_median(row) for row in series])
+    shared = np.empty(len(series))
+    for place, row in enumerate(order):
+        start = max(0, min(place - _LIKE // 2, len(order) - _LIKE))
+        shared[row] = np.median(own[order[start : start + _LIKE]])
+    return np.asarray(np.clip(own, shared, 3 * shared), dtype=np.float64)
+
+
+def _median(values: Floats) -> float:
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if len(known) else 0.0

@@ -1,0 +1,74 @@
+"""The standing level of series: what joins it, what stays out, and what nights make of nothing."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smembench.stats.levels import Floats, levels
+
+
+def nights(count: int, cases: int = 1, seed: int = 1, noise: float = 0.002) -> Floats:
+    return np.random.default_rng(seed).normal(0, noise, (cases, count))
+
+
+@pytest.mark.parametrize("step", [0.05, -0.05])
+def test_a_step_never_becomes_the_level(step: float) -> None:
+    series = nights(40)
+    series[0, 10:] += step
+    found = levels(series, 7)
+    assert found.at[0].tolist() == [True] * 10 + [False] * 30
+    assert found.open[0]
+    assert math.sqrt(found.variance[0]) < 0.005
+
+
+def test_a_bad_night_is_left_out_and_the_next_one_is_not() -> None:
+    series = nights(12)
+    series[0, 6] += 0.05
+    found = levels(series, 7)
+    assert np.flatnonzero(~found.at[0]).tolist() == [6]
+    assert not found.open[0]
+    assert found.returned == 0
+
+
+def test_nights_that_come_and_go_are_a_habit() -> None:
+    series = nights(14)
+    series[0, [4, 7, 10]] += 0.03
+    assert levels(series, 7).returned == pytest.approx(0.03, abs=0.01)
+
+
+def test_an_accepted_level_begins_with_its_run() -> None:
+    series = nights(14)
+    series[0, 10:] += 0.05
+    found = levels(series, 7, starts=np.array([10]))
+    assert found.at[0].tolist() == [False] * 10 + [True] * 4
+    assert not found.open[0]
+    assert found.freedom[0] == 9 + 3
+
+
+def test_what_all_series_share_is_no_ones_noise_unless_it_is_large() -> None:
+    series = nights(20, cases=30) + np.random.default_rng(2).normal(0, 0.004, 20)
+    found = levels(series, 7)
+    assert math.sqrt(np.median(found.variance)) == pytest.approx(0.002, rel=0.3)
+    assert found.shared > 0.004
+    series[:, 15:] += 0.05
+    assert levels(series, 7).open.all()
+
+
+def test_the_variance_of_nights_is_theirs() -> None:
+    found = levels(nights(8, cases=3000), 7)
+    assert found.freedom.tolist() == [7] * 3000
+    assert math.sqrt(found.variance.mean()) == pytest.approx(0.002, rel=0.05)
+
+
+@given(st.lists(st.lists(st.one_of(st.floats(-0.2, 0.2), st.just(math.nan)), min_size=4, max_size=4), max_size=6))
+def test_any_nights_have_levels(rows: list[list[float]]) -> None:
+    series = np.array(rows, dtype=np.float64).reshape(-1, 4)
+    found = levels(series, 3)
+    assert found.at.shape == series.shape
+    assert not found.at[np.isnan(series)].any()
+    assert (found.freedom <= np.maximum(np.isfinite(series).sum(axis=1) - 1, 0)).all()
