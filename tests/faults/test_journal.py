@@ -168,7 +168,7 @@ def test_of_two_trials_of_a_case_and_round_one_counts(path: Path) -> None:
         ('"round": 0', f'"round": {"9" * 5000}', "it is not JSON"),
         ('"m": 8', '"m": 1e400', "visit.case.m: should be "),
         ('"m": 8', f'"m": {2**70}', "visit.case.m: should be less than"),
-        ('"visit"', '"vist"', "neither a trial nor a resumption"),
+        ('"visit"', '"vist"', "it has no checksum"),
     ],
 )
 def test_a_line_that_is_no_trial_ends_what_is_read(path: Path, old: str, new: str, fault: str) -> None:
