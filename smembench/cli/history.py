@@ -48,7 +48,7 @@ def history(
 
       smembench history results --fail-on-change
     """
-    from smembench.studies.accept import accepted
+    from smembench.studies.accept import accepted_beside
     from smembench.studies.history.choose import chosen, day
     from smembench.studies.history.read import read_nights
     from smembench.studies.history.series import Newest, series_of
@@ -65,7 +65,7 @@ def history(
         say(stderr, line)
     if not nights:
         raise UsageError(f"{folder}: holds no complete run" + (f" since {since}" if since else ""))
-    meant = [one for root in {night.path.resolve().parent for night in nights} for one in accepted(root)]
+    meant = accepted_beside(night.path for night in nights)
     wanted = chosen(nights, case)
     with steps() as step:
         series = series_of(nights, wanted, threshold / 100, meant, step)

@@ -12,6 +12,7 @@ import typer
 
 from smembench.cli.options import Running
 from smembench.model.errors import FAILED, SmembenchError
+from smembench.model.text import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -138,13 +139,15 @@ def _write_csv(csv: Output | None, rows: Sequence[Row]) -> None:
 
 
 def _show_plan(config: Config) -> None:
-    from smembench.run.session import open_session
+    from smembench.run.session import open_plan
     from smembench.views.console import say, stderr
 
-    with open_session(config, lock=False) as session:
-        for note in session.notes:
+    with open_plan(config) as (planned, infos, notes):
+        for note in notes:
             say(stderr, note)
-        for planned in session.planned:
-            typer.echo(f"{planned.case.id}" + (f"  skipped: {planned.skip}" if planned.skip else ""))
-        devices = ", ".join(f"{info.name} ({info.model})" for info in session.infos.values())
-        say(stderr, f"{len(session.planned)} cases on {devices}; nothing was measured")
+        used = dict.fromkeys(infos, 0)
+        for item in planned:
+            used[item.case.device] += 1
+            typer.echo(item.case.id + (f"  skipped: {visible(item.skip)}" if item.skip else ""))
+        devices = ", ".join(f"{name} ({info.model})" for name, info in infos.items() if used[name])
+        say(stderr, f"{sum(used.values())} cases on {devices}; nothing was measured")

@@ -18,7 +18,7 @@ from types import ModuleType, NoneType
 from typing import Any, get_type_hints
 
 from smembench.kernels.program import Program
-from smembench.kernels.registry import EXTRA_KERNELS, Kernel
+from smembench.kernels.registry import EXTRA_KERNELS, Kernel, unbuilt
 from smembench.model.errors import UsageError
 from smembench.model.text import one_line, place
 
@@ -43,7 +43,7 @@ def load(path: str) -> list[Kernel]:
         raise UsageError(f"{EXTRA_KERNELS} {path}: declares no KERNEL and no KERNELS")
     for kernel in declared:
         if mistake := _mistake(kernel):
-            raise UsageError(f"{_declaration(path)}: {mistake}")
+            raise UsageError(f"{declaration(path)}: {mistake}")
     return [_guarded(kernel, path) for kernel in declared]
 
 
@@ -109,11 +109,11 @@ def _items(name: str, declared: object, path: str) -> list[Kernel]:
     items = declared if isinstance(declared, (list, tuple)) else [declared]
     found = [item for item in items if isinstance(item, Kernel)]
     if wrong := [type(item).__name__ for item in items if not isinstance(item, Kernel)]:
-        raise UsageError(f"{_declaration(path)}: {name}: {wrong[0]} is not a Kernel")
+        raise UsageError(f"{declaration(path)}: {name}: {wrong[0]} is not a Kernel")
     return found
 
 
-def _declaration(path: str) -> str:
+def declaration(path: str) -> str:
     """The file and the line that declares its kernels."""
     lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     found = [number for number, line in enumerate(lines, 1) if re.match(r"KERNELS?\b", line)]
@@ -131,6 +131,8 @@ def _mistake(kernel: Kernel) -> str:
             TypeAdapter(kind).validate_python(getattr(kernel, field), strict=True)
         except ValidationError as error:
             return f"{field}: {error.errors(include_url=False)[0]['msg']}"
+    if kernel.build is unbuilt:
+        return f"kernel {kernel.name} has no build"
     if kernel.problem not in PROBLEMS:
         near = get_close_matches(kernel.problem, PROBLEMS, n=1, cutoff=0.5)
         hint = f"; did you mean {near[0]}?" if near else ""
@@ -151,7 +153,7 @@ def _guarded(kernel: Kernel, path: str) -> Kernel:
                 raise UsageError(f"{where}: kernel {kernel.name}: {one_line(error)}") from error
             if not isinstance(found, kinds):
                 said = f"its {function.__name__} returns {type(found).__name__}, not {kinds[0].__name__}"
-                raise UsageError(f"{_declaration(path)}: kernel {kernel.name}: {said}")
+                raise UsageError(f"{declaration(path)}: kernel {kernel.name}: {said}")
             return found
 
         return called

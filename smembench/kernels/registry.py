@@ -36,7 +36,8 @@ def _anything(case: Case) -> str | None:
     return None
 
 
-def _unbuilt(case: Case) -> Program:
+def unbuilt(case: Case) -> Program:
+    """The default of ``build``, which every kernel has to give."""
     raise UsageError(f"kernel {case.kernel}: has no build, which makes its program for a case")
 
 
@@ -73,7 +74,7 @@ class Kernel:
     kind: Literal["cuda", "cpu"]
     step: int = LAST
     summary: str = ""
-    build: Callable[[Case], Program] = _unbuilt
+    build: Callable[[Case], Program] = unbuilt
     computes: str = ""
     blocks: bool = True
     results: tuple[int, int] = (1, 1)
@@ -116,13 +117,13 @@ def kernels() -> tuple[Kernel, ...]:
             found[_key(kernel)] = kernel
     _mistakes.clear()
     for path in dict.fromkeys(filter(None, os.environ.get(EXTRA_KERNELS, "").split(os.pathsep))):
-        from smembench.kernels.files import load
+        from smembench.kernels.files import declaration, load
 
         try:
             for kernel in (loaded := load(path)):
                 if _key(kernel) in found or list(map(_key, loaded)).count(_key(kernel)) > 1:
                     again = f"a second {kernel.problem} kernel {kernel.name} for {kernel.kind} by {kernel.compiler}"
-                    raise UsageError(f"{EXTRA_KERNELS} {path}: declares {again}")
+                    raise UsageError(f"{declaration(path)}: {again}")
         except UsageError as error:
             _mistakes.append(str(error))
         else:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from math import lcm
+from math import lcm, prod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from smembench.model.case import Block, Case
@@ -142,8 +142,8 @@ class Problem(ABC):
         """The sizes and the parameters."""
         return self.sizes + self.parameters
 
-    def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
-        """All combinations of the given sizes; by default one row of ``n`` elements.
+    def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> Iterable[Shape]:
+        """All combinations of the given sizes, one after another; by default one row of ``n`` elements.
 
         Args:
             sizes: values by name; the problem's defaults where there are none.
@@ -152,6 +152,11 @@ class Problem(ABC):
             UsageError: if the sizes contradict each other.
         """
         return [Shape(1, n) for n in sizes.get("n") or (self.default_n,)]
+
+    def count(self, given: Mapping[str, tuple[int, ...]]) -> int:
+        """How many shapes and combinations of parameters there are, or more, without making any."""
+        parameters = [given.get(axis.name) or axis.values for axis in self.parameters]
+        return prod(len(given.get(axis.name) or (None,)) for axis in self.sizes) * prod(map(len, parameters))
 
     def combinations(self, given: Mapping[str, tuple[int, ...]]) -> list[tuple[tuple[str, int], ...]]:
         """All combinations of the parameters, as name and value: the given values, or else the axis's own."""

@@ -18,6 +18,7 @@ from smembench.report.figures.sizes import over_sizes
 from smembench.report.selection import by_time, night, whole
 from smembench.store.run import Run
 from smembench.store.schema import Row
+from smembench.studies.accept import accepted_beside
 from smembench.studies.compare import compare_runs
 from smembench.studies.history.series import series_of
 from smembench.views.compare import comparison_sections
@@ -68,7 +69,9 @@ def _comparison(before: Run, stored: Run) -> Topic:
 
 
 def _history(ordered: Sequence[Run]) -> list[Topic]:
-    series = [one for one in series_of([night(stored) for stored in ordered]) if len(one.times) >= _SERIES]
+    meant = accepted_beside(stored.path for stored in ordered if stored.path)
+    found = series_of([night(stored) for stored in ordered], accepted=meant)
+    series = [one for one in found if len(one.times) >= _SERIES]
     plots = _known(over_runs(series))
     return [Topic("History", (), history_sections(series, fine=True), plots)] if plots else []
 

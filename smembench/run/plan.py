@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 
 from smembench.devices.base import GUARD_BYTES
 from smembench.devices.select import CPU
@@ -28,46 +29,68 @@ class Planned:
     skip: str = ""
 
 
+MOST_CASES = 1_000_000
+
+
 def plan(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> list[Planned]:
-    """Every case of the config, in the order they run: by sweep, device and size, kernels in teaching order.
+    """Every case of the config; see ``planned``."""
+    return list(planned(config, limits, resolve))
+
+
+def planned(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> Iterator[Planned]:
+    """Each case of the config, in the order they run: by sweep, device and size, kernels in teaching order.
 
     Raises:
         UsageError: if a case can never run (its block, tile, grid or memory exceeds the device's limits, or a name
-            does not exist), or if no case is left.
+            does not exist), if no case is left, or if there are more than ``MOST_CASES``.
         DeviceUnavailable: if no case is left because there is no GPU; if some are left, see ``left_out``.
     """
-    cases: dict[Case, Planned] = {}
+    check_count(config, resolve)
+    skipped: dict[Case, str] = {}
     for sweep in config.sweep:
-        for planned in _plan_sweep(sweep, limits, resolve):
-            cases.setdefault(planned.case, planned)
-    if not cases:
+        for item in _plan_sweep(sweep, limits, resolve):
+            if item.case not in skipped:
+                skipped[item.case] = item.skip
+                yield item
+    if not skipped:
         problems = ", ".join(dict.fromkeys(sweep.problem for sweep in config.sweep))
         raise needs_gpu(f"{problems}: the chosen kernels run", config.sweep, resolve)
-    if not any(not planned.skip for planned in cases.values()):
-        reasons = "; ".join(dict.fromkeys(planned.skip for planned in cases.values()))
-        raise UsageError(f"nothing to measure: {reasons}")
-    return list(cases.values())
+    if all(skipped.values()):
+        raise UsageError(f"nothing to measure: {'; '.join(dict.fromkeys(skipped.values()))}")
 
 
-def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> list[Planned]:
+def check_count(config: Config, resolve: Mapping[str, str]) -> None:
+    """Raise UsageError for too many cases, which are counted without making any."""
+    count = 0
+    for sweep in config.sweep:
+        problem = PROBLEMS[sweep.problem]
+        kernels = (kernel for _, kernel in placed(sweep, resolve))
+        variants = sum(prod(map(len, _axes(kernel, problem, sweep))) for kernel in kernels)
+        count += variants * problem.count(sweep.sizes()) * len(sweep.dtype) * len(sweep.cache)
+    if count > MOST_CASES:
+        raise UsageError(f"{count} cases are over the {MOST_CASES} of a run; give fewer values, or larger steps")
+
+
+def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> Iterator[Planned]:
     problem = PROBLEMS[sweep.problem]
     given = sweep.sizes()
-    sizes = product(problem.shapes(given), problem.combinations(given))
     placements = placed(sweep, resolve)
     if sweep.stride:
         _check_stride(sweep, [kernel for _, kernel in placements])
-    planned = []
-    for dtype, (shape, parameters), cache in product(sweep.dtype, sizes, sweep.cache):
+    # Not a product of all, which would make every shape first.
+    sizes = ((dtype, shape) for dtype in sweep.dtype for shape in problem.shapes(given))
+    others = tuple(product(problem.combinations(given), sweep.cache))
+    for (dtype, shape), (parameters, cache) in ((size, other) for size in sizes for other in others):
         for device, kernel in placements:
             case = Case(problem.name, kernel.name, device, dtype, shape.m, shape.n, shape.k, parameters=parameters)
             case = replace(case, cache=cache, compiler=kernel.compiler)
             case = problem.on_device(case, limits[device].multiprocessors)
-            for variant in _variants(case, kernel, problem, sweep):
+            for stride, block, pad in product(*_axes(kernel, problem, sweep)):
+                variant = replace(case, block=block, pad=pad, stride=stride)
                 skip = kernel.unsupported(variant) or ""
                 if not skip:
                     _check(variant, kernel, problem, limits[device], limits.get(CPU))
-                planned.append(Planned(variant, skip))
-    return planned
+                yield Planned(variant, skip)
 
 
 def _check_stride(sweep: Sweep, kernels: Sequence[Kernel]) -> None:
@@ -80,16 +103,17 @@ def _check_stride(sweep: Sweep, kernels: Sequence[Kernel]) -> None:
     raise UsageError(f"stride {sweep.stride[0]}: {', '.join(without)} cannot take one; {way_out}")
 
 
-def _variants(case: Case, kernel: Kernel, problem: Problem, sweep: Sweep) -> list[Case]:
-    """The case with each block, pad and stride that its kernel takes."""
+def _axes(
+    kernel: Kernel, problem: Problem, sweep: Sweep
+) -> tuple[Sequence[int | None], Sequence[Block | None], Sequence[int | None]]:
+    """The strides, blocks and pads that a kernel takes of a sweep."""
     blocks: Sequence[Block | None] = (None,)
     if kernel.blocks:
         blocks = sweep.block or kernel.default_blocks or problem.default_blocks
     pads: Sequence[int | None] = (None,)
     if kernel.blocks and kernel.pad is not None:
         pads = sweep.pad_width if kernel.pad else (0,)
-    strides: Sequence[int | None] = (sweep.stride or problem.default_strides) if kernel.strided else (None,)
-    return [replace(case, block=block, pad=pad, stride=stride) for stride, block, pad in product(strides, blocks, pads)]
+    return (sweep.stride or problem.default_strides) if kernel.strided else (None,), blocks, pads
 
 
 def _check(case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: Limits | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from smembench.model.interrupts import interruptible
 from smembench.model.measurement import Measurement, Trial
 from smembench.run.config import Config
 from smembench.run.placement import devices_needed, left_out
-from smembench.run.plan import Planned, plan
+from smembench.run.plan import Planned, check_count, plan, planned
 from smembench.run.runner import Begin, Runner, unseen
 from smembench.run.stop_rule import StopRule, rules_of
 from smembench.run.worker import Worker
@@ -78,31 +78,46 @@ def open_session(
     """
     with ExitStack() as held:
         with interruptible():
-            session = _opened(config, held, lock, wait, waiting, seed)
-        yield session
+            names, resolved, notes = _devices(config)
+            # Lock before a worker opens the device: that calibrates it, which would disturb another run.
+            if lock:
+                held.enter_context(locked(names, wait=wait, waiting=waiting))
+            worker = Worker(names)
+            held.callback(worker.kill)
+            items = plan(config, worker.limits, resolved)
+        used = {item.case.device for item in items}
+        infos = {name: info for name, info in worker.infos.items() if name in used}
+        rules = rules_of(config)
+        chosen = config.seed if seed is None else seed
+        seed = secrets.randbits(31) if chosen is None else chosen
+        runner = Runner(items, rules, seed, config.timeout, worker, lambda: Worker(names))
+        held.callback(runner.close)
+        yield Session(config, seed, items, infos, notes, rules, runner)
 
 
-def _opened(
-    config: Config, held: ExitStack, lock: bool, wait: bool, waiting: Callable[[str], None], seed: int | None
-) -> Session:
+@contextmanager
+def open_plan(config: Config) -> Iterator[tuple[Iterator[Planned], Mapping[str, DeviceInfo], Sequence[str]]]:
+    """The cases of a config one after another, to be shown, with all devices and the notes.
+
+    Raises:
+        UsageError: as ``planned``.
+        DeviceUnavailable: for a device that does not exist.
+    """
+    names, resolved, notes = _devices(config)
+    worker = Worker(names)
+    try:
+        yield planned(config, worker.limits, resolved), worker.infos, notes
+    finally:
+        worker.kill()
+
+
+def _devices(config: Config) -> tuple[tuple[str, ...], dict[str, str], tuple[str, ...]]:
+    """The devices that the cases run on, what each name in the config stands for, and notes."""
     resolved, note = {}, None
     for name in dict.fromkeys(name for sweep in config.sweep for name in sweep.device):
         (resolved[name],), said = resolve([name])
         note = note or said
     # Always with the CPU: the plan needs the host's free memory.
     names = tuple(dict.fromkeys((*devices_needed(config, resolved), CPU)))
-    # Lock before a worker opens the device: that calibrates it, which would disturb another run.
-    if lock:
-        held.enter_context(locked(names, wait=wait, waiting=waiting))
-    worker = Worker(names)
-    held.callback(worker.kill)
-    planned = plan(config, worker.limits, resolved)
-    used = {item.case.device for item in planned}
-    infos = {name: info for name, info in worker.infos.items() if name in used}
-    rules = rules_of(config)
-    chosen = config.seed if seed is None else seed
-    seed = secrets.randbits(31) if chosen is None else chosen
-    runner = Runner(planned, rules, seed, config.timeout, worker, lambda: Worker(names))
-    held.callback(runner.close)
-    notes = tuple(filter(None, (note, left_out(config, resolved), *registry.mistakes())))
-    return Session(config, seed, planned, infos, notes, rules, runner)
+    check_count(config, resolved)
+    return names, resolved, tuple(filter(None, (note, left_out(config, resolved), *registry.mistakes())))

@@ -112,6 +112,15 @@ def accepted(root: Path) -> list[Acceptance]:
         raise UsageError(f"{path}: damaged: {fault(error)}; mend it, or remove it and accept again") from None
 
 
+def accepted_beside(runs: Iterable[Path]) -> list[Acceptance]:
+    """What is accepted in the folders that hold these runs.
+
+    Raises:
+        UsageError: for a file that cannot be read.
+    """
+    return [one for root in sorted({run.resolve().parent for run in runs}) for one in accepted(root)]
+
+
 def withdraw(root: Path, pattern: str | None = None) -> list[Acceptance]:
     """Withdraw what was accepted with this pattern, or everything; returns it.
 

@@ -147,7 +147,7 @@ def candidates(
     if not kernel:
         registry.check_files()
     names = parse_kernels(kernel, known, what=f"{problem} kernel on {where}") if kernel else known
-    shape = contract.shapes({} if n is None else {"n": (n,)})[0]
+    (shape,) = contract.shapes({} if n is None else {"n": (n,)})
     (parameters, *_) = contract.combinations({})
     base = Case(problem, "", where, dtype, shape.m, shape.n, shape.k, parameters=parameters)
     with watch.progress() as begin:

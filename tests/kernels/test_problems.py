@@ -173,7 +173,7 @@ def test_sizes_of_a_case_make_its_shape_again(problem: Problem) -> None:
     for shape in problem.shapes({}):
         case = Case(problem.name, "any", "cpu", problem.dtypes[0], shape.m, shape.n or 64, shape.k)
         given = {name: (size,) for name, size in problem.sizes_of(case).items()}
-        assert problem.shapes(given) == [Shape(case.m, case.n, case.k)]
+        assert list(problem.shapes(given)) == [Shape(case.m, case.n, case.k)]
 
 
 def test_a_transpose_that_is_not_square_is_given_by_both_sides() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from smembench.model.errors import UsageError
 from smembench.run.config import from_flags
 from smembench.run.placement import devices_needed
 from smembench.run.plan import Planned, plan
+from smembench.run.plan import planned as each
 
 GPU = Limits(
     free_bytes=2**30,
@@ -44,6 +46,44 @@ def test_axes_multiply_with_sizes_before_kernels() -> None:
     assert len(set(cases)) == len(cases) == 2 * 2 * 2 * 2
     assert [case.n for case in cases][:8] == [64] * 4 + [128] * 4
     assert {case.block for case in cases} == {Block(8, 8), Block(16, 8)}
+
+
+@pytest.mark.parametrize(
+    "sweep",
+    [
+        {
+            "nx": "1:5",
+            "ny": "1:3",
+            "dtype": "float32,int32",
+            "cache": "warm,cold",
+            "block": "8x8,4x4",
+            "pad_width": "1:3",
+        },
+        {"problem": "matmul", "m": "1:3", "k": "1:2", "stride": "8:9", "kernel": "naive,tiled", "block": "4x4"},
+        {"problem": "access", "stride": "1:4", "kernel": "strided", "device": "cuda:0", "n": "32,64"},
+        {"problem": "constant", "n": "100,200"},
+    ],
+)
+def test_cases_are_counted_before_they_are_made(sweep: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    made = from_flags({"sweep": [{"problem": "transpose", **sweep}]}), {"cuda:0": GPU, "cpu": HOST}, RESOLVED
+    count = len(plan(*made))
+    monkeypatch.setattr("smembench.run.plan.MOST_CASES", count)
+    assert len(plan(*made)) == count
+    monkeypatch.setattr("smembench.run.plan.MOST_CASES", count - 1)
+    with pytest.raises(UsageError, match=f"^{count} cases are over the {count - 1}"):
+        plan(*made)
+
+
+def test_too_many_cases_are_refused_and_many_come_one_after_another() -> None:
+    many, few = ({"nx": "1:10000", "ny": f"1:{ny}", "kernel": CEILING, "device": "cpu"} for ny in (10_000, 99))
+    with pytest.raises(UsageError, match="100000000 cases"):
+        planned(many)
+    config = from_flags({"sweep": [{"problem": "transpose", **few}]})
+    tracemalloc.start()
+    assert next(each(config, {"cpu": HOST}, RESOLVED)).case.size == "1x1"
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 10_000_000
 
 
 def test_kernels_come_in_teaching_order_and_once() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
@@ -90,9 +90,9 @@ class Access(Problem):
     columns = ("bytes_per_clock", "percent_of_peak")
     arrays = ("out", "in")
 
-    def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
+    def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> Iterable[Shape]:
         """``passes`` by ``n`` threads; ``n`` 0 where none is given, for ``on_device`` to fill."""
-        return [Shape(m, n) for m, n in product(sizes.get("passes") or (_DEFAULT_PASSES,), sizes.get("n") or (0,))]
+        return (Shape(m, n) for m, n in product(sizes.get("passes") or (_DEFAULT_PASSES,), sizes.get("n") or (0,)))
 
     def sizes_of(self, case: Case) -> dict[str, int]:
         """``passes`` and ``n``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -71,12 +71,16 @@ class Matmul(Problem):
     naive_kernel = "naive"
     cpu_kernel = "cpu"
 
-    def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
+    def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> Iterable[Shape]:
         """``n`` alone is square: ``m`` and ``k`` default to ``n``, and ``n`` to the first of them given."""
         n_values = sizes.get("n") or sizes.get("m") or sizes.get("k") or (self.default_n,)
-        return [
+        return (
             Shape(m=m, n=n, k=k) for n in n_values for m, k in product(sizes.get("m") or (n,), sizes.get("k") or (n,))
-        ]
+        )
+
+    def count(self, given: Mapping[str, tuple[int, ...]]) -> int:
+        """Each n, which the others default to, with each m and k."""
+        return super().count(given) * (1 if given.get("n") else len(given.get("m") or given.get("k") or (None,)))
 
     def sizes_of(self, case: Case) -> dict[str, int]:
         """``n``, ``m`` and ``k``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -55,7 +55,7 @@ class Transpose(Problem):
     copy_kernel = "copyGmem"
     naive_kernel = "naiveGmem"
 
-    def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
+    def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> Iterable[Shape]:
         """``n`` alone is square; ``nx`` columns and ``ny`` rows each default to the other."""
         if sizes.get("n"):
             if sizes.get("nx") or sizes.get("ny"):
@@ -63,7 +63,7 @@ class Transpose(Problem):
             return [Shape(n, n) for n in sizes["n"]]
         if not sizes.get("nx") or not sizes.get("ny"):
             return [Shape(n, n) for n in sizes.get("nx") or sizes.get("ny") or (self.default_n,)]
-        return [Shape(m=ny, n=nx) for nx, ny in product(sizes["nx"], sizes["ny"])]
+        return (Shape(m=ny, n=nx) for nx, ny in product(sizes["nx"], sizes["ny"]))
 
     def sizes_of(self, case: Case) -> dict[str, int]:
         """``n``, or ``nx`` and ``ny`` unless they are the same."""

@@ -37,7 +37,8 @@ def over_runs(series: Sequence[Series]) -> Plot | None:
             for turn in one.turns:
                 moment: Any = turn.night.started
                 line = axes.axvline(moment, color=SERIES[1], linewidth=1)
-                canvas.mark(line, f"{percent(turn.change.ratio)} from {turn.night.run_id} on")
+                meant = f", accepted: {turn.accepted}" if turn.accepted else ""
+                canvas.mark(line, f"{percent(turn.change.ratio)} from {turn.night.run_id} on{meant}")
             low, high = min(one.times), max(one.times)
             room = max(0.1 * (high - low), 0.01 * high)
             axes.set_ylim(low - room, high + room)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from smembench.store.files import Output, write_whole
 from smembench.store.run import Run
 from smembench.studies.accept import accepted
 from smembench.studies.baseline import baselines
-from smembench.studies.compare import Rules
+from smembench.studies.compare import Comparison, Rules, Verdict
 from smembench.studies.load import load
 from smembench.studies.nightly import against
 from smembench.studies.nightly.monitoring import Compared, json_line, open_metrics
@@ -101,13 +101,18 @@ def finish(plan: Plan, root: Path, folder: Path) -> Finished:
     found = against.compare(plan.compare_to, root, run, plan.rules) if plan.compare_to else against.Held()
     if plan.keep is not None:
         pinned = [*baselines(root).values(), *(root / one.run for one in accepted(root))]
-        alarmed = {
-            name for _, comparison in found.compared for case in comparison.regressions for name in case.held_against
-        }
-        said, failed = prune(root, run.description, folder, plan.keep, pinned, alarmed)
+        held_against = {run_id for _, comparison in found.compared for run_id in _alarmed(comparison)}
+        said, failed = prune(root, run.description, folder, plan.keep, pinned, held_against)
         found.notes += said
         found.problems += failed
     return Finished(run, found.compared, found.notes, found.problems)
+
+
+def _alarmed(comparison: Comparison) -> Iterator[str]:
+    """Ids of the runs that slower cases are held against, and those that were slower the night before."""
+    for case in comparison.cases:
+        if case.held_against and (case.verdict is Verdict.SLOWER or case.held_against[-1] != comparison.base[-1]):
+            yield from case.held_against
 
 
 def tell(plan: Plan, finished: Finished, page: Path, summary: str) -> list[str]:

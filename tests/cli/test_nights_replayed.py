@@ -1,0 +1,99 @@
+"""Nights as a user lives through them: told every night, accepted, and the verdict of any stored night once more."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nights.simulator import N0, Nights, write
+
+Program = Callable[..., subprocess.CompletedProcess[str]]
+
+SLOWER = "transpose/transposeSmem/cuda:0/numba/float32/4096x4096/b32x32/pad0/warm"
+BEFORE, AFTER = 8, 4
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight nights, then four in which one case is 5 % slower, and one in which every round is noisier."""
+    root, nights = tmp_path_factory.mktemp("replayed") / "results", Nights(N0, 3)
+    for _ in range(BEFORE):
+        write(nights.next(), root)
+    for _ in range(AFTER):
+        write(nights.next({SLOWER: 0.05}), root)
+    write(nights.next({SLOWER: 0.05}, noisier=0.02), root)
+    return root
+
+
+def night(results: Path, number: int) -> Path:
+    """The folder of a night, the first being 1."""
+    return sorted(path for path in results.iterdir() if path.is_dir())[number - 1]
+
+
+def test_a_step_is_told_every_night_until_it_is_accepted(program: Program, results: Path) -> None:
+    assert program("compare", "last:7", night(results, BEFORE)).returncode == 0
+    for number in range(BEFORE + 1, BEFORE + 4):
+        told = program("compare", "last:7", night(results, number))
+        assert told.returncode == 3, told.stdout
+        (line,) = (line for line in told.stdout.splitlines() if line.startswith("slower"))
+        assert "transposeSmem 32x32 4096x4096" in line
+        assert f"held against 7 runs, {night(results, 2).name} to {night(results, BEFORE).name}" in told.stdout
+        assert "smembench accept" in told.stderr
+    assert program("history", results, "--fail-on-change").returncode == 3
+
+    third = night(results, BEFORE + 3)
+    assert program("accept", third, "--case", SLOWER, "--reason", "new driver").returncode == 0
+    for number in (BEFORE + 3, BEFORE + 4):
+        quiet = program("compare", "last:7", night(results, number), "--json")
+        assert quiet.returncode == 0
+        assert not any(found["counts"]["slower"] for found in json.loads(quiet.stdout)["compared"])
+    assert program("compare", "last:7", night(results, BEFORE + 2)).returncode == 3  # it was, that night
+    history = program("history", results, "--fail-on-change")
+    assert (history.returncode, "accepted: new driver" in history.stdout) == (0, True)
+
+    assert program("accept", results, "--withdraw", "--all").returncode == 0
+    assert program("compare", "last:7", night(results, BEFORE + 4)).returncode == 3
+    assert program("history", results, "--fail-on-change").returncode == 3
+
+
+def test_a_noisy_night_is_no_regression(program: Program, results: Path) -> None:
+    noisy = night(results, BEFORE + AFTER + 1)
+    assert program("accept", night(results, BEFORE + 1), "--all", "--reason", "x").returncode == 0
+    found = program("compare", "last:7", noisy)
+    assert program("accept", results, "--withdraw", "--all").returncode == 0
+    assert found.returncode == 0, found.stdout
+
+
+def test_the_verdict_needs_no_baseline_and_says_so(program: Program, results: Path) -> None:
+    first = night(results, 1)
+    found = program("compare", "last:7", first)
+    assert (found.returncode, "no run before it" in found.stderr) == (0, True)
+    unpinned = program("compare", "baseline", first)
+    assert (unpinned.returncode, "no run is pinned for nightly" in unpinned.stderr) == (2, True)
+    assert program("baseline", "set", first).returncode == 0
+    both = json.loads(program("compare", "last:7", night(results, BEFORE + 2), "--json").stdout)
+    assert [one["with"] for one in both["compared"]] == ["last:7", "baseline"]
+    assert both["exit_code"] == 3
+    assert program("baseline", "clear", results).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("last:0", "RUN"), "last:0: give a number of runs"),
+        (("last:7", "nowhere"), "there is no such file or folder"),
+        (("last:7", "RUN", "--across", "device"), "--across: belongs to two runs' folders"),
+        (("last:7",), "give BASE and NEW"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_judged_is_refused(
+    program: Program, results: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    ran = program("compare", *(night(results, 2) if word == "RUN" else word for word in arguments))
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert said in ran.stderr
