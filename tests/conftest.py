@@ -6,6 +6,7 @@ import csv
 import fcntl
 import io
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -54,6 +55,11 @@ _SMALL = Case("transpose", "copyGmem", "cuda:0", "float32", 8, 8, None, BLOCK)
 
 settings.register_profile("smembench", deadline=None)  # files are synced to disk, however long that takes
 settings.load_profile("smembench")
+
+
+def heed_ctrl_c() -> None:
+    """Before a process that takes Ctrl-C, though whoever started the tests may ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def held_locks() -> set[str]:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import erfc
 
 from smembench.stats.summary import centre, centre_spread
 
@@ -146,6 +145,8 @@ class Noise:
 
     def _beyond(self, sizes: Floats) -> Floats:
         """Twice the probability that noise exceeds each size, which may be negative."""
+        from scipy.special import erfc  # takes 0.2 s to import, and whoever shows tables imports this module
+
         tails = erfc(sizes[:, None] / self._deviations / math.sqrt(2))
         return np.asarray((self._weights * tails).sum(axis=1), dtype=np.float64)
 

@@ -24,11 +24,13 @@ from smembench.model.errors import Dropped, UsageError
 from smembench.model.measurement import Trial
 from smembench.model.text import json_text
 from smembench.store.files import read_whole, sync_folder
-from smembench.store.run_json import Description, fault
+from smembench.store.run_json import OF_THE_END, RUN, Description, fault
 
 _NEEDED = ("run_id", "seed", "config", "devices")
 """Fields that resuming or reading a run needs."""
 _CHECKSUM = b'{"crc32": "'
+_OLDER = (b'{"run":', b'{"visit":')
+"""How lines of older versions begin."""
 _LENGTH = len(_CHECKSUM) + 8 + len(b'", ')
 
 
@@ -72,20 +74,15 @@ def read(path: Path) -> Contents:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
     if not lines:
         raise UsageError(f"{path}: the journal has no beginning; there is nothing to resume")
-    try:
-        first, checksum = _parsed(_FIRST_LINE, lines[0], None)
-        if missing := [name for name in _NEEDED if name not in first.run.model_fields_set]:
-            raise ValueError(f"it has no {missing[0]}")
-    except ValueError as error:
-        raise UsageError(f"{path}, line 1: damaged: {error}") from None
+    run, checksum, whole = _begun(path, lines)
+    if missing := [name for name in _NEEDED if name not in run.model_fields_set]:
+        raise UsageError(f"{path}, line 1: damaged: it has no {missing[0]}")
     trials: dict[tuple[Case, int], Trial] = {}
-    forced = list(first.run.resumed_with_differences)
-    whole, again, reason = 1, 0, "cut off" if torn else ""
-    for line in lines[1:]:
+    forced = list(run.resumed_with_differences)
+    again, reason = 0, "cut off" if torn else ""
+    for line in lines[whole:]:
         try:
             later, checksum = _parsed(_LATER_LINE, line, checksum)
-            if later.visit is None and later.resumed is None:
-                raise ValueError("neither a trial nor a resumption")
         except ValueError as error:
             reason = f"damaged: {error}"
             break
@@ -101,8 +98,36 @@ def read(path: Path) -> Contents:
         warn(f"{path}, line {whole + 1}: {reason}: {kept}", Dropped, stacklevel=2)
     if again:
         warn(f"{path}: {again} trials are in it twice, and count once", Dropped, stacklevel=2)
-    description = first.run if not forced else first.run.model_copy(update={"resumed_with_differences": forced})
-    return Contents(description, list(trials.values()), sum(len(line) + 1 for line in lines[:whole]), checksum)
+    run = run.model_copy(update={"resumed_with_differences": forced}) if forced else run
+    return Contents(run, list(trials.values()), sum(len(line) + 1 for line in lines[:whole]), checksum)
+
+
+def _begun(path: Path, lines: list[bytes]) -> tuple[Description, int | None, int]:
+    """The run that a journal's first line describes, the line's checksum, and how many lines stand before the trials.
+
+    When the run began, run.json beside it had the same content, which is used if the line is damaged.
+
+    Raises:
+        UsageError: for a damaged line, if there is no such file or it is another run's.
+    """
+    try:
+        first, checksum = _parsed(_FIRST_LINE, lines[0], None)
+    except ValueError as error:
+        damaged = f"{path}, line 1: damaged: {error}"
+    else:
+        return first.run, checksum, 1
+    try:
+        described = Description.model_validate_json(read_whole(path.with_name(RUN)))
+    except (OSError, ValidationError):
+        raise UsageError(damaged) from None
+    begun = {name: value for name, value in described.data.items() if name not in OF_THE_END}
+    checksum = crc32(json_text({"run": begun}).encode())
+    # A line can be damaged so that it is two.
+    after = [number for number in (1, 2) if lines[number:] and lines[number].startswith(_next(lines[number], checksum))]
+    if not after and not lines[0].startswith(_head(checksum)):
+        raise UsageError(damaged)
+    warn(f"{damaged}; {RUN} has the same and is used", Dropped, stacklevel=3)
+    return Description.model_validate(begun), checksum, after[0] if after else 1
 
 
 def _parsed(kind: TypeAdapter[Line], line: bytes, before: int | None) -> tuple[Line, int | None]:
@@ -115,10 +140,10 @@ def _parsed(kind: TypeAdapter[Line], line: bytes, before: int | None) -> tuple[L
     if line.startswith(_CHECKSUM):
         content = b"{" + line[_LENGTH:]
         checksum = crc32(content, before or 0)
-        if line[:_LENGTH] != _head(checksum):
+        if not line.startswith(_next(line, before or 0)):
             raise ValueError("its checksum differs")
         line = content
-    elif before is not None:
+    elif before is not None or not line.startswith(_OLDER):
         raise ValueError("it has no checksum")
     try:
         return kind.validate_json(line, strict=True), checksum
@@ -128,6 +153,11 @@ def _parsed(kind: TypeAdapter[Line], line: bytes, before: int | None) -> tuple[L
 
 def _head(checksum: int) -> bytes:
     return b'%s%08x", ' % (_CHECKSUM, checksum)
+
+
+def _next(line: bytes, before: int) -> bytes:
+    """How a line with this content begins after a line with that checksum."""
+    return _head(crc32(b"{" + line[_LENGTH:], before))
 
 
 class Journal:

@@ -17,11 +17,11 @@ from smembench.store.csv_files import table_text
 from smembench.store.files import check_folder, leftovers, read_whole, sync_folder, there, write_whole
 from smembench.store.journal import Journal
 from smembench.store.run import Run
+from smembench.store.run_json import RUN as RUN
 from smembench.store.run_json import Description, fault
 
 CASES = "cases.csv"
 SAMPLES = "samples.csv"
-RUN = "run.json"
 JOURNAL = "journal.jsonl"
 
 
@@ -53,11 +53,15 @@ class RunFolder:
             raise UsageError(f"{path}: is there already; wait a second or give another --output") from None
         except OSError as error:
             raise UsageError(f"--output {root}: {path} cannot be made ({error.strerror})") from None
+        begun = None
         try:
             sync_folder(root)
             begun = Journal.create(path / JOURNAL, description)
+            write_whole(path / RUN, to_json(description.data))  # a copy of the journal's first line
         except BaseException as error:
             with suppress(OSError):
+                if begun is not None:
+                    begun.discard()
                 path.rmdir()
             if not isinstance(error, OSError):
                 raise

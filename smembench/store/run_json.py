@@ -31,6 +31,9 @@ def _moment(text: str) -> str:
 
 Moment = Annotated[str, AfterValidator(_moment)]
 """ISO 8601, or empty."""
+RUN = "run.json"
+OF_THE_END = ("resumed_with_differences", "complete", "ended_at_utc")
+"""Fields that a run has when it ends, and not when it begins."""
 _OBJECT = ("model_type", "model_attributes_type", "dataclass_type", "dict_type")
 
 

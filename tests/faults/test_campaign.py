@@ -22,7 +22,7 @@ import pytest
 import typer.main
 
 from campaign import CAMPAIGN, chance
-from conftest import ROOT, Program
+from conftest import ROOT, Program, heed_ctrl_c
 from smembench.cli.app import app
 from smembench.model.device import Limits
 from smembench.model.errors import DeviceUnavailable, UsageError
@@ -157,10 +157,6 @@ COMMANDS = (
 )
 
 
-def _heed() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever runs the tests may ignore it
-
-
 @pytest.mark.slow
 def test_random_interrupts(here: Path, tmp_path: Path) -> None:
     rng = chance("interrupts")
@@ -174,7 +170,7 @@ def test_random_interrupts(here: Path, tmp_path: Path) -> None:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            preexec_fn=_heed,
+            preexec_fn=heed_ctrl_c,
         ) as process:
             time.sleep(rng.uniform(0.05, 4))
             with suppress(ProcessLookupError):

@@ -171,7 +171,7 @@ def test_a_damaged_run_is_told_and_the_others_are_read(runs: dict[str, Path], pr
     assert "2 runs" in shown.stderr  # of an unnamed GPU
     for command in (["show", runs["B"]], ["compare", runs["C"], runs["B"]]):
         found = program(*command)
-        assert "journal.jsonl, line 10: damaged: it is not JSON" in found.stderr
+        assert "journal.jsonl, line 10: damaged: it has no checksum" in found.stderr
         assert "4 lines in all; the 8 trials before it are used" in found.stderr
         assert len(found.stderr.splitlines()) == 1
         assert found.returncode in (0, 3)

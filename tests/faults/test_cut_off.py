@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from campaign import CAMPAIGN, chance
-from conftest import ROOT, Program, records
+from conftest import ROOT, Program, heed_ctrl_c, records
 from smembench.model.case import Case
 from smembench.model.measurement import Status, Trial
 from smembench.store import journal
@@ -83,7 +83,7 @@ def resume(program: Program) -> Resume:
     return lambda folder, *others: program("run", *others, "--resume", folder, SMEMBENCH_KERNELS=FAULTS)
 
 
-def start(*arguments: object, limit: Callable[[], None] | None = None) -> subprocess.Popen[str]:
+def start(*arguments: object, limit: Callable[[], None] = heed_ctrl_c) -> subprocess.Popen[str]:
     """Start a run in a process group of its own, as a terminal does."""
     return subprocess.Popen(
         [sys.executable, "-m", "smembench", "run", *map(str, arguments)],

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,26 @@ def test_closed_streams_change_nothing_that_is_stored(tmp_path: Path, closed: st
     assert b"Traceback" not in ran.stderr
     lines = (tmp_path / "x.csv").read_text().splitlines()
     assert (len(lines), lines[0]) == (2, ",".join(schema.COLUMNS))
+
+
+def test_who_ignores_ctrl_c_goes_on_ignoring_it() -> None:
+    def ignore() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    listed = [sys.executable, "-m", "smembench", "list"]
+    with subprocess.Popen(listed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=ignore) as process:
+        for _ in range(10):
+            time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60)[1] == b""
+        assert process.returncode == 0
+
+
+def test_too_few_open_files_are_one_line() -> None:
+    few = f"ulimit -n 8; exec {sys.executable} -m smembench transpose --device cpu --n 8 --dry-run"
+    ran = subprocess.run(["bash", "-c", few], capture_output=True, text=True, timeout=60, env=os.environ)
+    assert (ran.returncode, ran.stdout, len(ran.stderr.splitlines())) == (2, "", 1), ran.stderr
+    assert "Too many open files" in ran.stderr
 
 
 @pytest.mark.parametrize(("output", "code"), [("/dev/full", 1), ("/dev/null", 0)])

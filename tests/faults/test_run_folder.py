@@ -20,8 +20,9 @@ from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Status, Trial
+from smembench.store import journal
 from smembench.store.assemble import assemble
-from smembench.store.run_folder import JOURNAL, RunFolder
+from smembench.store.run_folder import JOURNAL, RunFolder, read_description
 from smembench.store.run_json import Description
 from smembench.studies.load import load
 from smembench.studies.nightly.runs import prune
@@ -81,7 +82,7 @@ def finish(root: Path) -> None:
     """Do the rest of a run that was cut off, and check it; one without a beginning is begun again."""
     folder = root / RUN.run_id
     begun = (folder / JOURNAL).exists() and b"\n" in (folder / JOURNAL).read_bytes()
-    if not begun and not (folder / "run.json").exists():
+    if not begun and not read_description(folder).complete:
         shutil.rmtree(folder, ignore_errors=True)
     if begun or not folder.exists():
         go_on(root)
@@ -243,11 +244,9 @@ def test_a_new_file_and_a_rename_are_on_disk_in_their_folder(tmp_path: Path, mon
     synced: list[str] = []
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(Path(f"/proc/self/fd/{file}").readlink().name))
     go_on(tmp_path)
-    begun, finished = synced[:3], synced[-7:]
-    assert begun == [tmp_path.name, JOURNAL, RUN.run_id]
-    assert [name.split(".")[1] if name.startswith(".") else name for name in finished] == [
-        *("cases", RUN.run_id, "samples", RUN.run_id, "run", RUN.run_id, RUN.run_id),
-    ]
+    names = [name.split(".")[1] if name.startswith(".") else name for name in synced]
+    assert names[:5] == [tmp_path.name, JOURNAL, RUN.run_id, "run", RUN.run_id]
+    assert names[-7:] == ["cases", RUN.run_id, "samples", RUN.run_id, "run", RUN.run_id, RUN.run_id]
 
 
 def test_the_journal_is_read_wherever_it_is(tmp_path: Path) -> None:
@@ -263,6 +262,34 @@ def test_the_journal_is_read_wherever_it_is(tmp_path: Path) -> None:
         run = load(path)
         assert run.values(CASE.id) == [TRIALS[0].samples[0], TRIALS[1].samples[0]]
         assert not run.complete
+
+
+@pytest.mark.parametrize("complete", [None, False])
+def test_a_flip_in_the_first_line_loses_nothing(tmp_path: Path, complete: bool | None) -> None:
+    """run.json has the same, also after Ctrl-C, when it has the run's end too."""
+    folder = RunFolder.create(tmp_path, RUN)
+    folder.append(TRIALS[0])
+    folder.append(TRIALS[1])
+    if complete is not None:
+        folder.finish(assemble([CASE], folder.trials, {"cpu": DeviceInfo(name="cpu")}, {"cpu": 1.0}), complete=complete)
+    folder.close()
+    path = folder.path / JOURNAL
+    whole = path.read_bytes()
+    first = whole.index(b"\n")
+    rng = chance("first line")
+    for at in [*range(35), *(rng.randrange(first) for _ in range(20))]:
+        for flip in (1 << rng.randrange(8), whole[at] ^ ord("\n")):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ flip]) + whole[at + 1 :])
+            contents = journal.read(path)
+            assert contents.trials == TRIALS[:2]
+            assert contents.description == RUN
+    resumed = RunFolder.resume(folder.path)
+    resumed.append(TRIALS[2])
+    resumed.close()
+    assert set(load(folder.path).values(CASE.id)) == {trial.samples[0] for trial in TRIALS[:3]}
+    (folder.path / "run.json").write_text((folder.path / "run.json").read_text().replace('"seed": 1', '"seed": 2'))
+    with pytest.raises(UsageError, match="line 1: damaged"):
+        load(folder.path)
 
 
 def test_what_differed_is_stored_even_if_the_run_is_killed_then(tmp_path: Path) -> None:
