@@ -28,7 +28,7 @@ _NOISE = np.exp(np.linspace(math.log(1e-5), math.log(1.0), 150))
 _UNSEEN = 3.0
 """Weight, in cases, of a prior that is uniform over the logarithm of the noise. It keeps a few cases that happen to
 agree from ruling out the rest. Chosen by simulation (results/reference/notes/statistics.md)."""
-_EXCESS = np.concatenate([[0.0], np.exp(np.linspace(math.log(3e-4), math.log(0.1), 15))])
+_EXCESS = np.concatenate([[0.0], np.exp(np.linspace(math.log(2e-3), math.log(0.1), 12))])
 """Grid of relative standard deviations by which the rounds of a noisy run exceed the usual."""
 _ANY_EXCESS = 0.1
 """Weight, in cases, of the prior that any excess is as likely as another."""
