@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +76,8 @@ def _block_in_turns(kernel: Any) -> Any:
             self.over.acquire()
 
         def run(self) -> None:
-            super().run()
+            with suppress(SystemExit):  # of a thread that waits at a barrier when another fails
+                super().run()
             self.over.release()
 
         def take(self) -> None:
@@ -92,7 +93,7 @@ def _block_in_turns(kernel: Any) -> Any:
             self.mine.acquire()
             self.syncthreads_blocked = False
             if self.abort:
-                raise SystemExit  # ends the thread silently
+                raise SystemExit
 
     class InTurns(kernel.BlockManager):  # type: ignore[misc]
         def run(self, grid_point: Any, *arguments: Any) -> None:
