@@ -194,7 +194,7 @@ def _of_itself(text: str, runs: int | None, output: Path | None, anonymous: bool
         raise UsageError(f"--runs {count}: give 2 or more; 10 tell more")
     from smembench.cli.measure import leave, watch
     from smembench.run.config import from_toml
-    from smembench.studies.compare.itself import measured
+    from smembench.studies.compare.measured import measured
 
     found = []
     config, root = from_toml(Path(text)), output or Path("results")

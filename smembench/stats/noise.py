@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import erfc
 
 from smembench.stats.summary import centre, centre_spread
 
@@ -29,7 +28,7 @@ _NOISE = np.exp(np.linspace(math.log(1e-5), math.log(1.0), 150))
 _UNSEEN = 3.0
 """Weight, in cases, of a prior that is uniform over the logarithm of the noise. It keeps a few cases that happen to
 agree from ruling out the rest. Chosen by simulation (results/reference/notes/statistics.md)."""
-_EXCESS = np.concatenate([[0.0], np.exp(np.linspace(math.log(3e-4), math.log(0.1), 15))])
+_EXCESS = np.concatenate([[0.0], np.exp(np.linspace(math.log(2e-3), math.log(0.1), 12))])
 """Grid of relative standard deviations by which the rounds of a noisy run exceed the usual."""
 _ANY_EXCESS = 0.1
 """Weight, in cases, of the prior that any excess is as likely as another."""
@@ -146,6 +145,8 @@ class Noise:
 
     def _beyond(self, sizes: Floats) -> Floats:
         """Twice the probability that noise exceeds each size, which may be negative."""
+        from scipy.special import erfc  # takes 0.2 s to import, and whoever shows tables imports this module
+
         tails = erfc(sizes[:, None] / self._deviations / math.sqrt(2))
         return np.asarray((self._weights * tails).sum(axis=1), dtype=np.float64)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from smembench.model.errors import Dropped, UsageError
 from smembench.model.measurement import Status, Trial
 from smembench.store import journal
 from smembench.store.journal import Journal
-from smembench.store.run_folder import JOURNAL
+from smembench.store.run_folder import JOURNAL, RUN, to_json
 from smembench.store.run_json import Description, StoredConfig
 
 EMPTY = Description(run_id="x", seed=1, config=StoredConfig(), devices=[])
@@ -28,8 +28,9 @@ TRIALS = [replace(TRIAL, round=round_, samples=(1 / (3 + round_),)) for round_ i
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A journal of ``TRIALS``."""
+    """A journal of ``TRIALS``, with a run.json beside it."""
     path = tmp_path / JOURNAL
+    (tmp_path / RUN).write_text(to_json(EMPTY.data))
     writer = Journal.create(path, EMPTY)
     for trial in TRIALS:
         writer.append(trial)
@@ -114,13 +115,14 @@ def test_what_stands_before_a_damage_is_kept_and_nothing_else(
         path.write_bytes(data)
         kept = [old == new for old, new in zip(whole.split(b"\n"), data.split(b"\n"), strict=False)]
         intact = [*kept[:-1], False].index(False)
-        if not intact:
-            with suppress(UsageError):
-                journal.read(path)
-            continue
-        found = journal.read(path).trials
-        assert found == TRIALS[: len(found)]
-        assert len(found) >= intact - 1
+        try:
+            contents = journal.read(path)
+        except UsageError:
+            contents = None
+        assert contents or not intact
+        if contents:
+            assert (contents.description, contents.trials) == (EMPTY, TRIALS[: len(contents.trials)])
+            assert len(contents.trials) >= intact - 1
 
 
 def test_what_is_dropped_is_told_with_its_line_and_number(path: Path) -> None:

@@ -11,6 +11,7 @@ from io import StringIO
 from operator import itemgetter
 from pathlib import Path
 from reprlib import repr as shortened
+from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -37,16 +38,14 @@ def unseen(name: str, number: int, of: int) -> None:
     """A ``Step`` that shows nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(NamedTuple):
     """The device of a series: its model, and its ``id`` (see ``Description.identity``), empty if the run has none."""
 
     model: str
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Timed:
+class Timed(NamedTuple):
     """A case in one run: its median in ms, and the device's state while it was measured, empty if unknown."""
 
     elapsed_ms: float

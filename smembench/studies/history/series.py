@@ -108,18 +108,19 @@ def series_of(
         step: called before each series.
     """
     wanted = None if chosen is None else set(chosen)
-    places: dict[tuple[str, Device], list[int]] = {}
+    times_of: dict[tuple[str, Device], list[tuple[int, Timed]]] = {}
     unusable: dict[tuple[str, Device], str] = {}
     for place, night in enumerate(nights):
-        for key in night.times:
-            places.setdefault(key, []).append(place)
-            unusable.pop(key, None)
+        for key, timed in night.times.items():
+            times_of.setdefault(key, []).append((place, timed))
+        if unusable:
+            unusable = {key: why for key, why in unusable.items() if key not in night.times}
         unusable |= night.unusable
     environments = cache(lambda before, after: tuple(_environment(nights[before], nights[after])))
 
-    def turns_of(key: tuple[str, Device], where: Sequence[int]) -> Iterator[Turn]:
-        states = [nights[place].times[key] for place in where]
-        times = [state.elapsed_ms for state in states]
+    def turns_of(
+        key: tuple[str, Device], where: Sequence[int], states: Sequence[Timed], times: Sequence[float]
+    ) -> Iterator[Turn]:
         meant = newest_for(accepted, key[0], key[1].id)
         begun = sum(nights[place].started < meant.started_at_utc for place in where) if meant else 0
         news = False
@@ -134,12 +135,14 @@ def series_of(
                 yield Turn(replace(change, index=change.index + begun), nights[where[begun + change.index]], ())
 
     found = []
-    for number, (key, where) in enumerate(places.items(), 1):
-        step(key[0], number, len(places))
+    for number, (key, known) in enumerate(times_of.items(), 1):
+        step(key[0], number, len(times_of))
         if key[1].id and (wanted is None or key[0] in wanted):
-            times = [nights[place].times[key].elapsed_ms for place in where]
+            where, states = [place for place, _ in known], [timed for _, timed in known]
+            times = [timed.elapsed_ms for timed in states]
+            turns = list(turns_of(key, where, states, times))
             of_series = [nights[place] for place in where]
-            found.append(Series(*key, of_series, times, [*turns_of(key, where)], threshold, unusable.get(key, "")))
+            found.append(Series(*key, of_series, times, turns, threshold, unusable.get(key, "")))
     return sorted(found, key=_weight)
 
 
