@@ -9,7 +9,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 COUNTS = ROOT / "results/reference/nights.csv"
 BLOCK = re.compile(r"(<!-- nights -->\n).*?(<!-- end -->)", flags=re.DOTALL)
-_MODELS = ("N0", "N1p", "N1")
+_MODELS = {
+    "N0": "minutes apart",
+    "N1p": "nights apart",
+    "N1": "and cases with two modes",
+    "N1m": "and cases with a mode per run",
+    "N3": "and runs that drift",
+}
 _LINES = {
     "exit 3 though nothing changed": "last:7: false nights",
     "the same, with rounds 2 % noisier than usual": "rounds 2% noisier: false nights",
@@ -25,8 +31,8 @@ def table() -> str:
     """A line per question, a column per model."""
     with COUNTS.open(encoding="utf-8") as stream:
         counts = {(row["model"], row["asked"]): (int(row["yes"]), int(row["of"])) for row in csv.DictReader(stream)}
-    lines = ["| share of nights | N0: minutes apart | N1p: nights apart | N1: and some cases have two modes |"]
-    lines.append("| :--- | ---: | ---: | ---: |")
+    headings = " | ".join(f"{model}: {said}" for model, said in _MODELS.items())
+    lines = [f"| share of nights | {headings} |", f"| :--- |{' ---: |' * len(_MODELS)}"]
     for said, asked in _LINES.items():
         cells = [
             f"{100 * yes / of:.1f} % of {of}"
