@@ -6,7 +6,7 @@ among two hundred. So the cases share what they show about the noise. Its distri
 (nonparametric maximum likelihood, by expectation maximisation on a grid), and each case's p-value averages over the
 noise that this distribution and its own rounds allow. This is the empirical partially Bayes test of Ignatiadis and
 Sen, "Empirical partially Bayes multiple testing and compound χ² decisions" (2023). It assumes that logarithms of round
-medians are distributed normally around their side's centre, and nothing about how the noise varies between cases. For
+medians, or of runs' centres, are distributed normally around their side's centre, and nothing about how the noise varies between cases. For
 a single case it is Student's t. Simulations: results/reference/notes/statistics.md.
 """
 
