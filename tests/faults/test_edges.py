@@ -76,6 +76,17 @@ def test_who_ignores_ctrl_c_goes_on_ignoring_it() -> None:
         assert process.returncode == 0
 
 
+def test_a_fifo_that_nobody_uses_is_one_line(program: Program, tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    measured = ("transpose", "--device", "cpu", "--n", 8, "--kernel", "memcpy", "--samples", 3, "--rounds", 1)
+    for command in (("show", fifo), ("run", fifo), (*measured, "--csv", fifo, "--force")):
+        ran = program(*command)
+        assert (ran.returncode, ran.stdout, len(ran.stderr.splitlines())) == (2, "", 1)
+        assert str(fifo) in ran.stderr
+    assert fifo.is_fifo()
+
+
 def test_too_few_open_files_are_one_line() -> None:
     few = f"ulimit -n 8; exec {sys.executable} -m smembench transpose --device cpu --n 8 --dry-run"
     ran = subprocess.run(["bash", "-c", few], capture_output=True, text=True, timeout=60, env=os.environ)
