@@ -95,7 +95,7 @@ def arguments(rng: random.Random) -> list[str]:
 
 def test_random_arguments(program: Program, here: Path) -> None:
     rng = chance("arguments")
-    for _ in range(25 * CAMPAIGN):
+    for _ in range(15 * CAMPAIGN):
         check(program(*(word for word in arguments(rng) if "\0" not in word), cwd=here))
 
 
