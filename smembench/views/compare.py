@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from statistics import median
 
 from smembench.model.case import Case
 from smembench.studies.compare.itself import SEEN_IN, SelfComparison
@@ -150,11 +149,9 @@ def _said_of_itself(found: SelfComparison) -> str:
         f"False verdicts: {found.false} of {found.judged} ({_percent(found.false / found.judged)}), "
         f"in {found.pairs_false} of {_many(found.pairs, 'pair')}."
     ]
-    if seen := [case.seen for case in found.cases if case.seen is not None]:
-        lines.append(
-            f"Smallest slowdown detected in {_percent(SEEN_IN)} of pairs: {_percent(median(seen))} in half the cases, "
-            f"{_percent(max(seen))} in all."
-        )
+    if found.classes:
+        classes = "; ".join(f"{name} {_percent(seen)}" for name, _, seen in found.classes)
+        lines.append(f"Smallest slowdown detected in {_percent(SEEN_IN)} of the cases, by duration: {classes}.")
         lines.append(
             "No threshold here rules out false verdicts."
             if found.suggested is None

@@ -76,12 +76,9 @@ MODELS = {"N0": N0, "N4": N4, "N1p": N1P, "N1": N1, "N1m": N1M, "N2": N2, "N3": 
 
 @cache
 def stored() -> Run:
-    """The run that is cloned, as one GPU that has a UUID."""
+    """The run that is cloned, as of devices that say which they are."""
     run = load(STORED)
-    devices = [
-        device.model_copy(update={"uuid": "GPU-1"}) if device.kind == "cuda" else device
-        for device in run.description.devices
-    ]
+    devices = [device.model_copy(update={"uuid": f"{device.name}-1"}) for device in run.description.devices]
     return replace(
         run,
         rows=[row for row in run.rows if row.ok],

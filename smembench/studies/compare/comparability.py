@@ -103,7 +103,7 @@ def _one(facet: str) -> str:
 def _recorded(run: Run, device: str, fact: str) -> object:
     """A recorded fact about a device; None if the run does not have it."""
     info = run.description.device(device)
-    return None if info is None else info.known.get(fact)
+    return getattr(info, fact) if info is not None and fact in info.model_fields_set else None
 
 
 def _differing(name: str, base: Sequence[object], new: Sequence[object]) -> str:

@@ -23,7 +23,7 @@ _MORE = 2.0
 _AS_MANY = 140
 """Cases for which the false discovery rate was chosen. Fewer are judged as if they were up to five times as many, so
 that noise alone gives one comparison of a few cases in a hundred a false verdict."""
-_OPEN = 10.0
+_OPEN = 50.0
 """Weight of a case that was off its level in the night before."""
 _ONE_UNIT = (
     "with one time per side the noise is unknown: give runs of several rounds (not --quick) with their "

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
-from pathlib import Path
 
 import numpy as np
 from pydantic import JsonValue, TypeAdapter
 
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
-from smembench.run.config import Config
 from smembench.store.run import Run
-from smembench.store.run_folder import new_run_id
 from smembench.studies.compare.comparison import judge, smallest_seen
 from smembench.studies.compare.pairing import pair_up
 from smembench.studies.compare.verdicts import CONFIDENCE, FDR, THRESHOLD, CaseById, Rules, Verdict
-from smembench.studies.run import SILENT, Outcome, Watch, run
 
 SEEN_IN = 0.95
 """Share of pairs in which a slowdown must be called slower to count as detected."""
@@ -134,24 +130,6 @@ class _Tally:
             self.reason,
             self.elapsed_ms,
         )
-
-
-def measured(
-    config: Config,
-    runs: int,
-    output: Path,
-    *,
-    anonymous: bool = False,
-    argv: Sequence[str] = (),
-    watch: Watch = SILENT,
-) -> Iterator[Outcome]:
-    """Measure a configuration several times, each run into a folder of its own inside a new one of ``output``."""
-    folder = output / new_run_id(f"{config.name}-aa")
-    for number in range(1, runs + 1):
-        watch.note(f"run {number} of {runs}")
-        # Numbered, so that two runs that begin in the same second have folders of their own.
-        numbered = config.model_copy(update={"name": f"{config.name}-{number}"})
-        yield run(numbered, output=folder, anonymous=anonymous, wait=True, argv=argv, watch=watch)
 
 
 def compare_with_itself(

@@ -68,7 +68,7 @@ class Timed:
     def rounds(self) -> tuple[float, int]:
         """Variance among the logarithms of the units, and its degrees of freedom."""
         logs = [math.log(unit) for unit in self.units]
-        return (float(np.var(logs, ddof=1)), len(logs) - 1) if len(logs) > 1 else (0.0, 0)
+        return _variance(logs), len(logs) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ def _between_runs(
 ) -> Evidence | None:
     """Evidence with runs as units; None if nothing tells what lies between runs."""
     sides = [[math.log(item.centre) for item in side] for side in (base, new)]
-    parts = [known, *((float(np.var(side, ddof=1)), len(side) - 1.0) for side in sides if len(side) > 1)]
+    parts = [known, *((_variance(side), len(side) - 1.0) for side in sides)]
     freedom = sum(part[1] for part in parts)
     if not freedom:
         return None
@@ -211,8 +211,15 @@ def _between_runs(
     )
 
 
+def _variance(logs: Sequence[float]) -> float:
+    """The sample variance; 0 for one value, which tells none."""
+    middle = sum(logs) / len(logs)
+    return sum((value - middle) ** 2 for value in logs) / max(len(logs) - 1, 1)
+
+
 def _step(base: Sequence[Timed], new: Sequence[Timed]) -> float:
-    return timer_step(*([time for item in side for time in item.times] for side in (base, new)))
+    """The clock's resolution, from the newest runs of both sides."""
+    return timer_step(base[-1].times, new[-1].times)
 
 
 def _side(found: Sequence[Timed]) -> Side:

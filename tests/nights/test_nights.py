@@ -1,0 +1,115 @@
+"""Simulated nights in small: how often verdicts are wrong and what they see. The study has the same at large."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from conftest import Program
+from nights.simulator import MODELS, N0, N1P, Nights, write
+from nights.study import Found, held, noisy, seen, slowed, unchanged
+from smembench.studies.compare import Rules, Verdict
+from smembench.studies.compare.comparison import compare_runs
+from smembench.studies.load import load
+from smembench.studies.nightly.last import compare_with_last
+
+CASE = "transpose/transposeSmem/cuda:0/numba/float32/4096x4096/b32x32/pad0/warm"
+
+
+def share(found: Found, asked: str) -> float:
+    """How often, over everything asked that begins so."""
+    counts = [
+        (found[what, "yes"], found[what, "of"]) for what, kind in found if kind == "of" and what.startswith(asked)
+    ]
+    return sum(yes for yes, _ in counts) / sum(of for _, of in counts)
+
+
+def test_a_simulated_run_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    run = Nights(N1P, 1).next()
+    back = load(write(run, tmp_path))
+    assert (back.rows, back.samples, back.description) == (run.rows, run.samples, run.description)
+
+
+@pytest.mark.parametrize("model", ["N0", "N4", "N1p", "N1m", "N3"])
+def test_nights_in_which_nothing_changed_are_quiet(model: str) -> None:
+    found = unchanged(MODELS[model], 7, nights=6)
+    assert share(found, "last:7: false nights") <= 1 / 6
+    assert share(found, "last:7: false cases") <= 0.002
+    assert share(found, "A B alone: false nights") == 0
+    if model in ("N0", "N1p", "N4"):
+        assert 0.92 <= share(found, "last:7: covered") <= 0.98
+        assert 0.90 <= share(found, "A B: covered") <= 0.98
+
+
+@pytest.mark.parametrize("model", ["N0", "N1p"])
+def test_a_noisy_night_is_no_regression(model: str) -> None:
+    found = noisy(MODELS[model], 8, nights=2)
+    assert share(found, "rounds 1% noisier: false nights") == share(found, "rounds 2% noisier: false nights") == 0
+
+
+def test_what_is_slower_is_seen() -> None:
+    found: Found = Counter()
+    for seed in range(4):
+        found += seen(N0, seed, sizes=(0.03, 0.1))
+    for asked in ("3% in 30 to 300 µs", "3% in 0.3 to 30 ms", "10% in 30", "5% in 30 to 300 µs after a bad night"):
+        assert share(found, asked) == 1, asked
+    assert share(found, "10% in under 10 µs") >= 0.5
+
+
+@pytest.mark.parametrize(("model", "least"), [("N0", 0.95), ("N1p", 0.9)])
+def test_an_alarm_is_held(model: str, least: float) -> None:
+    assert share(held(MODELS[model], 9, nights=10, sizes=(0.05,)), "held 5%") >= least
+
+
+def test_nobody_is_slower_where_all_are_by_less_than_the_threshold() -> None:
+    made = Nights(N0, 3)
+    before = [made.next() for _ in range(8)]
+    found = compare_with_last(before, made.next(all_by=0.015), 7, Rules(threshold=0.02))
+    assert not found.regressions
+    assert len(compare_with_last(before, made.next(all_by=0.05), 7, Rules()).regressions) > 100
+
+
+def test_one_pair_alone_says_what_it_cannot_know() -> None:
+    made = Nights(N1P, 4)
+    runs = [made.next() for _ in range(8)]
+    alone = compare_runs(runs[6:7], [slowed(runs[7], {CASE: 0.04})])
+    assert not alone.regressions
+    assert alone.caution
+    beside = compare_runs(runs[6:7], [slowed(runs[7], {CASE: 0.04})], beside=runs[:6])
+    assert [case.case.id for case in beside.regressions] == [CASE]
+    assert not beside.caution
+
+
+def test_every_verdict_names_its_noise_and_its_runs() -> None:
+    made = Nights(N0, 5)
+    runs = [made.next() for _ in range(12)]
+    step = [slowed(run, {CASE: 0.05}) for run in runs[8:]]
+    found = compare_with_last([*runs[:8], *step[:-1]], step[-1], 7, Rules())
+    (case,) = found.regressions
+    assert case.held_against == tuple(run.id for run in runs[1:8])
+    assert case.noise is not None
+    assert 0 < case.noise < 0.01
+    assert {len(other.held_against) for other in found.cases} == {7}
+    accepted = compare_with_last([*runs[:8], *step[:-1]], step[-1], 7, Rules(), {CASE: step[0].id})
+    quiet = next(other for other in accepted.cases if other.case.id == CASE)
+    assert quiet.verdict is not Verdict.SLOWER
+    assert quiet.held_against == tuple(run.id for run in step[:-1])
+
+
+def test_a_step_is_told_by_the_command_line_until_it_is_accepted(program: Program, tmp_path: Path) -> None:
+    made = Nights(N0, 6)
+    for _ in range(5):
+        write(made.next(), tmp_path)
+    nights = [write(slowed(made.next(), {CASE: 0.05}), tmp_path) for _ in range(3)]
+    for night in nights:
+        found = program("compare", "last:7", night)
+        assert found.returncode == 3, found.stdout
+        assert found.stdout.count("slower  ") == 1
+    accepted = program("accept", nights[2], "--case", CASE, "--reason", "the kernel checks more")
+    assert accepted.returncode == 0, accepted.stderr
+    later = write(slowed(made.next(), {CASE: 0.05}), tmp_path)
+    assert program("compare", "last:7", later).returncode == 0
+    noisy_night = write(slowed(made.next(noisier=0.02), {CASE: 0.05}), tmp_path)
+    assert program("compare", "last:7", noisy_night).returncode == 0
