@@ -47,7 +47,7 @@ def test_no_stored_text_controls_a_terminal(program: Program, evil: Path, comman
         assert "x1b[31mred" in ran.stdout.replace("{[}", "[")
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", ["<&- >&-", "<&- 2>&-"])
 def test_closed_streams_change_nothing_that_is_stored(tmp_path: Path, closed: str) -> None:
     """Files that are opened while 0, 1 or 2 is free would get what is printed."""
     sweep = "transpose --n 8 --device cpu --kernel memcpy --samples 3 --rounds 1 --max-seconds 0.1 --precision 90"
@@ -94,11 +94,9 @@ def test_too_few_open_files_are_one_line() -> None:
     assert "Too many open files" in ran.stderr
 
 
-@pytest.mark.parametrize(("output", "code"), [("/dev/full", 1), ("/dev/null", 0)])
-def test_an_output_that_is_full_is_one_line_and_a_full_stderr_none(output: str, code: int) -> None:
-    with Path(output).open("w") as out, Path("/dev/full").open("w") as full:
-        listed = [sys.executable, "-m", "smembench", "list"]
-        ran = subprocess.run(listed, stdout=out, stderr=subprocess.PIPE, text=True, timeout=60)
-        assert ran.returncode == code
-        assert ran.stderr == ("smembench: No space left on device\n" if code else "")
-        assert subprocess.run(listed, stdout=out, stderr=full, timeout=60).returncode == code
+def test_an_output_that_is_full_is_one_line_and_a_full_stderr_none() -> None:
+    listed = [sys.executable, "-m", "smembench", "list"]
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(listed, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert (ran.returncode, ran.stderr) == (1, "smembench: No space left on device\n")
+        assert subprocess.run(listed, stdout=subprocess.DEVNULL, stderr=full, timeout=60).returncode == 0

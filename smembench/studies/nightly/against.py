@@ -13,6 +13,7 @@ from smembench.store.run_folder import CASES
 from smembench.studies.accept import Acceptance, accepted, began, for_run
 from smembench.studies.baseline import baselines
 from smembench.studies.compare import Comparison, Rules, compare_runs
+from smembench.studies.compare.beside import beside
 from smembench.studies.compare.comparability import alike
 from smembench.studies.history.read import Step, unseen
 from smembench.studies.load import load
@@ -83,7 +84,9 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = un
     if compare_to != BASELINE:
         paths = runs_before(root, new.description, READ) if count else [Path(compare_to)]
         before = _readable(paths, compare_to, new, held, step)
-        judge = partial(_with_last, before, new, count, meant, rules) if count else partial(_with, before, [new], rules)
+        judge = (
+            partial(_with_last, before, new, count, meant, rules) if count else partial(_with_named, before, new, rules)
+        )
         if before:
             _add(held, compare_to, judge)
         newest = [*before, new][-max(count, 1) :]
@@ -110,8 +113,12 @@ def _add(held: Held, what: str, judge: Callable[[], Comparison]) -> None:
         held.problems.append(f"not compared: {what}: {error}")
 
 
-def _with(base: Sequence[Run], new: Sequence[Run], rules: Rules) -> Comparison:
-    return compare_runs(base, new, threshold=rules.threshold, fdr=rules.fdr, confidence=rules.confidence)
+def _with(base: Sequence[Run], new: Sequence[Run], rules: Rules, others: Sequence[Run] = ()) -> Comparison:
+    return compare_runs(base, new, threshold=rules.threshold, fdr=rules.fdr, confidence=rules.confidence, beside=others)
+
+
+def _with_named(base: Sequence[Run], new: Run, rules: Rules) -> Comparison:
+    return _with(base, [new], rules, beside(base, [new]))
 
 
 def _with_last(
