@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from smembench.store.journal import Journal
 from smembench.store.run_folder import JOURNAL
 from smembench.studies import tune
 from smembench.studies.run import RunInterrupted
+from smembench.studies.tune import TuneInterrupted
 
 SWEEP: dict[str, Any] = {"problem": "transpose", "n": 8, "kernel": "copyGmem", "block": "4x4", "device": "cpu"}
 SAMPLING: dict[str, Any] = {
@@ -33,10 +36,8 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Ctrl-C after two trials of any run; undo it to run on."""
     whole = Session.run
 
-    def two_trials(session: Session, *arguments: object) -> object:
-        trials = whole(session, *arguments)  # type: ignore[arg-type]
-        yield next(trials)
-        yield next(trials)
+    def two_trials(session: Session, *arguments: Any, **named: Any) -> Iterator[Trial]:
+        yield from islice(whole(session, *arguments, **named), 2)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Session, "run", two_trials)
@@ -99,6 +100,15 @@ def test_ctrl_c_is_a_keyboard_interrupt_with_what_was_finished(interrupted: pyte
     interrupted.undo()
     assert set(smembench.resume(folder).status) == {"ok"}
     assert not (folder / JOURNAL).exists()
+
+
+@pytest.mark.slow
+def test_ctrl_c_in_a_search_has_the_best_so_far(interrupted: pytest.MonkeyPatch) -> None:
+    with pytest.raises(KeyboardInterrupt, match="is the best so far") as cut:
+        smembench.tune("matmul", n=16, device="cpu", kernel="cpu", samples=3, rounds=1, max_seconds=0.1, warmup=0)
+    assert isinstance(cut.value, TuneInterrupted)
+    assert cut.value.so_far is not None
+    assert cut.value.so_far.best.kernel == "cpu"
 
 
 def test_a_trial_is_on_disk_before_the_next_begins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

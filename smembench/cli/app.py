@@ -97,7 +97,8 @@ def _failed(error: BaseException) -> int:
     """Say what went wrong, in one line, and return the exit code."""
     from smembench.views.console import drop_stdout
 
-    if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
+    left = error.__context__ if isinstance(error, SystemExit) else error  # Typer's own way out
+    if isinstance(left, BrokenPipeError):
         drop_stdout()  # its reader has what it wants
         return 0
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):

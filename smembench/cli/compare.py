@@ -120,6 +120,7 @@ def compare(
     from smembench.studies.nightly.finish import held
     from smembench.views.compare import comparison_sections, self_section
     from smembench.views.nightly import next_steps
+    from smembench.views.progress import steps
 
     if json and markdown:
         raise UsageError("--json and --markdown: give one of them")
@@ -142,7 +143,8 @@ def compare(
     if is_named(base):
         if facets:
             raise UsageError(f"--across: belongs to two runs' folders; {base} takes only runs on the same devices")
-        night = held(base, Path(new), lambda stored: given_rules(stored if threshold is None else threshold))
+        with steps() as step:
+            night = held(base, Path(new), lambda stored: given_rules(stored if threshold is None else threshold), step)
         sections = [
             section
             for asked, found in night.compared

@@ -114,8 +114,10 @@ def _finish(plan: Plan, root: Path, folder: Path, console: Console) -> int:
     from smembench.studies.nightly.runs import SUMMARY
     from smembench.views.console import say, stderr
     from smembench.views.nightly import print_summary, summarise
+    from smembench.views.progress import steps
 
-    found = finish(plan, root, folder)
+    with steps() as step:
+        found = finish(plan, root, folder, step)
     summary = summarise(found, folder)
     print_summary(console, summary)
     problems = [*found.problems, *tell(plan, found, folder / SUMMARY, summary.markdown())]

@@ -5,9 +5,9 @@ covers the truth too rarely. Student's t is right for one case, but with four de
 among two hundred. So the cases share what they show about the noise. Its distribution is estimated from all of them
 (nonparametric maximum likelihood, by expectation maximisation on a grid), and each case's p-value averages over the
 noise that this distribution and its own rounds allow. This is the empirical partially Bayes test of Ignatiadis and
-Sen, "Empirical partially Bayes multiple testing and compound χ² decisions" (2023). It assumes that logarithms of round
-medians are distributed normally around their side's centre, and nothing about how the noise varies between cases. For
-a single case it is Student's t. Simulations: results/reference/notes/statistics.md.
+Sen, "Empirical partially Bayes multiple testing and compound χ² decisions" (2023). It assumes that logarithms of
+rounds' medians, or of runs' centres, are distributed normally around their side's, and nothing about how the noise
+varies between cases. For a single case it is Student's t. Simulations: results/reference/notes/statistics.md.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def read_whole(path: Path, most: int = MOST_BYTES) -> bytes:
     if max(len(data), found.st_size) > most:
         raise OSError(errno.EFBIG, f"longer than {most} bytes", str(path))
     if not data and stat.S_ISFIFO(mode):
-        raise OSError(errno.EPIPE, "a FIFO without a writer", str(path))
+        raise OSError(errno.ENODATA, "a FIFO without a writer", str(path))
     return data
 
 

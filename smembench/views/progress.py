@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from smembench.model.case import Case
 from smembench.model.text import visible
-from smembench.run.runner import Begin
 from smembench.views.console import stderr
+
+if TYPE_CHECKING:
+    from smembench.run.runner import Begin
 
 
 def _short(case: Case) -> str:

@@ -13,7 +13,9 @@ from smembench.store.run_folder import CASES
 from smembench.studies.accept import Acceptance, accepted, began, for_run
 from smembench.studies.baseline import baselines
 from smembench.studies.compare import Comparison, Rules, compare_runs
+from smembench.studies.compare.beside import beside
 from smembench.studies.compare.comparability import alike
+from smembench.studies.history.read import Step, unseen
 from smembench.studies.load import load
 from smembench.studies.nightly.last import READ, compare_with_last
 from smembench.studies.nightly.runs import runs_before, unnamed
@@ -67,13 +69,13 @@ class Held:
     problems: list[str] = field(default_factory=list)
 
 
-def compare(compare_to: str, root: Path, new: Run, rules: Rules) -> Held:
+def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = unseen) -> Held:
     """Hold a run against others.
 
     ``last`` is the previous run, ``last:N`` the previous N, without those with another driver or other clocks. If a
     baseline is pinned, both compare with that too, since a slow drift never shows from one run to the next. With
     ``last:N`` the newest N runs, including this one, are compared with the baseline. A case whose change is accepted
-    is held against the runs from the accepted one on.
+    is held against the runs from the accepted one on. ``step`` is called before each run is read.
     """
     held = Held()
     count = count_of(compare_to)
@@ -81,8 +83,10 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules) -> Held:
     newest = [new]
     if compare_to != BASELINE:
         paths = runs_before(root, new.description, READ) if count else [Path(compare_to)]
-        before = _readable(paths, compare_to, new, held)
-        judge = partial(_with_last, before, new, count, meant, rules) if count else partial(_with, before, [new], rules)
+        before = _readable(paths, compare_to, new, held, step)
+        judge = (
+            partial(_with_last, before, new, count, meant, rules) if count else partial(_with_named, before, new, rules)
+        )
         if before:
             _add(held, compare_to, judge)
         newest = [*before, new][-max(count, 1) :]
@@ -109,8 +113,12 @@ def _add(held: Held, what: str, judge: Callable[[], Comparison]) -> None:
         held.problems.append(f"not compared: {what}: {error}")
 
 
-def _with(base: Sequence[Run], new: Sequence[Run], rules: Rules) -> Comparison:
-    return compare_runs(base, new, threshold=rules.threshold, fdr=rules.fdr, confidence=rules.confidence)
+def _with(base: Sequence[Run], new: Sequence[Run], rules: Rules, others: Sequence[Run] = ()) -> Comparison:
+    return compare_runs(base, new, threshold=rules.threshold, fdr=rules.fdr, confidence=rules.confidence, beside=others)
+
+
+def _with_named(base: Sequence[Run], new: Run, rules: Rules) -> Comparison:
+    return _with(base, [new], rules, beside(base, [new]))
 
 
 def _with_last(
@@ -144,10 +152,11 @@ def _without(run: Run, cases: Container[str]) -> Run:
     return run.only([row for row in run.rows if row.case_id not in cases])
 
 
-def _readable(paths: Sequence[Path], what: str, new: Run, held: Held) -> list[Run]:
+def _readable(paths: Sequence[Path], what: str, new: Run, held: Held, step: Step = unseen) -> list[Run]:
     """The runs that can be read, without those of another driver or other clocks if there are any others."""
     runs, damaged = [], []
-    for path in paths:
+    for number, path in enumerate(paths, 1):
+        step(path.name, number, len(paths))
         try:
             runs.append(_load(path, what))
         except UsageError as error:

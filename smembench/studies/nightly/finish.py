@@ -14,6 +14,7 @@ from smembench.store.run import Run
 from smembench.studies.accept import accepted
 from smembench.studies.baseline import baselines
 from smembench.studies.compare import Comparison, Rules, Verdict
+from smembench.studies.history.read import Step, unseen
 from smembench.studies.load import load
 from smembench.studies.nightly import against
 from smembench.studies.nightly.monitoring import Compared, json_line, open_metrics
@@ -77,13 +78,14 @@ class Finished:
         }
 
 
-def held(compare_to: str, folder: Path, rules: Callable[[float | None], Rules]) -> Finished:
+def held(compare_to: str, folder: Path, rules: Callable[[float | None], Rules], step: Step = unseen) -> Finished:
     """Hold a complete run against those before it in its folder.
 
     Args:
         compare_to: ``last``, ``last:N`` or ``baseline``.
         folder: the run's.
         rules: takes the threshold of the run's config, in percent.
+        step: called before each run is read.
 
     Raises:
         UsageError: for a run that cannot be read, and what it cannot be held against.
@@ -91,14 +93,14 @@ def held(compare_to: str, folder: Path, rules: Callable[[float | None], Rules]) 
     folder = folder.resolve()
     run = load(folder)
     against.check(compare_to, folder.parent, run.description.config.name)
-    found = against.compare(compare_to, folder.parent, run, rules(run.description.config.threshold))
+    found = against.compare(compare_to, folder.parent, run, rules(run.description.config.threshold), step)
     return Finished(run, found.compared, found.notes, found.problems)
 
 
-def finish(plan: Plan, root: Path, folder: Path) -> Finished:
+def finish(plan: Plan, root: Path, folder: Path, step: Step = unseen) -> Finished:
     """Compare a complete run, and remove runs beyond the number to keep."""
     run = load(folder)
-    found = against.compare(plan.compare_to, root, run, plan.rules) if plan.compare_to else against.Held()
+    found = against.compare(plan.compare_to, root, run, plan.rules, step) if plan.compare_to else against.Held()
     if plan.keep is not None:
         pinned = [*baselines(root).values(), *(root / one.run for one in accepted(root))]
         held_against = {run_id for _, comparison in found.compared for run_id in _alarmed(comparison)}
