@@ -8,6 +8,7 @@ import shlex
 import pytest
 
 from conftest import ROOT, Program, records
+from nights.readme import BLOCK, table
 from smembench.studies.compare.itself import compare_with_itself
 from smembench.studies.compilers import measured
 from smembench.studies.load import load
@@ -81,6 +82,12 @@ def test_the_runs_against_themselves_have_no_false_verdict() -> None:
     assert f"<!-- aa -->{found.false} of {found.judged}<!-- end -->" in README
     assert found.false == 0
     assert (len(runs), found.pairs) == (10, 45)
+
+
+def test_the_table_of_nights_is_that_of_the_study() -> None:
+    found = BLOCK.search(README)
+    assert found
+    assert found[0] == f"{found[1]}{table()}{found[2]}", "PYTHONPATH=.:tests python -m nights.readme fills it"
 
 
 @pytest.mark.parametrize("link", re.findall(r"\]\(([^)]+)\)", README))

@@ -235,11 +235,11 @@ def test_a_full_disk_ends_in_one_line(config: Path, tmp_path: Path, space: int, 
 def test_a_disk_that_fills_loses_nothing_and_the_run_is_resumed(config: Path, tmp_path: Path, resume: Resume) -> None:
     disk, rng, full = tmp_path / "disk", chance("disk"), set[int]()
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", disk], capture_output=True).returncode:
         pytest.skip("mounts a small disk, which only root may")
     try:
         for _ in range(2 * CAMPAIGN):
-            (disk / "other").write_bytes(bytes(64 * 1024 - 4096 * rng.randrange(1, 7)))
+            (disk / "other").write_bytes(bytes(512 * 1024 - 4096 * rng.randrange(1, 7)))
             process = start(config, "--output", disk / "results")
             _, err = process.communicate(timeout=120)
             assert process.returncode in (0, 1, 2)
