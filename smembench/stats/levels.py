@@ -24,7 +24,7 @@ _LEAST = 0.01
 """Smallest deviation of a night that is off its level: less is left to the noise."""
 _FIRST = 3
 """Nights whose median is the first level: one bad night among them is not it."""
-_SELDOM = 8
+_SELDOM = 12
 """Nights among which one may deviate and come back without its being a habit."""
 _MANY = 20
 """Fewest series whose median is what they share, whatever one of them does."""
@@ -45,8 +45,8 @@ class Levels:
         open: whether the newest nights of a series are off its level.
         variance: of a night around its level, estimated with ``freedom`` degrees of freedom; NaN with none.
         freedom: degrees of freedom of ``variance``.
-        returned: what nights make of nothing: the largest deviation of any series that came and went, of the second
-            worst night among 8, the third among 16 and so on. One bad night is left out, and a habit is not.
+        returned: by series, what nights make of nothing: the largest deviation of any like it that came and went, of
+            the second worst night, the third from 12 nights on and so on. One bad night is left out, a habit is not.
         shared: a difference that all series share is noise up to this; 0 for few series or nights.
     """
 
@@ -54,11 +54,17 @@ class Levels:
     open: Flags
     variance: Floats
     freedom: Floats
-    returned: float
+    returned: Floats
     shared: float
 
 
-def levels(series: Floats, count: int, starts: NDArray[np.int64] | None = None, least: float = 0.0) -> Levels:
+def levels(
+    series: Floats,
+    count: int,
+    starts: NDArray[np.int64] | None = None,
+    least: float = 0.0,
+    families: NDArray[np.int64] | None = None,
+) -> Levels:
     """Walk each series from its first night on.
 
     The level is the centre of the newest ``count`` nights at it. A night that is far from the level does not join them,
@@ -70,6 +76,7 @@ def levels(series: Floats, count: int, starts: NDArray[np.int64] | None = None, 
         count: nights that make a level.
         starts: by series the first night of an accepted level; 0 for none.
         least: a smaller deviation is never off the level.
+        families: by series the number of its family; families tell nothing of each other's deviations.
     """
     common, shared = _common(series, count)
     own = series - common
@@ -77,7 +84,7 @@ def levels(series: Floats, count: int, starts: NDArray[np.int64] | None = None, 
     at = np.zeros(series.shape, dtype=bool)
     is_open = np.zeros(len(series), dtype=bool)
     squares, freedom = np.zeros(len(series)), np.zeros(len(series))
-    worst = np.zeros(series.shape[1])
+    came_and_went = np.zeros(series.shape)
     for row, values in enumerate(own.tolist()):
         start = 0 if starts is None else int(starts[row])
         for first, end in ((0, start), (start, len(values))):
@@ -87,12 +94,16 @@ def levels(series: Floats, count: int, starts: NDArray[np.int64] | None = None, 
                 squares[row] += walked.squares
                 freedom[row] += walked.freedom
                 is_open[row] = bool(walked.off)
-                worst[first:end] = np.maximum(worst[first:end], walked.returned)
+                came_and_went[row, first:end] = walked.returned
     variance = np.divide(squares, freedom, out=np.full(len(series), np.nan), where=freedom > 0)
     if starts is not None:
         at &= np.arange(series.shape[1]) >= starts[:, None]
-    place = 1 + len(worst) // _SELDOM
-    returned = float(np.sort(worst)[-1 - place]) if len(worst) > place else 0.0
+    returned = np.zeros(len(series))
+    place = 1 + series.shape[1] // _SELDOM
+    for family in np.unique(families) if families is not None else ():
+        like = families == family
+        if series.shape[1] > place:
+            returned[like] = np.sort(came_and_went[like].max(axis=0))[-1 - place]
     return Levels(at, is_open, variance, freedom, returned, shared)
 
 

@@ -29,16 +29,16 @@ def test_a_step_never_becomes_the_level(step: float) -> None:
 def test_a_bad_night_is_left_out_and_the_next_one_is_not() -> None:
     series = nights(12)
     series[0, 6] += 0.05
-    found = levels(series, 7)
+    found = levels(series, 7, families=np.zeros(1, dtype=np.int64))
     assert np.flatnonzero(~found.at[0]).tolist() == [6]
     assert not found.open[0]
-    assert found.returned == 0
+    assert found.returned[0] == 0
 
 
 def test_nights_that_come_and_go_are_a_habit() -> None:
     series = nights(14)
     series[0, [4, 7, 10]] += 0.03
-    assert levels(series, 7).returned == pytest.approx(0.03, abs=0.01)
+    assert levels(series, 7, families=np.zeros(1, dtype=np.int64)).returned[0] == pytest.approx(0.03, abs=0.01)
 
 
 def test_an_accepted_level_begins_with_its_run() -> None:

@@ -23,7 +23,7 @@ _MORE = 2.0
 _AS_MANY = 140
 """Cases for which the false discovery rate was chosen. Fewer are judged as if they were up to five times as many, so
 that noise alone gives one comparison of a few cases in a hundred a false verdict."""
-_OPEN = 50.0
+_OPEN = 10.0
 """Weight of a case that was off its level in the night before."""
 _ONE_UNIT = (
     "with one time per side the noise is unknown: give runs of several rounds (not --quick) with their "
@@ -79,12 +79,12 @@ def compared(base: Sequence[Run], new: Sequence[Run], cases: Sequence[CaseCompar
     )
 
 
-def smallest_seen(pairs: Sequence[Pair], rules: Rules, known: Levels | None = None) -> Floats:
+def smallest_seen(pairs: Sequence[Pair], rules: Rules) -> Floats:
     """By case with evidence: the effect in logarithms at which it would be called changed if no other is."""
     told = [pair for pair in pairs if pair.evidence is not None]
     noise = Noise([pair.evidence for pair in told if pair.evidence is not None])
     seen = noise.critical(rules.fdr / max(_as_many(len(told)), 1), _least(told, rules))
-    return np.maximum(seen, _MORE * known.returned if known is not None else 0.0)
+    return np.maximum(seen, _MORE * np.array([pair.returned for pair in told]))
 
 
 def _as_many(cases: int) -> int:
@@ -110,14 +110,13 @@ def judge(pairs: Sequence[Pair], rules: Rules, known: Levels | None = None) -> l
     if known is not None and len(told) and abs(together := float(np.median(effects))) <= known.shared:
         effects = effects - together
     in_cycles = effects + np.array([_clock_shift(pair) for pair in told])
-    returned = known.returned if known is not None else 0.0
-    by_time = _effects(noise, effects, half, told, rules, returned)
-    judged = iter(zip(by_time, _effects(noise, in_cycles, half, told, rules, returned), strict=True))
+    by_time = _effects(noise, effects, half, told, rules)
+    judged = iter(zip(by_time, _effects(noise, in_cycles, half, told, rules), strict=True))
     return [_without_evidence(pair) if pair.evidence is None else _judged(pair, *next(judged), rules) for pair in pairs]
 
 
 def _effects(
-    noise: Noise, effects: Floats, half: Floats, pairs: Sequence[Pair], rules: Rules, returned: float
+    noise: Noise, effects: Floats, half: Floats, pairs: Sequence[Pair], rules: Rules
 ) -> list[tuple[Effect, float]]:
     """Each effect with its interval and p-value, and its q-value, which is 1 for what has come and gone before.
 
@@ -128,7 +127,7 @@ def _effects(
     weights = np.array([_OPEN if pair.open else 1.0 for pair in pairs])
     q = discovery_rates(np.minimum(p * weights.mean() / weights, 1.0)) if len(p) else p
     q = np.minimum(q * _as_many(len(p)) / max(len(p), 1), 1.0)
-    q = np.where(np.abs(effects) > _MORE * returned, q, 1.0)
+    q = np.where(np.abs(effects) > _MORE * np.array([pair.returned for pair in pairs]), q, 1.0)
     return [
         (Effect(math.exp(effect), math.exp(effect - width), math.exp(effect + width), float(chance)), float(rate))
         for effect, width, chance, rate in zip(effects, half, p, q, strict=True)

@@ -175,7 +175,7 @@ def compare_with_itself(
                     largest_false = max(largest_false, abs(math.log(case.ratio)))
         pairs_false += found_false
         told = [pair for pair in paired if pair.evidence is not None]
-        for pair, needed in zip(told, smallest_seen(paired, rules, known), strict=True):
+        for pair, needed in zip(told, smallest_seen(paired, rules), strict=True):
             assert pair.evidence is not None
             tally, effect = tallies[pair.case.id], pair.evidence.effect
             tally.effects.append(effect)

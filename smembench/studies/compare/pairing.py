@@ -8,13 +8,14 @@ what lies between runs is unknown.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
 from statistics import median
 
 import numpy as np
+from numpy.typing import NDArray
 
 from smembench.model.case import Case
 from smembench.model.hardware import EVENT_NOISE_MS
@@ -30,8 +31,10 @@ from smembench.studies.compare.verdicts import Side
 ALONE = 0.05
 """Effect, as a fraction, that two runs must exceed where nothing tells what lies between runs
 (results/reference/notes/statistics.md)."""
-SHORT_MS = 0.01
+SHORT_MS = 0.03
 """Below this the clock makes most of a kernel's noise."""
+LONG_MS = 30.0
+"""Above this a round has few samples."""
 _FLIP_MS = 0.65e-4
 """Standard deviation of a clock that reads one of two levels 0.13 µs apart: what its flips alone add to a round."""
 
@@ -77,7 +80,7 @@ class Pair:
 
     ``reason`` says why it is not comparable; ``evidence`` is None then, and if its noise is unknown. ``runs`` are the
     ids of the base's usable runs. ``least`` is the effect below which nothing is a change, whatever the threshold.
-    ``open`` is whether the newest nights before were off their level.
+    ``open`` is whether the newest nights before were off their level, ``returned`` what nights make of nothing.
     """
 
     case: Case
@@ -88,6 +91,7 @@ class Pair:
     runs: tuple[str, ...] = ()
     least: float = 0.0
     open: bool = False
+    returned: float = 0.0
 
 
 def by_case(runs: Sequence[Run]) -> dict[str, list[Timed]]:
@@ -114,12 +118,20 @@ def pair_up(
     before, after, like = by_case(base), by_case(new), by_case(beside)
     cases = [case for case in before if case in after]
     others = [[item for item in like.get(case, ()) if not item.why] for case in cases]
-    shown = levels(series_of(beside, others), len(beside)) if beside else None
+    shown = levels(series_of(beside, others), len(beside), families=families(others)) if beside else None
     known = zip(shown.variance.tolist(), shown.freedom.tolist(), strict=True) if shown else repeat((math.nan, 0.0))
     return [
-        pair(before[case], after[case], across, known=told, like=items)
-        for case, items, told in zip(cases, others, known, strict=False)
+        replace(
+            pair(before[case], after[case], across, known=told, like=others[row]),
+            returned=float(shown.returned[row]) if shown else 0.0,
+        )
+        for row, (case, told) in enumerate(zip(cases, known, strict=False))
     ], shown
+
+
+def families(cases: Iterable[Sequence[Timed]]) -> NDArray[np.int64]:
+    """Classes of cases by duration: the clock makes most noise of the short, few samples most of the longest."""
+    return np.digitize([items[-1].centre if items and items[-1].units else 0.0 for items in cases], (SHORT_MS, LONG_MS))
 
 
 def series_of(runs: Sequence[Run], cases: Sequence[Sequence[Timed]]) -> Floats:

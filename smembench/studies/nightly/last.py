@@ -11,7 +11,7 @@ import numpy as np
 from smembench.stats.levels import Levels, levels
 from smembench.store.run import Run
 from smembench.studies.compare.comparison import compared, judge
-from smembench.studies.compare.pairing import Timed, by_case, pair, series_of
+from smembench.studies.compare.pairing import Timed, by_case, families, pair, series_of
 from smembench.studies.compare.verdicts import Comparison, Rules
 
 READ = 60
@@ -50,6 +50,7 @@ def compare_with_last(
                 known=(float(found.variance[row]), float(found.freedom[row])),
             ),
             open=bool(found.open[row]),
+            returned=float(found.returned[row]),
         )
         for row, case in enumerate(cases)
     ]
@@ -69,7 +70,7 @@ def _levels(
     """The standing level of each case; an accepted run is the first of a new one."""
     place = {run.id: number for number, run in enumerate(runs)}
     starts = np.array([place.get(accepted.get(case, ""), 0) for case in cases], dtype=np.int64)
-    return levels(series_of(runs, usable), count, starts, math.log1p(rules.threshold))
+    return levels(series_of(runs, usable), count, starts, math.log1p(rules.threshold), families(usable))
 
 
 def _held(runs: Sequence[Run], usable: Sequence[Timed], at: Sequence[bool], count: int) -> list[Timed]:
