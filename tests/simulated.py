@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -47,15 +47,17 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
 
 @contextmanager
 def _numba_mended() -> Iterator[None]:
-    """Patch Numba: threads of a block take turns, and shared arrays are poisoned and found by source line."""
+    """Patch Numba: threads of a block take turns, count in uint32, and shared arrays are poisoned and found by line."""
     from numba.cuda.simulator import kernel, kernelapi
 
-    manager, shared = kernel.BlockManager, kernelapi.FakeCUDAShared
+    manager, shared, dim3 = kernel.BlockManager, kernelapi.FakeCUDAShared, kernelapi.Dim3
     kernel.BlockManager, kernelapi.FakeCUDAShared = _block_in_turns(kernel), _with_one_array_per_line(shared)
+    kernel.Dim3 = kernelapi.Dim3 = lambda *axes: dim3(*map(np.uint32, axes))
     try:
         yield
     finally:
         kernel.BlockManager, kernelapi.FakeCUDAShared = manager, shared
+        kernel.Dim3 = kernelapi.Dim3 = dim3
 
 
 def _block_in_turns(kernel: Any) -> Any:
@@ -74,7 +76,8 @@ def _block_in_turns(kernel: Any) -> Any:
             self.over.acquire()
 
         def run(self) -> None:
-            super().run()
+            with suppress(SystemExit):  # of a thread that waits at a barrier when another fails
+                super().run()
             self.over.release()
 
         def take(self) -> None:
@@ -90,7 +93,7 @@ def _block_in_turns(kernel: Any) -> Any:
             self.mine.acquire()
             self.syncthreads_blocked = False
             if self.abort:
-                raise SystemExit  # ends the thread silently
+                raise SystemExit
 
     class InTurns(kernel.BlockManager):  # type: ignore[misc]
         def run(self, grid_point: Any, *arguments: Any) -> None:

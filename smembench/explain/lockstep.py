@@ -33,10 +33,10 @@ class Group:
         self.going = np.arange(len(threads))
         self.left: list[Indices] = []
 
-    def number(self, of_threads: Indices) -> Any:
+    def number(self, of_threads: NDArray[np.integer[Any]]) -> Any:
         """A number per thread of the block, as the kernel sees it: those of this group's threads."""
         if len(self.threads) == 1:
-            return int(of_threads[self.threads[0]])
+            return of_threads[self.threads[0]]
         values = of_threads[self.threads].view(_Values)
         values.group = self
         return values

@@ -107,14 +107,14 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
     scalars = [np.uint32(value) for value in problem.scalars(case)]
     whole = grid or program.grid
     blocks = kinds_of_blocks(program.grid, whole) if ragged else {(0, 0): prod(whole)}
-    y, x = np.divmod(np.arange(width * height), width)
+    y, x = np.divmod(np.arange(width * height, dtype=np.uint32), width)
     requests: list[Request] = []
     for block, weight in blocks.items():
         fake = _fake_cuda(recorder, program.block, program.grid, block)
 
         def kernel_of(group: Group, fake: Any = fake) -> None:
             recorder.enter(group)
-            fake.threadIdx = SimpleNamespace(x=group.number(x), y=group.number(y), z=0)
+            fake.threadIdx = SimpleNamespace(x=group.number(x), y=group.number(y), z=np.uint32(0))
             program.function(*arrays, *scalars)
 
         with _replaced(fake), np.errstate(over="ignore"):
@@ -128,7 +128,7 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
 
 def _fake_cuda(recorder: Recorder, block: tuple[int, int], grid: tuple[int, int], index: tuple[int, int]) -> Any:
     def axes(x: int, y: int) -> SimpleNamespace:
-        return SimpleNamespace(x=x, y=y, z=0)
+        return SimpleNamespace(x=np.uint32(x), y=np.uint32(y), z=np.uint32(0))
 
     return SimpleNamespace(
         blockDim=axes(*block),

@@ -38,6 +38,10 @@ SIMULATED: bool = bool(config.ENABLE_CUDASIM)
 
 if SIMULATED:  # the same casts, without the detour over Numba's signatures that takes most of a simulated launch
     uint32, uint64 = np.uint32, np.uint64
+else:
+    from smembench.kernels.intrinsics.unsigned import install
+
+    install()
 
 
 def number(dtype: str) -> Any:

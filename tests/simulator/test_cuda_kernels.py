@@ -105,7 +105,17 @@ def test_rows_left_out_are_caught() -> None:
         verify(WRONG, as_kernel(off_by_one))
 
 
-@pytest.mark.parametrize("way", [1, -1], ids=["from threads after", "from threads before"])
+def test_an_error_before_a_barrier_ends_the_threads_that_wait_there() -> None:
+    def negative(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        if cuda.threadIdx.x == 3:
+            out[0] = cuda.threadIdx.x + -1  # NumPy refuses what wraps around on a GPU
+        cuda.syncthreads()
+
+    with pytest.raises(OverflowError, match="out of bounds"):
+        verify(replace(WRONG, m=1, n=8, block=Block(8, 1)), as_kernel(negative))
+
+
+@pytest.mark.parametrize("way", [1, 7], ids=["from threads after", "from threads before"])
 def test_a_missing_barrier_is_caught(way: int) -> None:
     """Even where all threads but one read what a thread before them has written."""
 

@@ -61,14 +61,10 @@ def build(case: Case, *, sets: LayoutOf, reads: LayoutOf, dynamic: bool = False)
     def access(out: Any, inp: Any, n: Any, passes: Any) -> None:
         shared = cuda.shared.array(length, dtype)
         held = cuda.local.array(count, dtype)
-        t = uint32(uint32(cuda.threadIdx.y) * uint32(bx) + uint32(cuda.threadIdx.x))
-        i = uint32(uint32(cuda.blockIdx.x) * uint32(threads) + t)
-        set_at = uint64(
-            (t % uint32(set_run)) * uint32(set_step) % uint32(size) + t // uint32(set_run) * uint32(set_next)
-        )
-        read_at = uint64(
-            (t % uint32(read_run)) * uint32(read_step) % uint32(size) + t // uint32(read_run) * uint32(read_next)
-        )
+        t = cuda.threadIdx.y * bx + cuda.threadIdx.x
+        i = cuda.blockIdx.x * threads + t
+        set_at = uint64(t) % set_run * set_step % size + uint64(t) // set_run * set_next
+        read_at = uint64(t) % read_run * read_step % size + uint64(t) // read_run * read_next
         value = dtype(0)
         if i < n:
             value = inp[i]
@@ -77,13 +73,13 @@ def build(case: Case, *, sets: LayoutOf, reads: LayoutOf, dynamic: bool = False)
         done = uint32(0)
         while done < passes:
             for tile in range(count):
-                shared[uint64(tile * size) + set_at] = held[tile]
+                shared[tile * size + set_at] = held[tile]
             cuda.syncthreads()
             for tile in range(count):
-                held[tile] = shared[uint64((tile + 1) % count * size) + read_at]
+                held[tile] = shared[(tile + 1) % count * size + read_at]
             held[0] += one
             cuda.syncthreads()
-            done = uint32(done + uint32(1))
+            done = done + 1
         if i < n:
             total = held[0]
             for tile in range(1, count):

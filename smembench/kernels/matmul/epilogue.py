@@ -23,14 +23,14 @@ def write_within(tiling: Tiling, width: int) -> Callable[..., Any]:
 
     def write(c: Any, total: Any, row0: Any, col0: Any, top: Any, left: Any, m: Any, n: Any, ldc: Any) -> None:
         for i in range(down):
-            row = uint32(row0 + uint32(i // a_size * rows_apart + i % a_size))
+            row = row0 + (i // a_size * rows_apart + i % a_size)
             for j in range(0, across, width):
-                col = uint32(col0 + uint32(j // b_size * columns_apart + j % b_size))
+                col = col0 + (j // b_size * columns_apart + j % b_size)
                 if row >= top and col >= left and row < m and col < n:
                     if width == 1:
-                        c[uint32(row * ldc + col)] = total[i * across + j]
+                        c[row * ldc + col] = total[i * across + j]
                     else:
-                        store_vector(c, uint32(row * ldc + col), load_vector(total, i * across + j))
+                        store_vector(c, row * ldc + col, load_vector(total, i * across + j))
 
     return device(write)
 
@@ -43,11 +43,11 @@ def add_within(tiling: Tiling, width: int) -> Callable[..., Any]:
 
     def add(total: Any, c: Any, row0: Any, col0: Any, top: Any, left: Any, m: Any, n: Any, ldc: Any) -> None:
         for i in range(down):
-            row = uint32(row0 + uint32(i // a_size * rows_apart + i % a_size))
+            row = row0 + (i // a_size * rows_apart + i % a_size)
             for j in range(0, across, width):
-                col = uint32(col0 + uint32(j // b_size * columns_apart + j % b_size))
+                col = col0 + (j // b_size * columns_apart + j % b_size)
                 if row >= top and col >= left and row < m and col < n:
-                    begun = load_vector(c, uint32(row * ldc + col))
+                    begun = load_vector(c, row * ldc + col)
                     for p in range(width):
                         total[i * across + j + p] += begun[p]
 
@@ -81,11 +81,11 @@ def staging(tiling: Tiling, elements: int) -> Staging:
     staged = of_threads * at_once * columns
 
     def stage(tile: Any, total: Any, row: Any, col: Any, part: Any) -> None:
-        own = uint32(row // uint32(warp_rows) * uint32(LANES_DOWN) + row % uint32(warp_rows) // uint32(a_size))
-        at = uint32(uint32(own * uint32(at_once * columns)) + col)
+        own = row // warp_rows * LANES_DOWN + row % warp_rows // a_size
+        at = own * (at_once * columns) + col
         for i in range(at_once):
             for j in range(0, across, size):
-                place = uint32(at + uint32(i * columns + j // b_size * columns_apart + j % b_size))
+                place = at + (i * columns + j // b_size * columns_apart + j % b_size)
                 store_vector(tile, place, load_vector(total, (part * at_once + i) * across + j))
 
     # A thread writes the same column of all its lines. Those are apart by powers of two, so their rows add up.
@@ -94,7 +94,7 @@ def staging(tiling: Tiling, elements: int) -> Staging:
 
     @device
     def row_of(line: Any) -> Any:
-        return uint32(line // uint32(at_once) * uint32(a_size) + line % uint32(at_once))
+        return line // at_once * a_size + line % at_once
 
     @device
     def store(c: Any, index: Any, value: Any) -> None:
@@ -104,10 +104,10 @@ def staging(tiling: Tiling, elements: int) -> Staging:
         def write_lines(c: Any, tile: Any, thread: Any, row: Any, col: Any, top: Any, m: Any, ldc: Any) -> None:
             for warps in range(staged // columns // in_warps):
                 for turn in range(in_turn):
-                    line = uint32(row + uint32(uint32(warps * warp_rows) + row_of(uint32(turn * lines))))
+                    line = row + (warps * warp_rows + row_of(uint32(turn * lines)))
                     if line >= top and line < m:
-                        place = uint32(thread + uint32((warps * in_turn + turn) * threads))
-                        put(c, uint32(uint32(line * ldc) + col), tile[place])
+                        place = thread + (warps * in_turn + turn) * threads
+                        put(c, line * ldc + col, tile[place])
 
         return device(write_lines)
 
@@ -117,8 +117,8 @@ def staging(tiling: Tiling, elements: int) -> Staging:
         c: Any, tile: Any, thread: Any, part: Any, begun: Any, row0: Any, col0: Any, top: Any, left: Any, m: Any,
         n: Any, ldc: Any,
     ) -> None:  # fmt: skip
-        first = uint32(row0 + uint32(part * at_once // a_size * rows_apart + part * at_once % a_size))
-        row, col = uint32(first + row_of(thread // uint32(columns))), uint32(col0 + thread % uint32(columns))
+        first = row0 + (part * at_once // a_size * rows_apart + part * at_once % a_size)
+        row, col = first + row_of(thread // columns), col0 + thread % columns
         if col >= left and col < n:
             if begun:
                 add_to_old(c, tile, thread, row, col, top, m, ldc)

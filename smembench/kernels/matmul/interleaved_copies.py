@@ -67,8 +67,8 @@ def _start(tiling: Tiling, b_width: int, first: int, last: int) -> DeviceFunctio
         of_a = (copy_element_async, a_tile, to_a, a, from_a, lda)
         for copy in some:
             begin, tile, to, array, source, lead = of_a if copy.of_a else of_b
-            at = uint64(uint32(source + uint32(uint32(copy.row) * lead)))
-            begin(tile, uint64(to + uint64(copy.place)), array, uint64(at + uint64(copy.along)))
+            at = uint64(source + uint32(copy.row) * lead)
+            begin(tile, to + uint64(copy.place), array, at + copy.along)
 
     def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         narrow, wide = ir.IntType(32), ir.IntType(64)
@@ -151,13 +151,13 @@ def steps_with_copies(tiling: Tiling, b_width: int, order: ResultOrder, over: in
         total: Any, a_parts: Any, b_parts: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any, a_base: Any,
         b_base: Any, a: Any, b: Any, thread: Any, row0: Any, col0: Any, k0: Any, short: Any, k: Any, lda: Any, ldb: Any,
     ) -> None:  # fmt: skip
-        at_k = uint32(min(uint32(k0 - short), uint32(k - uint32(depth))))
-        a_row, a_col = uint32(thread // uint32(A_LANES)), uint32(thread % uint32(A_LANES))
-        b_row, b_col = uint32(thread // uint32(b_lanes)), uint32(uint32(thread % uint32(b_lanes)) * uint32(b_width))
-        from_a = uint32(uint32(uint32(uint32(row0 + a_row) * lda) + a_col) + at_k)
-        from_b = uint32(uint32(uint32(uint32(at_k + b_row) * ldb) + col0) + b_col)
-        to_a = uint64(a_base + uint64(uint32(uint32(a_col * uint32(pitch)) + a_row)))
-        to_b = uint64(b_base + uint64(uint32(uint32(b_row * uint32(columns)) + b_col)))
+        at_k = min(k0 - short, k - depth)
+        a_row, a_col = thread // A_LANES, thread % A_LANES
+        b_row, b_col = thread // b_lanes, thread % b_lanes * b_width
+        from_a = (row0 + a_row) * lda + a_col + at_k
+        from_b = (at_k + b_row) * ldb + col0 + b_col
+        to_a = a_base + uint64(a_col * pitch + a_row)
+        to_b = b_base + uint64(b_row * columns + b_col)
         all_steps(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b, to_a, to_b, a, b, from_a, from_b, lda, ldb)
 
     return device(go)

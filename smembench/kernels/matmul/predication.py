@@ -46,10 +46,10 @@ def predication(tiling: Tiling, case: Case) -> Predication:
         return Predication("whole tiles", device(_in_grid), device(_nothing), device(_all), *_straight(tiling, case))
 
     def short(k: Any) -> Any:
-        return uint32(uint32(depth - 1) - uint32(k - uint32(1)) % uint32(depth))
+        return depth - 1 - (k - 1) % depth
 
     def first(k: Any, short: Any) -> Any:
-        return uint32(uint32(depth) - short)
+        return depth - short
 
     return Predication("tiles moved inwards", device(_inwards), device(short), device(first), *_straight(tiling, case))
 
@@ -70,11 +70,11 @@ def predicated(tiling: Tiling, case: Case) -> Predication:
 
 
 def _in_grid(index: Any, tile: Any, side: Any) -> Any:
-    return uint32(index * tile)
+    return index * tile
 
 
 def _inwards(index: Any, tile: Any, side: Any) -> Any:
-    return uint32(min(uint32(index * tile), uint32(side - tile)))
+    return min(index * tile, side - tile)
 
 
 def _nothing(k: Any) -> Any:
@@ -98,27 +98,27 @@ def _straight(tiling: Tiling, case: Case) -> tuple[DeviceFunction, DeviceFunctio
     a_count, b_count = tiling.rows // a_step, depth // b_step
 
     def begin(thread: Any, row0: Any, col0: Any, lda: Any, ldb: Any) -> Any:
-        a_col = uint32(uint32(thread % uint32(a_across)) * uint32(a_width))
-        b_col = uint32(col0 + uint32(uint32(thread % uint32(b_across)) * uint32(b_width)))
-        from_a = uint32(uint32(uint32(row0 + thread // uint32(a_across)) * lda) + a_col)
-        from_b = uint32(uint32(uint32(thread // uint32(b_across)) * ldb) + b_col)
+        a_col = thread % a_across * a_width
+        b_col = col0 + thread % b_across * b_width
+        from_a = (row0 + thread // a_across) * lda + a_col
+        from_b = thread // b_across * ldb + b_col
         return from_a, from_b
 
     def load(
         a_held: Any, b_held: Any, a: Any, b: Any, from_a: Any, from_b: Any, thread: Any, row0: Any, col0: Any,
         k0: Any, short: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any,
     ) -> None:  # fmt: skip
-        at_k = uint32(min(uint32(k0 - short), uint32(k - uint32(depth))))
-        at_a = uint32(from_a + at_k)
-        at_b = uint32(from_b + uint32(at_k * ldb))
+        at_k = min(k0 - short, k - depth)
+        at_a = from_a + at_k
+        at_b = from_b + at_k * ldb
         for i in range(a_count):
-            at = uint32(at_a + uint32(uint32(i * a_step) * lda))
+            at = at_a + i * a_step * lda
             if a_width == 1:
                 a_held[i] = a[at]
             else:
                 store_vector(a_held, i * a_width, load_vector(a, at))
         for i in range(b_count):
-            at = uint32(at_b + uint32(uint32(i * b_step) * ldb))
+            at = at_b + i * b_step * ldb
             if b_width == 1:
                 b_held[i] = b[at]
             else:

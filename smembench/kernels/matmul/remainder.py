@@ -20,7 +20,7 @@ from llvmlite import ir
 
 from smembench.kernels.intrinsics.vector import register, types
 from smembench.kernels.matmul.tiling import Tiling
-from smembench.kernels.numba_cuda import DeviceFunction, device, number, uint32, uint64
+from smembench.kernels.numba_cuda import DeviceFunction, device, number, uint64
 from smembench.model.case import Case
 
 SIDE = 8
@@ -70,30 +70,30 @@ def remainder(tiling: Tiling) -> Remainder:
     @device
     def strips(side: Any, tile: Any) -> Any:
         """Strips of SIDE rows or columns beyond whole tiles."""
-        return uint32(uint32(side % uint32(tile) + uint32(SIDE - 1)) // uint32(SIDE))
+        return (side % tile + (SIDE - 1)) // SIDE
 
     @device
     def chunks_down(m: Any) -> Any:
-        return uint32(uint32(m + uint32(SIDE - 1)) // uint32(SIDE))
+        return (m + (SIDE - 1)) // SIDE
 
     @device
     def chunks_across(n: Any) -> Any:
-        return uint32(n // uint32(columns) * uint32(columns // SIDE))
+        return n // columns * (columns // SIDE)
 
     def chunks(m: Any, n: Any) -> Any:
-        of_columns = uint32(chunks_down(m) * strips(n, columns))
-        return uint32(of_columns + uint32(chunks_across(n) * strips(m, rows)))
+        of_columns = chunks_down(m) * strips(n, columns)
+        return of_columns + chunks_across(n) * strips(m, rows)
 
     def corner(chunk: Any, m: Any, n: Any) -> Any:
-        of_columns = uint32(chunks_down(m) * strips(n, columns))
+        of_columns = chunks_down(m) * strips(n, columns)
         if chunk < of_columns:
-            down, strip = uint32(chunk % chunks_down(m)), uint32(chunk // chunks_down(m))
-            first = uint32(n // uint32(columns) * uint32(columns))
-            return uint32(down * uint32(SIDE)), uint32(first + uint32(strip * uint32(SIDE)))
-        more = uint32(chunk - of_columns)
-        across, strip = uint32(more % chunks_across(n)), uint32(more // chunks_across(n))
-        first = uint32(m // uint32(rows) * uint32(rows))
-        return uint32(first + uint32(strip * uint32(SIDE))), uint32(across * uint32(SIDE))
+            down, strip = chunk % chunks_down(m), chunk // chunks_down(m)
+            first = n // columns * columns
+            return down * SIDE, first + strip * SIDE
+        more = chunk - of_columns
+        across, strip = more % chunks_across(n), more // chunks_across(n)
+        first = m // rows * rows
+        return first + strip * SIDE, across * SIDE
 
     add_all, add_rest = (_products(SIDE, AT_ONCE, members, within) for within in (True, False))
 
@@ -101,28 +101,28 @@ def remainder(tiling: Tiling) -> Remainder:
         tile: Any, held: Any, a: Any, b: Any, thread: Any, row: Any, col: Any, m: Any, n: Any, k: Any, lda: Any,
         ldb: Any,
     ) -> None:  # fmt: skip
-        own = min(uint32(col + thread % uint32(SIDE)), uint32(n - uint32(1)))
-        at = uint64(uint32(thread // uint32(SIDE)))
+        own = min(col + thread % SIDE, n - 1)
+        at = uint64(thread // SIDE)
         for i in range(SIDE):
             held[i] = zero
-        while uint64(at + uint64((AT_ONCE - 1) * members)) < uint64(k):
+        while at + (AT_ONCE - 1) * members < uint64(k):
             add_all(held, a, b, row, own, at, m, k, lda, ldb)
-            at = uint64(at + uint64(AT_ONCE * members))
+            at = at + AT_ONCE * members
         if at < uint64(k):
             add_rest(held, a, b, row, own, at, m, k, lda, ldb)
         for i in range(SIDE):
-            tile[uint32(uint32(i * pitch) + thread)] = held[i]
+            tile[i * pitch + thread] = held[i]
 
     def write(c: Any, tile: Any, thread: Any, row: Any, col: Any, m: Any, n: Any, ldc: Any) -> None:
         place = thread
-        while place < uint32(SIDE * SIDE):
-            i, j = uint32(place // uint32(SIDE)), uint32(place % uint32(SIDE))
-            if uint32(row + i) < m and uint32(col + j) < n:
+        while place < SIDE * SIDE:
+            i, j = place // SIDE, place % SIDE
+            if row + i < m and col + j < n:
                 total = zero
                 for other in range(members):
-                    total += tile[uint32(uint32(i * uint32(pitch) + uint32(other * SIDE)) + j)]
-                c[uint32(uint32(uint32(row + i) * ldc) + uint32(col + j))] = total
-            place = uint32(place + uint32(threads))
+                    total += tile[i * pitch + other * SIDE + j]
+                c[(row + i) * ldc + (col + j)] = total
+            place = place + threads
 
     return Remainder(device(chunks), device(corner), device(sum_up), device(write))
 
@@ -138,12 +138,12 @@ def _products(rows: int, count: int, apart: int, within: bool) -> DeviceFunction
 
     def add(held: Any, a: Any, b: Any, row: Any, col: Any, at: Any, m: Any, k: Any, lda: Any, ldb: Any) -> None:
         for j in range(count):
-            place = uint64(at + uint64(j * apart))
+            place = at + j * apart
             if place < uint64(k):
-                factor = b[uint64(uint64(place * uint64(ldb)) + uint64(col))]
+                factor = b[place * uint64(ldb) + uint64(col)]
                 for i in range(rows):
-                    own = uint32(min(uint32(row + uint32(i)), uint32(m - uint32(1))) * lda)
-                    held[i] += a[uint64(uint64(own) + place)] * factor
+                    own = min(row + i, m - 1) * lda
+                    held[i] += a[uint64(own) + place] * factor
 
     def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         wide, narrow = ir.IntType(64), ir.IntType(32)

@@ -61,11 +61,11 @@ def load_a(tiling: Tiling, width: int) -> DeviceFunction:
     zero = number(tiling.dtype)(0)
 
     def load(held: Any, a: Any, thread: Any, row0: Any, k0: Any, m: Any, k: Any, lda: Any) -> None:
-        row = uint32(row0 + thread // uint32(across))
-        col = uint32(k0 + uint32(thread % uint32(across)) * uint32(width))
+        row = row0 + thread // across
+        col = k0 + thread % across * width
         for i in range(count):
             if col < k:
-                at = uint32(min(uint32(row + uint32(i * step)), uint32(m - uint32(1))) * lda + col)
+                at = min(row + i * step, m - 1) * lda + col
                 if width == 1:
                     held[i] = a[at]
                 else:
@@ -86,12 +86,12 @@ def load_b(tiling: Tiling, width: int) -> DeviceFunction:
     zero = number(tiling.dtype)(0)
 
     def load(held: Any, b: Any, thread: Any, col0: Any, k0: Any, n: Any, k: Any, ldb: Any) -> None:
-        row = uint32(k0 + thread // uint32(across))
-        col = uint32(col0 + uint32(thread % uint32(across)) * uint32(width))
+        row = k0 + thread // across
+        col = col0 + thread % across * width
         for i in range(count):
-            r = uint32(row + uint32(i * step))
+            r = row + i * step
             if r < k:
-                at = uint32(r * ldb + min(col, uint32(n - uint32(width))))
+                at = r * ldb + min(col, n - width)
                 if width == 1:
                     held[i] = b[at]
                 else:
@@ -112,12 +112,12 @@ def store_a(tiling: Tiling, width: int) -> DeviceFunction:
     count = tiling.rows // step
 
     def store(tile: Any, base: Any, held: Any, thread: Any) -> None:
-        row = uint32(thread // uint32(across))
-        col = uint32(uint32(thread % uint32(across)) * uint32(width))
-        at = uint64(base + uint64(uint32(col * uint32(pitch) + row)))
+        row = thread // across
+        col = thread % across * width
+        at = base + uint64(col * pitch + row)
         for i in range(count):
             for j in range(width):
-                tile[uint64(at + uint64(j * pitch + i * step))] = held[i * width + j]
+                tile[at + (j * pitch + i * step)] = held[i * width + j]
 
     return device(store)
 
@@ -131,14 +131,14 @@ def store_b(tiling: Tiling, width: int) -> DeviceFunction:
     count = tiling.depth // step
 
     def store(tile: Any, base: Any, held: Any, thread: Any) -> None:
-        row = uint32(thread // uint32(across))
-        col = uint32(uint32(thread % uint32(across)) * uint32(width))
-        at = uint64(base + uint64(uint32(row * uint32(columns) + col)))
+        row = thread // across
+        col = thread % across * width
+        at = base + uint64(row * columns + col)
         for i in range(count):
             if width == 1:
-                tile[uint64(at + uint64(i * step * columns))] = held[i]
+                tile[at + i * step * columns] = held[i]
             else:
-                store_vector(tile, uint64(at + uint64(i * step * columns)), load_vector(held, i * width))
+                store_vector(tile, at + i * step * columns, load_vector(held, i * width))
 
     return device(store)
 
@@ -158,7 +158,7 @@ def mma_step(tiling: Tiling, steps: int = 1) -> DeviceFunction:
 
         def twice(total: Any, a_part: Any, b_part: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any) -> None:
             half(total, a_part, b_part, a_tile, b_tile, at_a, at_b)
-            half(total, a_part, b_part, a_tile, b_tile, uint64(at_a + uint64(a_half)), uint64(at_b + uint64(b_half)))
+            half(total, a_part, b_part, a_tile, b_tile, at_a + a_half, at_b + b_half)
 
         return device(twice)
 
@@ -168,9 +168,9 @@ def mma_step(tiling: Tiling, steps: int = 1) -> DeviceFunction:
 
     def once(total: Any, a_part: Any, b_part: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any) -> None:
         for i in range(down // a_size):
-            copy_a(a_part, i * a_size, a_tile, uint64(at_a + uint64(i * rows_apart)))
+            copy_a(a_part, i * a_size, a_tile, at_a + i * rows_apart)
         for j in range(across // b_size):
-            copy_b(b_part, j * b_size, b_tile, uint64(at_b + uint64(j * columns_apart)))
+            copy_b(b_part, j * b_size, b_tile, at_b + j * columns_apart)
         for j in range(across):
             for i in range(down):
                 total[i * across + j] += a_part[i] * b_part[j]
@@ -211,15 +211,15 @@ def position(tiling: Tiling) -> DeviceFunction:
     pair = 2 if tiling.interleaved else 1
 
     def in_block(thread: Any) -> Any:
-        return uint32(thread // uint32(width) * uint32(a_size)), uint32(thread % uint32(width) * uint32(b_size))
+        return thread // width * a_size, thread % width * b_size
 
     def in_warps(thread: Any) -> Any:
-        warp, lane = uint32(thread // uint32(WARP)), uint32(thread % uint32(WARP))
+        warp, lane = thread // WARP, thread % WARP
         # Lanes lie in rows of 8, or of 8 pairs one below the other.
-        lane_row = uint32(lane // uint32(LANES_ACROSS * pair) * uint32(pair) + lane % uint32(pair))
-        lane_col = uint32(lane // uint32(pair) % uint32(LANES_ACROSS))
-        row = uint32(warp // uint32(warps_across) * uint32(warp_rows) + lane_row * uint32(a_size))
-        col = uint32(warp % uint32(warps_across) * uint32(warp_columns) + lane_col * uint32(b_size))
+        lane_row = lane // (LANES_ACROSS * pair) * pair + lane % pair
+        lane_col = lane // pair % LANES_ACROSS
+        row = warp // warps_across * warp_rows + lane_row * a_size
+        col = warp % warps_across * warp_columns + lane_col * b_size
         return row, col
 
     return device(in_warps if tiling.warps else in_block)

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from smembench.kernels.intrinsics.vector import copy_vector, load_vector, store_vector, vector_width
-from smembench.kernels.numba_cuda import DeviceFunction, device, uint32
+from smembench.kernels.numba_cuda import DeviceFunction, device
 from smembench.kernels.transpose.tile_geometry import ACROSS, WARP_ROWS
 from smembench.model.case import Block
 from smembench.model.hardware import WARP
@@ -59,9 +59,9 @@ def in_pairs(apart: int) -> TileOrder:
     """
 
     def tile_of(x: Any, y: Any) -> tuple[Any, Any]:
-        within = uint32(y % uint32(2 * apart))
-        column = uint32(uint32(within // uint32(2)) + uint32(uint32(within % uint32(2)) * uint32(apart)))
-        return uint32(uint32(y - within) + column), x
+        within = y % (2 * apart)
+        column = within // 2 + within % 2 * apart
+        return y - within + column, x
 
     return TileOrder(True, device(tile_of), "in pairs")
 
@@ -72,12 +72,12 @@ def in_lines(block: Block) -> DeviceFunction:
     width, warps_across = block.x, block.x // ACROSS
 
     def position_of(x: Any, y: Any) -> tuple[Any, Any]:
-        thread = uint32(uint32(y * uint32(width)) + x)
-        warp = uint32(thread // uint32(WARP))
-        left = uint32(uint32(warp % uint32(warps_across)) * uint32(ACROSS))
-        above = uint32(uint32(warp // uint32(warps_across)) * uint32(WARP_ROWS))
-        line = uint32(uint32(thread // uint32(ACROSS)) % uint32(WARP_ROWS))
-        return uint32(uint32(thread % uint32(ACROSS)) + left), uint32(line + above)
+        thread = y * width + x
+        warp = thread // WARP
+        left = warp % warps_across * ACROSS
+        above = warp // warps_across * WARP_ROWS
+        line = thread // ACROSS % WARP_ROWS
+        return thread % ACROSS + left, line + above
 
     return device(position_of)
 
@@ -94,8 +94,8 @@ def swizzled_place(block: Block, dtype: str) -> DeviceFunction:
     side = wide * block.x
 
     def place_of(row: Any, vector: Any) -> Any:
-        swizzled = uint32(vector ^ uint32(uint32(row // uint32(wide)) % uint32(ACROSS)))
-        return uint32(uint32(row * uint32(side)) + uint32(swizzled * uint32(wide)))
+        swizzled = vector ^ row // wide % ACROSS
+        return row * side + swizzled * wide
 
     return device(place_of)
 
@@ -110,11 +110,11 @@ def tile_load(block: Block, dtype: str, copy: DeviceFunction) -> DeviceFunction:
     side, by, place_of = wide * block.x, block.y, swizzled_place(block, dtype)
 
     def load_tile(tile: Any, base: Any, inp: Any, x0: Any, y0: Any, nx: Any, ny: Any, vector: Any, top: Any) -> None:
-        ix = uint32(x0 + uint32(vector * uint32(wide)))
+        ix = x0 + vector * wide
         for first in range(0, side, by):
-            row = uint32(top + uint32(first))
-            if ix < nx and uint32(y0 + row) < ny:
-                copy(tile, uint32(base + place_of(row, vector)), inp, uint32(uint32(y0 + row) * nx + ix))
+            row = top + first
+            if ix < nx and y0 + row < ny:
+                copy(tile, base + place_of(row, vector), inp, (y0 + row) * nx + ix)
 
     return device(load_tile)
 
@@ -126,11 +126,11 @@ def tile_prefetch(block: Block, dtype: str) -> DeviceFunction:
     by, count = block.y, wide * block.x // block.y
 
     def prefetch_tile(held: Any, inp: Any, x0: Any, y0: Any, nx: Any, ny: Any, vector: Any, top: Any) -> None:
-        ix = uint32(x0 + uint32(vector * uint32(wide)))
+        ix = x0 + vector * wide
         for i in range(count):
-            iy = uint32(uint32(y0 + top) + uint32(i * by))
+            iy = y0 + top + i * by
             if ix < nx and iy < ny:
-                copy_vector(held, i * wide, inp, uint32(iy * nx + ix))
+                copy_vector(held, i * wide, inp, iy * nx + ix)
 
     return device(prefetch_tile)
 
@@ -143,8 +143,8 @@ def tile_store(block: Block, dtype: str) -> DeviceFunction:
 
     def store_tile(tile: Any, base: Any, held: Any, vector: Any, top: Any) -> None:
         for i in range(count):
-            row = uint32(top + uint32(i * by))
-            copy_vector(tile, uint32(base + place_of(row, vector)), held, i * wide)
+            row = top + i * by
+            copy_vector(tile, base + place_of(row, vector), held, i * wide)
 
     return device(store_tile)
 
@@ -162,15 +162,15 @@ def tile_write(block: Block, dtype: str, store: DeviceFunction = store_vector) -
     def write_tile(
         out: Any, tile: Any, base: Any, packed: Any, x0: Any, y0: Any, nx: Any, ny: Any, vector: Any, top: Any
     ) -> None:
-        ox = uint32(y0 + uint32(vector * uint32(wide)))
+        ox = y0 + vector * wide
         for first in range(0, side, by):
-            row = uint32(top + uint32(first))
-            swizzled = uint32(uint32(row // uint32(wide)) ^ uint32(vector % uint32(ACROSS)))
-            start = uint32(uint32(swizzled * uint32(wide)) + uint32(row % uint32(wide)))
-            if ox < ny and uint32(x0 + row) < nx:
+            row = top + first
+            swizzled = row // wide ^ vector % ACROSS
+            start = swizzled * wide + row % wide
+            if ox < ny and x0 + row < nx:
                 for lane in range(wide):
-                    below = uint32(uint32(vector * uint32(wide)) + uint32(lane))
-                    packed[lane] = tile[uint32(base + uint32(uint32(below * uint32(side)) + start))]
-                store(out, uint32(uint32(x0 + row) * ny + ox), load_vector(packed, 0))
+                    below = vector * wide + lane
+                    packed[lane] = tile[base + (below * side + start)]
+                store(out, (x0 + row) * ny + ox, load_vector(packed, 0))
 
     return device(write_tile)

@@ -53,14 +53,14 @@ def unaligned(
         tile = cuda.shared.array(elements, dtype, alignment=ALIGNMENT)
         packed = cuda.local.array(wide, dtype, alignment=ALIGNMENT)
         places = cuda.local.array(wide, uint32)
-        across, down = tile_of(uint32(cuda.blockIdx.x), uint32(cuda.blockIdx.y))
-        x0 = uint32(across * uint32(side))
-        y0 = uint32(down * uint32(side))
-        upper = uint32(y0 - min(y0, uint32(wide - 1)))
-        thread = uint32(uint32(uint32(cuda.threadIdx.y) * uint32(bx)) + uint32(cuda.threadIdx.x))
+        across, down = tile_of(cuda.blockIdx.x, cuda.blockIdx.y)
+        x0 = across * side
+        y0 = down * side
+        upper = y0 - min(y0, wide - 1)
+        thread = cuda.threadIdx.y * bx + cuda.threadIdx.x
         load_tile(tile, inp, x0, upper, nx, ny, thread)
         cuda.syncthreads()
-        vector, top = position_of(uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y))
+        vector, top = position_of(cuda.threadIdx.x, cuda.threadIdx.y)
         write_tile(out, tile, packed, places, x0, y0, upper, nx, ny, vector, top)
 
     return NumbaKernel(transpose_unaligned, grid=grid, block=block, variant="unaligned")
@@ -72,9 +72,9 @@ def element_place(block: Block, dtype: str) -> DeviceFunction:
     wide, across = vector_width(dtype), block.x + 1
 
     def place_of(y: Any, upper: Any, nx: Any) -> Any:
-        row = uint32(y - upper)
-        vectors = uint32(uint32(row * uint32(across)) + uint32(row // uint32(wide)))
-        return uint32(uint32(vectors * uint32(wide)) + uint32(uint32(y * nx) % uint32(wide)))
+        row = y - upper
+        vectors = row * across + row // wide
+        return vectors * wide + y * nx % wide
 
     return device(place_of)
 
@@ -91,22 +91,22 @@ def tile_load(block: Block, dtype: str, copy: DeviceFunction) -> DeviceFunction:
     rows = side + wide - 1
 
     def load_tile(tile: Any, inp: Any, x0: Any, upper: Any, nx: Any, ny: Any, thread: Any) -> None:
-        whole = uint32(uint32(uint32(nx * ny) // uint32(wide)) * uint32(wide))
+        whole = nx * ny // wide * wide
         for first in range(0, rows * across, threads):
-            number = min(uint32(thread + uint32(first)), uint32(rows * across - 1))
-            row = uint32(number // uint32(across))
-            iy = uint32(upper + row)
-            begin = uint32(iy * nx)
-            within = uint32(uint32(begin + x0) + uint32(uint32(number % uint32(across)) * uint32(wide)))
-            start = uint32(within - uint32(within % uint32(wide)))
-            if iy < ny and start < min(uint32(begin + nx), whole):
-                copy(tile, uint32(uint32(number + uint32(row // uint32(wide))) * uint32(wide)), inp, start)
+            number = min(thread + first, rows * across - 1)
+            row = number // across
+            iy = upper + row
+            begin = iy * nx
+            within = begin + x0 + number % across * wide
+            start = within - within % wide
+            if iy < ny and start < min(begin + nx, whole):
+                copy(tile, (number + row // wide) * wide, inp, start)
         # What follows the last whole vector of the input, one element per thread.
-        if thread < uint32(uint32(nx * ny) - whole):
-            index = uint32(whole + thread)
-            ix, iy = uint32(index % nx), uint32(index // nx)
-            if x0 <= ix and uint32(ix - x0) < uint32(side) and upper <= iy and uint32(iy - upper) < uint32(rows):
-                tile[uint32(place_of(iy, upper, nx) + uint32(ix - x0))] = inp[index]
+        if thread < nx * ny - whole:
+            index = whole + thread
+            ix, iy = index % nx, index // nx
+            if x0 <= ix and ix - x0 < side and upper <= iy and iy - upper < rows:
+                tile[place_of(iy, upper, nx) + (ix - x0)] = inp[index]
 
     return device(load_tile)
 
@@ -135,28 +135,28 @@ def tile_write(block: Block, dtype: str, store: DeviceFunction) -> DeviceFunctio
         top: Any,
     ) -> None:
         # The same in all passes: a tile begins at a multiple of wide, and a block's height is one.
-        before = uint32(uint32(top * ny) % uint32(wide))
-        ox = uint32(y0 + uint32(vector * uint32(wide)))
-        left = uint32(x0 + top)
-        if before <= ox < ny and uint32(ny - ox) >= uint32(uint32(wide) - before):
-            y = uint32(ox - before)
+        before = top * ny % wide
+        ox = y0 + vector * wide
+        left = x0 + top
+        if before <= ox < ny and ny - ox >= wide - before:
+            y = ox - before
             for lane in range(wide):
-                places[lane] = uint32(place_of(uint32(y + uint32(lane)), upper, nx) + top)
+                places[lane] = place_of(y + lane, upper, nx) + top
             for first in range(0, side, by):
-                x = uint32(left + uint32(first))
+                x = left + first
                 if x < nx:
                     for lane in range(wide):
                         # In 64 bits the sum cannot wrap, so that the compiler adds ``first`` in the load itself.
-                        packed[lane] = tile[uint64(uint64(places[lane]) + uint64(first))]
-                    store(out, uint32(uint32(x * ny) + y), load_vector(packed, 0))
+                        packed[lane] = tile[uint64(places[lane]) + first]
+                    store(out, x * ny + y, load_vector(packed, 0))
         else:
             for first in range(0, side, by):
-                x = uint32(left + uint32(first))
+                x = left + first
                 for lane in range(wide):
-                    reach = uint32(ox + uint32(lane))
-                    if x < nx and before <= reach and uint32(reach - before) < ny:
-                        y = uint32(reach - before)
-                        place = uint32(place_of(y, upper, nx) + uint32(top + uint32(first)))
-                        out[uint32(uint32(x * ny) + y)] = tile[place]
+                    reach = ox + lane
+                    if x < nx and before <= reach and reach - before < ny:
+                        y = reach - before
+                        place = place_of(y, upper, nx) + (top + first)
+                        out[x * ny + y] = tile[place]
 
     return device(write_tile)

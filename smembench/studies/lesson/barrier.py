@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering, tile_elements, tile_width
-from smembench.kernels.numba_cuda import cuda, number, uint32
+from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
@@ -25,22 +25,22 @@ def build(case: Case) -> NumbaKernel:
 
     def without_barrier(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         tile = cuda.shared.array((by, width), dtype)
-        tx = uint32(cuda.threadIdx.x)
-        ty = uint32(cuda.threadIdx.y)
-        x0 = uint32(uint32(cuda.blockIdx.x) * uint32(bx))
-        y0 = uint32(uint32(cuda.blockIdx.y) * uint32(by))
-        ix = uint32(x0 + tx)
-        iy = uint32(y0 + ty)
+        tx = cuda.threadIdx.x
+        ty = cuda.threadIdx.y
+        x0 = cuda.blockIdx.x * bx
+        y0 = cuda.blockIdx.y * by
+        ix = x0 + tx
+        iy = y0 + ty
         if ix < nx and iy < ny:
-            tile[ty, tx] = inp[uint32(iy * nx + ix)]
+            tile[ty, tx] = inp[iy * nx + ix]
         # Here transposeSmem waits for the whole block: cuda.syncthreads()
-        bidx = uint32(ty * uint32(bx) + tx)
-        irow = uint32(bidx // uint32(by))
-        icol = uint32(bidx % uint32(by))
-        ox = uint32(y0 + icol)
-        oy = uint32(x0 + irow)
+        bidx = ty * bx + tx
+        irow = bidx // by
+        icol = bidx % by
+        ox = y0 + icol
+        oy = x0 + irow
         if ox < ny and oy < nx:
-            out[uint32(oy * ny + ox)] = tile[icol, irow]
+            out[oy * ny + ox] = tile[icol, irow]
 
     return NumbaKernel(without_barrier, grid=covering(case.n, case.m, block), block=block)
 

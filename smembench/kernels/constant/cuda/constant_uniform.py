@@ -30,23 +30,23 @@ def build(case: Case, lanes: int = UNIFORM) -> NumbaKernel:
     def constant_uniform(out: Any, inp: Any, coefficients: Any, n: Any) -> None:
         tile = cuda.shared.array(width, dtype)
         table = constant_array(coefficients, COEFFICIENTS, TAPS)
-        t = uint32(uint32(cuda.threadIdx.y) * uint32(bx) + uint32(cuda.threadIdx.x))
-        i = uint32(uint32(cuda.blockIdx.x) * uint32(threads) + t)
-        end = uint32(n + uint32(2 * RADIUS))
+        t = cuda.threadIdx.y * bx + cuda.threadIdx.x
+        i = cuda.blockIdx.x * threads + t
+        end = n + 2 * RADIUS
         if i < end:
             tile[t] = inp[i]
-        if t < uint32(2 * RADIUS) and uint32(i + uint32(threads)) < end:
-            tile[uint32(t + uint32(threads))] = inp[uint32(i + uint32(threads))]
+        if t < 2 * RADIUS and i + threads < end:
+            tile[t + threads] = inp[i + threads]
         cuda.syncthreads()
 
         if i < n:
             total = zero
-            tap = uint32(uint32(TAPS) - uint32(uint32(t // uint32(lanes)) % uint32(TAPS)))
+            tap = TAPS - t // lanes % TAPS
             for _ in range(TAPS):
-                if tap == uint32(TAPS):
+                if tap == TAPS:
                     tap = uint32(0)
-                total += table[tap] * tile[uint32(t + tap)]
-                tap = uint32(tap + uint32(1))
+                total += table[tap] * tile[t + tap]
+                tap = tap + 1
             out[i] = total
 
     return NumbaKernel(constant_uniform, grid=grid_of(case), block=block, constant=COEFFICIENTS)

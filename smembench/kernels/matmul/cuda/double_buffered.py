@@ -45,9 +45,9 @@ def program(case: Case, tiling: Tiling, steps: int = 1) -> NumbaKernel:
         b_part = cuda.local.array(across, dtype, alignment=ALIGNMENT)
         a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
         b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
-        thread = uint32(uint32(cuda.threadIdx.y) * uint32(width) + uint32(cuda.threadIdx.x))
-        row0 = uint32(uint32(cuda.blockIdx.y) * uint32(rows))
-        col0 = uint32(uint32(cuda.blockIdx.x) * uint32(columns))
+        thread = cuda.threadIdx.y * width + cuda.threadIdx.x
+        row0 = cuda.blockIdx.y * rows
+        col0 = cuda.blockIdx.x * columns
         row, col = position(thread)
         for i in range(results):
             total[i] = zero
@@ -59,20 +59,20 @@ def program(case: Case, tiling: Tiling, steps: int = 1) -> NumbaKernel:
         store_b(b_tile, uint64(0), b_held, thread)
         cuda.syncthreads()
         while k0 < k:
-            k0 = uint32(k0 + uint32(depth))
+            k0 = k0 + depth
             load_a(a_held, a, thread, row0, k0, m, k, lda)
             load_b(b_held, b, thread, col0, k0, n, k, ldb)
-            a_base = uint64(uint32(buffer * uint32(a_elements)))
-            b_base = uint64(uint32(buffer * uint32(b_elements)))
+            a_base = uint64(buffer * a_elements)
+            b_base = uint64(buffer * b_elements)
             for i in range(0, depth, steps):
-                at_a = uint64(a_base + uint64(row) + uint64(i * pitch))
-                at_b = uint64(b_base + uint64(col) + uint64(i * columns))
+                at_a = a_base + uint64(row) + i * pitch
+                at_b = b_base + uint64(col) + i * columns
                 multiply(total, a_part, b_part, a_tile, b_tile, at_a, at_b)
-            buffer = uint32(uint32(1) - buffer)
-            store_a(a_tile, uint64(uint32(buffer * uint32(a_elements))), a_held, thread)
-            store_b(b_tile, uint64(uint32(buffer * uint32(b_elements))), b_held, thread)
+            buffer = 1 - buffer
+            store_a(a_tile, uint64(buffer * a_elements), a_held, thread)
+            store_b(b_tile, uint64(buffer * b_elements), b_held, thread)
             cuda.syncthreads()
-        write(c, total, uint32(row0 + row), uint32(col0 + col), m, n, ldc)
+        write(c, total, row0 + row, col0 + col, m, n, ldc)
 
     return tiling.program(double_buffered, case)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering
-from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
+from smembench.kernels.numba_cuda import cuda, number, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
@@ -22,21 +22,21 @@ def build(case: Case) -> NumbaKernel:
     zero = number(case.dtype)(0)
 
     def naive(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
-        col = uint32(uint32(cuda.blockIdx.x) * uint32(bx) + uint32(cuda.threadIdx.x))
-        row = uint32(uint32(cuda.blockIdx.y) * uint32(by) + uint32(cuda.threadIdx.y))
+        col = cuda.blockIdx.x * bx + cuda.threadIdx.x
+        row = cuda.blockIdx.y * by + cuda.threadIdx.y
         if row < m and col < n:
             total = zero
             # Growing 64-bit offsets: NVVM turns them into pointers with constant steps, where 32-bit ones cost an
             # address per load. Numba's range over a run-time bound does not unroll. != is faster than <: see the notes.
-            ia = uint64(uint32(row * lda))
-            end = uint64(ia + uint64(k))
+            ia = uint64(row * lda)
+            end = ia + uint64(k)
             ib = uint64(col)
             step = uint64(ldb)
             while ia != end:
                 total += a[ia] * b[ib]
-                ia = uint64(ia + uint64(1))
-                ib = uint64(ib + step)
-            c[uint32(row * ldc + col)] = total
+                ia = ia + 1
+                ib = ib + step
+            c[row * ldc + col] = total
 
     return NumbaKernel(naive, grid=covering(case.n, case.m, block), block=block)
 

@@ -74,9 +74,9 @@ def program(case: Case, tiling: Tiling, order: ResultOrder) -> NumbaKernel:
         b_parts = cuda.local.array(both_b_parts, dtype, alignment=ALIGNMENT)
         a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
         b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
-        thread = uint32(uint32(cuda.threadIdx.y) * uint32(width) + uint32(cuda.threadIdx.x))
-        row0 = origin(uint32(cuda.blockIdx.y), uint32(rows), m)
-        col0 = origin(uint32(cuda.blockIdx.x), uint32(columns), n)
+        thread = cuda.threadIdx.y * width + cuda.threadIdx.x
+        row0 = origin(cuda.blockIdx.y, uint32(rows), m)
+        col0 = origin(cuda.blockIdx.x, uint32(columns), n)
         short = short_of(k)
         row, col = position(thread)
         from_a, from_b = begin(thread, row0, col0, lda, ldb)
@@ -92,29 +92,29 @@ def program(case: Case, tiling: Tiling, order: ResultOrder) -> NumbaKernel:
         at_a = uint64(row)
         at_b = uint64(col)
         load_first(a_parts, b_parts, a_tile, b_tile, at_a, at_b)
-        while k0 < uint32(k + short):
-            k0 = uint32(k0 + uint32(depth))
+        while k0 < k + short:
+            k0 = k0 + depth
             load(a_held, b_held, a, b, from_a, from_b, thread, row0, col0, k0, short, m, n, k, lda, ldb)
             scheduling_barrier()
             all_but_last(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)
-            buffer = uint32(uint32(1) - buffer)
-            store_a(a_tile, uint64(uint32(buffer * uint32(a_elements))), a_held, thread)
-            store_b(b_tile, uint64(uint32(buffer * uint32(b_elements))), b_held, thread)
+            buffer = 1 - buffer
+            store_a(a_tile, uint64(buffer * a_elements), a_held, thread)
+            store_b(b_tile, uint64(buffer * b_elements), b_held, thread)
             cuda.syncthreads()
-            at_a = uint64(uint64(uint32(buffer * uint32(a_elements))) + uint64(row))
-            at_b = uint64(uint64(uint32(buffer * uint32(b_elements))) + uint64(col))
+            at_a = uint64(buffer * a_elements) + uint64(row)
+            at_b = uint64(buffer * b_elements) + uint64(col)
             load_first(a_parts, b_parts, a_tile, b_tile, at_a, at_b)
             multiply_last(total, a_parts, b_parts)
-        write(c, total, uint32(row0 + row), uint32(col0 + col), m, n, ldc)
+        write(c, total, row0 + row, col0 + col, m, n, ldc)
         if few:
-            chunk = uint32(uint32(cuda.blockIdx.y) * uint32(cuda.gridDim.x) + uint32(cuda.blockIdx.x))
+            chunk = cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x
             while chunk < chunk_count(m, n):
                 first_row, first_col = corner(chunk, m, n)
                 cuda.syncthreads()
                 sum_up(b_tile, total, a, b, thread, first_row, first_col, m, n, k, lda, ldb)
                 cuda.syncthreads()
                 write_sums(c, b_tile, thread, first_row, first_col, m, n, ldc)
-                chunk = uint32(chunk + uint32(cuda.gridDim.x) * uint32(cuda.gridDim.y))
+                chunk = chunk + cuda.gridDim.x * cuda.gridDim.y
 
     return tiling.program(serpentine, case, label, few=few)
 

@@ -77,7 +77,7 @@ def program(case: Case, tiling: Tiling, at_once: int) -> NumbaKernel:
         return uint32(0)
 
     def several(part: Any) -> Any:
-        return uint32(uint32(part - uint32(1)) * uint32(at_once * members))
+        return (part - 1) * (at_once * members)
 
     def copy_element(target: Any, place: Any, source: Any, index: Any) -> None:
         target[place] = source[index]
@@ -94,11 +94,11 @@ def program(case: Case, tiling: Tiling, at_once: int) -> NumbaKernel:
         sums = cuda.local.array(at_once, dtype, alignment=ALIGNMENT)
         a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
         b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
-        thread = uint32(uint32(cuda.threadIdx.y) * uint32(width) + uint32(cuda.threadIdx.x))
-        member = uint32(thread % uint32(members))
-        part = uint32(thread // uint32(members))
-        row0 = origin(uint32(cuda.blockIdx.y), uint32(rows), m)
-        col0 = origin(uint32(cuda.blockIdx.x), uint32(columns), n)
+        thread = cuda.threadIdx.y * width + cuda.threadIdx.x
+        member = thread % members
+        part = thread // members
+        row0 = origin(cuda.blockIdx.y, uint32(rows), m)
+        col0 = origin(cuda.blockIdx.x, uint32(columns), n)
         short = short_of(k)
         from_a, from_b = begin(thread, row0, col0, lda, ldb)
         row, col = position(member)
@@ -111,45 +111,45 @@ def program(case: Case, tiling: Tiling, at_once: int) -> NumbaKernel:
         store_a(a_tile, uint64(0), a_held, thread)
         store_b(b_tile, uint64(0), b_held, thread)
         cuda.syncthreads()
-        while k0 < uint32(k + short):
-            k0 = uint32(k0 + uint32(depth))
+        while k0 < k + short:
+            k0 = k0 + depth
             load(a_held, b_held, a, b, from_a, from_b, thread, row0, col0, k0, short, m, n, k, lda, ldb)
-            a_base = uint64(uint32(buffer * uint32(a_elements)))
-            b_base = uint64(uint32(buffer * uint32(b_elements)))
-            at_a = uint64(a_base + uint64(uint32(part * uint32(a_slice) + row)))
-            at_b = uint64(b_base + uint64(uint32(part * uint32(b_slice) + col)))
+            a_base = uint64(buffer * a_elements)
+            b_base = uint64(buffer * b_elements)
+            at_a = a_base + uint64(part * a_slice + row)
+            at_b = b_base + uint64(part * b_slice + col)
             multiply(total, a_part, b_part, a_tile, b_tile, at_a, at_b)
-            buffer = uint32(uint32(1) - buffer)
-            store_a(a_tile, uint64(uint32(buffer * uint32(a_elements))), a_held, thread)
-            store_b(b_tile, uint64(uint32(buffer * uint32(b_elements))), b_held, thread)
+            buffer = 1 - buffer
+            store_a(a_tile, uint64(buffer * a_elements), a_held, thread)
+            store_b(b_tile, uint64(buffer * b_elements), b_held, thread)
             cuda.syncthreads()
         # A few rows of results at a time, through B's tile.
         for first_sum in range(0, results, at_once):
             cuda.syncthreads()
-            if part > uint32(0):
+            if part > 0:
                 place = place_of(part)
                 for j in range(0, at_once, size):
-                    at = uint32(place + uint32(uint32(j * members) + member * uint32(size)))
+                    at = place + (j * members + member * size)
                     copy(b_tile, at, total, first_sum + j)
             cuda.syncthreads()
-            if part == uint32(0):
+            if part == 0:
                 for other in range(slices - 1):
                     for j in range(0, at_once, size):
-                        at = uint32(uint32((other * at_once + j) * members) + member * uint32(size))
+                        at = (other * at_once + j) * members + member * size
                         copy(sums, j, b_tile, at)
                     for j in range(at_once):
                         total[first_sum + j] += sums[j]
-        if part == uint32(0):
-            write(c, total, uint32(row0 + row), uint32(col0 + col), m, n, ldc)
+        if part == 0:
+            write(c, total, row0 + row, col0 + col, m, n, ldc)
         if few:
-            chunk = uint32(uint32(cuda.blockIdx.y) * uint32(cuda.gridDim.x) + uint32(cuda.blockIdx.x))
+            chunk = cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x
             while chunk < chunk_count(m, n):
                 first_row, first_col = corner(chunk, m, n)
                 cuda.syncthreads()
                 sum_up(b_tile, total, a, b, thread, first_row, first_col, m, n, k, lda, ldb)
                 cuda.syncthreads()
                 write_sums(c, b_tile, thread, first_row, first_col, m, n, ldc)
-                chunk = uint32(chunk + uint32(cuda.gridDim.x) * uint32(cuda.gridDim.y))
+                chunk = chunk + cuda.gridDim.x * cuda.gridDim.y
 
     return tiling.program(sliced_k, case, label, few=few)
 

@@ -76,10 +76,10 @@ def first_step(block: Any, blocks: Any, steps: Any, chunks: Any, steps_per_chunk
     Chunks, which blocks take in turn, count as ``steps_per_chunk`` steps each, or fewer where a block would be left
     without a step and never raise its flag. ``blocks_on`` makes no more blocks than steps.
     """
-    cost = min(uint32(steps_per_chunk), uint32(max(uint32(steps // blocks), uint32(1)) - uint32(1)))
-    all_before = uint32(uint64(uint64(block) * uint64(steps + cost * chunks)) // uint64(blocks))
-    chunks_before = uint32(block * uint32(chunks // blocks) + min(block, uint32(chunks % blocks)))
-    return uint32(all_before - cost * chunks_before)
+    cost = min(steps_per_chunk, max(steps // blocks, 1) - 1)
+    all_before = uint32(uint64(block) * (steps + uint64(cost) * chunks) // blocks)
+    chunks_before = block * (chunks // blocks) + min(block, chunks % blocks)
+    return all_before - cost * chunks_before
 
 
 def program(case: Case, tiling: Tiling) -> NumbaKernel:
@@ -113,18 +113,18 @@ def program(case: Case, tiling: Tiling) -> NumbaKernel:
         b_parts = cuda.local.array(both_b_parts, dtype, alignment=ALIGNMENT)
         a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
         b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
-        thread = uint32(uint32(cuda.threadIdx.y) * uint32(width) + uint32(cuda.threadIdx.x))
-        block = uint32(uint32(cuda.blockIdx.y) * uint32(cuda.gridDim.x) + uint32(cuda.blockIdx.x))
-        blocks = uint32(uint32(cuda.gridDim.x) * uint32(cuda.gridDim.y))
+        thread = cuda.threadIdx.y * width + cuda.threadIdx.x
+        block = cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x
+        blocks = cuda.gridDim.x * cuda.gridDim.y
         row, col = position(thread)
         short = short_of(k)
-        deep = uint32(uint32(k + uint32(depth - 1)) // uint32(depth))
-        wide = uint32(uint32(n + uint32(over_columns)) // uint32(columns))
-        tiles = uint32(wide * uint32(uint32(m + uint32(over_rows)) // uint32(rows)))
+        deep = (k + (depth - 1)) // depth
+        wide = (n + over_columns) // columns
+        tiles = wide * ((m + over_rows) // rows)
         chunks = chunk_count(m, n) if few else uint32(0)
-        steps_per_chunk = uint32(deep // uint32(CHUNKS_PER_TILE))
-        begins = first_step(block, blocks, uint32(tiles * deep), chunks, steps_per_chunk)
-        end = first_step(uint32(block + uint32(1)), blocks, uint32(tiles * deep), chunks, steps_per_chunk)
+        steps_per_chunk = deep // CHUNKS_PER_TILE
+        begins = first_step(block, blocks, tiles * deep, chunks, steps_per_chunk)
+        end = first_step(block + 1, blocks, tiles * deep, chunks, steps_per_chunk)
         if few:
             chunk = block
             while chunk < chunks:
@@ -133,23 +133,23 @@ def program(case: Case, tiling: Tiling) -> NumbaKernel:
                 cuda.syncthreads()
                 write_sums(c, b_tile, thread, first_row, first_col, m, n, ldc)
                 cuda.syncthreads()
-                chunk = uint32(chunk + blocks)
+                chunk = chunk + blocks
         while end > begins:
-            tile = uint32(uint32(end - uint32(1)) // deep)
-            base = uint32(tile * deep)
-            since = uint32(max(begins, base) - base)
-            until = uint32(end - base)
-            top = uint32(uint32(tile // wide) * uint32(rows))
-            left = uint32(uint32(tile % wide) * uint32(columns))
-            row0 = top if few else origin(uint32(tile // wide), uint32(rows), m)
-            col0 = left if few else origin(uint32(tile % wide), uint32(columns), n)
+            tile = (end - 1) // deep
+            base = tile * deep
+            since = max(begins, base) - base
+            until = end - base
+            top = tile // wide * rows
+            left = tile % wide * columns
+            row0 = top if few else origin(tile // wide, uint32(rows), m)
+            col0 = left if few else origin(tile % wide, uint32(columns), n)
             for i in range(count):
                 total[i] = zero
-            k0 = uint32(since * uint32(depth))
-            last = uint32(until * uint32(depth))
+            k0 = since * depth
+            last = until * depth
             buffer = uint32(0)
-            from_k = uint32(k0 - short) if since > uint32(0) else uint32(0)
-            to_k = k if since > uint32(0) else first(k, short)
+            from_k = k0 - short if since > 0 else uint32(0)
+            to_k = k if since > 0 else first(k, short)
             load_a(a_held, a, thread, row0, from_k, m, to_k, lda)
             load_b(b_held, b, thread, col0, from_k, n, to_k, ldb)
             store_a(a_tile, uint64(0), a_held, thread)
@@ -159,11 +159,11 @@ def program(case: Case, tiling: Tiling) -> NumbaKernel:
             at_b = uint64(col)
             load_first(a_parts, b_parts, a_tile, b_tile, at_a, at_b)
             while k0 < last:
-                k0 = uint32(k0 + uint32(depth))
+                k0 = k0 + depth
                 if inside:
-                    buffer = uint32(uint32(1) - buffer)
-                    a_base = uint64(uint32(buffer * uint32(a_elements)))
-                    b_base = uint64(uint32(buffer * uint32(b_elements)))
+                    buffer = 1 - buffer
+                    a_base = uint64(buffer * a_elements)
+                    b_base = uint64(buffer * b_elements)
                     copying(
                         total, a_parts, b_parts, a_tile, b_tile, at_a, at_b, a_base, b_base,
                         a, b, thread, row0, col0, k0, short, k, lda, ldb,
@@ -175,33 +175,33 @@ def program(case: Case, tiling: Tiling) -> NumbaKernel:
                     load_b(b_held, b, thread, col0, k0, n, k, ldb)
                     scheduling_barrier()
                     all_but_last(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)
-                    buffer = uint32(uint32(1) - buffer)
-                    store_a(a_tile, uint64(uint32(buffer * uint32(a_elements))), a_held, thread)
-                    store_b(b_tile, uint64(uint32(buffer * uint32(b_elements))), b_held, thread)
+                    buffer = 1 - buffer
+                    store_a(a_tile, uint64(buffer * a_elements), a_held, thread)
+                    store_b(b_tile, uint64(buffer * b_elements), b_held, thread)
                 cuda.syncthreads()
-                at_a = uint64(uint64(uint32(buffer * uint32(a_elements))) + uint64(row))
-                at_b = uint64(uint64(uint32(buffer * uint32(b_elements))) + uint64(col))
+                at_a = uint64(buffer * a_elements) + uint64(row)
+                at_b = uint64(buffer * b_elements) + uint64(col)
                 load_first(a_parts, b_parts, a_tile, b_tile, at_a, at_b)
                 multiply_last(total, a_parts, b_parts)
-            if since > uint32(0):
-                if thread == uint32(0):
-                    wait_for_flag(uint32(block - uint32(1)))
+            if since > 0:
+                if thread == 0:
+                    wait_for_flag(block - 1)
                 cuda.syncthreads()
                 if b_width > 1:
-                    add(total, c, uint32(row0 + row), uint32(col0 + col), top, left, m, n, ldc)
+                    add(total, c, row0 + row, col0 + col, top, left, m, n, ldc)
             if b_width > 1:
-                write(c, total, uint32(row0 + row), uint32(col0 + col), top, left, m, n, ldc)
+                write(c, total, row0 + row, col0 + col, top, left, m, n, ldc)
             else:
                 for part in range(parts):
                     cuda.syncthreads()
                     stage(b_tile, total, row, col, part)
                     cuda.syncthreads()
-                    write_staged(c, b_tile, thread, part, since > uint32(0), row0, col0, top, left, m, n, ldc)
+                    write_staged(c, b_tile, thread, part, since > 0, row0, col0, top, left, m, n, ldc)
             # Partial sums are written before the flag is raised, and fragments read before the next tile is stored.
             cuda.syncthreads()
-            if until < deep and thread == uint32(0):
+            if until < deep and thread == 0:
                 raise_flag(block)
-            end = uint32(base + since)
+            end = base + since
 
     made = tiling.program(stream_k, case, label, few=few)
     steps = -(-(case.k or 0) // depth)

@@ -33,28 +33,28 @@ def build(case: Case) -> NumbaKernel:
     def tiled(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
         a_tile = cuda.shared.array((tile, tile), dtype)
         b_tile = cuda.shared.array((tile, tile), dtype)
-        tx = uint32(cuda.threadIdx.x)
-        ty = uint32(cuda.threadIdx.y)
-        col = uint32(uint32(cuda.blockIdx.x) * uint32(tile) + tx)
-        row = uint32(uint32(cuda.blockIdx.y) * uint32(tile) + ty)
+        tx = cuda.threadIdx.x
+        ty = cuda.threadIdx.y
+        col = cuda.blockIdx.x * tile + tx
+        row = cuda.blockIdx.y * tile + ty
         total = zero
         k0 = uint32(0)
         while k0 < k:
-            if row < m and uint32(k0 + tx) < k:
-                a_tile[ty, tx] = a[uint32(row * lda + k0 + tx)]
+            if row < m and k0 + tx < k:
+                a_tile[ty, tx] = a[row * lda + k0 + tx]
             else:
                 a_tile[ty, tx] = zero
-            if col < n and uint32(k0 + ty) < k:
-                b_tile[ty, tx] = b[uint32(uint32(k0 + ty) * ldb + col)]
+            if col < n and k0 + ty < k:
+                b_tile[ty, tx] = b[(k0 + ty) * ldb + col]
             else:
                 b_tile[ty, tx] = zero
             cuda.syncthreads()
             for i in range(tile):
-                total += a_tile[ty, uint32(i)] * b_tile[uint32(i), tx]
+                total += a_tile[ty, i] * b_tile[i, tx]
             cuda.syncthreads()
-            k0 = uint32(k0 + uint32(tile))
+            k0 = k0 + tile
         if row < m and col < n:
-            c[uint32(row * ldc + col)] = total
+            c[row * ldc + col] = total
 
     return NumbaKernel(tiled, grid=covering(case.n, case.m, block), block=block)
 

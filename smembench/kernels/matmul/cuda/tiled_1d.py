@@ -14,7 +14,7 @@ from typing import Any
 
 from smembench.kernels.common.grids import block_of, ceil_div, covering
 from smembench.kernels.matmul.tiling import results_fit
-from smembench.kernels.numba_cuda import cuda, number, uint32
+from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
@@ -38,48 +38,48 @@ def program(case: Case, across: int) -> NumbaKernel:
         b_tile = cuda.shared.array((DEPTH, columns), dtype)
         total = cuda.local.array((DOWN, across), dtype)
         a_part = cuda.local.array(DOWN, dtype)
-        tx = uint32(cuda.threadIdx.x)
-        ty = uint32(cuda.threadIdx.y)
-        thread = uint32(ty * uint32(bx) + tx)
-        row0 = uint32(uint32(cuda.blockIdx.y) * uint32(rows))
-        col0 = uint32(uint32(cuda.blockIdx.x) * uint32(columns))
+        tx = cuda.threadIdx.x
+        ty = cuda.threadIdx.y
+        thread = ty * bx + tx
+        row0 = cuda.blockIdx.y * rows
+        col0 = cuda.blockIdx.x * columns
         for i in range(DOWN):
             for j in range(across):
                 total[i, j] = zero
         k0 = uint32(0)
         while k0 < k:
             for i in range(a_share):
-                at = uint32(thread + uint32(i * threads))
-                if at < uint32(a_elements):
-                    row, col = uint32(at // uint32(DEPTH)), uint32(at % uint32(DEPTH))
-                    if uint32(row0 + row) < m and uint32(k0 + col) < k:
-                        a_tile[row, col] = a[uint32(uint32(row0 + row) * lda + k0 + col)]
+                at = thread + i * threads
+                if at < a_elements:
+                    row, col = at // DEPTH, at % DEPTH
+                    if row0 + row < m and k0 + col < k:
+                        a_tile[row, col] = a[(row0 + row) * lda + k0 + col]
                     else:
                         a_tile[row, col] = zero
             for i in range(b_share):
-                at = uint32(thread + uint32(i * threads))
-                if at < uint32(b_elements):
-                    row, col = uint32(at // uint32(columns)), uint32(at % uint32(columns))
-                    if uint32(k0 + row) < k and uint32(col0 + col) < n:
-                        b_tile[row, col] = b[uint32(uint32(k0 + row) * ldb + col0 + col)]
+                at = thread + i * threads
+                if at < b_elements:
+                    row, col = at // columns, at % columns
+                    if k0 + row < k and col0 + col < n:
+                        b_tile[row, col] = b[(k0 + row) * ldb + col0 + col]
                     else:
                         b_tile[row, col] = zero
             cuda.syncthreads()
             for depth in range(DEPTH):
                 for i in range(DOWN):
-                    a_part[i] = a_tile[uint32(ty + uint32(i * by)), uint32(depth)]
+                    a_part[i] = a_tile[ty + i * by, uint32(depth)]
                 for j in range(across):
-                    factor = b_tile[uint32(depth), uint32(tx + uint32(j * bx))]
+                    factor = b_tile[uint32(depth), tx + j * bx]
                     for i in range(DOWN):
                         total[i, j] += a_part[i] * factor
             cuda.syncthreads()
-            k0 = uint32(k0 + uint32(DEPTH))
+            k0 = k0 + DEPTH
         for i in range(DOWN):
-            row = uint32(row0 + ty + uint32(i * by))
+            row = uint32(uint64(row0) + ty + i * by)
             for j in range(across):
-                col = uint32(col0 + tx + uint32(j * bx))
+                col = uint32(uint64(col0) + tx + j * bx)
                 if row < m and col < n:
-                    c[uint32(row * ldc + col)] = total[i, j]
+                    c[uint32(uint64(row) * ldc + col)] = total[i, j]
 
     # So that no block that results_fit lets pass gets more registers a thread than it can be launched with.
     return NumbaKernel(

@@ -49,9 +49,9 @@ def build(case: Case) -> NumbaKernel:
         b_part = cuda.local.array(across, dtype, alignment=ALIGNMENT)
         a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
         b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
-        thread = uint32(uint32(cuda.threadIdx.y) * uint32(width) + uint32(cuda.threadIdx.x))
-        row0 = uint32(uint32(cuda.blockIdx.y) * uint32(rows))
-        col0 = uint32(uint32(cuda.blockIdx.x) * uint32(columns))
+        thread = cuda.threadIdx.y * width + cuda.threadIdx.x
+        row0 = cuda.blockIdx.y * rows
+        col0 = cuda.blockIdx.x * columns
         row, col = position(thread)
         for i in range(results):
             total[i] = zero
@@ -63,12 +63,12 @@ def build(case: Case) -> NumbaKernel:
             store_b(b_tile, uint64(0), b_held, thread)
             cuda.syncthreads()
             for i in range(depth):
-                at_a = uint64(uint64(row) + uint64(i * pitch))
-                at_b = uint64(uint64(col) + uint64(i * columns))
+                at_a = uint64(row) + i * pitch
+                at_b = uint64(col) + i * columns
                 multiply(total, a_part, b_part, a_tile, b_tile, at_a, at_b)
             cuda.syncthreads()
-            k0 = uint32(k0 + uint32(depth))
-        write(c, total, uint32(row0 + row), uint32(col0 + col), m, n, ldc)
+            k0 = k0 + depth
+        write(c, total, row0 + row, col0 + col, m, n, ldc)
 
     return tiling.program(vectorized, case)
 

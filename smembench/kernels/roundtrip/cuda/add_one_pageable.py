@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering, threads_of
-from smembench.kernels.numba_cuda import cuda, uint32
+from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import MemoryKind, NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
@@ -21,8 +21,8 @@ def build(case: Case, place: MemoryKind = "pageable") -> NumbaKernel:
     bx, threads = block.x, threads_of(case)
 
     def add_one(out: Any, inp: Any, n: Any) -> None:
-        t = uint32(uint32(cuda.threadIdx.y) * uint32(bx) + uint32(cuda.threadIdx.x))
-        i = uint32(uint32(cuda.blockIdx.x) * uint32(threads) + t)
+        t = cuda.threadIdx.y * bx + cuda.threadIdx.x
+        i = cuda.blockIdx.x * threads + t
         if i < n:
             out[i] = inp[i] + 1
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering
-from smembench.kernels.numba_cuda import cuda, uint32
+from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import COPY
@@ -21,10 +21,10 @@ def build(case: Case) -> NumbaKernel:
     bx, by = block
 
     def copy_gmem(out: Any, inp: Any, nx: Any, ny: Any) -> None:
-        ix = uint32(uint32(cuda.blockIdx.x) * uint32(bx) + uint32(cuda.threadIdx.x))
-        iy = uint32(uint32(cuda.blockIdx.y) * uint32(by) + uint32(cuda.threadIdx.y))
+        ix = cuda.blockIdx.x * bx + cuda.threadIdx.x
+        iy = cuda.blockIdx.y * by + cuda.threadIdx.y
         if ix < nx and iy < ny:
-            i = uint32(iy * nx + ix)
+            i = iy * nx + ix
             out[i] = inp[i]
 
     return NumbaKernel(copy_gmem, grid=covering(case.n, case.m, block), block=block)

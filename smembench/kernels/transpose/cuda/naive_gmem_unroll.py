@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering
-from smembench.kernels.numba_cuda import cuda, uint32
+from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
@@ -23,15 +23,15 @@ def build(case: Case) -> NumbaKernel:
     bx, by = block
 
     def naive_gmem_unroll(out: Any, inp: Any, nx: Any, ny: Any) -> None:
-        ix = uint32(uint32(cuda.blockIdx.x) * uint32(2 * bx) + uint32(cuda.threadIdx.x))
-        iy = uint32(uint32(cuda.blockIdx.y) * uint32(by) + uint32(cuda.threadIdx.y))
-        right = uint32(ix + uint32(bx))
+        ix = cuda.blockIdx.x * (2 * bx) + cuda.threadIdx.x
+        iy = cuda.blockIdx.y * by + cuda.threadIdx.y
+        right = ix + bx
         if ix < nx and iy < ny:
-            first = inp[uint32(iy * nx + ix)]
+            first = inp[iy * nx + ix]
             if right < nx:
-                second = inp[uint32(iy * nx + right)]
-                out[uint32(right * ny + iy)] = second
-            out[uint32(ix * ny + iy)] = first
+                second = inp[iy * nx + right]
+                out[right * ny + iy] = second
+            out[ix * ny + iy] = first
 
     return NumbaKernel(naive_gmem_unroll, grid=covering(case.n, case.m, Block(2 * bx, by)), block=block)
 

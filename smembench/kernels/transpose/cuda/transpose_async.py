@@ -39,18 +39,18 @@ def build(case: Case) -> NumbaKernel:
     def transpose_async(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         tile = cuda.shared.array(both, dtype, alignment=ALIGNMENT)
         packed = cuda.local.array(wide, dtype, alignment=ALIGNMENT)
-        vector, top = position_of(uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y))
-        x0 = uint32(uint32(cuda.blockIdx.y) * uint32(side))
-        y0 = uint32(uint32(cuda.blockIdx.x) * uint32(height))
-        end = min(ny, uint32(y0 + uint32(height)))
+        vector, top = position_of(cuda.threadIdx.x, cuda.threadIdx.y)
+        x0 = cuda.blockIdx.y * side
+        y0 = cuda.blockIdx.x * height
+        end = min(ny, y0 + height)
         base = uint32(0)
         load_tile(tile, base, inp, x0, y0, nx, ny, vector, top)
         commit_copies()
         while y0 < end:
             wait_for_copies(0)
             cuda.syncthreads()
-            below = uint32(y0 + uint32(side))
-            other = uint32(uint32(elements) - base)
+            below = y0 + side
+            other = elements - base
             if below < end:
                 load_tile(tile, other, inp, x0, below, nx, ny, vector, top)
             commit_copies()

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering
-from smembench.kernels.numba_cuda import cuda, number, uint32
+from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
@@ -30,23 +30,23 @@ def build(case: Case) -> NumbaKernel:
 
     def transpose_coarsened(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         tile = cuda.shared.array((side, width), dtype)
-        tx = uint32(cuda.threadIdx.x)
-        ty = uint32(cuda.threadIdx.y)
-        x0 = uint32(uint32(cuda.blockIdx.x) * uint32(side))
-        y0 = uint32(uint32(cuda.blockIdx.y) * uint32(side))
+        tx = cuda.threadIdx.x
+        ty = cuda.threadIdx.y
+        x0 = cuda.blockIdx.x * side
+        y0 = cuda.blockIdx.y * side
 
-        ix = uint32(x0 + tx)
+        ix = x0 + tx
         for first in range(0, side, rows):
-            row = uint32(ty + uint32(first))
-            if ix < nx and uint32(y0 + row) < ny:
-                tile[row, tx] = inp[uint32(uint32(y0 + row) * nx + ix)]
+            row = ty + first
+            if ix < nx and y0 + row < ny:
+                tile[row, tx] = inp[(y0 + row) * nx + ix]
         cuda.syncthreads()
 
-        ox = uint32(y0 + tx)
+        ox = y0 + tx
         for first in range(0, side, rows):
-            row = uint32(ty + uint32(first))
-            if ox < ny and uint32(x0 + row) < nx:
-                out[uint32(uint32(x0 + row) * ny + ox)] = tile[tx, row]
+            row = ty + first
+            if ox < ny and x0 + row < nx:
+                out[(x0 + row) * ny + ox] = tile[tx, row]
 
     return NumbaKernel(transpose_coarsened, grid=covering(case.n, case.m, Block(side, side)), block=block)
 

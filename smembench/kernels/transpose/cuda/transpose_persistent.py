@@ -39,24 +39,24 @@ def build(case: Case) -> NumbaKernel:
     def transpose_persistent(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         tile = cuda.shared.array(both, dtype, alignment=ALIGNMENT)
         packed = cuda.local.array(wide, dtype, alignment=ALIGNMENT)
-        vector, top = position_of(uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y))
-        columns = uint32(uint32(nx + uint32(side - 1)) // uint32(side))
-        rows = uint32(uint32(ny + uint32(side - 1)) // uint32(side))
-        count = uint32(columns * rows)
-        blocks = uint32(uint32(cuda.gridDim.x) * uint32(cuda.gridDim.y))
-        current = uint32(uint32(uint32(cuda.blockIdx.y) * uint32(cuda.gridDim.x)) + uint32(cuda.blockIdx.x))
-        x0 = uint32(uint32(current // rows) * uint32(side))
-        y0 = uint32(uint32(current % rows) * uint32(side))
+        vector, top = position_of(cuda.threadIdx.x, cuda.threadIdx.y)
+        columns = (nx + (side - 1)) // side
+        rows = (ny + (side - 1)) // side
+        count = columns * rows
+        blocks = cuda.gridDim.x * cuda.gridDim.y
+        current = cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x
+        x0 = current // rows * side
+        y0 = current % rows * side
         base = uint32(0)
         load_tile(tile, base, inp, x0, y0, nx, ny, vector, top)
         commit_copies()
         while current < count:
             wait_for_copies(0)
             cuda.syncthreads()
-            current = uint32(current + blocks)
-            other = uint32(uint32(elements) - base)
-            next_x0 = uint32(uint32(current // rows) * uint32(side))
-            next_y0 = uint32(uint32(current % rows) * uint32(side))
+            current = current + blocks
+            other = elements - base
+            next_x0 = current // rows * side
+            next_y0 = current % rows * side
             if current < count:
                 load_tile(tile, other, inp, next_x0, next_y0, nx, ny, vector, top)
             commit_copies()

@@ -48,21 +48,21 @@ def build(case: Case) -> NumbaKernel:
         tile = cuda.shared.array(both, dtype, alignment=ALIGNMENT)
         held = cuda.local.array(share, dtype, alignment=ALIGNMENT)
         packed = cuda.local.array(wide, dtype, alignment=ALIGNMENT)
-        vector, top = position_of(uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y))
-        x0 = uint32(uint32(cuda.blockIdx.y) * uint32(side))
-        y0 = uint32(uint32(cuda.blockIdx.x) * uint32(TILES * side))
-        end = min(ny, uint32(y0 + uint32(TILES * side)))
+        vector, top = position_of(cuda.threadIdx.x, cuda.threadIdx.y)
+        x0 = cuda.blockIdx.y * side
+        y0 = cuda.blockIdx.x * (TILES * side)
+        end = min(ny, y0 + TILES * side)
         base = uint32(0)
         prefetch_tile(held, inp, x0, y0, nx, ny, vector, top)
         while y0 < end:
             store_tile(tile, base, held, vector, top)
             cuda.syncthreads()
-            below = uint32(y0 + uint32(side))
+            below = y0 + side
             if below < end:
                 prefetch_tile(held, inp, x0, below, nx, ny, vector, top)
             write_tile(out, tile, base, packed, x0, y0, nx, ny, vector, top)
             y0 = below
-            base = uint32(uint32(elements) - base)
+            base = elements - base
 
     columns, rows = covering(case.n, case.m, Block(side, TILES * side))
     bounds = (threads_of(case), resident(case))

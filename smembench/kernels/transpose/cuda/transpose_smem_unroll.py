@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering
-from smembench.kernels.numba_cuda import cuda, number, uint32
+from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
@@ -39,35 +39,35 @@ def build(case: Case) -> NumbaKernel:
 
     def transpose_smem_unroll(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         tile = cuda.shared.array((by, width), dtype)
-        tx = uint32(cuda.threadIdx.x)
-        ty = uint32(cuda.threadIdx.y)
-        x0 = uint32(uint32(cuda.blockIdx.x) * uint32(2 * bx))
-        y0 = uint32(uint32(cuda.blockIdx.y) * uint32(by))
+        tx = cuda.threadIdx.x
+        ty = cuda.threadIdx.y
+        x0 = cuda.blockIdx.x * (2 * bx)
+        y0 = cuda.blockIdx.y * by
 
-        ix = uint32(x0 + tx)
-        iy = uint32(y0 + ty)
-        right = uint32(ix + uint32(bx))
+        ix = x0 + tx
+        iy = y0 + ty
+        right = ix + bx
         if ix < nx and iy < ny:
-            first = inp[uint32(iy * nx + ix)]
+            first = inp[iy * nx + ix]
             if right < nx:
-                second = inp[uint32(iy * nx + right)]
-                tile[ty, uint32(tx + uint32(bx))] = second
+                second = inp[iy * nx + right]
+                tile[ty, tx + bx] = second
             tile[ty, tx] = first
         cuda.syncthreads()
 
         # Thread index in the transposed block, which is by wide and bx high; the second such block lies below.
-        bidx = uint32(ty * uint32(bx) + tx)
-        irow = uint32(bidx // uint32(by))
-        icol = uint32(bidx % uint32(by))
-        ox = uint32(y0 + icol)
-        oy = uint32(x0 + irow)
-        below = uint32(oy + uint32(bx))
+        bidx = ty * bx + tx
+        irow = bidx // by
+        icol = bidx % by
+        ox = y0 + icol
+        oy = x0 + irow
+        below = oy + bx
         if ox < ny and oy < nx:
             first = tile[icol, irow]
             if below < nx:
-                second = tile[icol, uint32(irow + uint32(bx))]
-                out[uint32(below * ny + ox)] = second
-            out[uint32(oy * ny + ox)] = first
+                second = tile[icol, irow + bx]
+                out[below * ny + ox] = second
+            out[oy * ny + ox] = first
 
     return NumbaKernel(transpose_smem_unroll, grid=covering(case.n, case.m, Block(2 * bx, by)), block=block)
 

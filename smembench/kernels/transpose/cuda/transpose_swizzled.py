@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering
-from smembench.kernels.numba_cuda import cuda, number, uint32
+from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
@@ -33,29 +33,29 @@ def build(case: Case) -> NumbaKernel:
 
     def transpose_swizzled(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         tile = cuda.shared.array((side, side), dtype)
-        column = uint32(cuda.threadIdx.x)
-        top = uint32(cuda.threadIdx.y)
-        x0 = uint32(uint32(cuda.blockIdx.x) * uint32(side))
-        y0 = uint32(uint32(cuda.blockIdx.y) * uint32(side))
+        column = cuda.threadIdx.x
+        top = cuda.threadIdx.y
+        x0 = cuda.blockIdx.x * side
+        y0 = cuda.blockIdx.y * side
 
         # Over the edge, load the edge again and never store it: without a branch no load waits for the one before.
-        ix = uint32(x0 + column)
+        ix = x0 + column
         if ix >= nx:
-            ix = uint32(nx - uint32(1))
+            ix = nx - 1
         for first in range(0, side, by):
-            row = uint32(top + uint32(first))
-            iy = uint32(y0 + row)
+            row = top + first
+            iy = y0 + row
             if iy >= ny:
-                iy = uint32(ny - uint32(1))
-            tile[row, uint32(column ^ uint32(uint32(row * uint32(step)) % uint32(side)))] = inp[uint32(iy * nx + ix)]
+                iy = ny - 1
+            tile[row, column ^ row * step % side] = inp[iy * nx + ix]
         cuda.syncthreads()
 
-        ox = uint32(y0 + column)
+        ox = y0 + column
         for first in range(0, side, by):
-            row = uint32(top + uint32(first))
-            value = tile[column, uint32(row ^ uint32(uint32(column * uint32(step)) % uint32(side)))]
-            if ox < ny and uint32(x0 + row) < nx:
-                out[uint32(uint32(x0 + row) * ny + ox)] = value
+            row = top + first
+            value = tile[column, row ^ column * step % side]
+            if ox < ny and x0 + row < nx:
+                out[(x0 + row) * ny + ox] = value
 
     return NumbaKernel(transpose_swizzled, grid=covering(case.n, case.m, Block(side, side)), block=block)
 

@@ -58,10 +58,10 @@ def vectorized(
     def transpose_vectorized(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         tile = cuda.shared.array(elements, dtype, alignment=ALIGNMENT)
         packed = cuda.local.array(wide, dtype, alignment=ALIGNMENT)
-        across, down = tile_of(uint32(cuda.blockIdx.x), uint32(cuda.blockIdx.y))
-        x0 = uint32(across * uint32(side))
-        y0 = uint32(down * uint32(side))
-        vector, top = position_of(uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y))
+        across, down = tile_of(cuda.blockIdx.x, cuda.blockIdx.y)
+        x0 = across * side
+        y0 = down * side
+        vector, top = position_of(cuda.threadIdx.x, cuda.threadIdx.y)
         load_tile(tile, uint32(0), inp, x0, y0, nx, ny, vector, top)
         cuda.syncthreads()
         write_tile(out, tile, uint32(0), packed, x0, y0, nx, ny, vector, top)
