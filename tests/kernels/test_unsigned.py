@@ -49,6 +49,14 @@ def test_a_literal_adapts_in_place_too(operation: Callable[..., Any]) -> None:
     assert in_numba(lambda one: operation(one, 3), (types.uint64,)) == "uint64"
 
 
+@pytest.mark.parametrize("literal", [-1, 2**32])
+def test_a_literal_that_does_not_fit_is_an_error_in_numba_too(literal: int) -> None:
+    with pytest.raises(OverflowError, match="out of bounds for uint32"):
+        np.uint32(5) + literal
+    with pytest.raises(Exception, match="out of bounds for uint32"):
+        in_numba(lambda one: one + literal, (types.uint32,))
+
+
 def test_thread_and_block_indices_are_uint32_in_numba_and_in_a_trace() -> None:
     numbers = np.arange(32, dtype=np.uint32)
     of_thread = Group(np.arange(32)).number(numbers)

@@ -16,8 +16,9 @@ need a cast around every operation. Under this rule it has the types of NumPy 2 
 So results wrap around at their width, a difference too: write ``ix + 1 < nx``, not ``ix < nx - 1``, where nx may be 0.
 ``threadIdx``, ``blockIdx``, ``blockDim`` and ``gridDim`` count in ``uint32``.
 
-``install`` puts the rule before Numba's own for all CUDA kernels of the process, those from other files included. An
-``int`` that does not fit, such as -1, wraps around too: convert the unsigned operand to compute with negative numbers.
+``install`` puts the rule before Numba's own for all CUDA kernels of the process, those from other files included. A
+literal that does not fit, such as -1, is an error as in NumPy; a variable wraps around. To compute with negative or
+larger numbers, convert the unsigned operand.
 """
 
 from __future__ import annotations
@@ -47,9 +48,15 @@ def common(one: Any, other: Any) -> Any:
     """The unsigned Numba type in which operands of these types are computed; None to leave it to Numba.
 
     An ``int`` of Python is an ``int64`` to Numba.
+
+    Raises:
+        OverflowError: for a literal that the type does not hold.
     """
     for kind in (types.uint32, types.uint64):
         if kind in (one, other) and {types.unliteral(one), types.unliteral(other)} <= {kind, types.int64}:
+            for operand in (one, other):
+                if isinstance(operand, types.IntegerLiteral) and not 0 <= operand.literal_value < 2**kind.bitwidth:
+                    raise OverflowError(f"{operand.literal_value} is out of bounds for {kind}")
             return kind
     return None
 
@@ -58,7 +65,7 @@ def _adapted(operation: Callable[..., Any]) -> type[Any]:
     """A typing template: an ``int`` is converted to the unsigned type of the other operand, and then Numba decides."""
 
     class Adapted(AbstractTemplate):  # type: ignore[misc]
-        key = operation
+        key, prefer_literal = operation, True
 
         def generic(self, args: Any, kws: Any) -> Any:
             kind = common(*args) if len(args) == 2 else None
@@ -77,6 +84,8 @@ def _narrowed(operation: Callable[..., Any]) -> type[Any]:
     """
 
     class Narrowed(AbstractTemplate):  # type: ignore[misc]
+        prefer_literal = True
+
         def key(self) -> None:
             """The implementation's name."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.kernels.numba_cuda import cuda
+from smembench.kernels.numba_cuda import cuda, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
@@ -12,7 +12,7 @@ from smembench.model.case import Case
 
 def build(case: Case) -> NumbaKernel:
     def fault(out: Any, inp: Any, nx: Any, ny: Any) -> None:
-        out[0] = inp[cuda.blockIdx.x + 2**45]
+        out[0] = inp[uint64(cuda.blockIdx.x) + 2**45]
 
     return NumbaKernel(fault, grid=(1, 1), block=(1, 1))
 
