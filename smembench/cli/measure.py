@@ -143,11 +143,11 @@ def _show_plan(config: Config) -> None:
     from smembench.views.console import say, stderr
 
     with open_plan(config) as (planned, infos, notes):
-        for note in notes:
-            say(stderr, note)
         used = dict.fromkeys(infos, 0)
         for item in planned:
             used[item.case.device] += 1
             typer.echo(item.case.id + (f"  skipped: {visible(item.skip)}" if item.skip else ""))
+        for note in notes:
+            say(stderr, note)
         devices = ", ".join(f"{name} ({info.model})" for name, info in infos.items() if used[name])
         say(stderr, f"{sum(used.values())} cases on {devices}; nothing was measured")

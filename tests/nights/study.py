@@ -132,12 +132,12 @@ def held(model: Model, seed: int, nights: int = HELD, sizes: Sequence[float] = (
 def _tasks(series: int) -> Iterator[tuple[str, Callable[[], Found]]]:
     for seed in range(series):
         for name, model in MODELS.items():
-            yield name, partial(unchanged, model, 1000 + seed)
+            yield name, partial(unchanged, model, 11000 + seed)
         for name in ("N0", "N1p"):
-            yield name, partial(held, MODELS[name], 3000 + seed)
+            yield name, partial(held, MODELS[name], 13000 + seed)
             for part in range(2):
-                yield name, partial(seen, MODELS[name], 2000 + 2 * seed + part)
-                yield name, partial(noisy, MODELS[name], 4000 + 2 * seed + part)
+                yield name, partial(seen, MODELS[name], 12000 + 2 * seed + part)
+                yield name, partial(noisy, MODELS[name], 14000 + 2 * seed + part)
 
 
 def main(path: Path, series: int) -> None:
