@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from smembench.devices.lock import device_lock
-from smembench.devices.select import CPU, resolve, uuid_of
+from smembench.devices.select import CPU, open_device, resolve, uuid_of
 from smembench.kernels import registry
 from smembench.model.device import DeviceInfo
 from smembench.model.interrupts import interruptible
@@ -104,6 +104,10 @@ def open_plan(config: Config) -> Iterator[tuple[Iterator[Planned], Mapping[str, 
         DeviceUnavailable: for a device that does not exist.
     """
     names, resolved, notes = _devices(config)
+    if names == (CPU,):  # opened here at once, where a process would take as long to start as this one
+        device = open_device(CPU)
+        yield planned(config, {CPU: device.limits()}, resolved), {CPU: device.info}, notes
+        return
     worker = Worker(names)
     try:
         yield planned(config, worker.limits, resolved), worker.infos, notes

@@ -110,11 +110,25 @@ class _Dim3(AttributeTemplate):  # type: ignore[misc]
 
 
 def install() -> None:
-    """Put the rule before Numba's typing of operators and of ``threadIdx`` and its like, for the CUDA target alone."""
+    """Put the rule before Numba's typing of operators and of ``threadIdx`` and its like, for the CUDA target alone.
+
+    Numba loads its own rules when it first compiles, which takes half a second; this waits for that.
+    """
     from numba.cuda.descriptor import cuda_target  # cannot be imported where Numba simulates
 
     context = cuda_target.typing_context
-    context.refresh()
+    load = context.refresh
+
+    def refresh() -> None:
+        load()
+        if context.refresh is refresh:
+            context.refresh = load
+            _put_first(context)
+
+    context.refresh = refresh
+
+
+def _put_first(context: Any) -> None:
     operations: list[Any] = [*_ARITHMETIC, *_IN_PLACE, *_COMPARISON, min, max]
     rules = {operation: [_adapted(operation)] for operation in operations}
     for narrowed in (_ARITHMETIC, _IN_PLACE):
