@@ -63,9 +63,9 @@ def test_every_problem_and_a_kernel_that_does_nothing(fake_driver: FakeDriver, k
         warmup = 0.0
         sweep = [
             {problem = "matmul", n = 40, block = "16x16", kernel = ["naive", "tiled"], compiler = ["numba", "nvrtc"]},
-            {problem = "constant", n = 1000, block = "256x1", kernel = "constantUniform", compiler = "numba,nvrtc"},
-            {problem = "transfer", bytes = 4000},
-            {problem = "roundtrip", n = 1000},
+            {problem = "constant", n = 100000, block = "256x1", kernel = "constantUniform", compiler = "numba,nvrtc"},
+            {problem = "transfer", bytes = 4000000},
+            {problem = "roundtrip", n = 1000000},
             {problem = "matmul", n = 40, block = "8x8", kernel = "tiled"},
         ]
         """
@@ -75,7 +75,8 @@ def test_every_problem_and_a_kernel_that_does_nothing(fake_driver: FakeDriver, k
     found = [row for row in rows(table.read_text()) if row["device"] == "cuda:0"]
     (nothing,) = (row for row in found if row["block_x"] == "8")
     assert (nothing["status"], nothing["elapsed_ms"], nothing["gflop_s"]) == ("wrong_result", "", "")
-    assert {row["status"] for row in found if row is not nothing} == {"ok"}
+    # Large enough that a busy host's calibration of the events stays below a sample.
+    assert [row["reason"] for row in found if row is not nothing and row["status"] != "ok"] == []
     assert len(found) == 4 + 2 + 4 + 2 + 1
 
 
