@@ -79,3 +79,12 @@ def test_results_wrap_around_at_32_bits(operation: Callable[..., Any], one: int,
     with np.errstate(over="ignore"):
         assert int(operation(np.uint32(one), np.uint32(other))) == wanted
     assert wanted in stored, text
+
+
+def test_the_rule_stays_when_numba_learns_more_of_an_operation() -> None:
+    """Modules that Numba loads later add their own templates to the same function type."""
+    from numba.cuda.descriptor import cuda_target
+
+    function = cuda_target.typing_context.resolve_value_type(operator.iadd)
+    again = function.augment(function)
+    assert again.templates[: len(function.templates)] == function.templates

@@ -76,29 +76,32 @@ def _adapted(operation: Callable[..., Any]) -> type[Any]:
     return Adapted
 
 
-def _narrowed(operation: Callable[..., Any]) -> type[Any]:
+def _narrowed(operation: Callable[..., Any], computed: Callable[..., Any]) -> type[Any]:
     """A typing template: ``uint32`` gives ``uint32``, computed in 64 bits as Numba does and cut to the lower 32.
 
     LLVM narrows that again. The kernels' machine code is what explicit casts gave; 32-bit operations from the start
     lead LLVM to unroll and schedule loops differently.
     """
 
-    class Narrowed(AbstractTemplate):  # type: ignore[misc]
-        prefer_literal = True
+    def implementation() -> None:
+        """Numba finds the lowering by this name."""
 
-        def key(self) -> None:
-            """The implementation's name."""
+    class Narrowed(AbstractTemplate):  # type: ignore[misc]
+        key, prefer_literal = operation, True
 
         def generic(self, args: Any, kws: Any) -> Any:
             fits = len(args) == 2 and common(*args) == types.uint32
             return signature(types.uint32, types.uint32, types.uint32) if fits else None
 
+        def get_impl_key(self, sig: Any) -> Any:
+            return implementation
+
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        compute = context.get_function(operation, signature(types.uint64, types.uint64, types.uint64))
+        compute = context.get_function(computed, signature(types.uint64, types.uint64, types.uint64))
         wide = compute(builder, [builder.zext(arg, ir.IntType(64)) for arg in args])
         return builder.trunc(wide, ir.IntType(32))
 
-    lower_builtin(Narrowed.key, types.uint32, types.uint32)(lower)
+    lower_builtin(implementation, types.uint32, types.uint32)(lower)
     return Narrowed
 
 
@@ -133,7 +136,7 @@ def _put_first(context: Any) -> None:
     rules = {operation: [_adapted(operation)] for operation in operations}
     for narrowed in (_ARITHMETIC, _IN_PLACE):
         for operation, computed in zip(narrowed, _ARITHMETIC, strict=True):
-            rules[operation].insert(0, _narrowed(computed))
+            rules[operation].insert(0, _narrowed(operation, computed))
     for operation, templates in rules.items():
         function = context.resolve_value_type(operation)
         function.templates = (*templates, *function.templates)
