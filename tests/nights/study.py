@@ -1,7 +1,7 @@
 """What the verdicts make of simulated nights: ``PYTHONPATH=.:tests python -m nights.study FILE.csv [SERIES]``.
 
 Each series is a GPU of its own with 22 nights, of which the first seven are only held against. Twenty series make 300
-nights per model and take two cores half an hour.
+nights per model and take two idle cores some ten minutes.
 """
 
 from __future__ import annotations
