@@ -88,7 +88,8 @@ def test_a_fifo_that_nobody_uses_is_one_line(program: Program, tmp_path: Path) -
 
 
 def test_too_few_open_files_are_one_line() -> None:
-    few = f"ulimit -n 8; exec {sys.executable} -m smembench transpose --device cpu --n 8 --dry-run"
+    measured = "transpose --device cpu --n 8 --kernel memcpy --samples 3 --rounds 1"
+    few = f"ulimit -n 8; exec {sys.executable} -m smembench {measured}"
     ran = subprocess.run(["bash", "-c", few], capture_output=True, text=True, timeout=60, env=os.environ)
     assert (ran.returncode, ran.stdout, len(ran.stderr.splitlines())) == (2, "", 1), ran.stderr
     assert "Too many open files" in ran.stderr
