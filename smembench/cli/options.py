@@ -48,7 +48,7 @@ Compilers = Annotated[
     typer.Option(
         "--compiler",
         metavar="NAME,…",
-        help=f"{', '.join(names())}. A kernel without a port has only {DEFAULT_COMPILER}. (default: {DEFAULT_COMPILER})",
+        help=f"{', '.join(names())}; kernels without a port have the default. (default: {DEFAULT_COMPILER})",
     ),
 ]
 Peers = Annotated[
