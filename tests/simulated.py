@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from threading import Lock
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,10 +48,15 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
 
 @contextmanager
 def _numba_mended() -> Iterator[None]:
-    """Patch Numba: threads of a block take turns, count in uint32, and shared arrays are poisoned and found by line."""
+    """Patch Numba: threads of a block take turns, count in uint32, and shared arrays are poisoned and found by line.
+
+    Device functions of other modules see the simulated ``cuda``, too.
+    """
     from numba.cuda.simulator import kernel, kernelapi
 
     manager, shared, dim3 = kernel.BlockManager, kernelapi.FakeCUDAShared, kernelapi.Dim3
+    swapped = kernel.swapped_cuda_module
+    kernel.swapped_cuda_module = _in_all_modules(swapped)
     kernel.BlockManager, kernelapi.FakeCUDAShared = _block_in_turns(kernel), _with_one_array_per_line(shared)
     kernel.Dim3 = kernelapi.Dim3 = lambda *axes: dim3(*map(np.uint32, axes))
     try:
@@ -58,6 +64,26 @@ def _numba_mended() -> Iterator[None]:
     finally:
         kernel.BlockManager, kernelapi.FakeCUDAShared = manager, shared
         kernel.Dim3 = kernelapi.Dim3 = dim3
+        kernel.swapped_cuda_module = swapped
+
+
+def _in_all_modules(swapped: Any) -> Any:
+    """Numba's context that replaces ``cuda`` in the module of a kernel, for all modules that have it."""
+
+    @contextmanager
+    def swap(function: Any, fake: Any) -> Iterator[None]:
+        namespaces = {id(vars(module)): vars(module) for module in list(sys.modules.values()) if _has_cuda(module)}
+        namespaces[id(function.__globals__)] = function.__globals__
+        with ExitStack() as stack:
+            for namespace in namespaces.values():
+                stack.enter_context(swapped(SimpleNamespace(__globals__=namespace), fake))
+            yield
+
+    return swap
+
+
+def _has_cuda(module: ModuleType) -> bool:
+    return module.__name__.startswith("smembench") and getattr(module, "cuda", None) is cuda
 
 
 def _block_in_turns(kernel: Any) -> Any:
