@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -34,11 +33,8 @@ def examine() -> list[Check]:
 
 
 def _software() -> Iterator[Check]:
-    found = versions()
-    yield Check("Python", platform.python_version())
-    yield Check("smembench", found["smembench"])
-    for library in ("numpy", "numba", "numba-cuda", "cuda-bindings", "pandas"):
-        yield Check(library, found.get(library, "not installed"), library in found, f"pip install {library}")
+    for name, installed in versions().items():
+        yield Check(name, installed)
 
 
 def _gpu() -> Iterator[Check]:
