@@ -13,6 +13,7 @@ import typer
 
 from smembench.model.case import DEFAULT_COMPILER
 from smembench.model.errors import UsageError
+from smembench.model.numbers import percent, seconds
 from smembench.model.problem import BLOCK, Axis
 from smembench.toolchains.registry import names
 
@@ -25,6 +26,22 @@ def _complete_kernel(context: typer.Context, incomplete: str) -> list[str]:
     chosen, comma, start = incomplete.rpartition(",")
     names = [name for problem in problems for name in registry.names(problem)]
     return [f"{chosen}{comma}{name}" for name in names if name.lower().startswith(start.lower())]
+
+
+def _read(parse: Callable[[object], float]) -> Callable[[object], float]:
+    """A reader of an option's text whose errors Typer shows with the text."""
+
+    def read(text: object) -> float:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise typer.BadParameter(f"{text!r} {error}") from None
+
+    return read
+
+
+SECONDS, PERCENT = _read(seconds), _read(percent)
+"""Parsers of options: durations such as 10s and percentages such as 0.5%."""
 
 
 def of_axis(axis: Axis, metavar: str = "N,…") -> Any:
@@ -82,18 +99,25 @@ class Sampling:
         float | None,
         typer.Option(
             metavar="PERCENT",
+            parser=PERCENT,
             help="Sample until the median's 95 % interval is within ± this. (default: 0.5 on a GPU, 2 on a CPU)",
         ),
     ] = None
     max_seconds: Annotated[
         float | None,
         typer.Option(
-            metavar="S",
-            help="Most sampling time per case; CPU cases that cannot take 3 samples in it are skipped. (default: 30)",
+            metavar="TIME",
+            parser=SECONDS,
+            help="Most sampling time per case; CPU cases that cannot take 3 samples in it are skipped. (default: 30s)",
         ),
     ] = None
     warmup: Annotated[
-        float | None, typer.Option(metavar="S", help="Time of launches before the samples of a round. (default: 0.02)")
+        float | None,
+        typer.Option(
+            metavar="TIME",
+            parser=SECONDS,
+            help="How long to launch the kernel before the samples of each round. (default: 20ms)",
+        ),
     ] = None
     seed: Annotated[
         int | None,
@@ -102,7 +126,9 @@ class Sampling:
     timeout: Annotated[
         float | None,
         typer.Option(
-            metavar="S", help="End a case that takes longer than this, not counting its samples. (default: 300)"
+            metavar="TIME",
+            parser=SECONDS,
+            help="End a case that takes longer than this, not counting its samples. (default: 300s)",
         ),
     ] = None
 

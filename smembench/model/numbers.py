@@ -11,7 +11,9 @@ import re
 WHOLE = r"\d{1,18}(?:_\d{1,18}){0,6}(?:[eE]\+?\d{1,2}|(?:\^|\*\*)\d{1,2}|[kKmMgG]i?)?"
 """A pattern for whole numbers: digits, perhaps with an exponent of ten, a power, or a binary factor."""
 
-_PARTS = re.compile(r"(?(?P<digits>[\d_]+)(?:[eE]\+?(?P<ten>\d+)|(?:\^|\*\*)(?P<power>\d+)|(?P<factor>[kKmMgG])i?)?", re.ASCII)
+_PARTS = re.compile(
+    r"(?P<digits>[\d_]+)(?:[eE]\+?(?P<ten>\d+)|(?:\^|\*\*)(?P<power>\d+)|(?P<factor>[kKmMgG])i?)?", re.ASCII
+)
 _FACTORS = {"k": 2**10, "m": 2**20, "g": 2**30}
 _SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0, "m": 60.0, "h": 3600.0}
 _UNIT = re.compile(r"(?P<number>[-+.\deE_]+?)\s*(?P<unit>ms|s|min|m|h|)", re.ASCII)
