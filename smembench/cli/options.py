@@ -7,15 +7,17 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
 
 import typer
 
 from smembench.model.case import DEFAULT_COMPILER
 from smembench.model.errors import UsageError
-from smembench.model.numbers import percent, seconds
+from smembench.model.numbers import percent, seconds, size
 from smembench.model.problem import BLOCK, Axis
 from smembench.toolchains.registry import names
+
+T = TypeVar("T")
 
 
 def _complete_kernel(context: typer.Context, incomplete: str) -> list[str]:
@@ -28,10 +30,10 @@ def _complete_kernel(context: typer.Context, incomplete: str) -> list[str]:
     return [f"{chosen}{comma}{name}" for name in names if name.lower().startswith(start.lower())]
 
 
-def _read(parse: Callable[[object], float]) -> Callable[[object], float]:
+def _read(parse: Callable[[object], T]) -> Callable[[object], T]:
     """A reader of an option's text whose errors Typer shows with the text."""
 
-    def read(text: object) -> float:
+    def read(text: object) -> T:
         try:
             return parse(text)
         except ValueError as error:
@@ -40,14 +42,15 @@ def _read(parse: Callable[[object], float]) -> Callable[[object], float]:
     return read
 
 
-SECONDS, PERCENT = _read(seconds), _read(percent)
-"""Parsers of options: durations such as 10s and percentages such as 0.5%."""
+SECONDS, PERCENT, SIZE = _read(seconds), _read(percent), _read(size)
+"""Parsers of options: durations such as 10s, percentages such as 0.5%, sizes such as 4k."""
 
 
 def of_axis(axis: Axis, metavar: str = "N,…") -> Any:
     """The option for the values of an axis, with the axis's help."""
     text = f"{axis.help} (default: {axis.default})" if axis.default else axis.help
-    return typer.Option(metavar=metavar, help=text)
+    names = [f"--{axis.name}", f"-{axis.name}"] if len(axis.name) == 1 else []
+    return typer.Option(*names, metavar=metavar, help=text)
 
 
 Kernels = Annotated[
@@ -154,13 +157,19 @@ class Running:
         Path | None,
         typer.Option(metavar="PATH|-", help="Write the cases as CSV; with - to stdout, and tables to stderr."),
     ] = None
+    export: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the result as its suffix says: .csv, .json, .md or .tex."),
+    ] = None
+    json: Annotated[bool, typer.Option("--json", help="Print the cases as JSON instead of tables.")] = False
     force: Annotated[
-        bool, typer.Option("--force", help="Replace an existing CSV; resume even if something differs.")
+        bool, typer.Option("--force", help="Replace an existing file; resume even if something differs.")
     ] = False
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cases and stop.")] = False
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print calibration, samples and discarded samples.")
     ] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes while it runs.")] = False
     no_lock: Annotated[bool, typer.Option("--no-lock", help="Run even if another run uses the GPU.")] = False
     wait: Annotated[bool, typer.Option("--wait", help="Wait for another run that uses the GPU.")] = False
 

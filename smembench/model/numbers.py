@@ -25,9 +25,16 @@ def whole(text: str) -> int:
     if match is None:
         raise ValueError("is not a whole number; write 1024, 4k or 1e3")
     number = int(match["digits"])
-    if match["power"]:
-        return number ** int(match["power"])
-    return number * 10 ** int(match["ten"] or 0) * _FACTORS.get((match["factor"] or "").lower(), 1)
+    power: int = number ** int(match["power"] or 1) * 10 ** int(match["ten"] or 0)
+    return power * _FACTORS.get((match["factor"] or "").lower(), 1)
+
+
+def size(value: object) -> int:
+    """A whole number of at least 1."""
+    number = whole(str(value))
+    if number < 1:
+        raise ValueError("is below 1")
+    return number
 
 
 def seconds(value: object) -> float:

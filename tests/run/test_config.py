@@ -95,7 +95,7 @@ def test_overrides(
         (f"{SWEEPS}n = 1.5", [], ["n 1.5", "a number, a text or a list"]),
         (f"{SWEEPS}n = true", [], ["n True"]),
         (f"{SWEEPS}n = 0", [], ["n '0'", "least allowed"]),
-        (f'{SWEEPS}block = "32"', [], ["block '32'", "write 32x32"]),
+        (f'{SWEEPS}block = "32y"', [], ["block '32y'", "write 32x32"]),
         (f'{SWEEPS}cache = "hot"', [], ["cache 'hot'", "warm, cold"]),
         (f'{SWEEPS}device = "tpu"', [], ["device 'tpu'", "auto, cuda"]),
         (f'{SWEEPS}pad = "maybe"', [], ["pad in sweep 2 'maybe'"]),
@@ -132,7 +132,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, reason
     [
         ("n", "x", "--n 'x'"),
         ("pad_width", "0", "--pad-width '0'"),
-        ("block", "4", "--block '4'"),
+        ("block", "4y", "--block '4y'"),
         ("cache", "hot", "--cache 'hot'"),
         ("device", "tpu", "--device: device 'tpu'"),
     ],
