@@ -25,7 +25,6 @@ KERNEL = Kernel(
     problem="matmul",
     name="cpu",
     kind="cpu",
-    step=10,
     summary="the triple loop on one CPU thread, the documents' baseline",
     build=lambda case: HostFunction(triple_loop),
     blocks=False,
