@@ -6,12 +6,11 @@ m times. Findings: results/reference/notes/naive.md.
 
 from __future__ import annotations
 
-from typing import Any
-
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.numba_cuda import cuda, number, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 
 
@@ -21,7 +20,7 @@ def build(case: Case) -> NumbaKernel:
     bx, by = block
     zero = number(case.dtype)(0)
 
-    def naive(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
+    def naive(c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index) -> None:
         col = cuda.blockIdx.x * bx + cuda.threadIdx.x
         row = cuda.blockIdx.y * by + cuda.threadIdx.y
         if row < m and col < n:

@@ -14,12 +14,11 @@ guide or 32 as in the blog; any m × k × n works.
 
 from __future__ import annotations
 
-from typing import Any
-
 from smembench.kernels.common.grids import block_of, covering, square_only
 from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 
 
@@ -30,7 +29,7 @@ def build(case: Case) -> NumbaKernel:
     dtype = number(case.dtype)
     zero = dtype(0)
 
-    def tiled(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
+    def tiled(c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index) -> None:
         a_tile = cuda.shared.array((tile, tile), dtype)
         b_tile = cuda.shared.array((tile, tile), dtype)
         tx = cuda.threadIdx.x
