@@ -28,7 +28,6 @@ KERNEL = Kernel(
     problem="roundtrip",
     name="addOne",
     kind="cpu",
-    step=10,
     summary="the loop on one CPU thread, the documents' baseline",
     build=build,
     blocks=False,

@@ -27,7 +27,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="memcpy",
     kind="cpu",
-    step=0,
     summary="NumPy's copy on one thread: the ceiling of % of memcpy",
     build=build,
     computes=COPY,
