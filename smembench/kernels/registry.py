@@ -96,7 +96,7 @@ class Kernel:
 
 
 def kernels(kind: str = "") -> tuple[Kernel, ...]:
-    """Every kernel below this package and of the user's files, or of one kind; by problem, kind and place in the lesson.
+    """Every kernel of this package and of the user's files, or of one kind; by problem, kind and place in the lesson.
 
     Those for the CPU are found without Numba. A file with a mistake is left out: see ``check_files`` and ``mistakes``.
 
