@@ -54,6 +54,11 @@ def measure(
         SmembenchError: from ``studies.run.run``, for what ended the run, and for a CSV that cannot be written.
         typer.Exit: when a case failed, or ``after`` returned an exit code.
     """
+    csv_to_stdout = one_of(json=running.json, csv=str(running.csv) == "-") == "csv"
+    files = _files(running)
+    if running.dry_run:  # before what it does not need is imported
+        _show_plan(config)
+        return
     from smembench.model.interrupts import held
     from smembench.studies.run import SILENT, run
     from smembench.views.console import stderr, stdout
@@ -61,11 +66,6 @@ def measure(
     from smembench.views.sections import sections
     from smembench.views.table import draw as draw_tables
 
-    csv_to_stdout = one_of(json=running.json, csv=str(running.csv) == "-") == "csv"
-    files = _files(running)
-    if running.dry_run:
-        _show_plan(config)
-        return
     with held():  # what was measured is written and shown
         outcome = run(
             config,
