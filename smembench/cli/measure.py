@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     Draw = Callable[[Run], list[Section]]
 
 
+_FORMS: dict[str, Form] = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
+"""The form of an exported file by its suffix."""
+
+
 class Interrupted(SmembenchError):
     """Ctrl-C with a message; Typer would drop that of a KeyboardInterrupt."""
 
@@ -133,15 +137,14 @@ def leave(outcome: Outcome, code: int = 0) -> None:
 def _files(running: Running) -> list[tuple[Output, Form]]:
     """The files of --csv and --export, checked now and written later, with their forms."""
     from smembench.store.files import Output
-    from smembench.views.export import SUFFIXES
 
     files: list[tuple[Output, Form]] = []
     if running.csv is not None and str(running.csv) != "-":
         files.append((Output(running.csv, force=running.force), "csv"))
     if running.export is not None:
-        form = SUFFIXES.get(running.export.suffix.lower())
+        form = _FORMS.get(running.export.suffix.lower())
         if form is None:
-            raise UsageError(f"--export {running.export}: its suffix is none of {', '.join(SUFFIXES)}")
+            raise UsageError(f"--export {running.export}: its suffix is none of {', '.join(_FORMS)}")
         files.append((Output(running.export, force=running.force, what="--export"), form))
     return files
 

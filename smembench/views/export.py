@@ -1,165 +1,26 @@
-"""What measuring commands share: from options to a run, its tables, its CSV and its exit code."""
+"""A run as text for files and programs: CSV, JSON, Markdown or LaTeX."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Literal
 
-import typer
+from smembench.model.text import json_text
+from smembench.store import schema
+from smembench.store.csv_files import table_text
+from smembench.store.run import Run
+from smembench.views.latex import latex
+from smembench.views.markdown import markdown
+from smembench.views.sections import Section
 
-from smembench.cli.options import Running, one_of
-from smembench.model.errors import FAILED, SmembenchError, UsageError
-from smembench.model.text import visible
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from smembench.run.config import Config
-    from smembench.store.files import Output
-    from smembench.store.run import Run
-    from smembench.store.run_folder import RunFolder
-    from smembench.studies.run import Outcome, Watch
-    from smembench.views.export import Form
-    from smembench.views.sections import Section
-
-    After = Callable[[Path, Console], int]
-    Draw = Callable[[Run], list[Section]]
+Form = Literal["csv", "json", "markdown", "latex"]
 
 
-_FORMS: dict[str, Form] = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
-"""The form of an exported file by its suffix."""
-
-
-class Interrupted(SmembenchError):
-    """Ctrl-C with a message; Typer would drop that of a KeyboardInterrupt."""
-
-    exit_code = 130
-
-
-def measure(
-    config: Config,
-    running: Running,
-    *,
-    output: Path | None = None,
-    anonymous: bool = False,
-    resume: RunFolder | None = None,
-    draw: Draw | None = None,
-    after: After | None = None,
-) -> None:
-    """Run a config, show its tables, and exit with its exit code.
-
-    ``draw`` makes sections of a finished run; ``after`` takes the folder of a complete run and the console of its
-    tables, and returns an exit code. The other arguments are those of ``studies.run.run``.
-
-    Raises:
-        SmembenchError: from ``studies.run.run``, for what ended the run, and for a CSV that cannot be written.
-        typer.Exit: when a case failed, or ``after`` returned an exit code.
-    """
-    csv_to_stdout = one_of(json=running.json, csv=str(running.csv) == "-") == "csv"
-    files = _files(running)
-    if running.dry_run:  # before what it does not need is imported
-        _show_plan(config)
-        return
-    from smembench.model.interrupts import held
-    from smembench.studies.run import SILENT, run
-    from smembench.views.console import stderr, stdout
-    from smembench.views.export import exported
-    from smembench.views.sections import sections
-    from smembench.views.table import draw as draw_tables
-
-    with held():  # what was measured is written and shown
-        outcome = run(
-            config,
-            output=output,
-            anonymous=anonymous,
-            resume=resume,
-            force=running.force,
-            lock=not running.no_lock,
-            wait=running.wait,
-            argv=sys.argv[1:],
-            watch=SILENT if running.quiet else watch(verbose=running.verbose),
-        )
-        shown = (draw or sections)(outcome.run)
-        for file, form in files:
-            try:
-                file.write(exported(form, outcome.run, shown))
-            except SmembenchError as error:
-                if not isinstance(outcome.error, SmembenchError):
-                    outcome = replace(outcome, error=error)
-        if csv_to_stdout or running.json:
-            sys.stdout.write(exported("json" if running.json else "csv", outcome.run, shown))
-            sys.stdout.flush()
-        console = stderr if csv_to_stdout or running.json else stdout
-        if not running.json:
-            draw_tables(console, shown)
-    leave(outcome, after(outcome.run.path, console) if after and outcome.run.path and outcome.error is None else 0)
-
-
-def watch(*, verbose: bool = False) -> Watch:
-    """A run's progress bar and its lines on stderr."""
-    from smembench.studies.run import Watch
-    from smembench.views.console import say, stderr
-    from smembench.views.progress import progress
-    from smembench.views.run import device_line, trial_line
-
-    def note(line: str) -> None:
-        if line:
-            say(stderr, line)
-
-    if not verbose:
-        return Watch(note=note, progress=progress)
-    return Watch(note, lambda info: note(device_line(info)), lambda trial: note(trial_line(trial)), progress)
-
-
-def leave(outcome: Outcome, code: int = 0) -> None:
-    """Print where the results are, and exit with ``code``, or if that is 0 with the run's exit code.
-
-    Raises:
-        SmembenchError: for what ended the run.
-        typer.Exit: when ``code`` is not 0, or a case failed.
-    """
-    from smembench.views.console import say, stderr
-
-    error = outcome.error
-    if outcome.run.path is not None and not isinstance(error, SmembenchError):
-        say(stderr, f"wrote {outcome.run.path}")
-    if isinstance(error, KeyboardInterrupt):
-        raise Interrupted(str(error))
-    if error is not None:
-        raise error
-    if outcome.run.failed or code:
-        raise typer.Exit(code or FAILED)
-
-
-def _files(running: Running) -> list[tuple[Output, Form]]:
-    """The files of --csv and --export, checked now and written later, with their forms."""
-    from smembench.store.files import Output
-
-    files: list[tuple[Output, Form]] = []
-    if running.csv is not None and str(running.csv) != "-":
-        files.append((Output(running.csv, force=running.force), "csv"))
-    if running.export is not None:
-        form = _FORMS.get(running.export.suffix.lower())
-        if form is None:
-            raise UsageError(f"--export {running.export}: its suffix is none of {', '.join(_FORMS)}")
-        files.append((Output(running.export, force=running.force, what="--export"), form))
-    return files
-
-
-def _show_plan(config: Config) -> None:
-    from smembench.run.session import open_plan
-    from smembench.views.console import say, stderr
-
-    with open_plan(config) as (planned, infos, notes):
-        used = dict.fromkeys(infos, 0)
-        for item in planned:
-            used[item.case.device] += 1
-            typer.echo(item.case.id + (f"  skipped: {visible(item.skip)}" if item.skip else ""))
-        for note in notes:
-            say(stderr, note)
-        devices = ", ".join(f"{name} ({info.model})" for name, info in infos.items() if used[name])
-        count = sum(used.values())
-        say(stderr, f"{count} case{'' if count == 1 else 's'} on {devices}; nothing was measured")
+def exported(form: Form, run: Run, sections: Sequence[Section]) -> str:
+    """The cases as CSV, as JSON below what run.json says of the run, or the sections as Markdown or LaTeX."""
+    if form == "csv":
+        return table_text(schema.COLUMNS, map(schema.to_fields, run.rows))
+    if form == "json":
+        cases = [{column: getattr(row, column) for column in schema.COLUMNS} for row in run.rows]
+        return json_text({"run": run.description.model_dump(mode="json"), "cases": cases}, indent=2) + "\n"
+    return markdown(sections) if form == "markdown" else latex(sections)

@@ -83,7 +83,7 @@ def test_a_transpose_shows_times_bandwidth_and_share_of_the_copy(rows: Rows) -> 
     assert shared == {
         "kernel": "transposeSmem",
         "block": "32x32",
-        "elapsed ms": "2.0000",
+        "elapsed ms": "2.00",
         "95 % CI": "±5.0 %",
         "spread": "2.5 %",
         "GB/s": "67.1",
