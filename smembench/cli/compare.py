@@ -113,14 +113,10 @@ def compare(
     from smembench.studies.compare import compare_runs
     from smembench.studies.compare.beside import beside
     from smembench.studies.compare.comparability import FACETS
-    from smembench.studies.compare.itself import compare_with_itself
     from smembench.studies.compare.verdicts import Rules, Verdict
     from smembench.studies.load import load_side
     from smembench.studies.nightly.against import is_named
-    from smembench.studies.nightly.finish import held
     from smembench.views.compare import comparison_sections, self_section
-    from smembench.views.nightly import next_steps
-    from smembench.views.progress import steps
 
     if json and markdown:
         raise UsageError("--json and --markdown: give one of them")
@@ -132,6 +128,8 @@ def compare(
             raise UsageError(f"--aa {aa}: compares with itself; leave {base} out")
         if given := [name for name, value in (("--all", all_), ("--fail-on", fail_on)) if value]:
             raise UsageError(f"{given[0]}: belongs to BASE and NEW, which --aa does not take")
+        from smembench.studies.compare.itself import compare_with_itself
+
         itself = compare_with_itself(_of_itself(aa, runs, output, anonymous), **rules, across=facets)
         _print(lambda: itself.data, [self_section(itself)], json=json, markdown=markdown)
         return
@@ -141,6 +139,10 @@ def compare(
         raise UsageError("give BASE and NEW, two runs' folders or cases.csv files, or --aa CONFIG.toml")
     sections_of = partial(comparison_sections, every=all_, ambiguous=fail_on is FailOn.AMBIGUOUS)
     if is_named(base):
+        from smembench.studies.nightly.finish import held
+        from smembench.views.nightly import next_steps
+        from smembench.views.progress import steps
+
         if facets:
             raise UsageError(f"--across: belongs to two runs' folders; {base} takes only runs on the same devices")
         with steps() as step:

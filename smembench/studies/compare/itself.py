@@ -96,14 +96,11 @@ class SelfComparison:
     @property
     def data(self) -> dict[str, JsonValue]:
         """Plain data for JSON; cases by their ids."""
-        found = _COMPARISON.dump_python(self, mode="json", by_alias=True)
+        found = TypeAdapter(SelfComparison).dump_python(self, mode="json", by_alias=True)
         classes: list[JsonValue] = [
             {"duration": name, "cases": count, "seen": seen} for name, count, seen in self.classes
         ]
         return {**found, "judged": self.judged, "false": self.false, "classes": classes}
-
-
-_COMPARISON = TypeAdapter(SelfComparison)
 
 
 @dataclass(slots=True)
