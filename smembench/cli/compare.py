@@ -1,4 +1,4 @@
-"""``smembench compare``: which cases are slower than before, and what slowdown could be detected?"""
+"""``smembench compare``: which cases are slower than before, and what slowdown is seen?"""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from smembench.cli.options import one_of
 from smembench.model.errors import FAILED, REGRESSION, UsageError
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ def compare(
     the verdict and the exit code of `run --compare-to`, of stored runs.
 
     --aa compares runs of one configuration with each other, where every verdict of a change is false. It reports the
-    rate of false verdicts, the smallest slowdown that would be detected, and a threshold to use.
+    rate of false verdicts, by class of duration the smallest slowdown that is seen with 95 % in 95 % of the cases, and a
+    threshold: half of what noise adds to it until a slowdown is seen, and more than any false verdict.
 
     Examples:
 
@@ -118,8 +120,7 @@ def compare(
     from smembench.studies.nightly.against import is_named
     from smembench.views.compare import comparison_sections, self_section
 
-    if json and markdown:
-        raise UsageError("--json and --markdown: give one of them")
+    one_of(json=json, markdown=markdown)
     given_rules = partial(Rules.of_percent, fdr=fdr, confidence=confidence)
     rules: dict[str, float] = asdict(given_rules(threshold))
     facets = parse_names(across, FACETS, name="--across", what="difference") if across is not None else ()
