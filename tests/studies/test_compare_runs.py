@@ -30,7 +30,6 @@ DEVICE = {
     "sm_clock_max_mhz": 1980,
     "power_limit_w": 700.0,
 }
-IF_SAME = "if it is the same, add --across device"
 RUN = {"versions": {"numba": "0.68.0"}, "git": {"revision": "a" * 40, "dirty": False}, "devices": [DEVICE]}
 
 Make = Callable[..., Run]

@@ -6,7 +6,7 @@ import csv
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from io import StringIO
 from operator import itemgetter
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from smembench.model.errors import UsageError
+from smembench.model.measurement import moment
 from smembench.model.ranges import Milliseconds
 from smembench.store.files import read_whole, there
 from smembench.store.run_folder import CASES, JOURNAL, read_description
@@ -184,9 +185,7 @@ def _elapsed(texts: Sequence[str]) -> list[float]:
 
 
 def _moment(text: str) -> datetime:
-    """A point in time, in UTC if the text names no zone."""
     try:
-        moment = datetime.fromisoformat(text)
+        return moment(text)
     except ValueError:
         raise UsageError(f"it does not say when it began ({text!r})") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
