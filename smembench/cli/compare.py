@@ -96,8 +96,8 @@ def compare(
     the verdict and the exit code of `run --compare-to`, of stored runs.
 
     --aa compares runs of one configuration with each other, where every verdict of a change is false. It reports the
-    rate of false verdicts, by class of duration the smallest slowdown that is seen with 95 % in 95 % of the cases, and a
-    threshold: half of what noise adds to it until a slowdown is seen, and more than any false verdict.
+    rate of false verdicts, by class of duration the smallest slowdown that is seen with 95 % in 95 % of the cases, and
+    a threshold: half of what noise adds to it until a slowdown is seen, and more than any false verdict.
 
     Examples:
 
