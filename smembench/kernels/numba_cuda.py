@@ -34,6 +34,9 @@ DeviceFunction = Callable[..., Any]
 
 Function = TypeVar("Function", bound=DeviceFunction)
 
+if not hasattr(np, "row_stack"):  # NumPy 2.5 took the name away; numba-cuda, when it first compiles, looks it up
+    np.row_stack = np.vstack
+
 # Numba warns of small grids; here they are intended.
 config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 

@@ -185,7 +185,6 @@ def kernel_of_tiling(
     tiling_of: Callable[[Case], Tiling],
     program_of: Callable[[Case, Tiling], NumbaKernel],
     *,
-    step: int,
     summary: str,
     results: tuple[int, int],
     blocks: tuple[Block, ...],
@@ -198,7 +197,7 @@ def kernel_of_tiling(
         name: the kernel's.
         tiling_of: how a case's block divides its tile.
         program_of: the program for ``(c, a, b, m, n, k, lda, ldb, ldc)``.
-        step, summary, results, ladder: as Kernel's.
+        summary, results, ladder: as Kernel's.
         blocks: the defaults; of tiles that are loaded by elements a refusal names the first.
         buffers: how many tiles of A and of B a block has.
     """
@@ -217,7 +216,6 @@ def kernel_of_tiling(
         problem="matmul",
         name=name,
         kind="cuda",
-        step=step,
         summary=summary,
         build=build,
         results=results,

@@ -1,11 +1,8 @@
-"""tiled on the CPU: a block of C from tiles of A and B in buffers that stay in the L1 cache, on all cores."""
+"""tiled on the CPU: naive by blocks of C, from tiles of A and B in buffers that stay in the L1 cache, on all cores."""
 
 from __future__ import annotations
 
 from typing import Any
-
-import numpy as np
-from numba import njit, prange, uint64
 
 from smembench.kernels.common.grids import block_of, square_only
 from smembench.kernels.program import HostFunction
@@ -15,6 +12,9 @@ from smembench.model.case import Case
 
 def build(case: Case) -> HostFunction:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``; the block is square and as wide as the tile."""
+    import numpy as np
+    from numba import njit, prange, uint64
+
     tile = block_of(case).x
 
     @njit(parallel=True, nogil=True)
@@ -58,7 +58,6 @@ KERNEL = Kernel(
     problem="matmul",
     name="tiled",
     kind="cpu",
-    step=30,
     summary="tiles of A, B and C in buffers that stay in the L1 cache, on all cores",
     build=build,
     tile_elements=tile_elements,

@@ -60,7 +60,6 @@ KERNEL = kernel_of_tiling(
     "doubleBuffered",
     tiling_of,
     program,
-    step=70,
     summary="vectorized, with the next tiles on their way while one is used",
     results=(8, 8),
     blocks=(Block(16, 16),),

@@ -25,7 +25,6 @@ KERNEL = kernel_of_tiling(
     "interleaved",
     tiling_of,
     program,
-    step=100,
     summary="unrolled, neighbouring lanes of a warp below each other in pairs",
     results=(8, 8),
     blocks=(Block(16, 16), Block(16, 8)),

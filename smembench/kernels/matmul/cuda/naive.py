@@ -43,7 +43,6 @@ KERNEL = Kernel(
     problem="matmul",
     name="naive",
     kind="cuda",
-    step=20,
     summary="a thread an element of C, operands straight from global memory",
     build=build,
     strided=True,

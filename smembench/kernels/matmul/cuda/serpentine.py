@@ -99,7 +99,7 @@ VARIANTS = {
 """By the kernel's name."""
 
 
-def _kernel(name: str, block: Block, *, step: int, summary: str, ladder: str) -> Kernel:
+def _kernel(name: str, block: Block, *, summary: str, ladder: str) -> Kernel:
     variant = VARIANTS[name]
 
     def program_of(case: Case, tiling: Tiling) -> NumbaKernel:
@@ -107,7 +107,7 @@ def _kernel(name: str, block: Block, *, step: int, summary: str, ladder: str) ->
 
     shape = (variant.across, variant.down)
     return kernel_of_tiling(
-        name, variant.tiling, program_of, step=step, summary=summary, results=shape, blocks=(block,), ladder=ladder
+        name, variant.tiling, program_of, summary=summary, results=shape, blocks=(block,), ladder=ladder
     )
 
 
@@ -115,14 +115,12 @@ KERNELS = (
     _kernel(
         "serpentine",
         Block(16, 16),
-        step=130,
         summary="interleaved with fragments a step ahead and multiplications in serpentine order",
         ladder="fragments a step ahead, fewer reads of registers",
     ),
     _kernel(
         "serpentine16x8",
         Block(16, 8),
-        step=140,
         summary="serpentine with 16 × 8 results a thread",
         ladder="16 × 8 results a thread",
     ),

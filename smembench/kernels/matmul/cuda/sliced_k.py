@@ -133,13 +133,13 @@ def program(case: Case, tiling: Tiling, at_once: int) -> NumbaKernel:
     return tiling.program(sliced_k, case, label, few=few)
 
 
-def _kernel(name: str, variant: Variant, block: Block, *, step: int, summary: str, ladder: str = "") -> Kernel:
+def _kernel(name: str, variant: Variant, block: Block, *, summary: str, ladder: str = "") -> Kernel:
     def program_of(case: Case, tiling: Tiling) -> NumbaKernel:
         return program(case, tiling, variant.at_once)
 
     results = (variant.across, variant.down // variant.slices)
     return kernel_of_tiling(
-        name, variant.tiling, program_of, step=step, summary=summary, results=results, blocks=(block,), ladder=ladder
+        name, variant.tiling, program_of, summary=summary, results=results, blocks=(block,), ladder=ladder
     )
 
 
@@ -148,7 +148,6 @@ KERNELS = (
         "slicedK",
         Variant(8, 8, slices=2, at_once=8),
         Block(16, 16),
-        step=120,
         summary="interleaved, two groups of threads with half of k each, for products of few tiles",
         ladder="k in two slices",
     ),
@@ -156,7 +155,6 @@ KERNELS = (
         "slicedK12x6",
         Variant(12, 6, slices=3, at_once=18, by_elements=True),
         Block(16, 24),
-        step=125,
         summary="slicedK in three slices with tiles of 96 × 96, for sides a little over its own",
     ),
 )

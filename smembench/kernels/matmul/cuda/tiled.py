@@ -1,4 +1,4 @@
-"""tiled: a block computes a square tile of C from square tiles of A and B in shared memory.
+"""tiled: naive through shared memory, where a block computes a square tile of C from square tiles of A and B.
 
 Per step along k:
 
@@ -69,7 +69,6 @@ KERNEL = Kernel(
     problem="matmul",
     name="tiled",
     kind="cuda",
-    step=30,
     summary="square tiles of A and B in shared memory, each element used a block's width of times",
     build=build,
     tile_elements=tile_elements,

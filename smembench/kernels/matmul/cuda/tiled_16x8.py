@@ -25,7 +25,6 @@ KERNEL = kernel_of_tiling(
     "tiled16x8",
     tiling_of,
     program,
-    step=110,
     summary="interleaved, with 16 × 8 results a thread",
     results=(8, 16),
     blocks=(Block(16, 8), Block(8, 8)),

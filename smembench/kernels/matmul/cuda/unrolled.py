@@ -25,7 +25,6 @@ KERNEL = kernel_of_tiling(
     "unrolled",
     tiling_of,
     program,
-    step=90,
     summary="warpTiled, the steps along k of a tile written out",
     results=(8, 8),
     blocks=(Block(16, 16), Block(16, 8)),

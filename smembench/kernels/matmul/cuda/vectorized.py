@@ -64,7 +64,6 @@ KERNEL = kernel_of_tiling(
     "vectorized",
     tiling_of,
     program,
-    step=60,
     summary="tiled2D with 128-bit accesses, the tile of A transposed",
     results=(8, 8),
     blocks=(Block(16, 16),),

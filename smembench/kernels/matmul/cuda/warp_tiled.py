@@ -24,7 +24,6 @@ KERNEL = kernel_of_tiling(
     "warpTiled",
     tiling_of,
     program,
-    step=80,
     summary="doubleBuffered, a warp computing 32 × 64 of C",
     results=(8, 8),
     blocks=(Block(16, 16), Block(16, 8)),

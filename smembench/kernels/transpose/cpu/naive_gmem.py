@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit, prange, uint64
-
 from smembench.kernels.common.grids import block_of
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
@@ -18,6 +16,8 @@ from smembench.model.case import Case
 
 def build(case: Case) -> HostFunction:
     """Program for ``(out, inp, nx, ny)``."""
+    from numba import njit, prange, uint64
+
     bx, by = block_of(case)
 
     @njit(parallel=True, nogil=True)
@@ -36,7 +36,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="naiveGmem",
     kind="cpu",
-    step=20,
     summary="transpose block by block, rows read, columns written, on all cores",
     build=build,
     computes=TRANSPOSE,

@@ -1,4 +1,4 @@
-"""transposeSmem on the CPU: each block goes through a small buffer that stays in the L1 cache.
+"""transposeSmem on the CPU: naiveGmem with each block through a small buffer that stays in the L1 cache.
 
 The cache plays shared memory's part: memory is read and written along rows, and the strided access is in the buffer.
 """
@@ -6,9 +6,6 @@ The cache plays shared memory's part: memory is read and written along rows, and
 from __future__ import annotations
 
 from typing import Any
-
-import numpy as np
-from numba import njit, prange, uint64
 
 from smembench.kernels.common.grids import block_of, tile_elements, tile_width
 from smembench.kernels.program import HostFunction
@@ -19,6 +16,9 @@ from smembench.model.case import Case
 
 def build(case: Case) -> HostFunction:
     """Program for ``(out, inp, nx, ny)``; the buffer is by × (bx + pad)."""
+    import numpy as np
+    from numba import njit, prange, uint64
+
     bx, by = block_of(case)
     width = tile_width(case)
 
@@ -44,7 +44,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposeSmem",
     kind="cpu",
-    step=30,
     summary="transpose through a tile buffer that stays in the L1 cache, on all cores",
     build=build,
     computes=TRANSPOSE,
