@@ -71,7 +71,8 @@ def program(case: Case, tiling: Tiling, order: ResultOrder) -> NumbaKernel:
         k0 = uint32(0)
         buffer = uint32(0)
         begin(memory, A, B, share, k0, first(k, short))
-        at_a, at_b = uint64(row), uint64(col)
+        at_a = uint64(row)
+        at_b = uint64(col)
         load_first(memory, Offsets(at_a, at_b))
         while k0 < k + short:
             k0 += depth

@@ -104,8 +104,11 @@ def program(case: Case, tiling: Tiling, at_once: int) -> NumbaKernel:
         while k0 < k + short:
             k0 += depth
             load(memory.held, A, B, share, Offsets(from_a, from_b), k0)
-            a_base, b_base = uint64(buffer * a_elements), uint64(buffer * b_elements)
-            multiply(memory, Offsets(a_base + uint64(part * a_slice + row), b_base + uint64(part * b_slice + col)))
+            a_base = uint64(buffer * a_elements)
+            b_base = uint64(buffer * b_elements)
+            at_a = a_base + uint64(part * a_slice + row)
+            at_b = b_base + uint64(part * b_slice + col)
+            multiply(memory, Offsets(at_a, at_b))
             buffer = 1 - buffer
             store(memory, buffer, thread)
             cuda.syncthreads()
