@@ -29,19 +29,18 @@ class Recorded:
         self.name, self.contents, self.accesses = name, contents.copy(), accesses
         self.itemsize = contents.itemsize
 
-    def note(self, kind: str, index: int, count: int) -> None:
-        assert 0 <= index <= len(self.contents) - count, f"{kind} of {self.name} at {index}"
-        self.accesses.append((kind, self.name, index, count))
+    def note(self, kind: str, index: Any) -> slice:
+        first, end = (int(index.start), int(index.stop)) if isinstance(index, slice) else (int(index), int(index) + 1)
+        assert 0 <= first < end <= len(self.contents), f"{kind} of {self.name} at {first}"
+        self.accesses.append((kind, self.name, first, end - first))
+        return slice(first, end)
 
     def __getitem__(self, index: Any) -> Any:
-        first, count = (int(index.start), int(index.stop - index.start)) if isinstance(index, slice) else (int(index), 1)
-        self.note("load", first, count)
-        return tuple(self.contents[first : first + count]) if isinstance(index, slice) else self.contents[first]
+        found = self.contents[self.note("load", index)]
+        return tuple(found) if isinstance(index, slice) else found[0]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        first, count = (int(index.start), int(index.stop - index.start)) if isinstance(index, slice) else (int(index), 1)
-        self.note("store", first, count)
-        self.contents[first : first + count] = value
+        self.contents[self.note("store", index)] = value
 
 
 @dataclass
@@ -98,7 +97,8 @@ class Builder:
     ptrtoint = addrspacecast = bitcast
 
     def _count(self, array: Recorded, kind: Any) -> int:
-        return kind.count * int(re.sub(r"\D", "", str(kind.element)) or 32) // 8 // array.itemsize
+        words: int = kind.count  # of 32 bits
+        return 4 * words // array.itemsize
 
     def load(self, pointer: Any) -> Value:
         (array, index), kind = pointer.value, pointer.type.pointee

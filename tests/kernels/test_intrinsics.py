@@ -1,4 +1,4 @@
-"""Intrinsics of several accesses: their Python bodies touch the addresses that their IR touches, and compute the same."""
+"""Intrinsics of several accesses: the Python body touches what the IR touches, in every lane, and computes the same."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_rows_are_multiplied_at_the_addresses_of_the_ir_beyond_k_and_beyond_the_
     add = row_products(SIDE, AT_ONCE, apart, within=within)
     kinds = [array_of(dtype), *[(array_of(dtype), U32, U32, U32)] * 2, (U32, U32), U64]
     for at in range(apart):
-        if within and at + (AT_ONCE - 1) * apart >= k or at >= k:
+        if (at + (AT_ONCE - 1) * apart if within else at) >= k:
             continue
         both = Both(dtype, held=SIDE, A=rows * lda, B=k * ldb)
         for lane in range(SIDE):

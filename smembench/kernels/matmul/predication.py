@@ -44,7 +44,9 @@ def predication(tiling: Tiling, case: Case) -> Predication:
     if any(side < tile for side, tile in sides):
         return predicated(tiling, case)
     if all(side % tile == 0 for side, tile in sides):
-        return Predication("whole tiles", device(_in_grid), device(_nothing), device(_all), *_straight(tiling, case))
+        return Predication(
+            "whole tiles", device(_in_grid), device(_nothing), tile_steps.all_of_k, *_straight(tiling, case)
+        )
 
     def short(k: Index) -> Index:
         return depth - 1 - (k - 1) % depth
@@ -62,7 +64,7 @@ def predicated(tiling: Tiling, case: Case) -> Predication:
     def load(held: Operands, A: Matrix, B: Matrix, share: Share, start: Offsets, k0: Index) -> None:
         load_both(held, A, B, share.thread, share.corner, k0)
 
-    return Predication("", device(_in_grid), device(_nothing), device(_all), device(_nowhere), device(load))
+    return Predication("", device(_in_grid), device(_nothing), tile_steps.all_of_k, device(_nowhere), device(load))
 
 
 def _in_grid(index: Index, tile: int, side: Index) -> Index:
@@ -75,10 +77,6 @@ def _inwards(index: Index, tile: int, side: Index) -> Index:
 
 def _nothing(k: Index) -> Index:
     return uint32(0)
-
-
-def _all(k: Index, short: Index) -> Index:
-    return k
 
 
 def _nowhere(A: Matrix, B: Matrix, share: Share) -> Offsets:

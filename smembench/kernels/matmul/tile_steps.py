@@ -40,16 +40,24 @@ class TileSteps(NamedTuple):
     write: DeviceFunction
 
 
-def tile_steps(case: Case, tiling: Tiling, steps: int = 1, *, buffers: int = 2, parts: int = 1) -> TileSteps:
+@device
+def all_of_k(k: Index, short: Index) -> Index:
+    """Where the first tile along k may end if it is as deep as the others."""
+    return k
+
+
+def tile_steps(
+    case: Case, tiling: Tiling, steps: int = 1, *, buffers: int = 2, parts: int = 1, first: DeviceFunction = all_of_k
+) -> TileSteps:
     """The functions for a case; ``mma_step`` does ``steps`` along k.
 
-    There are ``buffers`` of each tile, and registers for ``parts`` fragments of A and of B.
+    There are ``buffers`` of each tile, and registers for ``parts`` fragments of A and of B. ``first``: see ``begin``.
     """
     a_width, b_width = tiling.widths(case)
     return TileSteps(
         allocate(tiling, buffers, parts),
         position(tiling),
-        begin(tiling, a_width, b_width),
+        begin(tiling, a_width, b_width, first),
         load(tiling, a_width, b_width),
         store(tiling, a_width, b_width),
         mma_step(tiling, steps),
@@ -187,18 +195,21 @@ def _store_b(tiling: Tiling, width: int) -> DeviceFunction:
 
 
 @cache
-def begin(tiling: Tiling, a_width: int, b_width: int) -> DeviceFunction:
-    """``(memory, A, B, share, k0, end)``: clear the sums, store the tiles at ``k0``, zeros from ``end``, and wait."""
-    load_both, store_both, results = load(tiling, a_width, b_width), store(tiling, a_width, b_width), tiling.results
-    zero = number(tiling.dtype)(0)
+def begin(tiling: Tiling, a_width: int, b_width: int, first: DeviceFunction) -> DeviceFunction:
+    """``(memory, A, B, share, k0)``: clear the sums, load and store the tiles at ``k0``, and wait for all threads.
 
-    def first_tiles(memory: Memory, A: Matrix, B: Matrix, share: Share, k0: Index, end: Index) -> None:
+    ``first(k, short)`` is where those tiles end. It is asked for each of them, which settles the order of instructions.
+    """
+    load_a, load_b = _load_a(tiling, a_width), _load_b(tiling, b_width)
+    store_both, results, zero = store(tiling, a_width, b_width), tiling.results, number(tiling.dtype)(0)
+
+    def first_tiles(memory: Memory, A: Matrix, B: Matrix, share: Share, k0: Index) -> None:
+        thread, corner, short = share
         for i in range(results):
             memory.total[i] = zero
-        left = Matrix(A.elements, A.rows, end, A.stride)
-        right = Matrix(B.elements, end, B.columns, B.stride)
-        load_both(memory.held, left, right, share.thread, share.corner, k0)
-        store_both(memory, uint32(0), share.thread)
+        load_a(memory.held.a, Matrix(A.elements, A.rows, first(B.rows, short), A.stride), thread, corner.row, k0)
+        load_b(memory.held.b, Matrix(B.elements, first(B.rows, short), B.columns, B.stride), thread, corner.col, k0)
+        store_both(memory, uint32(0), thread)
         cuda.syncthreads()
 
     return device(first_tiles)

@@ -41,7 +41,7 @@ def program(case: Case, tiling: Tiling, steps: int = 1) -> NumbaKernel:
         row, col = position(thread)
         k0 = uint32(0)
         buffer = uint32(0)
-        begin(memory, A, B, Share(thread, Place(row0, col0), uint32(0)), k0, k)
+        begin(memory, A, B, Share(thread, Place(row0, col0), uint32(0)), k0)
         while k0 < k:
             k0 += depth
             load(memory.held, A, B, thread, Place(row0, col0), k0)

@@ -47,13 +47,13 @@ class Variant:
 
 def program(case: Case, tiling: Tiling, order: ResultOrder) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling of an even depth, all steps written out."""
-    allocate, position, begin, _, store, _, write = tile_steps(case, tiling, parts=2)
+    label, origin, short_of, first, start_of, load = predication(tiling, case)
+    allocate, position, begin, _, store, _, write = tile_steps(case, tiling, parts=2, first=first)
     width, rows, columns, depth = tiling.block.x, tiling.rows, tiling.columns, tiling.depth
     a_elements, b_elements = tiling.a_elements, tiling.b_elements
     load_first = load_fragments(tiling, order, 0)
     all_but_last = pipelined_steps(tiling, order, 0, depth - 1)
     multiply_last = outer_product(tiling, order, 1)
-    label, origin, short_of, first, start_of, load = predication(tiling, case)
     few, compute_remainder = small_remainder(case, tiling), remainder(tiling).compute
 
     def serpentine(
@@ -70,7 +70,7 @@ def program(case: Case, tiling: Tiling, order: ResultOrder) -> NumbaKernel:
         from_a, from_b = start_of(A, B, share)
         k0 = uint32(0)
         buffer = uint32(0)
-        begin(memory, A, B, share, k0, first(k, short))
+        begin(memory, A, B, share, k0)
         at_a = uint64(row)
         at_b = uint64(col)
         load_first(memory, Offsets(at_a, at_b))

@@ -58,10 +58,10 @@ def program(case: Case, tiling: Tiling, at_once: int) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` whose slices pass on ``at_once`` sums at a time."""
     slices = tiling.slices
     steps = tiling.depth // slices
-    allocate, position, begin, _, store, multiply, write = tile_steps(case, tiling, steps)
     # Without bounds checks slicedK has more loads in flight than the registers of two blocks per SM hold, and spills.
     choose = predication if tiling.by_elements else predicated
     label, origin, short_of, first, start_of, load = choose(tiling, case)
+    allocate, position, begin, _, store, multiply, write = tile_steps(case, tiling, steps, first=first)
     few, compute_remainder = tiling.by_elements and small_remainder(case, tiling), remainder(tiling).compute
     dtype = number(case.dtype)
     width, depth, vector, results = tiling.block.x, tiling.depth, tiling.vector, tiling.results
@@ -100,7 +100,7 @@ def program(case: Case, tiling: Tiling, at_once: int) -> NumbaKernel:
         row, col = position(member)
         k0 = uint32(0)
         buffer = uint32(0)
-        begin(memory, A, B, share, k0, first(k, short))
+        begin(memory, A, B, share, k0)
         while k0 < k + short:
             k0 += depth
             load(memory.held, A, B, share, Offsets(from_a, from_b), k0)

@@ -131,7 +131,7 @@ def program(case: Case, tiling: Tiling) -> NumbaKernel:
             buffer = uint32(0)
             from_k = k0 - short if since > 0 else uint32(0)
             to_k = k if since > 0 else first(k, short)
-            begin(memory, A, B, share, from_k, to_k)
+            begin(memory, Matrix(a, m, to_k, lda), Matrix(b, to_k, n, ldb), share, from_k)
             at_a, at_b = uint64(row), uint64(col)
             load_first(memory, Offsets(at_a, at_b))
             while k0 < last:
