@@ -64,26 +64,34 @@ class Both:
     more=st.integers(0, 3),
     dtype=DTYPES,
 )
-def test_rows_are_multiplied_at_the_addresses_of_the_ir_beyond_k_and_beyond_the_edge_too(
+def test_rows_are_multiplied_at_the_addresses_of_the_ir_and_beyond_k_it_loads_the_last_position_again(
     within: bool, rows: int, columns: int, k: int, apart: int, row: int, more: int, dtype: str
 ) -> None:
-    """Every lane of a chunk: SIDE of them have a column each, and each ``apart``-th position along k."""
+    """Every lane of a chunk: SIDE of them have a column each, and every ``apart``-th position along k."""
     lda, ldb, row = k + more, columns + more, min(row, rows - 1)
-    add = row_products(SIDE, AT_ONCE, apart, within=within)
+    add, add_one = row_products(SIDE, AT_ONCE, apart, within=within), row_products(SIDE, 1, 1, within=True)
     kinds = [array_of(dtype), *[(array_of(dtype), U32, U32, U32)] * 2, (U32, U32), U64]
+
+    def operands(arrays: dict[str, Recorded], lane: int) -> tuple[Recorded, Matrix, Matrix, Place]:
+        A = Matrix(arrays["A"], uint32(rows), uint32(k), uint32(lda))
+        B = Matrix(arrays["B"], uint32(k), uint32(columns), uint32(ldb))
+        return arrays["held"], A, B, Place(uint32(row), uint32(min(lane, columns - 1)))
+
     for at in range(apart):
-        if (at + (AT_ONCE - 1) * apart if within else at) >= k:
+        positions = [at + i * apart for i in range(AT_ONCE)]
+        if (max(positions) if within else at) >= k:
             continue
-        both = Both(dtype, held=SIDE, A=rows * lda, B=k * ldb)
+        both, loaded = Both(dtype, held=SIDE, A=rows * lda, B=k * ldb), Both(dtype, held=SIDE, A=rows * lda, B=k * ldb)
         for lane in range(SIDE):
-            first = Place(uint32(row), uint32(min(lane, columns - 1)))
-            for arrays, run in ((both.body, add), (both.ir, None)):
-                A = Matrix(arrays["A"], uint32(rows), uint32(k), uint32(lda))
-                B = Matrix(arrays["B"], uint32(k), uint32(columns), uint32(ldb))
-                arguments = (arrays["held"], A, B, first, uint64(at))
-                run(*arguments) if run else execute(add, kinds, arguments)
+            add(*operands(both.body, lane), uint64(at))
+            execute(add, kinds, (*operands(both.ir, lane), at))
+            for position in positions:
+                add_one(*operands(loaded.body, lane), uint64(min(position, k - 1)))
         of_body, of_ir = both.accesses("A", "B")
-        assert of_body == of_ir
+        assert of_ir == [access for access in loaded.of_body if access[1] in ("A", "B")]
+        inside = len([position for position in positions if position < k])
+        assert len(of_body) * AT_ONCE == len(of_ir) * inside
+        assert set(of_body) <= set(of_ir)
         both.agree()
 
 

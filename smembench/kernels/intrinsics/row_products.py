@@ -21,18 +21,18 @@ def row_products(rows: int, count: int, apart: int, *, within: bool) -> DeviceFu
     """``(held, A, B, first, at)``: add ``rows`` rows of A from ``first``, by its column of B, to as many sums.
 
     They are multiplied at ``count`` positions along k, from ``at`` and ``apart`` from each other. A row beyond the last
-    is the last. With ``within`` all positions lie before k; otherwise those beyond load the last one, and add zero.
+    is the last. With ``within`` all positions lie before k. Otherwise those beyond add nothing: compiled, they load the
+    last position again and multiply it by zero, where Python skips them, so that a trace counts what grows with k.
     """
 
     def add(held: Array, A: Matrix, B: Matrix, first: Place, at: Index) -> None:
         for j in range(count):
-            asked = at + j * apart
-            place = asked if within else min(asked, uint64(A.columns - 1))
-            factor = B.elements[place * uint64(B.stride) + uint64(first.col)]
-            factor = factor if place == asked else 0
-            for i in range(rows):
-                start = min(first.row + i, A.rows - 1) * A.stride
-                held[i] += A.elements[uint64(start) + place] * factor
+            place = at + j * apart
+            if within or place < uint64(A.columns):
+                factor = B.elements[place * uint64(B.stride) + uint64(first.col)]
+                for i in range(rows):
+                    start = min(first.row + i, A.rows - 1) * A.stride
+                    held[i] += A.elements[uint64(start) + place] * factor
 
     def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         wide, narrow = ir.IntType(64), ir.IntType(32)
