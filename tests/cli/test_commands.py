@@ -232,9 +232,8 @@ C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
         (("list",), ASCII, "copyGmem"),
         (("doctor",), ASCII, "CPU: "),
         (("explain", "transposeSmemPad", "--block", "16x16"), ASCII, "transposeSmemPad"),
-        (("show", DOCUMENTS, "--ladder"), ASCII, "what changes"),
     ],
-    ids=["show", "show in C", "list", "doctor", "explain", "ladder"],
+    ids=["show", "show in C", "list", "doctor", "explain"],
 )
 def test_plain_ascii(program: Program, command: tuple[object, ...], environment: dict[str, str], words: str) -> None:
     ran = program(*command, **environment)
