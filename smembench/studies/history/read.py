@@ -6,7 +6,7 @@ import csv
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from io import StringIO
 from operator import itemgetter
 from pathlib import Path
@@ -117,8 +117,8 @@ def began(stored: Run) -> datetime:
     """When a run began; the earliest possible time if neither run.json nor a row records it."""
     text = stored.description.started_at_utc or min((row.started_at_utc for row in stored.rows), default="")
     try:
-        return _moment(text)
-    except UsageError:
+        return moment(text)
+    except ValueError:
         return datetime.min.replace(tzinfo=UTC)
 
 
