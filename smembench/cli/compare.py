@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.cli.options import one_of
+from smembench.cli.options import PERCENT, one_of
 from smembench.model.errors import FAILED, REGRESSION, UsageError
 
 if TYPE_CHECKING:
@@ -39,14 +39,19 @@ def compare(
     new: Annotated[str | None, typer.Argument(metavar="NEW[,…]", help="The same, measured later.")] = None,
     threshold: Annotated[
         float | None,
-        typer.Option("--threshold", metavar="PERCENT", help="Smallest effect that counts. (default: 0.5)"),
+        typer.Option(
+            "--threshold", metavar="PERCENT", parser=PERCENT, help="Smallest effect that counts. (default: 0.5)"
+        ),
     ] = None,
     fdr: Annotated[
         float,
-        typer.Option("--fdr", metavar="PERCENT", help="False discovery rate over the cases (Benjamini–Hochberg)."),
+        typer.Option(
+            "--fdr", metavar="PERCENT", parser=PERCENT, help="False discovery rate over the cases (Benjamini–Hochberg)."
+        ),
     ] = 5.0,
     confidence: Annotated[
-        float, typer.Option("--confidence", metavar="PERCENT", help="Of the intervals around the ratios.")
+        float,
+        typer.Option("--confidence", metavar="PERCENT", parser=PERCENT, help="Of the intervals around the ratios."),
     ] = 95.0,
     across: Annotated[
         str | None,
