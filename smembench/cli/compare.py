@@ -135,8 +135,11 @@ def compare(
         if given := [name for name, value in (("--all", all_), ("--fail-on", fail_on)) if value]:
             raise UsageError(f"{given[0]}: belongs to BASE and NEW, which --aa does not take")
         from smembench.studies.compare.itself import compare_with_itself
+        from smembench.views.progress import steps
 
-        itself = compare_with_itself(_of_itself(aa, runs, output, anonymous), **rules, across=facets)
+        compared_runs = _of_itself(aa, runs, output, anonymous)
+        with steps() as step:
+            itself = compare_with_itself(compared_runs, **rules, across=facets, step=step)
         _print(lambda: itself.data, [self_section(itself)], json=json, markdown=markdown)
         return
     if given := _measuring(runs, output, anonymous):
