@@ -255,3 +255,19 @@ def test_a_reader_that_is_gone_is_no_error(command: str) -> None:
     process.stdout.close()  # before it has begun
     _, err = process.communicate(timeout=60)
     assert (process.returncode, [line for line in err.splitlines() if "nothing was measured" not in line]) == (0, [])
+
+
+def test_a_size_without_an_option_and_the_forms_of_a_result(program: Program, tmp_path: Path) -> None:
+    measured = ("transpose", "1k", "--device", "cpu", "--kernel", "memcpy", "-q", *QUICK)
+    ran = program(*measured, "--json", "--export", tmp_path / "cases.md")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    (case,) = json.loads(ran.stdout)["cases"]
+    assert (case["kernel"], case["n"], case["status"]) == ("memcpy", 1024, "ok")
+    assert "| memcpy |" in (tmp_path / "cases.md").read_text()
+
+
+def test_without_a_command_the_help_is_shown(program: Program) -> None:
+    ran = program()
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "Understand" in ran.stdout
+    assert "<bool>" not in ran.stdout + program("transpose", "--help").stdout

@@ -19,7 +19,7 @@ from smembench.store.relations import relate
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row, row_of
-from smembench.studies.ladder import ceiling, climb, problems, steps
+from smembench.studies.ladder.climb import ceiling, climb, problems, steps
 from smembench.views.ladder import ladder
 
 TRANSPOSES = [kernel.name for kernel in steps("transpose", "cuda")]

@@ -48,14 +48,19 @@ def sweeps(problem: str, device: str = "auto", **axes: object) -> list[dict[str,
     Raises:
         UsageError: for a problem without a ladder, and a device that does not exist.
     """
-    registry.check_files()
-    if problem not in problems():
-        raise UsageError(f"ladder {problem!r}: {unknown(problem, problems(), 'ladder')}")
+    check(problem)
     given = {name: value for name, value in axes.items() if value is not None}
     return [
         {"problem": problem, "kernel": ",".join(k.name for k in steps(problem, _kind(name))), "device": name, **given}
         for name in split(device)
     ]
+
+
+def check(problem: str) -> None:
+    """Raise UsageError for a problem without a ladder, and for a mistake in a file of the user's."""
+    registry.check_files()
+    if problem not in problems():
+        raise UsageError(f"ladder {problem!r}: {unknown(problem, problems(), 'ladder')}")
 
 
 def _kind(device: str) -> str:
