@@ -20,6 +20,8 @@ def compilers(
     n: Annotated[
         str | None,
         typer.Option(
+            "--n",
+            "-n",
             metavar="N,…",
             help="Side of square matrices, or elements of a stencil. (default: 4096; matmul: 1024; constant: 4194304)",
         ),

@@ -22,7 +22,9 @@ def ladder(
     *,
     n: Annotated[
         str | None,
-        typer.Option(metavar="N,…", help="Side of square matrices: 512,1024:8192:*2. (default: 4096; matmul: 1024)"),
+        typer.Option(
+            "--n", "-n", metavar="N,…", help="Side of square matrices: 512,1024:8192:*2. (default: 4096; matmul: 1024)"
+        ),
     ] = None,
     dtype: options.Dtypes = None,
     device: options.Devices = None,

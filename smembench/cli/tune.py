@@ -15,7 +15,12 @@ from smembench.cli.options import Sampling, takes
 def tune(
     problem: Annotated[str, typer.Argument(metavar="transpose|matmul", help="What to tune.")],
     *,
-    n: Annotated[int | None, typer.Option(min=1, help="Side of the square matrices. (default: the problem's)")] = None,
+    n: Annotated[
+        int | None,
+        typer.Option(
+            "--n", "-n", parser=options.SIZE, metavar="N", help="Side of the square matrices. (default: the problem's)"
+        ),
+    ] = None,
     dtype: Annotated[str, typer.Option(metavar="NAME", help="Element type.")] = "float32",
     kernel: options.Kernels = None,
     device: Annotated[str, typer.Option(metavar="NAME", help="auto, cuda, cuda:1, cpu.")] = "auto",

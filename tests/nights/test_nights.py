@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from nights.simulator import MODELS, N0, N1P, Nights, write
 from nights.study import Found, held, noisy, seen, slowed, unchanged
 from smembench.studies.compare import Rules, Verdict
 from smembench.studies.compare.comparison import compare_runs
+from smembench.studies.compare.itself import compare_with_itself
 from smembench.studies.load import load
 from smembench.studies.nightly.last import compare_with_last
 
@@ -55,6 +57,20 @@ def test_what_is_slower_is_seen() -> None:
     for asked in ("3% in 30 to 300 µs", "3% in 0.3 to 30 ms", "10% in 30", "5% in 30 to 300 µs after a bad night"):
         assert share(found, asked) == 1, asked
     assert share(found, "10% in under 10 µs") >= 0.5
+
+
+def test_the_slowdown_that_runs_compared_with_themselves_say_is_seen_is_seen() -> None:
+    made = Nights(N0, 50)
+    runs = [made.next() for _ in range(5)]
+    base, new = made.next(), made.next()
+    sizes = {case.case.id: case.seen for case in compare_with_itself(runs).cases if case.seen is not None}
+    cases = sorted(sizes)[::8]
+    told: Counter[float] = Counter()
+    for case, share in product(cases, (0.5, 1.0)):
+        compared = compare_runs([base], [slowed(new, {case: share * sizes[case]})], beside=runs)
+        told[share] += any(slower.case.id == case for slower in compared.regressions)
+    assert told[1.0] >= 0.85 * len(cases)
+    assert told[0.5] <= 0.2 * len(cases)
 
 
 @pytest.mark.parametrize(("model", "least"), [("N0", 0.95), ("N1p", 0.9)])

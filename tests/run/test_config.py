@@ -95,7 +95,7 @@ def test_overrides(
         (f"{SWEEPS}n = 1.5", [], ["n 1.5", "a number, a text or a list"]),
         (f"{SWEEPS}n = true", [], ["n True"]),
         (f"{SWEEPS}n = 0", [], ["n '0'", "least allowed"]),
-        (f'{SWEEPS}block = "32"', [], ["block '32'", "write 32x32"]),
+        (f'{SWEEPS}block = "32y"', [], ["block '32y'", "write 32x32"]),
         (f'{SWEEPS}cache = "hot"', [], ["cache 'hot'", "warm, cold"]),
         (f'{SWEEPS}device = "tpu"', [], ["device 'tpu'", "auto, cuda"]),
         (f'{SWEEPS}pad = "maybe"', [], ["pad in sweep 2 'maybe'"]),
