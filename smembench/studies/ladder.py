@@ -71,7 +71,7 @@ def _kind(device: str) -> str:
 
 
 def ceiling(problem: str) -> str:
-    """The column of cases.csv with a rung's share of the limit: of a copy's speed, or of the arithmetic peak."""
+    """The column of cases.csv with a rung's share of the limit: of its ceiling's speed, or of the peak."""
     return "percent_of_copy" if PROBLEMS[problem].ceiling_kernel else "percent_of_peak"
 
 

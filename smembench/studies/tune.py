@@ -89,8 +89,8 @@ def search(base: Case, names: Sequence[str], predict: Predict, begin: Begin = un
 
 def solves(kernel: Kernel) -> bool:
     """Whether a kernel solves its problem: copyGmem, which only bounds it, does not."""
-    naive = registry.find(kernel.problem, PROBLEMS[kernel.problem].naive_kernel or "", kernel.kind)
-    return naive is not None and kernel.computes == naive.computes
+    naive = PROBLEMS[kernel.problem].naive_kernel
+    return kernel.computes in {k.computes for k in registry.of_problem(kernel.problem) if k.name == naive}
 
 
 def _variants(base: Case, kernel: Kernel) -> list[Case]:

@@ -152,7 +152,7 @@ def _section(run: Run) -> Section:
         "stride": lambda row: str(row.stride or "") if problem.strides_in_rows else "",
         "elapsed ms": lambda row: milliseconds(row.elapsed_ms) or row.status,
         "±": _spread,
-        **figures(problem.columns),
+        **figures(problem, problem.columns),
         # Loads before stores.
         "conflicts\nld / st": lambda row: _pair(row.predicted_load_conflict, row.predicted_store_conflict),
         "sectors\nld / st": lambda row: _pair(row.predicted_load_sectors, row.predicted_store_sectors),

@@ -19,6 +19,6 @@ def build(case: Case) -> HostFunction:
 
 
 KERNELS = [
-    Kernel("reduction", name, "cpu", step, "sums of runs", build, blocks=False)
+    Kernel("runsums", name, "cpu", step, "sums of runs", build, blocks=False)
     for step, name in ((10, "sums"), (20, "unrolledSums"))
 ]
