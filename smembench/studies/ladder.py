@@ -56,9 +56,14 @@ def sweeps(problem: str, device: str = "auto", **axes: object) -> list[dict[str,
         raise UsageError(f"ladder {problem!r}: {unknown(problem, problems(), 'ladder')}")
     given = {name: value for name, value in axes.items() if value is not None}
     return [
-        {"problem": problem, "kernel": ",".join(k.name for k in steps(problem, _kind(name))), "device": name, **given}
+        {"problem": problem, "kernel": ",".join(k.name for k in _steps(problem, _kind(name))), "device": name, **given}
         for name in split(device)
     ]
+
+
+def _steps(problem: str, kind: str) -> tuple[Kernel, ...]:
+    """The steps on a kind of device; where there are none those on a GPU, which is what the plan will say."""
+    return steps(problem, kind) or steps(problem, "cuda")
 
 
 def _kind(device: str) -> str:
