@@ -21,6 +21,8 @@ def compilers(
     n: Annotated[
         str | None,
         typer.Option(
+            "--n",
+            "-n",
             metavar="N,…",
             help="Side of square matrices, or elements. (default: the problem's)",
         ),

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from smembench.cli.options import PERCENT
 from smembench.model.errors import REGRESSION, UsageError
 
 
@@ -23,7 +24,8 @@ def history(
         typer.Option("--case", metavar="TEXT", help="Only cases whose id contains this, or matches it if it has a *."),
     ] = None,
     threshold: Annotated[
-        float, typer.Option("--threshold", metavar="PERCENT", help="Smallest change of level to report.")
+        float,
+        typer.Option("--threshold", metavar="PERCENT", parser=PERCENT, help="Smallest change of level to report."),
     ] = 1.0,
     json: Annotated[bool, typer.Option("--json", help="As JSON on stdout.")] = False,
     fail_on_change: Annotated[

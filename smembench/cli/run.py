@@ -23,7 +23,9 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Override a key: samples=50, n=1024, matmul.block=16x16."),
     ] = None,
-    output: Annotated[Path, typer.Option(metavar="DIR", help="Where the run's folder is made.")] = Path("results"),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the run's folder is made.")
+    ] = Path("results"),
     resume: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Continue a run that was interrupted or killed.")
     ] = None,

@@ -16,7 +16,14 @@ def tune(
     problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="What to tune: transpose, matmul and others.")],
     *,
     n: Annotated[
-        int | None, typer.Option(min=1, help="Side of matrices, or elements. (default: the problem's)")
+        int | None,
+        typer.Option(
+            "--n",
+            "-n",
+            parser=options.SIZE,
+            metavar="N",
+            help="Side, or elements. (default: the problem's)",
+        ),
     ] = None,
     dtype: Annotated[str, typer.Option(metavar="NAME", help="Element type.")] = "float32",
     kernel: options.Kernels = None,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from smembench.model.measurement import moment
 from smembench.store.run import Run
 from smembench.studies.compare.comparability import fault
 from smembench.studies.history.read import Device, Night, Timed, devices_of
@@ -26,10 +27,9 @@ def began(stored: Run) -> datetime:
     """When a run began; the earliest possible time if neither run.json nor a row records it."""
     text = stored.description.started_at_utc or min((row.started_at_utc for row in stored.rows), default="")
     try:
-        moment = datetime.fromisoformat(text)
+        return moment(text)
     except ValueError:
         return datetime.min.replace(tzinfo=UTC)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def whole(ordered: Sequence[Run]) -> list[tuple[Run, Run | None]]:

@@ -25,6 +25,7 @@ from smembench.devices.select import canonical
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import DEFAULT_COMPILER, Block
 from smembench.model.errors import UsageError
+from smembench.model.numbers import percent, seconds
 from smembench.run.axes import parse_blocks, parse_ints, parse_kernels, parse_names, split, unknown
 from smembench.store.files import read_whole
 from smembench.toolchains import registry as toolchains
@@ -76,9 +77,12 @@ def _problem(value: Any) -> str:
 
 
 def _kernels(text: str, label: str, problem: str) -> tuple[str, ...]:
-    from smembench.kernels import registry  # imports Numba: only for a config that names kernels
+    from smembench.kernels import registry
 
-    return parse_kernels(text, registry.names(problem), name=label, what=f"{problem} kernel")
+    try:
+        return parse_names(text, registry.names(problem, "cpu"), name=label, what="CPU kernel")
+    except UsageError:  # the others' names take Numba's import
+        return parse_kernels(text, registry.names(problem), name=label, what=f"{problem} kernel")
 
 
 def _dtypes(text: str, label: str, problem: str) -> tuple[str, ...]:
@@ -115,6 +119,10 @@ PRESETS: dict[str, dict[str, Any]] = {
     "rigorous": {"samples": 100, "rounds": 10, "precision": 0.2, "max_seconds": 120.0},
 }
 """The keys that --quick and --rigorous set; a key's own flag overrides them."""
+
+
+Seconds = Annotated[float, BeforeValidator(seconds)]
+Percent = Annotated[float, BeforeValidator(percent)]
 
 
 class _Strict(BaseModel):
@@ -180,12 +188,12 @@ class Config(_Strict):
     name: str = Field(default="run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)
     samples: int = Field(default=30, ge=3, le=100_000)
     rounds: int = Field(default=3, ge=1, le=1000)
-    precision: float | None = Field(default=None, gt=0, lt=100)
-    max_seconds: float = Field(default=30.0, gt=0, le=1e7)
-    warmup: float = Field(default=0.02, ge=0, le=60)
-    timeout: float = Field(default=300.0, gt=0, le=1e7)
+    precision: Percent | None = Field(default=None, gt=0, lt=100)
+    max_seconds: Seconds = Field(default=30.0, gt=0, le=1e7)
+    warmup: Seconds = Field(default=0.02, ge=0, le=60)
+    timeout: Seconds = Field(default=300.0, gt=0, le=1e7)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
-    threshold: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    threshold: Percent | None = Field(default=None, ge=0, allow_inf_nan=False)
     sweep: tuple[Sweep, ...] = Field(min_length=1)
 
 

@@ -24,7 +24,7 @@ from smembench.run.config import PRESETS, from_stored
 from smembench.run.runner import Begin, unseen
 from smembench.run.session import open_session
 from smembench.stats.summary import median_interval
-from smembench.studies.ladder import problems
+from smembench.studies.ladder.climb import problems
 from smembench.studies.run import SILENT, Watch
 
 SIDES = (4, 8, 16, 32, 64, 128)

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from io import BytesIO
 
 from smembench.kernels import registry
 from smembench.kernels.program import GpuKernel
 from smembench.model.case import Case
+from smembench.toolchains.mnemonics import mnemonic
 from smembench.toolchains.register_bank_conflicts import CAPABILITY, Instruction, MainLoop, main_loop
 from smembench.toolchains.registry import toolchain_of
 
@@ -29,12 +32,14 @@ class MachineCode:
         instructions: instructions of the program, without the padding at its end.
         loop: its main loop of multiply-adds; None on compute capabilities for which the model of the register file
             does not hold.
+        kinds: how many of the instructions have each mnemonic.
     """
 
     registers: int
     spilled_bytes: int
     instructions: int
     loop: MainLoop | None = None
+    kinds: Mapping[str, int] = field(default_factory=dict, compare=False)
 
 
 _compiled: dict[tuple[object, ...], MachineCode | None] = {}
@@ -69,7 +74,8 @@ def parse(log: str, code: bytes, *, with_loop: bool = False) -> MachineCode | No
         return None
     spilled = re.search(r"(\d+) bytes spill stores", log)
     loop = main_loop(instructions(code)) if with_loop else None
-    return MachineCode(int(used[1]), int(spilled[1]) if spilled else 0, len(opcodes(code)), loop)
+    found = opcodes(code)
+    return MachineCode(int(used[1]), int(spilled[1]) if spilled else 0, len(found), loop, Counter(map(mnemonic, found)))
 
 
 def opcodes(code: bytes) -> list[int]:

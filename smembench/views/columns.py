@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -29,11 +30,30 @@ def milliseconds(value: float | None) -> str:
     return f"{value:.1f}" if value >= 1000 else f"{value:.{4 if value >= 0.1 else 5}f}"
 
 
+def within(value: float | None, relative: float | None) -> str:
+    """A time in ms with no more digits than its interval ``value`` × (1 ± ``relative``) leaves certain."""
+    shown = milliseconds(value)
+    if value is None or not relative:
+        return shown
+    decimals = len(shown.partition(".")[2])
+    certain = 1 - math.floor(math.log10(value * relative))
+    return f"{value:.{max(min(decimals, certain), 0)}f}"
+
+
 def number(value: float | None) -> str:
     """A rate or a percentage with three to four significant digits."""
     if value is None:
         return ""
+    if 0 < value < 0.01:
+        return f"{value:.1g}"
     return f"{value:.0f}" if value >= 1000 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def percentage(value: float) -> str:
+    """A percentage; beyond 100 its size says nothing."""
+    if value > 100:
+        return "over 100 %"
+    return f"{value:.1f} %" if value >= 0.1 or not value else f"{value:.2f} %"
 
 
 def scaled(value: float, unit: str) -> str:

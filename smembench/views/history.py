@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from shlex import quote
 from statistics import median
@@ -14,8 +14,8 @@ from smembench.model.case import DEFAULT_COMPILER
 from smembench.stats.changepoints import SHORTEST
 from smembench.studies.history.read import Device, Night, Skipped
 from smembench.studies.history.series import SHORTEST_SERIES, Newest, Series, Turn
-from smembench.views.columns import Column, milliseconds, some
-from smembench.views.sections import Section
+from smembench.views.columns import milliseconds, some
+from smembench.views.sections import Section, grouped, table
 
 LEVELS = "▁▂▃▄▅▆▇█"
 _ASCII_LEVELS = "_.-=+*%@"
@@ -49,9 +49,7 @@ def history_sections(series: Sequence[Series], *, fine: bool) -> list[Section]:
         series: the most important first.
         fine: whether the output can show blocks.
     """
-    devices: dict[Device, list[Series]] = {}
-    for one in series:
-        devices.setdefault(one.device, []).append(one)
+    devices = grouped(series, lambda one: one.device)
     models = [device.model for device in devices]
     return [
         _section(_name(device, several=models.count(device.model) > 1), found, fine=fine)
@@ -81,36 +79,38 @@ def _runs(count: int) -> str:
 
 def _section(name: str, series: Sequence[Series], *, fine: bool) -> Section:
     nights = sorted({night.run_id: night for one in series for night in one.nights}.values(), key=lambda n: n.started)
-    columns = [
-        Column("case", numeric=False),
-        Column("runs", wide=True),
-        Column("oldest to newest", numeric=False),
-        Column("newest\nms"),
-        Column("level\nms"),
-        Column("changed"),
-        Column("since", numeric=False, wide=True),
-    ]
+    columns: dict[str, Callable[[Series], str]] = {
+        "case": lambda one: short(one.case_id),
+        "runs": lambda one: str(len(one.times)),
+        "oldest to newest": lambda one: sparkline(one.times, fine=fine),
+        "newest\nms": lambda one: milliseconds(one.times[-1]),
+        "level\nms": lambda one: milliseconds(one.level),
+        "changed": _changed,
+        "since": lambda one: _day(_told(one).night) if one.turns else "",
+    }
     shown = [one for one in series if len(one.times) >= SHORTEST]
     few = [one for one in series if len(one.times) < SHORTEST]
     slower = [one for one in series if one.newest is Newest.SLOWER]
-    return Section(
-        heading=f"{name} · {len(nights)} runs, {_day(nights[0])} to {_day(nights[-1])}",
-        columns=columns,
-        cells=[_line(one, fine=fine) for one in shown],
+    return table(
+        f"{name} · {len(nights)} runs, {_day(nights[0])} to {_day(nights[-1])}",
+        shown,
+        columns,
+        words=("case", "oldest to newest", "since"),
+        wide=("runs", "since"),
         sentence=f"Slower, and not accepted: {len(slower)} of {len(series)} cases.",
         notes=[*_changes(series), *_unusable(series), *_short(shown, few), *_next(slower)],
     )
 
 
-def _line(series: Series, *, fine: bool) -> list[str]:
-    line = [short(series.case_id), str(len(series.times)), sparkline(series.times, fine=fine)]
-    line += [milliseconds(series.times[-1]), milliseconds(series.level)]
+def _changed(series: Series) -> str:
     if not series.turns:
-        missing = "" if series.newest is Newest.SAME else f"{len(series.times)} of {SHORTEST_SERIES}"
-        return [*line, missing, ""]
-    change = percent(series.ratio)
-    told = series.slowed or series.turns[-1]
-    return [*line, f"({change})" if told.accepted else change, _day(told.night)]
+        return "" if series.newest is Newest.SAME else f"{len(series.times)} of {SHORTEST_SERIES}"
+    return f"({percent(series.ratio)})" if _told(series).accepted else percent(series.ratio)
+
+
+def _told(series: Series) -> Turn:
+    """The change that its line is about."""
+    return series.slowed or series.turns[-1]
 
 
 def _changes(series: Sequence[Series]) -> list[str]:
@@ -137,11 +137,11 @@ def _changes(series: Sequence[Series]) -> list[str]:
 
 def _unusable(series: Sequence[Series]) -> list[str]:
     """Each reason once for which cases have no time in their newest run."""
-    by_reason: dict[str, list[str]] = {}
-    for one in series:
-        if one.unusable:
-            by_reason.setdefault(one.unusable, []).append(short(one.case_id))
-    return [f"{some(names)}: no time from the newest run: {reason}" for reason, names in by_reason.items()]
+    by_reason = grouped((one for one in series if one.unusable), lambda one: one.unusable)
+    return [
+        f"{some([short(one.case_id) for one in those])}: no time from the newest run: {reason}"
+        for reason, those in by_reason.items()
+    ]
 
 
 def _short(shown: Sequence[Series], few: Sequence[Series]) -> list[str]:

@@ -9,7 +9,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import tells_apart
-from smembench.studies.ladder import Rung, ceiling, climb, steps
+from smembench.studies.ladder.climb import Rung, ceiling, climb, steps
 from smembench.views.columns import figures, number, value
 from smembench.views.sections import Section, bars, describe, grouped, label, notes, table
 

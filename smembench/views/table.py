@@ -45,7 +45,7 @@ def _draw_section(console: Console, section: Section) -> None:
         if not console.is_terminal:
             console.print()
         _draw_bars(console, section.bars)
-    for text, style in [(section.sentence, ""), *((note, "yellow") for note in section.notes)]:
+    for text, style in [(section.sentence, ""), *((note, "italic") for note in section.notes)]:
         if text:
             console.print(Padding(Text(plain(console, text), style=style), (0, 0)))
 

@@ -109,6 +109,21 @@ def test_without_a_gpu_auto_runs_on_the_cpu_and_says_so(program: Program) -> Non
     assert all("/cpu/" in line for line in ran.stdout.splitlines())
 
 
+@pytest.mark.parametrize("options", [[], ["--kernel", "naiveGmem"], ["--nx", "8:340", "--ny", "8:340"]])
+def test_a_dry_run_on_the_cpu_begins_without_numba_and_numpy(options: list[str]) -> None:
+    """Their import takes most of a second; a million cases are printed one by one."""
+    dry = [sys.executable, "-X", "importtime", "-m", "smembench", "transpose", "--device", "cpu", "--dry-run"]
+    with subprocess.Popen([*dry, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        imported = {line.rpartition(b"|")[2].strip().decode() for line in process.stderr}
+    assert process.returncode == 0
+    assert "smembench.run.plan" in imported
+    assert not imported & {"numba", "numpy", "scipy", "pandas"}
+
+
 def test_a_dry_run_measures_and_writes_nothing(program: Program, tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text(CONFIG)
     ran = program(
@@ -217,9 +232,8 @@ C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
         (("list",), ASCII, "copyGmem"),
         (("doctor",), ASCII, "CPU: "),
         (("explain", "transposeSmemPad", "--block", "16x16"), ASCII, "transposeSmemPad"),
-        (("show", DOCUMENTS, "--ladder"), ASCII, "what changes"),
     ],
-    ids=["show", "show in C", "list", "doctor", "explain", "ladder"],
+    ids=["show", "show in C", "list", "doctor", "explain"],
 )
 def test_plain_ascii(program: Program, command: tuple[object, ...], environment: dict[str, str], words: str) -> None:
     ran = program(*command, **environment)
@@ -241,3 +255,19 @@ def test_a_reader_that_is_gone_is_no_error(command: str) -> None:
     process.stdout.close()  # before it has begun
     _, err = process.communicate(timeout=60)
     assert (process.returncode, [line for line in err.splitlines() if "nothing was measured" not in line]) == (0, [])
+
+
+def test_a_size_without_an_option_and_the_forms_of_a_result(program: Program, tmp_path: Path) -> None:
+    measured = ("transpose", "1k", "--device", "cpu", "--kernel", "memcpy", "-q", *QUICK)
+    ran = program(*measured, "--json", "--export", tmp_path / "cases.md")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    (case,) = json.loads(ran.stdout)["cases"]
+    assert (case["kernel"], case["n"], case["status"]) == ("memcpy", 1024, "ok")
+    assert "| memcpy |" in (tmp_path / "cases.md").read_text()
+
+
+def test_without_a_command_the_help_is_shown(program: Program) -> None:
+    ran = program()
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "Understand" in ran.stdout
+    assert "<bool>" not in ran.stdout + program("transpose", "--help").stdout

@@ -198,13 +198,6 @@ def test_a_kernel_that_raises_leaves_cuda_as_it_was(
     assert holders() == before
 
 
-def test_what_has_no_source_is_refused() -> None:
-    with pytest.raises(UsageError, match="memcpy: is a library's copy"):
-        explain(case("memcpy"))
-    with pytest.raises(UsageError, match=r"compute capability 3\.0"):
-        explain(case("copyGmem"), "3.0")
-
-
 @pytest.mark.parametrize(
     ("capability", "code", "expected"),
     [(None, None, None), ("9.0", None, (2, 64, "threads")), ("9.0", MachineCode(64, 0, 100), (1, 32, "registers"))],
@@ -242,11 +235,6 @@ def test_the_smallest_pad_without_conflicts(
     assert (found, tried[:3]) == (best, first)
     assert best is not None or [pad for pad, *_ in tried] == list(range(9))
     assert said in pads(tried, best, "heading").sentence
-
-
-def test_only_padded_tiles_have_a_best_pad() -> None:
-    with pytest.raises(UsageError, match="--best-pad: transposeSmem has no padded tile"):
-        best_pad(case("transposeSmem"))
 
 
 def test_an_explanation_as_tables() -> None:

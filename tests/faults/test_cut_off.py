@@ -18,12 +18,11 @@ import pytest
 
 from campaign import CAMPAIGN, chance
 from conftest import ROOT, Program, heed_ctrl_c, records
-from smembench.model.case import Case
-from smembench.model.measurement import Status, Trial
+from smembench.model.measurement import Trial
 from smembench.store import journal
 from smembench.store.journal import Journal
 from smembench.store.run_folder import JOURNAL
-from smembench.store.run_json import Description, StoredConfig
+from smembench.store.run_json import Description
 
 FAULTS = Path(__file__).parent / "kernels" / "cpu_faults.py"
 CONFIG = """
@@ -39,10 +38,6 @@ device = "cpu"
 """
 CASES = 4
 """memcpy and sleepy at two sizes."""
-EMPTY = Description(run_id="x", seed=1, config=StoredConfig(), devices=[])
-TRIAL = Trial(
-    Case("transpose", "copyGmem", "cpu", "float32", 8, 8), 0, Status.OK, "2026-01-01T00:00:00+00:00", samples=(1.5, 2.5)
-)
 Resume = Callable[..., subprocess.CompletedProcess[str]]
 
 

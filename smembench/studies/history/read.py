@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from io import StringIO
 from operator import itemgetter
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from smembench.model.errors import UsageError
+from smembench.model.measurement import moment
 from smembench.model.ranges import Milliseconds
 from smembench.store.files import read_whole, there
 from smembench.store.run_folder import CASES, JOURNAL, read_description
@@ -23,7 +24,7 @@ from smembench.store.run_json import Description
 from smembench.store.schema import REQUIRED
 from smembench.studies.compare.comparability import distrust
 
-_MILLISECONDS: TypeAdapter[float] = TypeAdapter(Milliseconds)
+_TIMES = TypeAdapter(list[Milliseconds])
 _COLUMNS = (
     *("run_id", "case_id", "device", "started_at_utc", "elapsed_ms", "sm_clock_mhz"),
     *("status", "reason", "verified", "throttle_reasons", "cpu_waiting"),
@@ -128,7 +129,7 @@ def _read(path: Path, since: datetime | None) -> Night | None:
     devices = devices_of(run)
     if not (path / CASES).exists() or run.complete is False or (not run.complete and (path / JOURNAL).exists()):
         raise UsageError(f"not finished; continue with: smembench run --resume {path}")
-    times: dict[tuple[str, Device], Timed] = {}
+    usable: dict[tuple[str, Device], tuple[str, str, str]] = {}
     unusable: dict[tuple[str, Device], str] = {}
     run_id, began = run.run_id, run.started_at_utc
     if since is not None and began and _moment(began) < since:
@@ -145,12 +146,16 @@ def _read(path: Path, since: datetime | None) -> Night | None:
         ):
             unusable[key] = why
         else:
-            times[key] = Timed(_elapsed(elapsed), clock, throttled)
+            usable[key] = (elapsed, clock, throttled)
         run_id, began = run_id or row_id, began or tried_at
-    if not times and not unusable:
+    if not usable and not unusable:
         raise UsageError(f"{CASES} has no rows")
     started = _moment(began)
-    return None if since and started < since else Night(path, run_id or path.name, started, run, times, unusable)
+    if since and started < since:
+        return None
+    elapsed_ms = _elapsed([text for text, _, _ in usable.values()])
+    times = {key: Timed(ms, *state) for (key, (_, *state)), ms in zip(usable.items(), elapsed_ms, strict=True)}
+    return Night(path, run_id or path.name, started, run, times, unusable)
 
 
 def _records(path: Path) -> Iterator[tuple[str, ...]]:
@@ -170,17 +175,17 @@ def _records(path: Path) -> Iterator[tuple[str, ...]]:
         raise UsageError(f"{path.name}, line {reader.line_num}: {error}") from None
 
 
-def _elapsed(text: str) -> float:
+def _elapsed(texts: Sequence[str]) -> list[float]:
+    """The times of a file at once, which is quicker than one by one."""
     try:
-        return _MILLISECONDS.validate_python(text)
-    except ValidationError:
-        raise UsageError(f"{CASES}: an ok case has the elapsed_ms {shortened(text)}") from None
+        return _TIMES.validate_python(texts)
+    except ValidationError as error:
+        (place, *_) = error.errors(include_url=False)[0]["loc"]
+        raise UsageError(f"{CASES}: an ok case has the elapsed_ms {shortened(texts[int(place)])}") from None
 
 
 def _moment(text: str) -> datetime:
-    """A point in time, in UTC if the text names no zone."""
     try:
-        moment = datetime.fromisoformat(text)
+        return moment(text)
     except ValueError:
         raise UsageError(f"it does not say when it began ({text!r})") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -51,9 +51,7 @@ def sweeps(problem: str, device: str = "auto", **axes: object) -> list[dict[str,
     Raises:
         UsageError: for a problem without a ladder, and a device that does not exist.
     """
-    registry.check_files()
-    if problem not in problems():
-        raise UsageError(f"ladder {problem!r}: {unknown(problem, problems(), 'ladder')}")
+    check(problem)
     given = {name: value for name, value in axes.items() if value is not None}
     return [
         {"problem": problem, "kernel": ",".join(k.name for k in _steps(problem, _kind(name))), "device": name, **given}
@@ -64,6 +62,13 @@ def sweeps(problem: str, device: str = "auto", **axes: object) -> list[dict[str,
 def _steps(problem: str, kind: str) -> tuple[Kernel, ...]:
     """The steps on a kind of device; where there are none those on a GPU, which is what the plan will say."""
     return steps(problem, kind) or steps(problem, "cuda")
+
+
+def check(problem: str) -> None:
+    """Raise UsageError for a problem without a ladder, and for a mistake in a file of the user's."""
+    registry.check_files()
+    if problem not in problems():
+        raise UsageError(f"ladder {problem!r}: {unknown(problem, problems(), 'ladder')}")
 
 
 def _kind(device: str) -> str:
