@@ -18,13 +18,11 @@ if TYPE_CHECKING:
 
 @takes(sampling=Sampling, running=Running)
 def ladder(
-    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="Whose ladder: transpose, matmul.")],
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="Whose ladder: transpose, matmul and others.")],
     *,
     n: Annotated[
         str | None,
-        typer.Option(
-            "--n", "-n", metavar="N,…", help="Side of square matrices: 512,1024:8192:*2. (default: 4096; matmul: 1024)"
-        ),
+        typer.Option("--n", "-n", metavar="N,…", help="Side of square matrices, or elements. (default: the problem's)"),
     ] = None,
     dtype: options.Dtypes = None,
     device: options.Devices = None,

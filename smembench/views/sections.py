@@ -153,7 +153,7 @@ def _section(run: Run) -> Section:
         "elapsed ms": lambda row: within(row.elapsed_ms, row.precision) or row.status,
         "95 % CI": _interval,
         "spread": _spread,
-        **figures(problem.columns),
+        **figures(problem, problem.columns),
         # Loads before stores.
         "conflicts\nld / st": lambda row: _pair(row.predicted_load_conflict, row.predicted_store_conflict),
         "sectors\nld / st": lambda row: _pair(row.predicted_load_sectors, row.predicted_store_sectors),
