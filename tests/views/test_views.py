@@ -296,6 +296,7 @@ def test_a_row_of_a_table_stays_on_one_line_in_a_pipe_and_is_folded_on_a_termina
 
 
 STORED = ("20261120T181658Z-documents", "20261122T124959Z-limits", "20261120T182903Z-nightly")
+WORDS = st.text("abc123 ./", max_size=24).map(str.strip)
 VIEWS = {"all": sections, "documents": reproduction, "ladder": ladder, "limits": limits, "compilers": of_run}
 
 
