@@ -16,11 +16,7 @@ _MOST = 12
 
 
 def over_runs(series: Sequence[Series]) -> Plot | None:
-    """A panel per case; None without series.
-
-    Args:
-        series: the most important first.
-    """
+    """A panel per case, the most important first as in ``series``; None without series."""
     changed = [one for one in series if one.turns]
     shown = (changed or list(series))[:_MOST]
     if not shown:
