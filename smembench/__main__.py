@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 
 from smembench.model import interrupts
@@ -11,7 +10,6 @@ from smembench.model import interrupts
 def main() -> None:
     """Run the command line; an import that fails is one line, too."""
     interrupts.install()
-    gc.set_threshold(100_000)  # imports and stored rows are no garbage; looking for it took a tenth of the time
     try:
         from smembench.cli.app import main as run
 

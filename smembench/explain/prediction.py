@@ -35,9 +35,12 @@ _traced: dict[Case, Figures | None] = {}
 
 
 def predict(case: Case, capability: str | None, registers: int | None = None) -> Prediction:
-    """Predictions for a case on a device of this compute capability; ``registers`` are per thread, if known.
+    """Predictions for a case; all None for CPU cases and for kernels that cannot be traced.
 
-    All are None for CPU cases and for kernels that cannot be traced.
+    Args:
+        case: the case that is timed.
+        capability: the device's compute capability.
+        registers: per thread of the kernel, if known.
     """
     if case.kind != "cuda":
         return Prediction()
