@@ -47,7 +47,8 @@ class Row:
         elapsed_ms: median time per launch.
         bytes, flops: the problem's counts per launch.
         effective_gb_s, gflop_s: these counts divided by the median time, in 10^9 per second.
-        percent_of_copy: of memcpy: cudaMemcpy from device to device, on the CPU NumPy's copy.
+        percent_of_copy: of the problem's ceiling: of a transpose memcpy, cudaMemcpy from device to device, on the CPU
+            NumPy's copy.
         percent_of_copygmem: of copyGmem with the same block.
         percent_of_peak: of memory clock × 2 × bus width, of the arithmetic peak, or of 128 bytes of shared memory per
             clock and multiprocessor, whichever bounds the problem.

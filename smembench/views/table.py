@@ -59,7 +59,8 @@ def _table(console: Console, section: Section) -> Table:
     )
     shown = [not column.wide or console.width >= _WIDE for column in section.columns]
     for place, column in compress(enumerate(section.columns), shown):
-        sentences = any(line[place].count(" ") > 3 for line in section.cells)
+        # A column without a heading holds lines of source.
+        sentences = not column.heading or any(line[place].count(" ") > 3 for line in section.cells)
         table.add_column(
             Text(plain(console, column.heading)),
             justify="right" if column.numeric else "left",

@@ -19,7 +19,7 @@ from smembench.studies.difference import tells_apart
 class Rung:
     """A step that was measured.
 
-    ``row`` is that of its fastest block; ``gain`` the time of the rung below over its own, None for the lowest;
+    ``row`` is that of its fastest block; ``gain`` the time of the fastest rung below over its own, None for the lowest;
     ``differs`` whether the gain is beyond the noise.
     """
 
@@ -54,9 +54,14 @@ def sweeps(problem: str, device: str = "auto", **axes: object) -> list[dict[str,
     check(problem)
     given = {name: value for name, value in axes.items() if value is not None}
     return [
-        {"problem": problem, "kernel": ",".join(k.name for k in steps(problem, _kind(name))), "device": name, **given}
+        {"problem": problem, "kernel": ",".join(k.name for k in _steps(problem, _kind(name))), "device": name, **given}
         for name in split(device)
     ]
+
+
+def _steps(problem: str, kind: str) -> tuple[Kernel, ...]:
+    """The steps on a kind of device; where there are none those on a GPU, which is what the plan will say."""
+    return steps(problem, kind) or steps(problem, "cuda")
 
 
 def check(problem: str) -> None:
@@ -76,7 +81,7 @@ def _kind(device: str) -> str:
 
 
 def ceiling(problem: str) -> str:
-    """The column of cases.csv with a rung's share of the limit: of a copy's speed, or of the arithmetic peak."""
+    """The column of cases.csv with a rung's share of the limit: of its ceiling's speed, or of the peak."""
     return "percent_of_copy" if PROBLEMS[problem].ceiling_kernel else "percent_of_peak"
 
 
@@ -88,7 +93,7 @@ def climb(run: Run) -> list[Rung]:
         done = [row for row in times if (row.kernel, row.compiler) == (kernel.name, kernel.compiler)]
         if done:
             row = min(done, key=times.__getitem__)
-            below = rungs[-1].row if rungs else None
+            below = min((rung.row for rung in rungs), key=times.__getitem__, default=None)
             gain = times[below] / times[row] if below else None
             rungs.append(Rung(kernel, row, gain, below is not None and tells_apart(run, below, row)))
     return rungs
