@@ -11,8 +11,10 @@ from typing import Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
+from smembench.model.case import DEFAULT_COMPILER
 from smembench.model.errors import UsageError
 from smembench.model.problem import BLOCK, Axis
+from smembench.toolchains.registry import names
 
 
 def _complete_kernel(context: typer.Context, incomplete: str) -> list[str]:
@@ -46,7 +48,7 @@ Compilers = Annotated[
     typer.Option(
         "--compiler",
         metavar="NAME,…",
-        help="numba; nvrtc: ports to CUDA C of those kernels that have one. (default: numba)",
+        help=f"{', '.join(names())}; kernels without a port have the default. (default: {DEFAULT_COMPILER})",
     ),
 ]
 Peers = Annotated[

@@ -2,7 +2,8 @@
 
 A kernel is a module anywhere below this package that has a ``KERNEL``, or ``KERNELS`` where one file declares several
 that differ by a word. To add a variant, add a file: the plan, the tables, ``smembench list`` and the contract tests
-pick it up. Files outside the package join through the environment variable ``SMEMBENCH_KERNELS``, a list of paths.
+pick it up. Its place in the lesson, which tables follow, is that of its name in the ``LADDER`` of the problem's
+``__init__.py``. Files outside the package join through the environment variable ``SMEMBENCH_KERNELS``, a list of paths.
 """
 
 from __future__ import annotations
@@ -23,8 +24,6 @@ from smembench.model.errors import UsageError
 from smembench.model.problem import ITEMSIZE
 
 EXTRA_KERNELS = "SMEMBENCH_KERNELS"
-LAST = 1000
-"""The step of a kernel that gives none: behind those of the package."""
 _mistakes: list[str] = []
 
 
@@ -49,7 +48,6 @@ class Kernel:
         problem: name of the problem it solves.
         name: the documents' name, as shown and as ``--kernel`` takes it.
         kind: ``cuda`` or ``cpu``.
-        step: place in the teaching order; tables follow it. Without one behind all others.
         summary: one line for ``smembench list``.
         build: makes the program for a case; its function closes over block, pad, stride, parameters and dtype,
             never over sizes. Sizes decide ``grid``, and may choose between functions, each with a ``variant``.
@@ -65,14 +63,13 @@ class Kernel:
         compiler: the toolchain that compiles it, as ``--compiler`` and the results name it; of a peer, its library.
         peer: whether it is another library's, measured beside those written here.
         standard: whether it runs unless kernels are named; the others are asked for with ``--kernel``.
-        ladder: what it changes against the step before, in a few words, for ``smembench ladder``, which climbs the
-            kernels that have one in the order of ``step``.
+        ladder: what it changes against the step before, in a few words. The kernels that have one are the steps of
+            ``smembench ladder``, in the order of the lesson.
     """
 
     problem: str
     name: str
     kind: Literal["cuda", "cpu"]
-    step: int = LAST
     summary: str = ""
     build: Callable[[Case], Program] = unbuilt
     computes: str = ""
@@ -100,7 +97,7 @@ class Kernel:
 
 @cache
 def kernels() -> tuple[Kernel, ...]:
-    """Every kernel below this package and of the user's files, by problem, kind and step.
+    """Every kernel below this package and of the user's files, by problem, kind and place in the lesson.
 
     A file with a mistake is left out: see ``check_files`` and ``mistakes``.
 
@@ -128,7 +125,19 @@ def kernels() -> tuple[Kernel, ...]:
             _mistakes.append(str(error))
         else:
             found |= {_key(kernel): kernel for kernel in loaded}
-    return tuple(sorted(found.values(), key=lambda kernel: (kernel.problem, kernel.kind, kernel.step)))
+    return tuple(sorted(found.values(), key=lambda kernel: (kernel.problem, kernel.kind, _place(kernel))))
+
+
+def _place(kernel: Kernel) -> int:
+    """Its place in the lesson; kernels that are not in their problem's ``LADDER`` come after it, in their order."""
+    ladder = ladder_of(kernel.problem)
+    return ladder.index(kernel.name) if kernel.name in ladder else len(ladder)
+
+
+def ladder_of(problem: str) -> tuple[str, ...]:
+    """The names in the problem's ``LADDER``."""
+    ladder: tuple[str, ...] = getattr(import_module(f"smembench.kernels.{problem}"), "LADDER", ())
+    return ladder
 
 
 def _key(kernel: Kernel) -> tuple[str, str, str, str]:
@@ -154,12 +163,12 @@ def _modules() -> Iterator[ModuleType]:
 
 
 def of_problem(problem: str) -> tuple[Kernel, ...]:
-    """The problem's kernels on any device, in teaching order."""
-    return tuple(sorted((kernel for kernel in kernels() if kernel.problem == problem), key=lambda kernel: kernel.step))
+    """The problem's kernels on any device, in the order of the lesson."""
+    return tuple(sorted((kernel for kernel in kernels() if kernel.problem == problem), key=_place))
 
 
 def names(problem: str) -> tuple[str, ...]:
-    """Names of the problem's kernels on any device, in teaching order."""
+    """Names of the problem's kernels on any device, in the order of the lesson."""
     return tuple(dict.fromkeys(kernel.name for kernel in of_problem(problem)))
 
 

@@ -38,7 +38,7 @@ def plan(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, str
 
 
 def planned(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> Iterator[Planned]:
-    """Each case of the config, in the order they run: by sweep, device and size, kernels in teaching order.
+    """Each case of the config, in the order they run: by sweep, device and size, kernels in the order of the lesson.
 
     Raises:
         UsageError: if a case can never run (its block, tile, grid or memory exceeds the device's limits, or a name

@@ -17,7 +17,7 @@ from smembench.run.config import Config
 from smembench.run.placement import devices_needed, left_out
 from smembench.run.plan import Planned, check_count, plan, planned
 from smembench.run.runner import Begin, Runner, unseen
-from smembench.run.stop_rule import StopRule, rules_of
+from smembench.run.stop_rule import ci_widths_of, rules_of
 from smembench.run.worker import Worker
 from smembench.store.assemble import Predict, assemble, unpredicted
 
@@ -31,7 +31,6 @@ class Session:
     planned: list[Planned]
     infos: dict[str, DeviceInfo]
     notes: tuple[str, ...]
-    rules: dict[str, StopRule]
     _runner: Runner
 
     def run(self, done: Iterable[Trial] = (), begin: Begin = unseen) -> Iterator[Trial]:
@@ -40,8 +39,8 @@ class Session:
 
     def measurements(self, trials: Iterable[Trial], predict: Predict = unpredicted) -> list[Measurement]:
         """One measurement per case that has trials, with its prediction by ``predict``."""
-        ci_widths = {kind: rule.ci_width for kind, rule in self.rules.items()}
-        return assemble((item.case for item in self.planned), trials, self.infos, ci_widths, predict)
+        cases = (item.case for item in self.planned)
+        return assemble(cases, trials, self.infos, ci_widths_of(self.config), predict)
 
 
 @contextmanager
@@ -87,12 +86,11 @@ def open_session(
             items = plan(config, worker.limits, resolved)
         used = {item.case.device for item in items}
         infos = {name: info for name, info in worker.infos.items() if name in used}
-        rules = rules_of(config)
         chosen = config.seed if seed is None else seed
         seed = secrets.randbits(31) if chosen is None else chosen
-        runner = Runner(items, rules, seed, config.timeout, worker, lambda: Worker(names))
+        runner = Runner(items, rules_of(config), seed, config.timeout, worker, lambda: Worker(names))
         held.callback(runner.close)
-        yield Session(config, seed, items, infos, notes, rules, runner)
+        yield Session(config, seed, items, infos, notes, runner)
 
 
 @contextmanager

@@ -49,15 +49,14 @@ class StopRule:
         return spent >= self.max_seconds or (len(values) >= self.samples and ci_width(values) <= self.ci_width)
 
 
+def ci_widths_of(config: Config) -> dict[str, float]:
+    """The greatest relative half-width of the median's 95 % interval, by kind of device."""
+    return CI_WIDTH if config.precision is None else dict.fromkeys(CI_WIDTH, config.precision / 100)
+
+
 def rules_of(config: Config) -> dict[str, StopRule]:
     """Stop rules by kind of device."""
     return {
-        kind: StopRule(
-            config.samples,
-            config.rounds,
-            default if config.precision is None else config.precision / 100,
-            config.max_seconds,
-            config.warmup,
-        )
-        for kind, default in CI_WIDTH.items()
+        kind: StopRule(config.samples, config.rounds, ci_width, config.max_seconds, config.warmup)
+        for kind, ci_width in ci_widths_of(config).items()
     }

@@ -179,6 +179,6 @@ def ports_of(case: Case) -> list[Case]:
 
 
 def names(problem: str) -> tuple[str, ...]:
-    """The kernels of a problem that have a port, in teaching order."""
+    """The kernels of a problem that have a port, in the order of the lesson."""
     ported = {kernel.name for kernel in registry.kernels() if kernel.problem == problem and kernel.port}
     return tuple(name for name in registry.names(problem) if name in ported)

@@ -79,13 +79,12 @@ def _from_journal(folder: Path) -> Run:
     # These import Numba, which only a run that was cut off needs.
     from smembench.explain.prediction import predict, trace_together
     from smembench.run.config import from_stored
-    from smembench.run.stop_rule import rules_of
+    from smembench.run.stop_rule import ci_widths_of
     from smembench.store.assemble import assemble
 
     contents = journal.read(path)
     infos = {device.name: device for device in contents.description.devices}
-    rules = rules_of(from_stored(contents.description.config.data))
-    ci_widths = {kind: rule.ci_width for kind, rule in rules.items()}
+    ci_widths = ci_widths_of(from_stored(contents.description.config.data))
     try:
         cases = list(dict.fromkeys(trial.case for trial in contents.trials))
         trace_together(cases, lambda case, number, of: None)

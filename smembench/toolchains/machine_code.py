@@ -10,8 +10,6 @@ import struct
 from dataclasses import dataclass
 from io import BytesIO
 
-from elftools.elf.elffile import ELFFile
-
 from smembench.kernels import registry
 from smembench.kernels.program import GpuKernel
 from smembench.model.case import Case
@@ -95,6 +93,8 @@ def opcodes(code: bytes) -> list[int]:
 
 def instructions(code: bytes) -> list[Instruction]:
     """All instructions of such a file, 16 bytes each (compute capability 7.0 and later)."""
+    from elftools.elf.elffile import ELFFile
+
     sections = ELFFile(BytesIO(code)).iter_sections()
     texts = (section.data() for section in sections if section.name.startswith(".text"))
     return [pair for text in texts for pair in struct.iter_unpack("<QQ", text)]

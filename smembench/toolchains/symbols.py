@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cuda.bindings import driver
-
-from smembench.kernels.numba_cuda import checked
-
 if TYPE_CHECKING:
     from smembench.model.problem import Array
 
@@ -19,6 +15,10 @@ def copy_to_symbol(library: Any, name: str, array: Array, stream: int) -> None:
         RuntimeError: CUDA's, if the library has no variable of that name.
         ValueError: if the variable and the array differ in length.
     """
+    from cuda.bindings import driver
+
+    from smembench.kernels.numba_cuda import checked
+
     address, size = checked(driver.cuLibraryGetGlobal(library, name.encode()))
     if size != array.nbytes:
         raise ValueError(f"variable {name} has {size} bytes, its input {array.nbytes}")

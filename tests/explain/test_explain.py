@@ -74,7 +74,7 @@ def test_the_tile_of_a_is_broadcast() -> None:
         ("shared0", True, 1),
         ("shared1", False, 1),
     ]
-    assert "a_tile" in loads["shared0"].source
+    assert "a_sub" in loads["shared0"].source
     assert explained.trace.shared == (SharedArray("shared0", (32, 32), 4, 0), SharedArray("shared1", (32, 32), 4, 4096))
     assert explained.shared_bytes == sum(array.bytes for array in explained.trace.shared)
     assert explained.intensity == pytest.approx(4096 / 6)

@@ -72,9 +72,9 @@ def test_names_are_the_documents_in_their_order(problem: str) -> None:
     assert [name for name in registry.names(problem) if name in documented] == documented
 
 
-def test_peers_come_last() -> None:
-    by_step = [kernel.name for kernel in registry.of_problem("transpose") if kernel.kind == "cuda" and not kernel.port]
-    assert by_step[-len(registry.peers("transpose")) :] == list(registry.peers("transpose"))
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_kernels_are_in_the_order_of_the_ladder_and_peers_after_it(problem: str) -> None:
+    assert registry.names(problem) == (*registry.ladder_of(problem), *registry.peers(problem))
 
 
 @pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if "Dyn" in kernel.name], ids=lambda k: k.name)

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
+from itertools import pairwise
 from math import prod
 from pathlib import Path
+from pkgutil import walk_packages
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import smembench.kernels
 from conftest import Measured, Rows
 from smembench.model.device import DeviceInfo
 from smembench.run.config import from_toml
@@ -49,6 +53,19 @@ def test_what_a_step_changes_is_a_few_words(problem: str) -> None:
         for kernel in steps(problem, kind):
             assert kernel.ladder[-1] not in ". "
             assert len(kernel.ladder) <= 64
+
+
+@pytest.mark.parametrize("kind", ["cuda", "cpu"])
+@pytest.mark.parametrize("problem", problems())
+def test_the_file_of_a_step_names_the_step_before(problem: str, kind: str) -> None:
+    modules = [import_module(info.name) for info in walk_packages(smembench.kernels.__path__, "smembench.kernels.")]
+    files = {
+        kernel: str(module.__doc__)
+        for module in modules
+        for kernel in (getattr(module, "KERNEL", None), *getattr(module, "KERNELS", ()))
+    }
+    for before, step in pairwise(steps(problem, kind)):
+        assert before.name in files[step]
 
 
 def test_the_limit_is_the_copy_or_the_peak() -> None:

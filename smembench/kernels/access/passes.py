@@ -97,7 +97,6 @@ def all_tiles(case: Case) -> int:
 
 def variants(
     name: str,
-    step: int,
     computes: str,
     pattern: str,
     effect: str,
@@ -108,13 +107,12 @@ def variants(
 ) -> tuple[Kernel, ...]:
     """A pattern on a tile of the block's shape: static and dynamic shared memory, without and with padding."""
 
-    def variant(place: int, suffix: str, *, dynamic: bool, pad: bool) -> Kernel:
+    def variant(suffix: str, *, dynamic: bool, pad: bool) -> Kernel:
         where = ", dynamic shared memory" if dynamic else ""
         return Kernel(
             problem="access",
             name=name + suffix,
             kind="cuda",
-            step=step + place,
             summary=f"{pattern}{where}" + (", padded rows" if pad else f": {effect}"),
             build=partial(build, sets=sets, reads=reads, dynamic=dynamic),
             computes=computes,
@@ -124,8 +122,8 @@ def variants(
         )
 
     return (
-        variant(0, "", dynamic=False, pad=False),
-        variant(1, "Dyn", dynamic=True, pad=False),
-        variant(2, "Pad", dynamic=False, pad=True),
-        variant(3, "DynPad", dynamic=True, pad=True),
+        variant("", dynamic=False, pad=False),
+        variant("Dyn", dynamic=True, pad=False),
+        variant("Pad", dynamic=False, pad=True),
+        variant("DynPad", dynamic=True, pad=True),
     )

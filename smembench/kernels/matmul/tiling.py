@@ -180,7 +180,6 @@ def kernel_of_tiling(
     tiling_of: Callable[[Case], Tiling],
     program_of: Callable[[Case, Tiling], NumbaKernel],
     *,
-    step: int,
     summary: str,
     results: tuple[int, int],
     block: Block,
@@ -192,7 +191,7 @@ def kernel_of_tiling(
         name: the kernel's.
         tiling_of: how a case's block divides its tile.
         program_of: the program for ``(c, a, b, m, n, k, lda, ldb, ldc)``.
-        step, summary, results, ladder: as Kernel's.
+        summary, results, ladder: as Kernel's.
         block: the default, and of tiles that are loaded by elements the one that a refusal names.
     """
 
@@ -210,7 +209,6 @@ def kernel_of_tiling(
         problem="matmul",
         name=name,
         kind="cuda",
-        step=step,
         summary=summary,
         build=build,
         results=results,

@@ -1,1 +1,25 @@
 """Kernels of the transpose problem."""
+
+LADDER = (
+    "memcpy",
+    "copyGmem",
+    "naiveGmem",
+    "naiveGmemUnroll",
+    "transposeSmem",
+    "transposeSmemPad",
+    "transposeSmemUnroll",
+    "transposeSmemUnrollPad",
+    "transposeSmemDyn",
+    "transposeSmemPadDyn",
+    "transposeCoarsened",
+    "transposeSwizzled",
+    "transposeVectorized",
+    "transposeDown",
+    "transposeStreamed",
+    "transposeHalfWarp",
+    "transposePaired",
+    "transposePipelined",
+    "transposeAsync",
+    "transposePersistent",
+)
+"""The kernels in the order of the lesson, in which tables show them; others come after them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -34,14 +33,10 @@ def examine() -> list[Check]:
 
 
 def _software() -> Iterator[Check]:
-    found = versions()
-    yield Check("Python", platform.python_version())
-    yield Check("smembench", found["smembench"])
-    usable = tuple(int(part) for part in found["numpy"].split(".")[:2]) < (2, 5)
     fix = "pip install 'numpy<2.5'  (numba-cuda 0.30 cannot compile with a newer one)"
-    yield Check("NumPy", found["numpy"], usable, fix, fatal=not usable)
-    for library in ("numba", "numba-cuda", "cuda-bindings", "pandas"):
-        yield Check(library, found.get(library, "not installed"), library in found, f"pip install {library}")
+    for name, installed in versions().items():
+        usable = name != "numpy" or tuple(int(part) for part in installed.split(".")[:2]) < (2, 5)
+        yield Check(name, installed, usable, fix, fatal=not usable)
 
 
 def _gpu() -> Iterator[Check]:

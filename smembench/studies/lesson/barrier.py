@@ -49,7 +49,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposeSmemNoBarrier",
     kind="cuda",
-    step=90,
     summary="transposeSmem without __syncthreads: a race that verification catches",
     build=build,
     computes=TRANSPOSE,

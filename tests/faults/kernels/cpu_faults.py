@@ -82,7 +82,7 @@ def faulty(name: str, summary: str, launch: Callable[[], Launch]) -> Kernel:
     def build(case: Case) -> HostFunction:
         return HostFunction(launch())
 
-    return Kernel("transpose", name, "cpu", 90, summary, build, computes="transpose", blocks=False)
+    return Kernel("transpose", name, "cpu", summary, build, computes="transpose", blocks=False)
 
 
 KERNELS = [

@@ -23,4 +23,4 @@ def build(case: Case) -> NumbaKernel:
     return NumbaKernel(fault, grid=(1, 1), block=(1, 1))
 
 
-KERNEL = Kernel("transpose", "exhausts", "cuda", 90, "exhausts the GPU", build, computes="transpose", blocks=False)
+KERNEL = Kernel("transpose", "exhausts", "cuda", "exhausts the GPU", build, computes="transpose", blocks=False)

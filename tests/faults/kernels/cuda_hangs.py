@@ -20,4 +20,4 @@ def build(case: Case) -> NumbaKernel:
     return NumbaKernel(fault, grid=(1, 1), block=(1, 1))
 
 
-KERNEL = Kernel("transpose", "hangs", "cuda", 90, "never ends", build, computes="transpose", blocks=False)
+KERNEL = Kernel("transpose", "hangs", "cuda", "never ends", build, computes="transpose", blocks=False)

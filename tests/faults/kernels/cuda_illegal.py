@@ -17,6 +17,4 @@ def build(case: Case) -> NumbaKernel:
     return NumbaKernel(fault, grid=(1, 1), block=(1, 1))
 
 
-KERNEL = Kernel(
-    "transpose", "illegal", "cuda", 90, "reads an illegal address", build, computes="transpose", blocks=False
-)
+KERNEL = Kernel("transpose", "illegal", "cuda", "reads an illegal address", build, computes="transpose", blocks=False)

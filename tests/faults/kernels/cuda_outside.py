@@ -16,6 +16,4 @@ def build(case: Case) -> NumbaKernel:
     return NumbaKernel(fault, grid=(1, 1), block=(1, 1))
 
 
-KERNEL = Kernel(
-    "transpose", "outside", "cuda", 90, "writes beyond its output", build, computes="transpose", blocks=False
-)
+KERNEL = Kernel("transpose", "outside", "cuda", "writes beyond its output", build, computes="transpose", blocks=False)

@@ -16,4 +16,4 @@ def build(case: Case) -> NumbaKernel:
     return NumbaKernel(fault, grid=(1, 1), block=(1, 1))
 
 
-KERNEL = Kernel("transpose", "uncompilable", "cuda", 90, "does not compile", build, computes="transpose", blocks=False)
+KERNEL = Kernel("transpose", "uncompilable", "cuda", "does not compile", build, computes="transpose", blocks=False)

@@ -18,6 +18,4 @@ def build(case: Case) -> NumbaKernel:
     return NumbaKernel(fault, grid=(1, 1), block=(1, 1))
 
 
-KERNEL = Kernel(
-    "transpose", "wrong", "cuda", 90, "leaves its output as it was", build, computes="transpose", blocks=False
-)
+KERNEL = Kernel("transpose", "wrong", "cuda", "leaves its output as it was", build, computes="transpose", blocks=False)

@@ -20,6 +20,4 @@ def tile_elements(case: Case) -> int:
     return transpose_smem.KERNEL.tile_elements(replace(case, pad=PAD))
 
 
-KERNEL = replace(
-    transpose_smem.KERNEL, name="ownTile", step=90, build=build, pad=None, tile_elements=tile_elements, ladder=""
-)
+KERNEL = replace(transpose_smem.KERNEL, name="ownTile", build=build, pad=None, tile_elements=tile_elements, ladder="")

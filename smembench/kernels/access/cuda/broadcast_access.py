@@ -15,7 +15,6 @@ KERNEL = Kernel(
     problem="access",
     name="broadcastAccess",
     kind="cuda",
-    step=70,
     summary="one word loaded by all lanes: one wavefront gives it to all",
     build=partial(build, sets=apart, reads=first_of_warp),
     computes=BROADCAST,

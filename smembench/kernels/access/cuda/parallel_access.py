@@ -14,7 +14,6 @@ KERNEL = Kernel(
     problem="access",
     name="parallelAccess",
     kind="cuda",
-    step=50,
     summary="a bank per lane: one wavefront serves the warp",
     build=partial(build, sets=apart, reads=apart),
     computes=STAY,

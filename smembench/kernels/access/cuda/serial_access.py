@@ -14,7 +14,6 @@ KERNEL = Kernel(
     problem="access",
     name="serialAccess",
     kind="cuda",
-    step=60,
     summary="one bank for all lanes: a wavefront per lane",
     build=partial(build, sets=in_one_bank, reads=in_one_bank),
     computes=STAY,

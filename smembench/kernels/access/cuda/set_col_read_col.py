@@ -10,7 +10,6 @@ from smembench.kernels.access.problem import STAY
 
 KERNELS = variants(
     "setColReadCol",
-    20,
     STAY,
     "columns stored, columns loaded",
     "bank conflicts on both sides",

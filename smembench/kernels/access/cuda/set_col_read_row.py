@@ -9,7 +9,6 @@ from smembench.kernels.access.problem import SET_COLUMNS
 
 KERNELS = variants(
     "setColReadRow",
-    40,
     SET_COLUMNS,
     "columns stored, rows loaded",
     "bank conflicts on the store",

@@ -11,7 +11,6 @@ from smembench.kernels.access.problem import READ_COLUMNS
 
 KERNELS = variants(
     "setRowReadCol",
-    30,
     READ_COLUMNS,
     "rows stored, columns loaded",
     "bank conflicts on the load",

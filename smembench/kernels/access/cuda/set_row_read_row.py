@@ -7,4 +7,4 @@ request has a conflict. A thread loads what it stored.
 from smembench.kernels.access.passes import row, variants
 from smembench.kernels.access.problem import STAY
 
-KERNELS = variants("setRowReadRow", 10, STAY, "rows stored, rows loaded", "no conflicts", sets=row, reads=row)
+KERNELS = variants("setRowReadRow", STAY, "rows stored, rows loaded", "no conflicts", sets=row, reads=row)

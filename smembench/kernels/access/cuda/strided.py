@@ -15,7 +15,6 @@ KERNEL = Kernel(
     problem="access",
     name="strided",
     kind="cuda",
-    step=80,
     summary="lanes a stride apart: gcd(stride, 32)-way conflicts",
     build=partial(build, sets=by_stride, reads=by_stride),
     computes=STAY,

@@ -25,7 +25,6 @@ KERNEL = Kernel(
     problem="constant",
     name="globalUniform",
     kind="cpu",
-    step=10,
     summary="1D stencil on all cores",
     build=lambda case: HostFunction(stencil),
     blocks=False,

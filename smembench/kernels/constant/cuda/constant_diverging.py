@@ -16,7 +16,6 @@ KERNEL = Kernel(
     problem="constant",
     name="constantDiverging",
     kind="cuda",
-    step=60,
     summary="1D stencil, the lanes of a warp read different coefficients from constant memory",
     build=partial(build, lanes=DIVERGING),
     tile_elements=tile_elements,

@@ -56,7 +56,6 @@ KERNEL = Kernel(
     problem="constant",
     name="constantUniform",
     kind="cuda",
-    step=50,
     summary="1D stencil, a warp reads the same coefficient from constant memory",
     build=build,
     tile_elements=tile_elements,

@@ -15,7 +15,6 @@ KERNEL = Kernel(
     problem="constant",
     name="globalDiverging",
     kind="cuda",
-    step=20,
     summary="1D stencil, the lanes of a warp read different coefficients from global memory",
     build=partial(build, lanes=DIVERGING),
     tile_elements=tile_elements,

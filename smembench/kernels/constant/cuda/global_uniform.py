@@ -52,7 +52,6 @@ KERNEL = Kernel(
     problem="constant",
     name="globalUniform",
     kind="cuda",
-    step=10,
     summary="1D stencil, a warp reads the same coefficient from global memory",
     build=build,
     tile_elements=tile_elements,

@@ -15,7 +15,6 @@ KERNEL = Kernel(
     problem="constant",
     name="sharedDiverging",
     kind="cuda",
-    step=40,
     summary="1D stencil, the lanes of a warp read different coefficients from shared memory",
     build=partial(build, lanes=DIVERGING),
     tile_elements=elements,

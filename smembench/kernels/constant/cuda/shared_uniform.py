@@ -60,7 +60,6 @@ KERNEL = Kernel(
     problem="constant",
     name="sharedUniform",
     kind="cuda",
-    step=30,
     summary="1D stencil, a warp reads the same coefficient from shared memory",
     build=build,
     tile_elements=elements,

@@ -35,7 +35,6 @@ KERNEL = Kernel(
     problem="matmul",
     name="naive",
     kind="cpu",
-    step=20,
     summary="the triple loop over blocks of C on all cores",
     build=build,
     strided=True,

@@ -1,4 +1,4 @@
-"""tiled on the CPU: a block of C from tiles of A and B in buffers that stay in the L1 cache, on all cores."""
+"""tiled on the CPU: naive by blocks of C, from tiles of A and B in buffers that stay in the L1 cache, on all cores."""
 
 from __future__ import annotations
 
@@ -58,7 +58,6 @@ KERNEL = Kernel(
     problem="matmul",
     name="tiled",
     kind="cpu",
-    step=30,
     summary="tiles of A, B and C in buffers that stay in the L1 cache, on all cores",
     build=build,
     tile_elements=tile_elements,

@@ -1,4 +1,4 @@
-"""cpu: the triple loop of the blog on one thread, the baseline of its speed-ups."""
+"""cpu: the triple loop of the blog on one thread, the baseline of its speed-ups; ``e`` is its k."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from smembench.kernels.registry import Kernel
 @njit(nogil=True)
 def triple_loop(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
     """C = A·B, a dot product of a row and a strided column at a time."""
-    for row in range(m):
-        for col in range(n):
+    for i in range(m):
+        for j in range(n):
             total = c.dtype.type(0)
-            for i in range(k):
-                total += a[uint64(row * lda + i)] * b[uint64(i * ldb + col)]
-            c[uint64(row * ldc + col)] = total
+            for e in range(k):
+                total += a[uint64(i * lda + e)] * b[uint64(e * ldb + j)]
+            c[uint64(i * ldc + j)] = total
 
 
 KERNEL = Kernel(
     problem="matmul",
     name="cpu",
     kind="cpu",
-    step=10,
     summary="the triple loop on one CPU thread, the documents' baseline",
     build=lambda case: HostFunction(triple_loop),
     blocks=False,

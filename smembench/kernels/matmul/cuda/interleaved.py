@@ -43,7 +43,6 @@ KERNEL = Kernel(
     problem="matmul",
     name="interleaved",
     kind="cuda",
-    step=100,
     summary="unrolled, neighbouring lanes of a warp below each other in pairs",
     build=build,
     results=(8, 8),

@@ -1,17 +1,17 @@
 """naive: each thread computes one element of C from a row of A and a column of B in global memory.
 
-Per step a warp reads one element of A, a broadcast, and consecutive elements of a row of B. A is read n times in all, B
-m times. Findings: results/reference/notes/naive.md.
+It stands beside MatMulKernel of the programming guide ("Shared Memory", the first listing) and the blog's
+matmul_cuda_naive, line by line. Per step a warp reads one element of A, a broadcast, and consecutive elements of a row
+of B. A is read n times in all, B m times. Findings: results/reference/notes/naive.md.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.numba_cuda import cuda, number, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 
 
@@ -21,21 +21,19 @@ def build(case: Case) -> NumbaKernel:
     bx, by = block
     zero = number(case.dtype)(0)
 
-    def naive(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
-        col = cuda.blockIdx.x * bx + cuda.threadIdx.x
+    def naive(c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index) -> None:
         row = cuda.blockIdx.y * by + cuda.threadIdx.y
+        col = cuda.blockIdx.x * bx + cuda.threadIdx.x
         if row < m and col < n:
             total = zero
-            # Growing 64-bit offsets: NVVM turns them into pointers with constant steps, where 32-bit ones cost an
-            # address per load. Numba's range over a run-time bound does not unroll. != is faster than <: see the notes.
-            ia = uint64(row * lda)
-            end = ia + uint64(k)
-            ib = uint64(col)
-            step = uint64(ldb)
-            while ia != end:
-                total += a[ia] * b[ib]
-                ia = ia + 1
-                ib = ib + step
+            # for e in range(k): total += a[row * lda + e] * b[e * ldb + col]
+            # Both places only grow, in 64 bits, so NVVM makes pointers of them; != is faster than <: see the notes.
+            in_a, in_b = uint64(row * lda), uint64(col)
+            end = in_a + k
+            while in_a != end:
+                total += a[in_a] * b[in_b]
+                in_a += 1
+                in_b += ldb
             c[row * ldc + col] = total
 
     return NumbaKernel(naive, grid=covering(case.n, case.m, block), block=block)
@@ -45,7 +43,6 @@ KERNEL = Kernel(
     problem="matmul",
     name="naive",
     kind="cuda",
-    step=20,
     summary="a thread an element of C, operands straight from global memory",
     build=build,
     strided=True,

@@ -6,6 +6,8 @@
 3. Store the next tiles into the other buffer; barrier; load their first fragments.
 4. Multiply the last step's fragments, which fills the time that those loads take.
 
+A block's threads share all of k, unlike slicedK's.
+
 Tiles are loaded without bounds checks (predication.py); up to eight rows or columns beyond whole tiles are left to all
 blocks (remainder.py). serpentine16x8 has 16 × 8 results per thread in blocks of 128 threads, visited along rows.
 Findings: results/reference/notes/serpentine.md.
@@ -126,7 +128,7 @@ VARIANTS = {
 """By the kernel's name."""
 
 
-def _kernel(name: str, block: Block, *, step: int, summary: str, ladder: str) -> Kernel:
+def _kernel(name: str, block: Block, *, summary: str, ladder: str) -> Kernel:
     variant = VARIANTS[name]
 
     def program_of(case: Case, tiling: Tiling) -> NumbaKernel:
@@ -134,7 +136,7 @@ def _kernel(name: str, block: Block, *, step: int, summary: str, ladder: str) ->
 
     shape = (variant.across, variant.down)
     return kernel_of_tiling(
-        name, variant.tiling, program_of, step=step, summary=summary, results=shape, block=block, ladder=ladder
+        name, variant.tiling, program_of, summary=summary, results=shape, block=block, ladder=ladder
     )
 
 
@@ -142,14 +144,12 @@ KERNELS = (
     _kernel(
         "serpentine",
         Block(16, 16),
-        step=130,
         summary="interleaved with fragments a step ahead and multiplications in serpentine order",
         ladder="fragments a step ahead, fewer reads of registers",
     ),
     _kernel(
         "serpentine16x8",
         Block(16, 8),
-        step=140,
         summary="serpentine with 16 × 8 results a thread",
         ladder="16 × 8 results a thread",
     ),

@@ -5,8 +5,9 @@
 3. At the end all groups but the first pass their sums to it through shared memory, a few at a time.
 
 It hides latency where C has few tiles and so few warps. slicedK has two slices: 16 × 16 threads compute 64 × 128 of C,
-each pair of threads 8 × 8. slicedK12x6 has three slices of 128 threads with 12 × 6 results, for sides a little over a
-multiple of slicedK's tile: tiles of 96 × 96, loaded by elements, which needs no alignment.
+each pair of threads 8 × 8 where a thread of tiled16x8 has 16 × 8. slicedK12x6 has three slices of 128 threads with 12
+× 6 results, for sides a little over a multiple of slicedK's tile: tiles of 96 × 96, loaded by elements, which needs no
+alignment.
 Findings: results/reference/notes/sliced_k.md.
 """
 
@@ -154,13 +155,13 @@ def program(case: Case, tiling: Tiling, at_once: int) -> NumbaKernel:
     return tiling.program(sliced_k, case, label, few=few)
 
 
-def _kernel(name: str, variant: Variant, block: Block, *, step: int, summary: str, ladder: str = "") -> Kernel:
+def _kernel(name: str, variant: Variant, block: Block, *, summary: str, ladder: str = "") -> Kernel:
     def program_of(case: Case, tiling: Tiling) -> NumbaKernel:
         return program(case, tiling, variant.at_once)
 
     results = (variant.across, variant.down // variant.slices)
     return kernel_of_tiling(
-        name, variant.tiling, program_of, step=step, summary=summary, results=results, block=block, ladder=ladder
+        name, variant.tiling, program_of, summary=summary, results=results, block=block, ladder=ladder
     )
 
 
@@ -169,7 +170,6 @@ KERNELS = (
         "slicedK",
         Variant(8, 8, slices=2, at_once=8),
         Block(16, 16),
-        step=120,
         summary="interleaved, two groups of threads with half of k each, for products of few tiles",
         ladder="k in two slices",
     ),
@@ -177,7 +177,6 @@ KERNELS = (
         "slicedK12x6",
         Variant(12, 6, slices=3, at_once=18, by_elements=True),
         Block(16, 24),
-        step=125,
         summary="slicedK in three slices with tiles of 96 × 96, for sides a little over its own",
     ),
 )

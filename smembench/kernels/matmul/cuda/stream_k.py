@@ -5,6 +5,8 @@
    its partial sums to C and raises its flag; that tile is the one it computes first.
 3. The block that has the last steps of the tile waits for the flag, adds the partial sums and writes the results.
 
+A thread has 8 × 8 results again, half of serpentine16x8's.
+
 After Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023. Copies of the next tile are asynchronous
 (capability 8.0 or newer) and interleaved with the main loop. Where rows of B and C are not aligned, results go through
 shared memory to write whole sectors, and partial sums are added in the L2. Predicted accesses are for blocks of whole
@@ -212,7 +214,6 @@ KERNEL = kernel_of_tiling(
     "streamK",
     VARIANT.tiling,
     program,
-    step=150,
     summary="serpentine with a persistent grid, whose blocks share all steps along k of all tiles evenly",
     results=(VARIANT.across, VARIANT.down),
     block=Block(16, 16),

@@ -1,4 +1,4 @@
-"""tiled: a block computes a square tile of C from square tiles of A and B in shared memory.
+"""tiled: naive through shared memory, where a block computes a square tile of C from square tiles of A and B.
 
 Per step along k:
 
@@ -7,6 +7,9 @@ Per step along k:
 3. Each thread adds the products of a row of A's tile and a column of B's.
 4. Barrier.
 
+It stands beside the blog's matmul_cuda_shared, line by line, and does what the second MatMulKernel of the programming
+guide does ("Shared Memory"), whose tile number m and element e of a tile it uses: ``k0`` is m tiles along k.
+
 Each element loaded is used ``block`` times: A is read n / block times, B m / block times. Reads of A's tile are
 broadcasts and reads of B's are contiguous, so there are no bank conflicts. The tile is 16 wide as in the programming
 guide or 32 as in the blog; any m × k × n works.
@@ -14,12 +17,11 @@ guide or 32 as in the blog; any m × k × n works.
 
 from __future__ import annotations
 
-from typing import Any
-
 from smembench.kernels.common.grids import block_of, covering, square_only
 from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 
 
@@ -30,29 +32,28 @@ def build(case: Case) -> NumbaKernel:
     dtype = number(case.dtype)
     zero = dtype(0)
 
-    def tiled(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
-        a_tile = cuda.shared.array((tile, tile), dtype)
-        b_tile = cuda.shared.array((tile, tile), dtype)
-        tx = cuda.threadIdx.x
-        ty = cuda.threadIdx.y
-        col = cuda.blockIdx.x * tile + tx
+    def tiled(c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index) -> None:
+        a_sub = cuda.shared.array((tile, tile), dtype)
+        b_sub = cuda.shared.array((tile, tile), dtype)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
         row = cuda.blockIdx.y * tile + ty
+        col = cuda.blockIdx.x * tile + tx
         total = zero
         k0 = uint32(0)
         while k0 < k:
             if row < m and k0 + tx < k:
-                a_tile[ty, tx] = a[row * lda + k0 + tx]
+                a_sub[ty, tx] = a[row * lda + k0 + tx]
             else:
-                a_tile[ty, tx] = zero
+                a_sub[ty, tx] = zero
             if col < n and k0 + ty < k:
-                b_tile[ty, tx] = b[(k0 + ty) * ldb + col]
+                b_sub[ty, tx] = b[(k0 + ty) * ldb + col]
             else:
-                b_tile[ty, tx] = zero
+                b_sub[ty, tx] = zero
             cuda.syncthreads()
-            for i in range(tile):
-                total += a_tile[ty, i] * b_tile[i, tx]
+            for e in range(tile):
+                total += a_sub[ty, e] * b_sub[e, tx]
             cuda.syncthreads()
-            k0 = k0 + tile
+            k0 += tile
         if row < m and col < n:
             c[row * ldc + col] = total
 
@@ -68,7 +69,6 @@ KERNEL = Kernel(
     problem="matmul",
     name="tiled",
     kind="cuda",
-    step=30,
     summary="square tiles of A and B in shared memory, each element used a block's width of times",
     build=build,
     tile_elements=tile_elements,

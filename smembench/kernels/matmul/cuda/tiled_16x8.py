@@ -43,7 +43,6 @@ KERNEL = Kernel(
     problem="matmul",
     name="tiled16x8",
     kind="cuda",
-    step=110,
     summary="interleaved, with 16 × 8 results a thread",
     build=build,
     results=(8, 16),

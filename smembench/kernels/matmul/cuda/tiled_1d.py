@@ -107,7 +107,6 @@ KERNEL = Kernel(
     problem="matmul",
     name="tiled1D",
     kind="cuda",
-    step=40,
     summary="tiled, with a column of 8 results a thread",
     build=build,
     results=(1, DOWN),

@@ -39,7 +39,6 @@ KERNEL = Kernel(
     problem="matmul",
     name="tiled2D",
     kind="cuda",
-    step=50,
     summary="tiled, with 8 × 8 results a thread",
     build=build,
     results=(ACROSS, DOWN),

@@ -26,7 +26,6 @@ KERNEL = Kernel(
     problem="matmul",
     name="unrolled",
     kind="cuda",
-    step=90,
     summary="warpTiled, the steps along k of a tile written out",
     build=build,
     results=(8, 8),

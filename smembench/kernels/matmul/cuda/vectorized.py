@@ -87,7 +87,6 @@ KERNEL = Kernel(
     problem="matmul",
     name="vectorized",
     kind="cuda",
-    step=60,
     summary="tiled2D with 128-bit accesses, the tile of A transposed",
     build=build,
     results=(8, 8),

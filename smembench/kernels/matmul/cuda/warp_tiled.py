@@ -41,7 +41,6 @@ KERNEL = Kernel(
     problem="matmul",
     name="warpTiled",
     kind="cuda",
-    step=80,
     summary="doubleBuffered, a warp computing 32 × 64 of C",
     build=build,
     results=(8, 8),

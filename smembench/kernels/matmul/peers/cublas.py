@@ -103,7 +103,6 @@ KERNEL = Kernel(
     problem="matmul",
     name="cublas",
     kind="cuda",
-    step=900,
     summary="cuBLAS, TF32 off",
     build=build,
     blocks=False,

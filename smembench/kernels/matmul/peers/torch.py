@@ -29,7 +29,6 @@ KERNEL = Kernel(
     problem="matmul",
     name="torch",
     kind="cuda",
-    step=910,
     summary="PyTorch's torch.mm, TF32 off",
     build=build,
     blocks=False,

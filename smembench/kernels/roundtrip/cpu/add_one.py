@@ -24,7 +24,6 @@ KERNEL = Kernel(
     problem="roundtrip",
     name="addOne",
     kind="cpu",
-    step=10,
     summary="the loop on one CPU thread, the documents' baseline",
     build=lambda case: HostFunction(add_one),
     blocks=False,

@@ -33,7 +33,6 @@ KERNEL = Kernel(
     problem="roundtrip",
     name="addOnePageable",
     kind="cuda",
-    step=20,
     summary="copy to the device, add one, copy back; pageable memory",
     build=build,
 )

@@ -14,7 +14,6 @@ KERNEL = Kernel(
     problem="roundtrip",
     name="addOnePinned",
     kind="cuda",
-    step=30,
     summary="copy to the device, add one, copy back; page-locked memory",
     build=partial(build, place="pinned"),
 )

@@ -21,7 +21,6 @@ KERNEL = Kernel(
     problem="transfer",
     name="hostCopy",
     kind="cpu",
-    step=10,
     summary="host to host on one thread: NumPy's copy",
     build=lambda case: HostFunction(_copy),
     blocks=False,

@@ -14,7 +14,6 @@ KERNEL = Kernel(
     problem="transfer",
     name="d2hPageable",
     kind="cuda",
-    step=40,
     summary="device to host into pageable memory",
     build=lambda case: LibraryCall(copy, output="pageable"),
     blocks=False,

@@ -13,7 +13,6 @@ KERNEL = Kernel(
     problem="transfer",
     name="d2hPinned",
     kind="cuda",
-    step=50,
     summary="device to host into page-locked memory",
     build=lambda case: LibraryCall(copy, output="pinned"),
     blocks=False,

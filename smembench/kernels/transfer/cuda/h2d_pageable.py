@@ -14,7 +14,6 @@ KERNEL = Kernel(
     problem="transfer",
     name="h2dPageable",
     kind="cuda",
-    step=20,
     summary="host to device from pageable memory",
     build=lambda case: LibraryCall(copy, inputs="pageable"),
     blocks=False,

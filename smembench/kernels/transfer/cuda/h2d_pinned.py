@@ -14,7 +14,6 @@ KERNEL = Kernel(
     problem="transfer",
     name="h2dPinned",
     kind="cuda",
-    step=30,
     summary="host to device from page-locked memory",
     build=lambda case: LibraryCall(copy, inputs="pinned"),
     blocks=False,

@@ -35,7 +35,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="copyGmem",
     kind="cpu",
-    step=10,
     summary="copy block by block on all cores",
     build=build,
     computes=COPY,

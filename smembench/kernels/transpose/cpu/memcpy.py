@@ -22,7 +22,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="memcpy",
     kind="cpu",
-    step=0,
     summary="NumPy's copy on one thread: the ceiling of % of memcpy",
     build=lambda case: HostFunction(_copy),
     computes=COPY,

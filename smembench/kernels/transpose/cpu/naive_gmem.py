@@ -36,7 +36,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="naiveGmem",
     kind="cpu",
-    step=20,
     summary="transpose block by block, rows read, columns written, on all cores",
     build=build,
     computes=TRANSPOSE,

@@ -1,4 +1,4 @@
-"""transposeSmem on the CPU: each block goes through a small buffer that stays in the L1 cache.
+"""transposeSmem on the CPU: naiveGmem with each block through a small buffer that stays in the L1 cache.
 
 The cache plays shared memory's part: memory is read and written along rows, and the strided access is in the buffer.
 """
@@ -44,7 +44,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposeSmem",
     kind="cpu",
-    step=30,
     summary="transpose through a tile buffer that stays in the L1 cache, on all cores",
     build=build,
     computes=TRANSPOSE,

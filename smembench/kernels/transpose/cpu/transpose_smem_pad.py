@@ -15,7 +15,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposeSmemPad",
     kind="cpu",
-    step=40,
     summary="transposeSmem with padded rows in the buffer",
     build=build,
     computes=TRANSPOSE,

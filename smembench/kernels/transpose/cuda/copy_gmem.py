@@ -34,7 +34,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="copyGmem",
     kind="cuda",
-    step=10,
     summary="copy, a thread an element: what a transpose of this shape can reach at best",
     build=build,
     computes=COPY,

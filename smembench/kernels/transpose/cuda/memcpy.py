@@ -28,7 +28,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="memcpy",
     kind="cuda",
-    step=0,
     summary="cudaMemcpy device to device: the ceiling of % of memcpy",
     build=lambda case: LibraryCall(enqueue),
     computes=COPY,

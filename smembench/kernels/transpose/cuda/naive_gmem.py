@@ -33,7 +33,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="naiveGmem",
     kind="cuda",
-    step=20,
     summary="transpose through global memory: reads coalesced, writes strided",
     build=build,
     computes=TRANSPOSE,

@@ -40,7 +40,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="naiveGmemUnroll",
     kind="cuda",
-    step=25,
     summary="naiveGmem with two elements a thread: twice the reads in flight, writes as strided",
     build=build,
     computes=TRANSPOSE,

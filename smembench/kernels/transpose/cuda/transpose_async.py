@@ -67,7 +67,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposeAsync",
     kind="cuda",
-    step=160,
     summary="transposePipelined by asynchronous copies past the registers",
     build=build,
     computes=TRANSPOSE,

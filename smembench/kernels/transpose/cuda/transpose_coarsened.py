@@ -61,7 +61,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposeCoarsened",
     kind="cuda",
-    step=100,
     summary="transposeSmemPad with several rows a thread, from a square tile as wide as the block",
     build=build,
     computes=TRANSPOSE,

@@ -29,7 +29,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposeDown",
     kind="cuda",
-    step=130,
     summary="transposeVectorized with blocks that go down the input, so that writes run on",
     build=build,
     computes=TRANSPOSE,

@@ -32,7 +32,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposeHalfWarp",
     kind="cuda",
-    step=144,
     summary="transposeStreamed whose half-warps access 256 bytes of a row each",
     build=build,
     computes=TRANSPOSE,

@@ -47,7 +47,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposePaired",
     kind="cuda",
-    step=147,
     summary="transposeHalfWarp in pairs of columns of tiles, where rows are powers of two from 128 KiB on",
     build=build,
     computes=TRANSPOSE,

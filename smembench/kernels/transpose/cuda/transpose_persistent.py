@@ -80,7 +80,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposePersistent",
     kind="cuda",
-    step=170,
     summary="transposeAsync with a persistent grid: no more blocks than run at once, for all tiles",
     build=build,
     computes=TRANSPOSE,

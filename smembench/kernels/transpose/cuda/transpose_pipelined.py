@@ -7,7 +7,8 @@ A block has four tiles below each other and shared memory for two. Per tile:
 3. Store the registers into the other half of shared memory; one barrier keeps the halves apart.
 
 It relieves latency: of the loads of three tiles in four, and of starting a block for each. The next block goes on
-below, so writes are as contiguous as transposeDown's. Where rows are no multiples of 16 bytes it is transposeDown.
+below, so writes are as contiguous as transposeDown's. The hints, half-warps and pairs of columns of the steps up to
+transposePaired are left out. Where rows are no multiples of 16 bytes it is transposeDown.
 Findings: results/reference/notes/transpose_pipelined.md.
 """
 
@@ -73,7 +74,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposePipelined",
     kind="cuda",
-    step=150,
     summary="transposeDown with several tiles a block: the next is loaded while one is written",
     build=build,
     computes=TRANSPOSE,

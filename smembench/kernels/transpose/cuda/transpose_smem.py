@@ -1,4 +1,4 @@
-"""transposeSmem: rows in, rows out, through a static shared tile.
+"""transposeSmem: naiveGmem through a static shared tile, rows in and rows out.
 
 1. The block reads rows of the input into the tile; barrier.
 2. Threads are renumbered so that consecutive threads write consecutive elements of an output row.
@@ -53,7 +53,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposeSmem",
     kind="cuda",
-    step=30,
     summary="transpose through a shared tile: both global sides coalesced, bank conflicts in the tile",
     build=build,
     computes=TRANSPOSE,

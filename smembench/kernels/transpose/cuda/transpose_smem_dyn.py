@@ -57,7 +57,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposeSmemDyn",
     kind="cuda",
-    step=70,
     summary="transposeSmem in dynamic shared memory, whose size the launch gives",
     build=build,
     computes=TRANSPOSE,

@@ -15,7 +15,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposeSmemPad",
     kind="cuda",
-    step=40,
     summary="transposeSmem with padded rows: a tile's column lies in different banks",
     build=build,
     computes=TRANSPOSE,

@@ -15,7 +15,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposeSmemPadDyn",
     kind="cuda",
-    step=80,
     summary="transposeSmemDyn with padded rows: a tile's column lies in different banks",
     build=build,
     computes=TRANSPOSE,

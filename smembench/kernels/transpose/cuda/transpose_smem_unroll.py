@@ -76,7 +76,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposeSmemUnroll",
     kind="cuda",
-    step=50,
     summary="transposeSmem with two elements a thread, from a tile two blocks wide",
     build=build,
     computes=TRANSPOSE,

@@ -15,7 +15,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposeSmemUnrollPad",
     kind="cuda",
-    step=60,
     summary="transposeSmemUnroll with padded rows: a tile's column lies in different banks",
     build=build,
     computes=TRANSPOSE,

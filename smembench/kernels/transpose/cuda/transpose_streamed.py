@@ -36,7 +36,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposeStreamed",
     kind="cuda",
-    step=140,
     summary="transposeDown with streaming accesses, whose lines the caches may drop first",
     build=build,
     computes=TRANSPOSE,

@@ -73,7 +73,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposeSwizzled",
     kind="cuda",
-    step=110,
     summary="transposeCoarsened with the tile's columns permuted by XOR instead of padded",
     build=build,
     computes=TRANSPOSE,

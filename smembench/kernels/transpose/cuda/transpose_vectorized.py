@@ -79,7 +79,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposeVectorized",
     kind="cuda",
-    step=120,
     summary="transposeSwizzled with 128-bit accesses of global memory on both sides",
     build=build,
     computes=TRANSPOSE,

@@ -27,7 +27,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="cupy",
     kind="cuda",
-    step=900,
     summary="CuPy's copy of a transposed view",
     build=build,
     computes=TRANSPOSE,

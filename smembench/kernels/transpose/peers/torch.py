@@ -27,7 +27,6 @@ KERNEL = Kernel(
     problem="transpose",
     name="torch",
     kind="cuda",
-    step=910,
     summary="PyTorch's copy of a transposed view",
     build=build,
     computes=TRANSPOSE,
