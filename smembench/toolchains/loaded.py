@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from smembench.kernels.program import GpuKernel
+from smembench.kernels.program import CudaCKernel, MlirKernel, TritonKernel
 from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.measurement import Resources
 from smembench.toolchains.registry import Compiled
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from smembench.model.problem import Array
 
 
-G = TypeVar("G", bound=GpuKernel)
+G = TypeVar("G", bound=CudaCKernel | MlirKernel | TritonKernel)
 
 
 def pointer(array: Any) -> tuple[int, ...]:

@@ -61,7 +61,10 @@ def install() -> None:
             key, prefer_literal = operation, True
 
             def generic(self, args: Any, kws: Any) -> Any:
-                kind = common(*args, types) if len(args) == 2 else None
+                if len(args) != 2:
+                    return None
+                one, other = args
+                kind = common(one, other, types)
                 result = types.boolean if operation in COMPARISON else kind
                 return None if kind is None else signature(result, kind, kind)
 

@@ -148,11 +148,6 @@ def names() -> tuple[str, ...]:
     return tuple(toolchain.name for toolchain in compilers())
 
 
-def of_name(compiler: str) -> Toolchain[Any] | None:
-    """The toolchain that ``--compiler`` names; None for another library's name."""
-    return next((toolchain for toolchain in compilers() if toolchain.name == compiler), None)
-
-
 def is_port(compiler: str) -> bool:
     """Whether this compiler's kernels are ports of the default compiler's."""
     return compiler != DEFAULT_COMPILER and compiler in names()

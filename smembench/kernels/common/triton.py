@@ -1,7 +1,7 @@
 """Kernels in Triton's language beside Numba kernels: the same tiles, and as many threads.
 
-A kernel of Triton's is a program over a whole tile. Which thread has which elements, how a tile lies in shared memory and
-when it is loaded is the compiler's choice, so the port says what the kernel does and Triton how.
+A kernel of Triton's is a program over a whole tile. Which thread has which elements, how a tile lies in shared memory
+and when it is loaded is the compiler's choice: the port says what is done, and Triton how.
 """
 
 from __future__ import annotations
@@ -51,4 +51,9 @@ def port(kernel: Kernel, source: Callable[[], Any], constants: Callable[[Case], 
             return f"{kernel.name} by Triton needs sides that are powers of two, and a warp or more, not {case.block}"
         return None
 
-    return replace(kernel, compiler="triton", build=build, unsupported=unsupported)
+    return replace(kernel, compiler="triton", build=build, tile_elements=_of_the_compiler, unsupported=unsupported)
+
+
+def _of_the_compiler(case: Case) -> int:
+    """No tile that the kernel asks for: Triton decides what it keeps in shared memory."""
+    return 0

@@ -3,9 +3,9 @@
 Triton keeps the tiles of A and B in shared memory, in layouts that it chooses itself, and loads the next ones by
 asynchronous copies while it multiplies. Beyond the edges it loads zeros.
 
-``tl.dot`` multiplies float32 on tensor cores as TF32 unless told otherwise, which errs by 3e-4 and would fail the
-check. ``input_precision="ieee"`` has it use float32 multiply-adds, as all kernels here do. In float64 it uses the tensor
-cores, which multiply that exactly as well.
+Unless told otherwise ``tl.dot`` multiplies float32 on tensor cores as TF32, which errs by 3e-4 and would fail the
+check. ``input_precision="ieee"`` has it use float32 multiply-adds, as all kernels here do. float64 it multiplies on
+tensor cores in full precision.
 
 - tiled: as many results as threads, as in the documents.
 - tiled2D: 128 × 128 results by 256 threads, as Triton's users write it.
