@@ -54,18 +54,19 @@ def measure(
         SmembenchError: from ``studies.run.run``, for what ended the run, and for a CSV that cannot be written.
         typer.Exit: when a case failed, or ``after`` returned an exit code.
     """
-    from smembench.model.interrupts import held
     from smembench.store.files import Output
+
+    to_stdout = str(running.csv) == "-"
+    csv = Output(running.csv, force=running.force) if running.csv is not None and not to_stdout else None
+    if running.dry_run:  # before what it does not need is imported
+        _show_plan(config)
+        return
+    from smembench.model.interrupts import held
     from smembench.studies.run import run
     from smembench.views.console import stderr, stdout
     from smembench.views.sections import sections
     from smembench.views.table import draw as draw_tables
 
-    to_stdout = str(running.csv) == "-"
-    csv = Output(running.csv, force=running.force) if running.csv is not None and not to_stdout else None
-    if running.dry_run:
-        _show_plan(config)
-        return
     with held():  # what was measured is written and shown
         outcome = run(
             config,

@@ -9,9 +9,6 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from smembench.devices.buffers import Output
 from smembench.devices.host_clock import HostClock
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
@@ -97,6 +94,8 @@ class CpuDevice:
         return CpuPrepared(self._compiled[key], inputs, problem.output_length(case), problem.scalars(case), flush)
 
     def _flush(self) -> None:
+        import numpy as np
+
         if self._flush_buffer is None:
             size = 2 * (self.info.l2_bytes or _DEFAULT_FLUSH_BYTES // 2)
             self._flush_buffer = np.zeros(size, np.uint8)
@@ -126,6 +125,10 @@ class CpuPrepared:
     def __init__(
         self, function: Any, inputs: tuple[Array, ...], length: int, scalars: tuple[int, ...], flush: Any
     ) -> None:
+        import numpy as np
+
+        from smembench.devices.buffers import Output
+
         dtype = inputs[0].dtype
         self._output: Any = Output(length, dtype, "pageable")
         self._flush = flush

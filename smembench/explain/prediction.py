@@ -11,7 +11,6 @@ from subprocess import DEVNULL, PIPE, Popen
 
 from pydantic import TypeAdapter
 
-from smembench.explain.analysis import explain, mean
 from smembench.explain.occupancy import occupancy
 from smembench.model.case import Case
 from smembench.model.measurement import Prediction
@@ -118,6 +117,8 @@ def _key(case: Case) -> Case:
 
 def _figures(case: Case) -> Figures | None:
     """Figures from a trace; None for a kernel that cannot be traced, which is timed nevertheless."""
+    from smembench.explain.analysis import explain, mean  # imports Numba, which a run on the CPU has no use for here
+
     try:
         explained = explain(case)
     except Exception:

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import os
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from types import ModuleType
 from typing import Literal
 
 import smembench.kernels
@@ -24,7 +23,6 @@ from smembench.model.errors import UsageError
 from smembench.model.problem import ITEMSIZE
 
 EXTRA_KERNELS = "SMEMBENCH_KERNELS"
-_mistakes: list[str] = []
 
 
 def _nothing(case: Case) -> int:
@@ -65,6 +63,7 @@ class Kernel:
         standard: whether it runs unless kernels are named; the others are asked for with ``--kernel``.
         ladder: what it changes against the step before, in a few words. The kernels that have one are the steps of
             ``smembench ladder``, in the order of the lesson.
+        file: the user's file that declares it; empty for those of the package.
     """
 
     problem: str
@@ -84,6 +83,7 @@ class Kernel:
     compiler: str = DEFAULT_COMPILER
     peer: bool = False
     ladder: str = ""
+    file: str = ""
 
     @property
     def port(self) -> bool:
@@ -95,37 +95,60 @@ class Kernel:
         return self.tile_elements(case) * ITEMSIZE[case.dtype]
 
 
-@cache
-def kernels() -> tuple[Kernel, ...]:
-    """Every kernel below this package and of the user's files, by problem, kind and place in the lesson.
+def kernels(kind: str = "") -> tuple[Kernel, ...]:
+    """Every kernel of this package and of the user's files, or of one kind; by problem, kind and place in the lesson.
 
-    A file with a mistake is left out: see ``check_files`` and ``mistakes``.
+    Those for the CPU are found without Numba. A file with a mistake is left out: see ``check_files`` and ``mistakes``.
 
     Raises:
         RuntimeError: when two files of the package declare the same kernel.
     """
+    return _kernels(kind, os.environ.get(EXTRA_KERNELS, ""))
+
+
+@cache
+def _kernels(kind: str, paths: str) -> tuple[Kernel, ...]:
+    found = (kernel for kernel in (*_of_package(kind), *_of_files(paths)[0]) if kind in ("", kernel.kind))
+    return tuple(sorted(found, key=lambda kernel: (kernel.problem, kernel.kind, _place(kernel))))
+
+
+@cache
+def _of_package(kind: str) -> tuple[Kernel, ...]:
+    """The kernels below this package; of the kind cpu only, if given, which import Numba in ``build``."""
     found: dict[tuple[str, str, str, str], Kernel] = {}
-    for module in _modules():
+    for info in pkgutil.walk_packages(smembench.kernels.__path__, "smembench.kernels."):
+        if kind == "cpu" and ".cpu." not in info.name:
+            continue
+        module = import_module(info.name)
         for kernel in (getattr(module, "KERNEL", None), *getattr(module, "KERNELS", ())):
             if not isinstance(kernel, Kernel):
                 continue
             if _key(kernel) in found:
                 raise RuntimeError(f"{module.__name__} declares {_key(kernel)} a second time")
             found[_key(kernel)] = kernel
-    _mistakes.clear()
-    for path in dict.fromkeys(filter(None, os.environ.get(EXTRA_KERNELS, "").split(os.pathsep))):
+    return tuple(found.values())
+
+
+@cache
+def _of_files(paths: str) -> tuple[tuple[Kernel, ...], tuple[str, ...]]:
+    """The kernels of the user's files, and what is wrong with those that are left out."""
+    found: list[Kernel] = []
+    mistakes: list[str] = []
+    for path in dict.fromkeys(filter(None, paths.split(os.pathsep))):
         from smembench.kernels.files import declaration, load
 
         try:
+            known = [_key(kernel) for kernel in (*_of_package(""), *found)]
             for kernel in (loaded := load(path)):
-                if _key(kernel) in found or list(map(_key, loaded)).count(_key(kernel)) > 1:
+                known.append(_key(kernel))
+                if known.count(_key(kernel)) > 1:
                     again = f"a second {kernel.problem} kernel {kernel.name} for {kernel.kind} by {kernel.compiler}"
                     raise UsageError(f"{declaration(path)}: {again}")
         except UsageError as error:
-            _mistakes.append(str(error))
+            mistakes.append(str(error))
         else:
-            found |= {_key(kernel): kernel for kernel in loaded}
-    return tuple(sorted(found.values(), key=lambda kernel: (kernel.problem, kernel.kind, _place(kernel))))
+            found += loaded
+    return tuple(found), tuple(mistakes)
 
 
 def _place(kernel: Kernel) -> int:
@@ -146,8 +169,7 @@ def _key(kernel: Kernel) -> tuple[str, str, str, str]:
 
 def mistakes() -> tuple[str, ...]:
     """What is wrong with the user's files; those are left out."""
-    kernels()
-    return tuple(_mistakes)
+    return _of_files(os.environ.get(EXTRA_KERNELS, ""))[1]
 
 
 def check_files() -> None:
@@ -156,20 +178,14 @@ def check_files() -> None:
         raise UsageError(found[0])
 
 
-def _modules() -> Iterator[ModuleType]:
-    """Modules below this package."""
-    for info in pkgutil.walk_packages(smembench.kernels.__path__, "smembench.kernels."):
-        yield import_module(info.name)
+def of_problem(problem: str, kind: str = "") -> tuple[Kernel, ...]:
+    """The problem's kernels on any kind of device, or on one, in the order of the lesson."""
+    return tuple(sorted((kernel for kernel in kernels(kind) if kernel.problem == problem), key=_place))
 
 
-def of_problem(problem: str) -> tuple[Kernel, ...]:
-    """The problem's kernels on any device, in the order of the lesson."""
-    return tuple(sorted((kernel for kernel in kernels() if kernel.problem == problem), key=_place))
-
-
-def names(problem: str) -> tuple[str, ...]:
-    """Names of the problem's kernels on any device, in the order of the lesson."""
-    return tuple(dict.fromkeys(kernel.name for kernel in of_problem(problem)))
+def names(problem: str, kind: str = "") -> tuple[str, ...]:
+    """Names of the problem's kernels on any kind of device, or on one, in the order of the lesson."""
+    return tuple(dict.fromkeys(kernel.name for kernel in of_problem(problem, kind)))
 
 
 def peers(problem: str) -> tuple[str, ...]:
@@ -179,13 +195,13 @@ def peers(problem: str) -> tuple[str, ...]:
 
 def of_name(problem: str, name: str, kind: str) -> tuple[Kernel, ...]:
     """The kernels of that name on that kind of device, one per compiler."""
-    return tuple(k for k in kernels() if (k.problem, k.name, k.kind) == (problem, name, kind))
+    return tuple(k for k in kernels(kind) if (k.problem, k.name) == (problem, name))
 
 
 def find(problem: str, name: str, kind: str, compiler: str = DEFAULT_COMPILER) -> Kernel | None:
     """The kernel of that name and compiler on that kind of device, or None."""
-    wanted = (problem, name, kind, compiler)
-    return next((k for k in kernels() if (k.problem, k.name, k.kind, k.compiler) == wanted), None)
+    wanted = (problem, name, compiler)
+    return next((k for k in kernels(kind) if (k.problem, k.name, k.compiler) == wanted), None)
 
 
 def kernel_of(case: Case) -> Kernel:

@@ -76,9 +76,12 @@ def _problem(value: Any) -> str:
 
 
 def _kernels(text: str, label: str, problem: str) -> tuple[str, ...]:
-    from smembench.kernels import registry  # imports Numba: only for a config that names kernels
+    from smembench.kernels import registry
 
-    return parse_kernels(text, registry.names(problem), name=label, what=f"{problem} kernel")
+    try:
+        return parse_names(text, registry.names(problem, "cpu"), name=label, what="CPU kernel")
+    except UsageError:  # the others' names take Numba's import
+        return parse_kernels(text, registry.names(problem), name=label, what=f"{problem} kernel")
 
 
 def _dtypes(text: str, label: str, problem: str) -> tuple[str, ...]:

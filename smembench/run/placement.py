@@ -32,9 +32,11 @@ def placed(sweep: Sweep, resolve: Mapping[str, str]) -> list[Placement]:
     """
     if not sweep.kernel:
         registry.check_files()
-    kernels = registry.of_problem(sweep.problem)
+    devices = dict.fromkeys(resolve[name] for name in sweep.device)
+    only_cpu = list(devices) == [CPU] and {*sweep.kernel} <= {*registry.names(sweep.problem, "cpu")}
+    kernels = registry.of_problem(sweep.problem, "cpu" if only_cpu else "")
     placements: dict[Placement, None] = {}
-    for device in dict.fromkeys(resolve[name] for name in sweep.device):
+    for device in devices:
         for name in _chosen(sweep, kernels):
             found = _on(device, name, sweep, kernels)
             if not found and name in sweep.kernel and device != CPU:
@@ -52,10 +54,10 @@ def left_out(config: Config, resolve: Mapping[str, str]) -> str | None:
     missing: dict[str, list[str]] = {}
     running: set[str] = set()
     for sweep in config.sweep:
-        kernels = registry.of_problem(sweep.problem)
         if placed(sweep, resolve):
             running.add(sweep.problem)
         if _fell_back(sweep, resolve):
+            kernels = registry.of_problem(sweep.problem)
             without = [name for name in _chosen(sweep, kernels) if not _on(CPU, name, sweep, kernels)]
             missing.setdefault(sweep.problem, []).extend(without)
     said = [

@@ -109,6 +109,21 @@ def test_without_a_gpu_auto_runs_on_the_cpu_and_says_so(program: Program) -> Non
     assert all("/cpu/" in line for line in ran.stdout.splitlines())
 
 
+@pytest.mark.parametrize("options", [[], ["--kernel", "naiveGmem"], ["--nx", "8:340", "--ny", "8:340"]])
+def test_a_dry_run_on_the_cpu_begins_without_numba_and_numpy(options: list[str]) -> None:
+    """Their import takes most of a second; a million cases are printed one by one."""
+    dry = [sys.executable, "-X", "importtime", "-m", "smembench", "transpose", "--device", "cpu", "--dry-run"]
+    with subprocess.Popen([*dry, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        imported = {line.rpartition(b"|")[2].strip().decode() for line in process.stderr}
+    assert process.returncode == 0
+    assert "smembench.run.plan" in imported
+    assert not imported & {"numba", "numpy", "scipy", "pandas"}
+
+
 def test_a_dry_run_measures_and_writes_nothing(program: Program, tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text(CONFIG)
     ran = program(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -38,13 +38,10 @@ def _status(case: Case, seed: int) -> Status:
 
 
 @pytest.fixture(autouse=True)
-def a_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(registry.EXTRA_KERNELS, "")
     monkeypatch.setattr(worker, "Worker", FakeWorker)
     monkeypatch.setattr(session, "uuid_of", lambda name: None)
-    registry.kernels.cache_clear()
-    yield
-    registry.kernels.cache_clear()
 
 
 def test_wrong_results_are_counted_for_each_block(capsys: pytest.CaptureFixture[str]) -> None:

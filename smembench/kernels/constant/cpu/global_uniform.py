@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit, prange, uint64
-
 from smembench.kernels.constant.problem import TAPS
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
+from smembench.model.case import Case
 
 
-@njit(parallel=True, nogil=True)
-def stencil(out: Any, inp: Any, coefficients: Any, n: Any) -> None:
-    """``out[i] = Σ coefficients[j]·inp[i + j]``."""
-    for i in prange(n):
-        total = out.dtype.type(0)
-        for tap in range(TAPS):
-            total += coefficients[uint64(tap)] * inp[uint64(i + tap)]
-        out[uint64(i)] = total
+def build(case: Case) -> HostFunction:
+    """Program for ``(out, inp, coefficients, n)``: ``out[i] = Σ coefficients[j]·inp[i + j]``."""
+    from numba import njit, prange, uint64
+
+    @njit(parallel=True, nogil=True)
+    def stencil(out: Any, inp: Any, coefficients: Any, n: Any) -> None:
+        for i in prange(n):
+            total = out.dtype.type(0)
+            for tap in range(TAPS):
+                total += coefficients[uint64(tap)] * inp[uint64(i + tap)]
+            out[uint64(i)] = total
+
+    return HostFunction(stencil)
 
 
 KERNEL = Kernel(
@@ -26,6 +30,6 @@ KERNEL = Kernel(
     name="globalUniform",
     kind="cpu",
     summary="1D stencil on all cores",
-    build=lambda case: HostFunction(stencil),
+    build=build,
     blocks=False,
 )

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numba import njit, prange, uint64
-
 from smembench.kernels.common.grids import block_of, square_only
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
@@ -15,6 +12,9 @@ from smembench.model.case import Case
 
 def build(case: Case) -> HostFunction:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``; the block is square and as wide as the tile."""
+    import numpy as np
+    from numba import njit, prange, uint64
+
     tile = block_of(case).x
 
     @njit(parallel=True, nogil=True)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit, uint64
-
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
+from smembench.model.case import Case
 
 
-@njit(nogil=True)
-def triple_loop(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
-    """C = A·B, a dot product of a row and a strided column at a time."""
-    for i in range(m):
-        for j in range(n):
-            total = c.dtype.type(0)
-            for e in range(k):
-                total += a[uint64(i * lda + e)] * b[uint64(e * ldb + j)]
-            c[uint64(i * ldc + j)] = total
+def build(case: Case) -> HostFunction:
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``: a dot product of a row and a strided column at a time."""
+    from numba import njit, uint64
+
+    @njit(nogil=True)
+    def triple_loop(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
+        for i in range(m):
+            for j in range(n):
+                total = c.dtype.type(0)
+                for e in range(k):
+                    total += a[uint64(i * lda + e)] * b[uint64(e * ldb + j)]
+                c[uint64(i * ldc + j)] = total
+
+    return HostFunction(triple_loop)
 
 
 KERNEL = Kernel(
@@ -26,7 +30,7 @@ KERNEL = Kernel(
     name="cpu",
     kind="cpu",
     summary="the triple loop on one CPU thread, the documents' baseline",
-    build=lambda case: HostFunction(triple_loop),
+    build=build,
     blocks=False,
     strided=True,
 )

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit, uint64
-
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
+from smembench.model.case import Case
 
 
-@njit(nogil=True)
-def add_one(out: Any, inp: Any, n: Any) -> None:
-    """``out[i] = inp[i] + 1``, one element after the other."""
-    for i in range(n):
-        out[uint64(i)] = inp[uint64(i)] + 1
+def build(case: Case) -> HostFunction:
+    """Program for ``(out, inp, n)``: ``out[i] = inp[i] + 1``, one element after the other."""
+    from numba import njit, uint64
+
+    @njit(nogil=True)
+    def add_one(out: Any, inp: Any, n: Any) -> None:
+        for i in range(n):
+            out[uint64(i)] = inp[uint64(i)] + 1
+
+    return HostFunction(add_one)
 
 
 KERNEL = Kernel(
@@ -25,6 +29,6 @@ KERNEL = Kernel(
     name="addOne",
     kind="cpu",
     summary="the loop on one CPU thread, the documents' baseline",
-    build=lambda case: HostFunction(add_one),
+    build=build,
     blocks=False,
 )

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
+from smembench.model.case import Case
 
 
-def _copy(out: Any, inp: Any, n: int) -> None:
-    np.copyto(out, inp)
+def build(case: Case) -> HostFunction:
+    """Program for ``(out, inp, n)``."""
+    import numpy as np
+
+    def copy(out: Any, inp: Any, n: int) -> None:
+        np.copyto(out, inp)
+
+    return HostFunction(copy)
 
 
 KERNEL = Kernel(
@@ -22,6 +27,6 @@ KERNEL = Kernel(
     name="hostCopy",
     kind="cpu",
     summary="host to host on one thread: NumPy's copy",
-    build=lambda case: HostFunction(_copy),
+    build=build,
     blocks=False,
 )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit, prange, uint64
-
 from smembench.kernels.common.grids import block_of
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
@@ -15,6 +13,8 @@ from smembench.model.case import Case
 
 def build(case: Case) -> HostFunction:
     """Program for ``(out, inp, nx, ny)``."""
+    from numba import njit, prange, uint64
+
     bx, by = block_of(case)
 
     @njit(parallel=True, nogil=True)

@@ -7,15 +7,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import COPY
+from smembench.model.case import Case
 
 
-def _copy(out: Any, inp: Any, nx: int, ny: int) -> None:
-    np.copyto(out, inp)
+def build(case: Case) -> HostFunction:
+    """Program for ``(out, inp, nx, ny)``."""
+    import numpy as np
+
+    def copy(out: Any, inp: Any, nx: int, ny: int) -> None:
+        np.copyto(out, inp)
+
+    return HostFunction(copy)
 
 
 KERNEL = Kernel(
@@ -23,7 +28,7 @@ KERNEL = Kernel(
     name="memcpy",
     kind="cpu",
     summary="NumPy's copy on one thread: the ceiling of % of memcpy",
-    build=lambda case: HostFunction(_copy),
+    build=build,
     computes=COPY,
     blocks=False,
 )

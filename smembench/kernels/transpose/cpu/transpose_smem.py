@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numba import njit, prange, uint64
-
 from smembench.kernels.common.grids import block_of, tile_elements, tile_width
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
@@ -19,6 +16,9 @@ from smembench.model.case import Case
 
 def build(case: Case) -> HostFunction:
     """Program for ``(out, inp, nx, ny)``; the buffer is by × (bx + pad)."""
+    import numpy as np
+    from numba import njit, prange, uint64
+
     bx, by = block_of(case)
     width = tile_width(case)
 
