@@ -1,10 +1,10 @@
-"""``smembench list``: problems, kernels, lessons and devices."""
+"""``smembench list``: problems, kernels, compilers, lessons and devices."""
 
 from __future__ import annotations
 
 
 def list_() -> None:
-    """List problems, kernels, lessons and devices."""
+    """List problems, kernels, compilers, lessons and devices."""
     from smembench.devices.cuda import gpu_count, why_unusable
     from smembench.devices.select import open_device
     from smembench.kernels import registry

@@ -193,4 +193,4 @@ def names(problem: str) -> tuple[str, ...]:
 
 def _installed() -> tuple[str, ...]:
     """Names of the toolchains that are installed, the default first."""
-    return tuple(toolchain.name for toolchain in toolchains.compilers() if not toolchain.not_installed())
+    return tuple(toolchain.name for toolchain in toolchains.compilers() if toolchain.installed)

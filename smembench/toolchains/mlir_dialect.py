@@ -12,28 +12,23 @@ from functools import cache
 from types import CellType, FunctionType
 from typing import Any
 
-from numba.core.types import Type
-
-from smembench.kernels.intrinsics.unsigned import ARITHMETIC, COMPARISON, IN_PLACE, common
-from smembench.kernels.numba_cuda import cuda
-
 
 def translated(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function of the names of numba-cuda-mlir."""
     assert isinstance(function, FunctionType), function
-    names = {name: _translated(value) for name, value in function.__globals__.items() if name in _names(function)}
-    cells = tuple(CellType(_translated(cell.cell_contents)) for cell in function.__closure__ or ())
+    code = function.__code__
+    names = {name: _translated(value) for name, value in function.__globals__.items() if name in code.co_names}
     names |= {"__builtins__": builtins, "__name__": function.__module__}
-    return FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
-
-
-def _names(function: FunctionType) -> set[str]:
-    return set(function.__code__.co_names)
+    cells = tuple(CellType(_translated(cell.cell_contents)) for cell in function.__closure__ or ())
+    return FunctionType(code, names, function.__name__, function.__defaults__, cells)
 
 
 def _translated(value: Any) -> Any:
+    from numba.core.types import Type
     from numba_cuda_mlir import cuda as mlir_cuda
     from numba_cuda_mlir.numba_cuda import types
+
+    from smembench.kernels.numba_cuda import cuda
 
     if value is cuda:
         return mlir_cuda
@@ -55,6 +50,8 @@ def install() -> None:
     from numba_cuda_mlir.numba_cuda import types
     from numba_cuda_mlir.numba_cuda.types.ext_types import dim3
     from numba_cuda_mlir.numba_cuda.typing.templates import AbstractTemplate, AttributeTemplate, signature
+
+    from smembench.kernels.intrinsics.unsigned import ARITHMETIC, COMPARISON, IN_PLACE, common
 
     def adapted(operation: Callable[..., Any]) -> type[Any]:
         class Adapted(AbstractTemplate):  # type: ignore[misc]

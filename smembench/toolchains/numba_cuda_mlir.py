@@ -7,10 +7,13 @@ from typing import Any
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import MlirKernel
 from smembench.model.case import Case
-from smembench.model.text import brief, visible
+from smembench.model.text import visible
 from smembench.toolchains.cubin import entry
 from smembench.toolchains.loaded import Loaded
 from smembench.toolchains.registry import Refused, Toolchain
+
+_MOST = 200
+"""Characters of the reason why a kernel is refused; messages have pages."""
 
 
 class NumbaCudaMlir(Toolchain[MlirKernel]):
@@ -50,7 +53,7 @@ def compiled(case: Case, program: MlirKernel, capability: str) -> bytes:
     """
     from numba_cuda_mlir import tools
     from numba_cuda_mlir.compiler import compile_cubin
-    from numba_cuda_mlir.errors import InternalCompilerError
+    from numba_cuda_mlir.errors import InternalCompilerError, UserFacingInternalCompilerError
     from numba_cuda_mlir.numba_cuda import types
     from numba_cuda_mlir.numba_cuda.core.errors import NumbaError
 
@@ -66,14 +69,14 @@ def compiled(case: Case, program: MlirKernel, capability: str) -> bytes:
     try:
         install()
         return bytes(compile_cubin(translated(program.function), signature, lto=not program.constant, **options))
-    except (NumbaError, InternalCompilerError, NotImplementedError) as error:
+    except (NumbaError, InternalCompilerError, UserFacingInternalCompilerError, NotImplementedError) as error:
         raise Refused(_reason(error)) from error
 
 
 def _reason(error: Exception) -> str:
-    """The first paragraph of a message, without the line that names the compiler's pass."""
-    lines = [line for line in str(error).strip().partition("\n\n")[0].splitlines() if not line.startswith("Failed in")]
-    return brief(visible(" ".join(" ".join(lines).split())))
+    """The beginning of its message, without the line that names the compiler's pass."""
+    lines = (line for line in str(error).splitlines() if not line.startswith("Failed in"))
+    return visible(" ".join(" ".join(lines).split()))[:_MOST]
 
 
 TOOLCHAIN = NumbaCudaMlir()

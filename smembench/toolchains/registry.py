@@ -80,11 +80,19 @@ class Toolchain(ABC, Generic[P]):
         """
         return {}
 
+    @property
+    def installed(self) -> bool:
+        """Whether its module is there; it need not work."""
+        return not self.module or find_spec(self.module) is not None
+
+    @property
+    def install(self) -> str:
+        """The command that installs it."""
+        return f"pip install 'smembench[{self.name}]'"
+
     def not_installed(self) -> str:
         """That it is not installed, and how to install it; empty if it is."""
-        if not self.module or find_spec(self.module):
-            return ""
-        return f'{self.language} is not installed: pip install "smembench[{self.name}]"'
+        return "" if self.installed else f"{self.language} is not installed: {self.install}"
 
     def unavailable(self) -> str | None:
         """Why its kernels cannot be compiled here, in one line, or None."""

@@ -1,4 +1,4 @@
-"""``smembench list``: problems with their kernels, lessons and devices, line by line."""
+"""``smembench list``: problems with their kernels, compilers, lessons and devices, line by line."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from smembench.kernels.registry import Kernel
 from smembench.model.device import DeviceInfo
 from smembench.model.problem import Problem
 from smembench.studies.lesson import LESSONS
+from smembench.toolchains.registry import compilers
 
 
 def lines(devices: Sequence[DeviceInfo], no_gpu: str) -> Iterator[str]:
@@ -19,6 +20,9 @@ def lines(devices: Sequence[DeviceInfo], no_gpu: str) -> Iterator[str]:
         for kernel in registry.kernels():
             if kernel.problem == problem.name and not kernel.port:
                 yield _kernel(problem, kernel)
+    yield "compilers:"
+    for toolchain in compilers():
+        yield f"  {toolchain.name:<7} {toolchain.not_installed() or toolchain.language}"
     yield "lessons:"
     for lesson, taught in LESSONS.items():
         yield f"  {lesson:<7} {taught}"
@@ -30,6 +34,6 @@ def lines(devices: Sequence[DeviceInfo], no_gpu: str) -> Iterator[str]:
 
 
 def _kernel(problem: Problem, kernel: Kernel) -> str:
-    ports = (k.compiler for k in registry.of_name(problem.name, kernel.name, kernel.kind) if k.port)
-    also = "".join(f"; also by {compiler}" for compiler in ports)
+    ports = [k.compiler for k in registry.of_name(problem.name, kernel.name, kernel.kind) if k.port]
+    also = f"; also by {', '.join(ports)}" if ports else ""
     return f"  {kernel.kind:<5} {kernel.name:<23} {kernel.summary}{also}"

@@ -25,7 +25,7 @@ KERNELS = registry.kernels()
 FOLDER = Path(smembench.kernels.__path__[0])
 FILES = [
     path
-    for kind in ("cuda", "nvrtc", "peers", "cpu")
+    for kind in ("cuda", "mlir", "nvrtc", "triton", "peers", "cpu")
     for path in FOLDER.glob(f"*/{kind}/*.py")
     if path.stem != "__init__"
 ]

@@ -37,6 +37,9 @@ def _software() -> Iterator[Check]:
     for name, installed in versions().items():
         usable = name != "numpy" or tuple(int(part) for part in installed.split(".")[:2]) < (2, 5)
         yield Check(name, installed, usable, fix, fatal=not usable)
+    for toolchain in compilers():
+        if not toolchain.installed:
+            yield Check(f"compiler {toolchain.name}", "not installed", False, toolchain.install)
 
 
 def _gpu() -> Iterator[Check]:
@@ -72,7 +75,7 @@ def _compilers() -> Iterator[Check]:
 
     major = checked(driver.cuDriverGetVersion()) // 1000
     fix = f"pip install 'smembench[cu{major}]', or install the CUDA {major} toolkit"
-    for toolchain in compilers():
+    for toolchain in (each for each in compilers() if each.installed):
         reason = toolchain.unavailable()
         found = reason or f"compiles {toolchain.language} kernels"
         fatal = reason is not None and toolchain.name == DEFAULT_COMPILER
