@@ -108,7 +108,7 @@ def program(_own_state: None) -> Generator[Program]:
     def run(*arguments: object, cwd: Path = ROOT, **variables: object) -> subprocess.CompletedProcess[str]:
         words = list(map(str, arguments))
         environment = {name: str(value) for name, value in variables.items()}
-        if environment.keys() <= {"PATH", "XDG_STATE_HOME", EXTRA_KERNELS}:
+        if environment.keys() <= {"PATH", "XDG_STATE_HOME", "PYTHONIOENCODING", EXTRA_KERNELS}:
             return warm.run(words, cwd, env | environment)
         return subprocess.run(
             [sys.executable, "-m", "smembench", *words],

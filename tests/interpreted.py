@@ -22,7 +22,6 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import TritonKernel
 from smembench.model.case import Block, Case
 
-
 SHAPES = [(1, 1, 1), (64, 128, 32), (33, 65, 17)]
 
 

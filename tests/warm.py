@@ -73,6 +73,9 @@ def _become(arguments: list[str], cwd: str, env: dict[str, str], outputs: list[s
     os.environ.update(env)
     os.chdir(cwd)
     signal.alarm(LIMIT_S)
+    if encoding := env.get("PYTHONIOENCODING"):
+        sys.stdout.reconfigure(encoding=encoding)  # type: ignore[union-attr]
+        sys.stderr.reconfigure(encoding=encoding)  # type: ignore[union-attr]
     sys.argv = ["smembench", *arguments]
     sys.path[0] = cwd
     code: object = 1

@@ -13,6 +13,7 @@ from inspect import cleandoc
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from smembench.cli import baseline, problems
 from smembench.cli.streams import open_streams
@@ -30,11 +31,32 @@ _OF_THE_CALLER = (
 """System errors for which a path or a limit of the caller is to blame."""
 _TRACEBACK = "SMEMBENCH_TRACEBACK"
 
+
+class _PlainFlags:
+    """Commands whose help shows no type beside a flag, which takes no value."""
+
+    def get_params(self, context: Any) -> list[Any]:
+        found: list[Any] = super().get_params(context)  # type: ignore[misc]
+        for option in found:
+            if getattr(option, "is_flag", False):
+                option.metavar = ""
+        return found
+
+
+class _Command(_PlainFlags, TyperCommand):
+    pass
+
+
+class _Group(_PlainFlags, TyperGroup):
+    pass
+
+
 app = typer.Typer(
     name="smembench",
+    cls=_Group,
     help="Benchmark of GPU shared memory: transpose and matrix multiplication, verified, then timed.",
     epilog="Exit codes: 0 all ok, 1 a case failed, 2 wrong usage, 3 slower, 4 no such device, 130 interrupted.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -48,11 +70,14 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
+    context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    pass
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def _help(command: Callable[..., None]) -> str:
@@ -61,8 +86,14 @@ def _help(command: Callable[..., None]) -> str:
     return "\n\n".join(text if text.startswith(" ") else text.replace("\n", " ") for text in paragraphs)
 
 
-_FILES = "ladder compilers reproduce run show compare report history accept explain lesson tune list doctor"
-"""The files with a command of their name, in the order of the help."""
+_FILES = {
+    "Measure": "reproduce run tune",
+    "Understand": "ladder compilers explain lesson",
+    "Compare and show": "show compare report",
+    "Every night": "history accept",
+    "Setup": "list doctor",
+}
+"""The files with a command of their name, by the panels of the help and in its order."""
 
 
 def _command(name: str) -> Callable[..., None]:
@@ -71,9 +102,17 @@ def _command(name: str) -> Callable[..., None]:
     return command
 
 
-for command in (*problems.commands(), *map(_command, _FILES.split())):
-    app.command(name=command.__name__.rstrip("_"), help=_help(command))(command)
-app.add_typer(baseline.app, name="baseline")
+def _add(command: Callable[..., None], panel: str) -> None:
+    name = command.__name__.rstrip("_")
+    app.command(name=name, help=_help(command), rich_help_panel=panel, cls=_Command)(command)
+
+
+for problem in problems.commands():
+    _add(problem, "Measure")
+for panel, names in _FILES.items():
+    for name in names.split():
+        _add(_command(name), panel)
+app.add_typer(baseline.app, name="baseline", cls=_Group, rich_help_panel="Every night")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""``smembench compare``: which cases are slower than before, and what slowdown could be detected?"""
+"""``smembench compare``: which cases are slower than before, and what slowdown is seen?"""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from smembench.cli.options import PERCENT, one_of
 from smembench.model.errors import FAILED, REGRESSION, UsageError
 
 if TYPE_CHECKING:
@@ -38,14 +39,19 @@ def compare(
     new: Annotated[str | None, typer.Argument(metavar="NEW[,…]", help="The same, measured later.")] = None,
     threshold: Annotated[
         float | None,
-        typer.Option("--threshold", metavar="PERCENT", help="Smallest effect that counts. (default: 0.5)"),
+        typer.Option(
+            "--threshold", metavar="PERCENT", parser=PERCENT, help="Smallest effect that counts. (default: 0.5)"
+        ),
     ] = None,
     fdr: Annotated[
         float,
-        typer.Option("--fdr", metavar="PERCENT", help="False discovery rate over the cases (Benjamini–Hochberg)."),
+        typer.Option(
+            "--fdr", metavar="PERCENT", parser=PERCENT, help="False discovery rate over the cases (Benjamini–Hochberg)."
+        ),
     ] = 5.0,
     confidence: Annotated[
-        float, typer.Option("--confidence", metavar="PERCENT", help="Of the intervals around the ratios.")
+        float,
+        typer.Option("--confidence", metavar="PERCENT", parser=PERCENT, help="Of the intervals around the ratios."),
     ] = 95.0,
     across: Annotated[
         str | None,
@@ -62,7 +68,7 @@ def compare(
         str | None,
         typer.Option(
             "--aa",
-            metavar="CONFIG.toml|DIR,…",
+            metavar="CONFIG|DIR,…",
             help="Compare a configuration with itself: measure it several times, or give stored runs of one.",
             rich_help_panel="A/A",
         ),
@@ -95,7 +101,8 @@ def compare(
     the verdict and the exit code of `run --compare-to`, of stored runs.
 
     --aa compares runs of one configuration with each other, where every verdict of a change is false. It reports the
-    rate of false verdicts, the smallest slowdown that would be detected, and a threshold to use.
+    rate of false verdicts, by class of duration the smallest slowdown that is seen with 95 % in 95 % of the cases, and
+    a threshold: half of what noise adds to it until a slowdown is seen, and more than any false verdict.
 
     Examples:
 
@@ -107,23 +114,18 @@ def compare(
 
       smembench compare last:7 results/20260102T020000Z-nightly
 
-      smembench compare --aa configs/quick.toml --runs 10
+      smembench compare --aa quick --runs 10
     """
     from smembench.run.axes import parse_names
     from smembench.studies.compare import compare_runs
     from smembench.studies.compare.beside import beside
     from smembench.studies.compare.comparability import FACETS
-    from smembench.studies.compare.itself import compare_with_itself
     from smembench.studies.compare.verdicts import Rules, Verdict
     from smembench.studies.load import load_side
     from smembench.studies.nightly.against import is_named
-    from smembench.studies.nightly.finish import held
     from smembench.views.compare import comparison_sections, self_section
-    from smembench.views.nightly import next_steps
-    from smembench.views.progress import steps
 
-    if json and markdown:
-        raise UsageError("--json and --markdown: give one of them")
+    one_of(json=json, markdown=markdown)
     given_rules = partial(Rules.of_percent, fdr=fdr, confidence=confidence)
     rules: dict[str, float] = asdict(given_rules(threshold))
     facets = parse_names(across, FACETS, name="--across", what="difference") if across is not None else ()
@@ -132,7 +134,12 @@ def compare(
             raise UsageError(f"--aa {aa}: compares with itself; leave {base} out")
         if given := [name for name, value in (("--all", all_), ("--fail-on", fail_on)) if value]:
             raise UsageError(f"{given[0]}: belongs to BASE and NEW, which --aa does not take")
-        itself = compare_with_itself(_of_itself(aa, runs, output, anonymous), **rules, across=facets)
+        from smembench.studies.compare.itself import compare_with_itself
+        from smembench.views.progress import steps
+
+        compared_runs = _of_itself(aa, runs, output, anonymous)
+        with steps() as step:
+            itself = compare_with_itself(compared_runs, **rules, across=facets, step=step)
         _print(lambda: itself.data, [self_section(itself)], json=json, markdown=markdown)
         return
     if given := _measuring(runs, output, anonymous):
@@ -141,6 +148,10 @@ def compare(
         raise UsageError("give BASE and NEW, two runs' folders or cases.csv files, or --aa CONFIG.toml")
     sections_of = partial(comparison_sections, every=all_, ambiguous=fail_on is FailOn.AMBIGUOUS)
     if is_named(base):
+        from smembench.studies.nightly.finish import held
+        from smembench.views.nightly import next_steps
+        from smembench.views.progress import steps
+
         if facets:
             raise UsageError(f"--across: belongs to two runs' folders; {base} takes only runs on the same devices")
         with steps() as step:
@@ -185,9 +196,10 @@ def _measuring(runs: int | None, output: Path | None, anonymous: bool) -> list[s
 
 def _of_itself(text: str, runs: int | None, output: Path | None, anonymous: bool) -> list[Run]:
     """Runs of one configuration: measured now for a TOML file, else stored runs or all those in a folder."""
+    from smembench.run.config import from_toml, shipped
     from smembench.studies.load import load_together
 
-    if not text.endswith(".toml"):
+    if not text.endswith(".toml") and text not in shipped():
         if given := _measuring(runs, output, anonymous):
             raise UsageError(f"{given[0]}: belongs to --aa CONFIG.toml; {text} is stored already")
         return load_together(text)
@@ -195,7 +207,6 @@ def _of_itself(text: str, runs: int | None, output: Path | None, anonymous: bool
     if count < 2:
         raise UsageError(f"--runs {count}: give 2 or more; 10 tell more")
     from smembench.cli.measure import leave, watch
-    from smembench.run.config import from_toml
     from smembench.studies.compare.measured import measured
 
     found = []

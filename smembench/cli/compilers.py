@@ -14,14 +14,17 @@ from smembench.model.errors import DeviceUnavailable
 @takes(sampling=Sampling, running=Running)
 def compilers(
     problem: Annotated[
-        str, typer.Argument(metavar="[PROBLEM,…]", help="transpose, matmul, constant.")
+        str,
+        typer.Argument(metavar="[PROBLEM,…]", help="Problems with ports: transpose, matmul and others."),
     ] = "transpose,matmul",
     *,
     n: Annotated[
         str | None,
         typer.Option(
+            "--n",
+            "-n",
             metavar="N,…",
-            help="Side of square matrices, or elements of a stencil. (default: 4096; matmul: 1024; constant: 4194304)",
+            help="Side of square matrices, or elements. (default: the problem's)",
         ),
     ] = None,
     block: options.Blocks = None,

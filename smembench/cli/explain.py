@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.cli.options import one_of
+from smembench.cli.options import SIZE, one_of
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,10 +37,16 @@ def explain(
     ] = "1",
     n: Annotated[
         int | None,
-        typer.Option(min=1, help="Side of the matrices, or elements. (default: as the kernel's command measures)"),
+        typer.Option(
+            "--n",
+            "-n",
+            parser=SIZE,
+            metavar="N",
+            help="Side of the matrices, or elements. (default: as the kernel's command measures)",
+        ),
     ] = None,
     stride: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Elements between rows (matmul) or lanes (strided).")
+        int | None, typer.Option(parser=SIZE, metavar="N", help="Elements between rows (matmul) or lanes (strided).")
     ] = None,
     capability: Annotated[
         str | None,

@@ -7,13 +7,12 @@ from typing import Annotated
 
 import typer
 
+from smembench.cli.options import PERCENT
 from smembench.model.errors import REGRESSION, UsageError
 
 
 def history(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Every complete run below it is read.")] = Path(
-        "results"
-    ),
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Every run below it is read.")] = Path("results"),
     since: Annotated[
         str | None,
         typer.Option("--since", metavar="DATE", help="Only runs from this day on (UTC), such as 2026-01-31."),
@@ -23,7 +22,8 @@ def history(
         typer.Option("--case", metavar="TEXT", help="Only cases whose id contains this, or matches it if it has a *."),
     ] = None,
     threshold: Annotated[
-        float, typer.Option("--threshold", metavar="PERCENT", help="Smallest change of level to report.")
+        float,
+        typer.Option("--threshold", metavar="PERCENT", parser=PERCENT, help="Smallest change of level to report."),
     ] = 1.0,
     json: Annotated[bool, typer.Option("--json", help="As JSON on stdout.")] = False,
     fail_on_change: Annotated[
@@ -64,7 +64,7 @@ def history(
     for line in left_out(nights, skipped):
         say(stderr, line)
     if not nights:
-        raise UsageError(f"{folder}: holds no complete run" + (f" since {since}" if since else ""))
+        raise UsageError(f"{folder}: holds no run" + (f" since {since}" if since else ""))
     meant = accepted_beside(night.path for night in nights)
     wanted = chosen(nights, case)
     with steps() as step:

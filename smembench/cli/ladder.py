@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from smembench.cli import options
 from smembench.cli.options import Running, Sampling, takes
+from smembench.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from smembench.studies.ladder.change import Change
 
 
 @takes(sampling=Sampling, running=Running)
 def ladder(
-    problem: Annotated[str, typer.Argument(metavar="transpose|matmul", help="Whose ladder.")],
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="Whose ladder: transpose, matmul and others.")],
     *,
     n: Annotated[
         str | None,
-        typer.Option(metavar="N,…", help="Side of square matrices: 512,1024:8192:*2. (default: 4096; matmul: 1024)"),
+        typer.Option("--n", "-n", metavar="N,…", help="Side of square matrices, or elements. (default: the problem's)"),
     ] = None,
     dtype: options.Dtypes = None,
     device: options.Devices = None,
     cache: options.Cache = None,
     peers: options.Peers = None,
+    diff: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STEP",
+            help="What this step changes from the one before it, or of two steps the second from the first.",
+        ),
+    ] = None,
+    run: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="With --diff: take the gain from a stored run; measure nothing.")
+    ] = None,
     sampling: Sampling,
     running: Running,
 ) -> None:
@@ -30,16 +46,66 @@ def ladder(
     Each step is shown with its fastest block: the time, the rate, its share of the limit (memcpy for transposes, the
     arithmetic peak for products), the gain over the previous step, and what changes.
 
+    --diff shows one step: the lines that it changes, the instructions of the machine code and the predicted wavefronts,
+    sectors and occupancy, which take no GPU, and the gain.
+
     Examples:
 
       smembench ladder transpose
       smembench ladder transpose --n 4096,16384 --dtype float32,float16
       smembench ladder matmul --n 4096 --csv ladder.csv
+      smembench ladder transpose --diff transposeSmemPad
+      smembench ladder matmul --diff interleaved,serpentine --run results/reference/20261122T140814Z-limits
     """
     from smembench.cli.measure import measure
     from smembench.run.config import from_flags
-    from smembench.studies.ladder import sweeps
+    from smembench.studies.ladder.climb import sweeps
     from smembench.views.ladder import ladder as draw
 
-    climbed = sweeps(problem, device or "auto", n=n, dtype=dtype, cache=cache, peers=peers)
+    axes = {"n": n, "dtype": dtype, "cache": cache, "peers": peers}
+    device = device or "auto"
+    if diff is None:
+        if run is not None:
+            raise UsageError(f"--run {run}: goes with --diff; show {run} --ladder shows all steps of a stored run")
+        climbed = sweeps(problem, device, **axes)
+    else:
+        changed = _show_change(problem, diff, axes, device, run, running)
+        if changed is None:
+            return
+        climbed = changed.sweeps(device, **axes)
     measure(from_flags({"name": f"ladder-{problem}", **sampling.config(), "sweep": climbed}), running, draw=draw)
+
+
+def _show_change(
+    problem: str, step: str, axes: Mapping[str, Any], device: str, stored: Path | None, running: Running
+) -> Change | None:
+    """Show what a step changes; returns it if its gain is to be measured."""
+    from smembench.run.axes import parse_ints
+    from smembench.studies.explain import target
+    from smembench.studies.ladder.change import change
+    from smembench.studies.load import load
+    from smembench.views.console import say, stderr, stdout
+    from smembench.views.ladder import ladder as gain
+    from smembench.views.ladder_change import print_change
+    from smembench.views.table import draw
+
+    (n, *more) = parse_ints(axes["n"], name="--n") if axes["n"] else [None]
+    if more:
+        raise UsageError(f"--n {axes['n']}: {1 + len(more)} sizes; give one with --diff")
+    if "cpu" in device:
+        raise UsageError(f"--device {device}: --diff compares kernels for GPUs; leave it out")
+    gpu, capability = target(stored)
+    if running.csv is not None and (stored or gpu is None):
+        raise UsageError(f"--csv {running.csv}: nothing is measured {'with --run' if stored else 'without a GPU'}")
+    changed = change(problem, step, n=n, dtype=axes["dtype"], device=gpu, capability=capability)
+    measured = changed.measured(load(stored)) if stored else None
+    console = stderr if str(running.csv) == "-" else stdout
+    print_change(console, changed, capability)
+    console.print()
+    if measured is not None:
+        draw(console, gain(measured))
+    elif gpu is None:
+        say(console, "The gain is not measured, since there is no GPU here; --run DIR takes it from a stored run.")
+    else:
+        return changed
+    return None

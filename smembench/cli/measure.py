@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from smembench.cli.options import Running
-from smembench.model.errors import FAILED, SmembenchError
+from smembench.cli.options import Running, one_of
+from smembench.model.errors import FAILED, SmembenchError, UsageError
 from smembench.model.text import visible
 
 if TYPE_CHECKING:
@@ -21,12 +21,16 @@ if TYPE_CHECKING:
     from smembench.store.files import Output
     from smembench.store.run import Run
     from smembench.store.run_folder import RunFolder
-    from smembench.store.schema import Row
     from smembench.studies.run import Outcome, Watch
+    from smembench.views.export import Form
     from smembench.views.sections import Section
 
     After = Callable[[Path, Console], int]
     Draw = Callable[[Run], list[Section]]
+
+
+_FORMS: dict[str, Form] = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
+"""The form of an exported file by its suffix."""
 
 
 class Interrupted(SmembenchError):
@@ -54,16 +58,15 @@ def measure(
         SmembenchError: from ``studies.run.run``, for what ended the run, and for a CSV that cannot be written.
         typer.Exit: when a case failed, or ``after`` returned an exit code.
     """
-    from smembench.store.files import Output
-
-    to_stdout = str(running.csv) == "-"
-    csv = Output(running.csv, force=running.force) if running.csv is not None and not to_stdout else None
+    csv_to_stdout = one_of(json=running.json, csv=str(running.csv) == "-") == "csv"
+    files = _files(running)
     if running.dry_run:  # before what it does not need is imported
         _show_plan(config)
         return
     from smembench.model.interrupts import held
-    from smembench.studies.run import run
+    from smembench.studies.run import SILENT, run
     from smembench.views.console import stderr, stdout
+    from smembench.views.export import exported
     from smembench.views.sections import sections
     from smembench.views.table import draw as draw_tables
 
@@ -77,16 +80,21 @@ def measure(
             lock=not running.no_lock,
             wait=running.wait,
             argv=sys.argv[1:],
-            watch=watch(verbose=running.verbose),
+            watch=SILENT if running.quiet else watch(verbose=running.verbose),
         )
-        if running.csv is not None:
+        shown = (draw or sections)(outcome.run)
+        for file, form in files:
             try:
-                _write_csv(csv, outcome.run.rows)
+                file.write(exported(form, outcome.run, shown))
             except SmembenchError as error:
                 if not isinstance(outcome.error, SmembenchError):
                     outcome = replace(outcome, error=error)
-        console = stderr if to_stdout else stdout
-        draw_tables(console, (draw or sections)(outcome.run))
+        if csv_to_stdout or running.json:
+            sys.stdout.write(exported("json" if running.json else "csv", outcome.run, shown))
+            sys.stdout.flush()
+        console = stderr if csv_to_stdout or running.json else stdout
+        if not running.json:
+            draw_tables(console, shown)
     leave(outcome, after(outcome.run.path, console) if after and outcome.run.path and outcome.error is None else 0)
 
 
@@ -126,17 +134,19 @@ def leave(outcome: Outcome, code: int = 0) -> None:
         raise typer.Exit(code or FAILED)
 
 
-def _write_csv(csv: Output | None, rows: Sequence[Row]) -> None:
-    """Write the cases to a file, or to stdout for None."""
-    from smembench.store import schema
-    from smembench.store.csv_files import table_text
+def _files(running: Running) -> list[tuple[Output, Form]]:
+    """The files of --csv and --export, checked now and written later, with their forms."""
+    from smembench.store.files import Output
 
-    text = table_text(schema.COLUMNS, map(schema.to_fields, rows))
-    if csv is None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    else:
-        csv.write(text)
+    files: list[tuple[Output, Form]] = []
+    if running.csv is not None and str(running.csv) != "-":
+        files.append((Output(running.csv, force=running.force), "csv"))
+    if running.export is not None:
+        form = _FORMS.get(running.export.suffix.lower())
+        if form is None:
+            raise UsageError(f"--export {running.export}: its suffix is none of {', '.join(_FORMS)}")
+        files.append((Output(running.export, force=running.force, what="--export"), form))
+    return files
 
 
 def _show_plan(config: Config) -> None:
@@ -151,4 +161,5 @@ def _show_plan(config: Config) -> None:
         for note in notes:
             say(stderr, note)
         devices = ", ".join(f"{name} ({info.model})" for name, info in infos.items() if used[name])
-        say(stderr, f"{sum(used.values())} cases on {devices}; nothing was measured")
+        count = sum(used.values())
+        say(stderr, f"{count} case{'' if count == 1 else 's'} on {devices}; nothing was measured")

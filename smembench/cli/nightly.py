@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from smembench.cli.options import PERCENT
 from smembench.model.errors import FAILED, UsageError
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Nightly:
         typer.Option(
             "--threshold",
             metavar="PERCENT",
+            parser=PERCENT,
             help="Smallest slowdown that counts. (default: the config's threshold, or that of compare)",
             rich_help_panel=NIGHTS,
         ),

@@ -7,14 +7,17 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
 
 import typer
 
 from smembench.model.case import DEFAULT_COMPILER
 from smembench.model.errors import UsageError
+from smembench.model.numbers import percent, seconds, size
 from smembench.model.problem import BLOCK, Axis
 from smembench.toolchains.registry import names
+
+T = TypeVar("T")
 
 
 def _complete_kernel(context: typer.Context, incomplete: str) -> list[str]:
@@ -27,10 +30,34 @@ def _complete_kernel(context: typer.Context, incomplete: str) -> list[str]:
     return [f"{chosen}{comma}{name}" for name in names if name.lower().startswith(start.lower())]
 
 
+def complete_config(incomplete: str) -> list[str]:
+    """Names of the package's configs."""
+    from smembench.run.config import shipped
+
+    return [name for name in shipped() if name.startswith(incomplete)]
+
+
+def _read(parse: Callable[[object], T]) -> Callable[[object], T]:
+    """A reader of an option's text whose errors Typer shows with the text."""
+
+    def read(text: object) -> T:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise typer.BadParameter(f"{text!r} {error}") from None
+
+    return read
+
+
+SECONDS, PERCENT, SIZE = _read(seconds), _read(percent), _read(size)
+"""Parsers of options: durations such as 10s, percentages such as 0.5%, sizes such as 4k."""
+
+
 def of_axis(axis: Axis, metavar: str = "N,…") -> Any:
     """The option for the values of an axis, with the axis's help."""
     text = f"{axis.help} (default: {axis.default})" if axis.default else axis.help
-    return typer.Option(metavar=metavar, help=text)
+    names = [f"--{axis.name}", f"-{axis.name}"] if len(axis.name) == 1 else []
+    return typer.Option(*names, metavar=metavar, help=text)
 
 
 Kernels = Annotated[
@@ -82,18 +109,25 @@ class Sampling:
         float | None,
         typer.Option(
             metavar="PERCENT",
+            parser=PERCENT,
             help="Sample until the median's 95 % interval is within ± this. (default: 0.5 on a GPU, 2 on a CPU)",
         ),
     ] = None
     max_seconds: Annotated[
         float | None,
         typer.Option(
-            metavar="S",
-            help="Most sampling time per case; CPU cases that cannot take 3 samples in it are skipped. (default: 30)",
+            metavar="TIME",
+            parser=SECONDS,
+            help="Most sampling time per case; CPU cases that cannot take 3 samples in it are skipped. (default: 30s)",
         ),
     ] = None
     warmup: Annotated[
-        float | None, typer.Option(metavar="S", help="Time of launches before the samples of a round. (default: 0.02)")
+        float | None,
+        typer.Option(
+            metavar="TIME",
+            parser=SECONDS,
+            help="How long to launch the kernel before the samples of each round. (default: 20ms)",
+        ),
     ] = None
     seed: Annotated[
         int | None,
@@ -102,7 +136,9 @@ class Sampling:
     timeout: Annotated[
         float | None,
         typer.Option(
-            metavar="S", help="End a case that takes longer than this, not counting its samples. (default: 300)"
+            metavar="TIME",
+            parser=SECONDS,
+            help="End a case that takes longer than this, not counting its samples. (default: 300s)",
         ),
     ] = None
 
@@ -128,13 +164,19 @@ class Running:
         Path | None,
         typer.Option(metavar="PATH|-", help="Write the cases as CSV; with - to stdout, and tables to stderr."),
     ] = None
+    export: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the result as its suffix says: .csv, .json, .md or .tex."),
+    ] = None
+    json: Annotated[bool, typer.Option("--json", help="Print the cases as JSON instead of tables.")] = False
     force: Annotated[
-        bool, typer.Option("--force", help="Replace an existing CSV; resume even if something differs.")
+        bool, typer.Option("--force", help="Replace an existing file; resume even if something differs.")
     ] = False
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cases and stop.")] = False
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print calibration, samples and discarded samples.")
     ] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes while it runs.")] = False
     no_lock: Annotated[bool, typer.Option("--no-lock", help="Run even if another run uses the GPU.")] = False
     wait: Annotated[bool, typer.Option("--wait", help="Wait for another run that uses the GPU.")] = False
 

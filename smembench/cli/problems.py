@@ -30,10 +30,17 @@ def commands() -> list[Callable[..., None]]:
 def _command(name: str, problems: Sequence[Problem]) -> Callable[..., None]:
     """A command that runs one sweep per problem."""
 
-    def command(*, sampling: Sampling, running: Running, **values: Any) -> None:
+    size = problems[0].axes[0].name
+
+    def command(*, sampling: Sampling, running: Running, sizes: str | None, **values: Any) -> None:
         from smembench.cli.measure import measure
+        from smembench.model.errors import UsageError
         from smembench.run.config import from_flags
 
+        if sizes is not None:
+            if values[size] is not None:
+                raise UsageError(f"{sizes} and --{size} {values[size]}: give the size once")
+            values[size] = sizes
         sweeps = _sweeps(name, problems, options.given(**values))
         measure(from_flags({"name": name, **sampling.config(), "sweep": sweeps}), running)
 
@@ -44,7 +51,8 @@ def _command(name: str, problems: Sequence[Problem]) -> Callable[..., None]:
     if "dtype" in shared:
         dtype = Axis("dtype", "Element types.", PROBLEMS[name].dtypes[0])
         shared["dtype"] = Annotated[str | None, options.of_axis(dtype, "NAME,…")]
-    options.sign(command, [options.keyword(key, kind) for key, kind in {**own, **shared}.items()])
+    sizes = Annotated[str | None, typer.Argument(metavar=f"[{size.upper()},…]", help=f"The same as --{size}.")]
+    options.sign(command, [options.keyword(key, kind) for key, kind in {"sizes": sizes, **own, **shared}.items()])
     return takes(sampling=Sampling, running=Running)(command)
 
 

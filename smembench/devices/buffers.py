@@ -1,4 +1,4 @@
-"""Arrays of a case on a GPU or in host memory, the buffer pool of a run, and launches between copies."""
+"""Arrays of a case on a GPU or in host memory, the buffer pool of a run, and what surrounds a launch."""
 
 from __future__ import annotations
 
@@ -28,6 +28,12 @@ def allocate(count: int, dtype: Any, place: MemoryKind) -> Any:
             return cuda.pinned_array(count, dtype)
         case "pageable":
             return np.empty(count, dtype)
+
+
+def fill(stream: int, array: Any, byte: int) -> None:
+    """Enqueue the filling of an array on the device with a byte."""
+    size = array.size * array.dtype.itemsize
+    checked(driver.cuMemsetD8Async(array.device_ctypes_pointer.value, byte, size, stream))
 
 
 class BufferPool:
@@ -99,9 +105,8 @@ class Output:
         """Fill the output and its guards, on the device by a stream."""
         if isinstance(self._buffer, np.ndarray):
             self._buffer.view("u1")[:] = POISON
-            return
-        size = self._buffer.size * self._buffer.dtype.itemsize
-        checked(driver.cuMemsetD8Async(self._buffer.device_ctypes_pointer.value, POISON, size, stream))
+        else:
+            fill(stream, self._buffer, POISON)
 
     def read(self) -> Array:
         """The output on the host, after a check of its guards.
@@ -112,6 +117,16 @@ class Output:
         host: Array = self._buffer if isinstance(self._buffer, np.ndarray) else self._buffer.copy_to_host()
         check_guards(host[: self._guard], host[-self._guard :])
         return host[self._guard : -self._guard]
+
+
+def after_zeros(stream: int, launch: Callable[..., Any]) -> Callable[..., Any]:
+    """A launch, called with the output and the inputs on the device, that fills the output with zeros before it."""
+
+    def enqueue(output: Any, *inputs: Any) -> None:
+        fill(stream, output, 0)
+        launch(output, *inputs)
+
+    return enqueue
 
 
 def between_copies(

@@ -30,6 +30,9 @@ __all__ = [
 DeviceFunction = Callable[..., Any]
 """A function that kernels call, and that ``device`` or ``register`` made known to Numba."""
 
+if not hasattr(np, "row_stack"):  # NumPy 2.5 took the name away; numba-cuda, when it first compiles, looks it up
+    np.row_stack = np.vstack
+
 # Numba warns of small grids; here they are intended.
 config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 

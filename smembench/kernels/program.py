@@ -38,6 +38,8 @@ class GpuKernel(_OnGpu):
         block: threads of a block, (x, y).
         dynamic_bytes: shared memory that a launch gives each block, beside what the kernel declares.
         variant: tells apart the kernels of one block, pad, stride and dtype between which sizes choose.
+        zeroed: whether the output is filled with zeros before a launch, within its time, for kernels that add to it: a
+            cudaMemsetAsync ahead of the kernel.
         constant: name of the input that is read from constant memory: the device copies it to the module's variable of
             that name before the launches of a trial. Empty for none.
         persistent_blocks: for a persistent grid, how many blocks to launch on so many multiprocessors. Any grid
@@ -48,6 +50,7 @@ class GpuKernel(_OnGpu):
     block: tuple[int, int]
     dynamic_bytes: int = 0
     variant: str = ""
+    zeroed: bool = False
     constant: str = ""
     persistent_blocks: Callable[[int], int] | None = None
 

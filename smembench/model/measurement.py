@@ -129,6 +129,16 @@ class Trial:
     resources: Resources = Resources()
 
 
+def moment(text: str) -> datetime:
+    """A point in time as results store it; in UTC if it names no zone.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
 def now_utc() -> str:
     """The current time as results store it: ISO 8601, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -203,11 +213,6 @@ class Measurement:
     def ok(self) -> bool:
         """Whether the case was verified and timed."""
         return self.status is Status.OK
-
-    @property
-    def failed(self) -> bool:
-        """Whether the case makes the process exit with 1: it is neither ok nor skipped."""
-        return self.status not in (Status.OK, Status.SKIPPED)
 
     @property
     def summary(self) -> Summary | None:

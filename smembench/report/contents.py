@@ -15,11 +15,12 @@ from smembench.report.figures.ladder import ladder
 from smembench.report.figures.roofline import rooflines, without_roof
 from smembench.report.figures.samples import strips
 from smembench.report.figures.sizes import over_sizes
-from smembench.report.selection import by_time, night, whole
+from smembench.report.selection import by_time, whole
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.accept import accepted_beside
 from smembench.studies.compare import compare_runs
+from smembench.studies.history.read import night_of
 from smembench.studies.history.series import series_of
 from smembench.views.compare import comparison_sections
 from smembench.views.history import history_sections
@@ -70,7 +71,7 @@ def _comparison(before: Run, stored: Run) -> Topic:
 
 def _history(ordered: Sequence[Run]) -> list[Topic]:
     meant = accepted_beside(stored.path for stored in ordered if stored.path)
-    found = series_of([night(stored) for stored in ordered], accepted=meant)
+    found = series_of([night_of(stored) for stored in ordered], accepted=meant)
     series = [one for one in found if len(one.times) >= _SERIES]
     plots = _known(over_runs(series))
     return [Topic("History", (), history_sections(series, fine=True), plots)] if plots else []

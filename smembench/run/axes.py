@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from smembench.model.case import Block
 from smembench.model.errors import UsageError
+from smembench.model.numbers import WHOLE, whole
 
-_NUMBER = r"\d{1,18}"
-_RANGE = re.compile(rf"(?P<first>{_NUMBER}):(?P<last>{_NUMBER})(?::(?P<op>[*+]?)(?P<step>{_NUMBER}))?", re.ASCII)
+_RANGE = re.compile(rf"(?P<first>{WHOLE}):(?P<last>{WHOLE})(?::(?P<op>[*+]?)(?P<step>{WHOLE}))?", re.ASCII)
 _MAX_VALUES = 10_000
+_TOO_LARGE = 10**18
 
 
 def split(text: str) -> list[str]:
@@ -22,7 +23,7 @@ def parse_ints(text: str, *, name: str, least: int = 1) -> tuple[int, ...]:
     """Expand ``"512,1024:8192:*2"`` into integers, in order, without repeats.
 
     An item is a number, ``first:last`` (every integer), ``first:last:+step`` or ``first:last:*factor``; ``last`` is
-    included if a step reaches it.
+    included if a step reaches it. Numbers may be written as 4k (4096), 1e3, 2^20 or 1_024.
 
     Raises:
         UsageError: for anything else, for values below ``least``, and for ranges that never end.
@@ -39,17 +40,19 @@ def parse_ints(text: str, *, name: str, least: int = 1) -> tuple[int, ...]:
 
 
 def _expand(item: str, text: str, name: str) -> Iterator[int]:
-    if re.fullmatch(rf"[+-]?{_NUMBER}", item, re.ASCII):
-        yield int(item)
+    sign = -1 if item.startswith("-") else 1
+    number = re.fullmatch(rf"[+-]?({WHOLE})", item, re.ASCII)
+    if number and (value := whole(number[1])) < _TOO_LARGE:
+        yield sign * value
         return
     match = _RANGE.fullmatch(item)
-    if match is None:
+    if match is None or whole(match["last"]) >= _TOO_LARGE:
         raise UsageError(
             f"{name} {text!r}: {item!r} is not a positive integer or a range, below 10^18; "
-            "write 1024, 512,1024 or 1024:8192:*2"
+            "write 1024, 4k, 512,1024 or 1024:8192:*2"
         )
-    first, last = int(match["first"]), int(match["last"])
-    op, step = match["op"] or "+", int(match["step"] or 1)
+    first, last = whole(match["first"]), whole(match["last"])
+    op, step = match["op"] or "+", whole(match["step"] or "1")
     if last < first:
         raise UsageError(f"{name} {text!r}: the range {item!r} ends before it begins")
     if step < (2 if op == "*" else 1) or (op == "*" and first < 1):
@@ -61,16 +64,16 @@ def _expand(item: str, text: str, name: str) -> Iterator[int]:
 
 
 def parse_blocks(text: str, *, name: str = "--block") -> tuple[Block, ...]:
-    """Expand ``"32x32,16x16"`` into blocks.
+    """Expand ``"32x8,16"`` into blocks of 32 by 8 and 16 by 16 threads.
 
     Raises:
-        UsageError: if an item is not ``XxY`` with both at least 1.
+        UsageError: if an item is neither ``XxY`` nor the side of a square, at least 1.
     """
     blocks = []
     for item in split(text):
-        match = re.fullmatch(rf"({_NUMBER})[xX×]({_NUMBER})", item, re.ASCII)
-        if match is None or not (block := Block(int(match[1]), int(match[2]))).x or not block.y:
-            raise UsageError(f"{name} {text!r}: {item!r} is not a block of threads; write 32x32 or 32x32,16x16")
+        match = re.fullmatch(r"(\d{1,18})(?:[xX×](\d{1,18}))?", item, re.ASCII)
+        if match is None or not (block := Block(int(match[1]), int(match[2] or match[1]))).x or not block.y:
+            raise UsageError(f"{name} {text!r}: {item!r} is not a block of threads; write 32x32, 16 or 32x8,16x16")
         blocks.append(block)
     return tuple(dict.fromkeys(blocks))
 

@@ -6,6 +6,7 @@ import reprlib
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,6 +26,7 @@ from smembench.devices.select import canonical
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import DEFAULT_COMPILER, Block
 from smembench.model.errors import UsageError
+from smembench.model.numbers import percent, seconds
 from smembench.run.axes import parse_blocks, parse_ints, parse_kernels, parse_names, split, unknown
 from smembench.store.files import read_whole
 from smembench.toolchains import registry as toolchains
@@ -120,6 +122,10 @@ PRESETS: dict[str, dict[str, Any]] = {
 """The keys that --quick and --rigorous set; a key's own flag overrides them."""
 
 
+Seconds = Annotated[float, BeforeValidator(seconds)]
+Percent = Annotated[float, BeforeValidator(percent)]
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -183,12 +189,12 @@ class Config(_Strict):
     name: str = Field(default="run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)
     samples: int = Field(default=30, ge=3, le=100_000)
     rounds: int = Field(default=3, ge=1, le=1000)
-    precision: float | None = Field(default=None, gt=0, lt=100)
-    max_seconds: float = Field(default=30.0, gt=0, le=1e7)
-    warmup: float = Field(default=0.02, ge=0, le=60)
-    timeout: float = Field(default=300.0, gt=0, le=1e7)
+    precision: Percent | None = Field(default=None, gt=0, lt=100)
+    max_seconds: Seconds = Field(default=30.0, gt=0, le=1e7)
+    warmup: Seconds = Field(default=0.02, ge=0, le=60)
+    timeout: Seconds = Field(default=300.0, gt=0, le=1e7)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
-    threshold: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    threshold: Percent | None = Field(default=None, ge=0, allow_inf_nan=False)
     sweep: tuple[Sweep, ...] = Field(min_length=1)
 
 
@@ -214,8 +220,21 @@ def from_data(data: Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:
     return _validate(changed, where="", flags=False)
 
 
+def shipped() -> dict[str, Path]:
+    """The configs that come with the package, by name: beside it in a checkout, within it where it was installed."""
+    package = Path(__file__).parents[1]
+    within, beside = package / "configs", package.parent / "configs"
+    return {path.stem: path for path in sorted((within if within.is_dir() else beside).glob("*.toml"))}
+
+
+def about(path: Path) -> str:
+    """What a config says of itself: the first sentence of the comment at its top."""
+    lines = takewhile(lambda line: line.startswith("#"), path.read_text().splitlines())
+    return " ".join(line.lstrip("# ") for line in lines).partition(". ")[0].rstrip(".")
+
+
 def from_toml(path: Path, overrides: Sequence[str] = (), flags: Mapping[str, Any] = MappingProxyType({})) -> Config:
-    """Read a TOML file, override the run's keys from ``flags``, and apply ``key=value`` overrides.
+    """Read a TOML file, or a config of the package by its name, with keys from ``flags`` and ``key=value`` overrides.
 
     An override sets a key of the run (``samples``), a key of every sweep (``n``), or a key of one problem's sweeps
     (``transpose.n``). The default ``name`` is the file's stem.
@@ -223,12 +242,15 @@ def from_toml(path: Path, overrides: Sequence[str] = (), flags: Mapping[str, Any
     Raises:
         UsageError: if the file cannot be read, a key does not exist or a value is invalid; it names file and key.
     """
+    path = shipped().get(str(path), path)
     try:
         data = tomllib.loads(read_whole(path, _MOST_BYTES).decode())
     except FileNotFoundError:
-        raise UsageError(f"{path}: there is no such file") from None
+        raise UsageError(
+            f"{path}: there is no such file, and {unknown(path.stem, list(shipped()), 'config')}"
+        ) from None
     except IsADirectoryError:
-        raise UsageError(f"{path}: is a folder; name a TOML file, such as configs/quick.toml") from None
+        raise UsageError(f"{path}: is a folder; name a TOML file or a config, such as quick") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
     except (ValueError, RecursionError) as error:

@@ -6,8 +6,9 @@ A series holds times in ms in the order in which they were measured; nothing her
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from statistics import NormalDist
 
@@ -117,14 +118,16 @@ def _candidates(series: Values, noise: float, effect: float) -> list[tuple[float
     return found
 
 
-def _seeded(count: int) -> Iterator[tuple[NDArray[np.int64], int]]:
+@lru_cache
+def _seeded(count: int) -> list[tuple[NDArray[np.int64], int]]:
     """Starts and length of the seeded intervals, layer by layer; each layer is shorter by a factor of √2."""
-    length, layer = float(count), 0
+    found, length, layer = [], float(count), 0
     while round(length) >= 2 * SHORTEST:
         whole = round(length)
         number = 2 * math.ceil(math.sqrt(2) ** layer) - 1
-        yield np.unique(np.linspace(0, count - whole, number).round().astype(np.int64)), whole
+        found.append((np.unique(np.linspace(0, count - whole, number).round().astype(np.int64)), whole))
         length, layer = length / math.sqrt(2), layer + 1
+    return found
 
 
 def _cusum(windows: Values, noise: float) -> Values:

@@ -8,12 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from statistics import median
 
-import numpy as np
-
-from smembench.stats.noise import Evidence, Floats, Noise, weigh
+from smembench.stats.noise import Evidence, Noise, weigh
 
 CONFIDENCE = 0.95
 _SAME_READING = 1e-6
@@ -86,6 +84,6 @@ def timer_step(*sides: Sequence[float]) -> float:
 
     0 if each side has a single reading: the gap between the sides may be the difference itself.
     """
-    shortest = min(min(side) for side in sides)
-    gaps: Floats = np.concatenate([np.diff(np.unique(np.asarray(side, dtype=np.float64))) for side in sides]) / shortest
-    return float(min(gaps[gaps > _SAME_READING], default=0.0))
+    shortest = min(map(min, sides))
+    gaps = (after / shortest - before / shortest for side in sides for before, after in pairwise(sorted(side)))
+    return min((gap for gap in gaps if gap > _SAME_READING), default=0.0)

@@ -13,9 +13,9 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
+from smembench.stats.noise import Floats
 from smembench.stats.summary import centre, centre_spread
 
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _FAR = 4.0

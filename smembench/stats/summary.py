@@ -71,6 +71,12 @@ def centre_spread(count: int) -> float:
     return _CENTRE_SPREAD[count - 1] if count <= len(_CENTRE_SPREAD) else 1.073 / count
 
 
+def variance(values: Sequence[float]) -> float:
+    """The sample variance; 0 for one value, which tells none. For a few values this is much quicker than NumPy."""
+    middle = sum(values) / len(values)
+    return sum((value - middle) ** 2 for value in values) / max(len(values) - 1, 1)
+
+
 def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
     """Distribution-free confidence interval of the median from order statistics.
 

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 from warnings import warn
@@ -45,7 +46,12 @@ class _LaterLine:
     resumed: list[str] | None = None
 
 
-_FIRST_LINE, _LATER_LINE = TypeAdapter(_FirstLine), TypeAdapter(_LaterLine)
+@cache
+def _later_line() -> TypeAdapter[_LaterLine]:
+    """Built when a journal is written or read: whoever reads only complete runs does not wait for it."""
+    return TypeAdapter(_LaterLine)
+
+
 Line = TypeVar("Line")
 
 
@@ -82,7 +88,7 @@ def read(path: Path) -> Contents:
     again, reason = 0, "cut off" if torn else ""
     for line in lines[whole:]:
         try:
-            later, checksum = _parsed(_LATER_LINE, line, checksum)
+            later, checksum = _parsed(_later_line(), line, checksum)
         except ValueError as error:
             reason = f"damaged: {error}"
             break
@@ -111,7 +117,7 @@ def _begun(path: Path, lines: list[bytes]) -> tuple[Description, int | None, int
         UsageError: for a damaged line, if there is no such file or it is another run's.
     """
     try:
-        first, checksum = _parsed(_FIRST_LINE, lines[0], None)
+        first, checksum = _parsed(TypeAdapter(_FirstLine), lines[0], None)
     except ValueError as error:
         damaged = f"{path}, line 1: damaged: {error}"
     else:
@@ -217,7 +223,7 @@ class Journal:
         """
         # Older versions do not know parameters, and most cases have none.
         unknown = None if trial.case.parameters else {"visit": {"case": {"parameters"}}}
-        self._write(_LATER_LINE.dump_python(_LaterLine(trial), mode="json", exclude_none=True, exclude=unknown))
+        self._write(_later_line().dump_python(_LaterLine(trial), mode="json", exclude_none=True, exclude=unknown))
 
     def forced(self, differences: Sequence[str]) -> None:
         """Write that the run is resumed although this differs.

@@ -15,6 +15,7 @@ from typing import Annotated
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from smembench.model.errors import UsageError
+from smembench.model.measurement import moment
 from smembench.store.files import read_whole, write_whole
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, read_description
@@ -167,10 +168,9 @@ def began(run: Run) -> datetime:
         UsageError: if run.json does not say.
     """
     try:
-        moment = datetime.fromisoformat(run.description.started_at_utc)
+        return moment(run.description.started_at_utc)
     except ValueError:
         raise UsageError(f"{run.path}: does not say when it began") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _newest(path: Path) -> Path:

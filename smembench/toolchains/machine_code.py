@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from io import BytesIO
 
 from smembench.kernels import registry
 from smembench.kernels.program import GpuKernel
 from smembench.model.case import Case
 from smembench.toolchains.cubin import usage
+from smembench.toolchains.mnemonics import mnemonic
 from smembench.toolchains.register_bank_conflicts import CAPABILITY, Instruction, MainLoop, main_loop
 from smembench.toolchains.registry import Refused, toolchain_of
 
@@ -30,12 +33,14 @@ class MachineCode:
         instructions: instructions of the program, without the padding at its end.
         loop: its main loop of multiply-adds; None on compute capabilities for which the model of the register file
             does not hold.
+        kinds: how many of the instructions have each mnemonic.
     """
 
     registers: int
     spilled_bytes: int
     instructions: int
     loop: MainLoop | None = None
+    kinds: Mapping[str, int] = field(default_factory=dict, compare=False)
 
 
 _compiled: dict[tuple[object, ...], MachineCode | None] = {}
@@ -79,7 +84,8 @@ def parse(log: str, code: bytes, *, with_loop: bool = False) -> MachineCode | No
     spilled = re.search(r"(\d+) bytes spill stores", log)
     registers, local = (int(used[1]), int(spilled[1]) if spilled else 0) if used else usage(code)
     loop = main_loop(instructions(code)) if with_loop else None
-    return MachineCode(registers, local, len(opcodes(code)), loop)
+    found = opcodes(code)
+    return MachineCode(registers, local, len(found), loop, Counter(map(mnemonic, found)))
 
 
 def opcodes(code: bytes) -> list[int]:

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 
 from smembench.model.case import Case
-from smembench.studies.compare.itself import SEEN_IN, SelfComparison
-from smembench.studies.compare.verdicts import CaseComparison, Comparison, Verdict
-from smembench.views.columns import Column, milliseconds, some
-from smembench.views.sections import Section
+from smembench.studies.compare.itself import SEEN_IN, SelfCase, SelfComparison
+from smembench.studies.compare.verdicts import CaseComparison, Comparison, Difference, Verdict
+from smembench.views.columns import milliseconds, some
+from smembench.views.sections import Section, grouped, table
 
 _CHANGED = (Verdict.SLOWER, Verdict.FASTER)
 _UNLISTED = " (not listed)"
@@ -31,9 +31,12 @@ def comparison_sections(
     verdicts = verdict_section(found, "Verdicts" if found.environment else heading, every=every, ambiguous=ambiguous)
     if not found.environment:
         return [verdicts]
-    columns = [Column(name, numeric=False) for name in ("what differs", "base", "new")]
-    cells = [[difference.what, difference.base, difference.new] for difference in found.environment]
-    return [Section(heading, columns, cells), verdicts]
+    columns: dict[str, Callable[[Difference], str]] = {
+        "what differs": lambda one: one.what,
+        "base": lambda one: one.base,
+        "new": lambda one: one.new,
+    }
+    return [table(heading, found.environment, columns, words=columns), verdicts]
 
 
 def verdict_section(
@@ -52,31 +55,33 @@ def verdict_section(
     wanted = [case for case in found.cases if case.verdict in listed]
     shown = wanted[:most]
     name = namer([case.case for case in found.cases])
-    columns = [
-        *(Column(title, numeric=False) for title in ("verdict", "case")),
-        Column("base ms", wide=True),
-        *(Column(title) for title in ("new ms", "ratio", f"± at\n{_percent(found.confidence)}", "q", "noise")),
-    ]
-    cells = [
-        [
-            case.verdict.value,
-            name(case.case),
-            *("" if side.elapsed_ms is None else milliseconds(side.elapsed_ms) for side in (case.base, case.new)),
-            "" if case.ratio is None else f"{case.ratio:.3f}×",
-            "" if case.ratio is None or case.high is None else f"{100 * (case.high / case.ratio - 1):.1f} %",
-            "" if case.q is None else f"{case.q:.1g}",
-            "" if case.noise is None else f"{100 * case.noise:.2g} %",
-        ]
-        for case in shown
-    ]
+    columns: dict[str, Callable[[CaseComparison], str]] = {
+        "verdict": lambda case: case.verdict.value,
+        "case": lambda case: name(case.case),
+        "base ms": lambda case: milliseconds(case.base.elapsed_ms),
+        "new ms": lambda case: milliseconds(case.new.elapsed_ms),
+        "ratio": lambda case: _ratio(case.ratio),
+        f"± at\n{_percent(found.confidence)}": lambda case: (
+            "" if case.ratio is None or case.high is None else f"{100 * (case.high / case.ratio - 1):.1f} %"
+        ),
+        "q": lambda case: "" if case.q is None else f"{case.q:.1g}",
+        "noise": lambda case: "" if case.noise is None else f"{100 * case.noise:.2g} %",
+    }
     told = [case for case in found.cases if case in shown or case.verdict is Verdict.NOT_COMPARABLE]
-    rules = f"threshold {_percent(found.threshold)}, false discovery rate {_percent(found.fdr)}"
     notes = [f"and {len(wanted) - len(shown)} more"] if len(wanted) > len(shown) else []
-    notes += [rules] if shown else []
+    notes += [_rules(found)] if shown else []
     notes += [*_reasons(told, name), *_held_against(shown, name)]
     notes += [*_one_sided("base", found.only_base), *_one_sided("new", found.only_new)]
     notes += [found.caution] if found.caution else []
-    return Section(heading, columns, cells, sentence=_counted(found, listed), notes=notes)
+    return table(
+        heading,
+        shown,
+        columns,
+        words=("verdict", "case"),
+        wide=("base ms",),
+        sentence=_counted(found, listed),
+        notes=notes,
+    )
 
 
 def _counted(found: Comparison, listed: Collection[Verdict]) -> str:
@@ -91,23 +96,20 @@ def _counted(found: Comparison, listed: Collection[Verdict]) -> str:
 
 def _reasons(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
     """Each reason once, with its cases."""
-    by_reason: dict[tuple[Verdict, str], list[str]] = {}
-    for case in cases:
-        if case.reason:
-            by_reason.setdefault((case.verdict, case.reason), []).append(name(case.case))
-    return [f"{verdict.value}: {some(names)}: {reason}" for (verdict, reason), names in by_reason.items()]
+    by_reason = grouped((case for case in cases if case.reason), lambda case: (case.verdict, case.reason))
+    return [
+        f"{verdict.value}: {some([name(case.case) for case in those])}: {reason}"
+        for (verdict, reason), those in by_reason.items()
+    ]
 
 
 def _held_against(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
     """Each set of runs once that cases were held against, with its cases if there are several."""
-    by_runs: dict[tuple[str, ...], list[str]] = {}
-    for case in cases:
-        if case.held_against:
-            by_runs.setdefault(tuple(case.held_against), []).append(name(case.case))
+    by_runs = grouped((case for case in cases if case.held_against), lambda case: tuple(case.held_against))
     return [
         f"held against {runs[0] if len(runs) == 1 else f'{len(runs)} runs, {runs[0]} to {runs[-1]}'}"
-        + (f": {some(names)}" if len(by_runs) > 1 else "")
-        for runs, names in by_runs.items()
+        + (f": {some([name(case.case) for case in those])}" if len(by_runs) > 1 else "")
+        for runs, those in by_runs.items()
     ]
 
 
@@ -118,25 +120,20 @@ def _one_sided(side: str, cases: Sequence[str]) -> list[str]:
 def self_section(found: SelfComparison) -> Section:
     """Every case of an A/A comparison, those with the largest detectable slowdown first."""
     name = namer([case.case for case in found.cases])
-    columns = [
-        Column("case", numeric=False),
-        *(Column(title) for title in ("pairs", "false", "ambiguous", "largest\nratio", "slowdown\ndetected")),
-    ]
-    cells = [
-        [
-            name(case.case),
-            *map(str, (case.pairs, case.false, case.ambiguous)),
-            "" if case.largest is None else f"{case.largest:.3f}×",
-            "" if case.seen is None else _percent(case.seen),
-        ]
-        for case in found.cases
-    ]
-    rules = f"threshold {_percent(found.threshold)}, false discovery rate {_percent(found.fdr)}"
+    columns: dict[str, Callable[[SelfCase], str]] = {
+        "case": lambda case: name(case.case),
+        "pairs": lambda case: str(case.pairs),
+        "false": lambda case: str(case.false),
+        "ambiguous": lambda case: str(case.ambiguous),
+        "largest\nratio": lambda case: _ratio(case.largest),
+        "slowdown\nseen": lambda case: "" if case.seen is None else _percent(case.seen),
+    }
     reasons = Counter(case.reason for case in found.cases)
-    return Section(
-        f"{len(found.runs)} runs against each other, {_many(found.pairs, 'pair')} · {rules}",
+    return table(
+        f"{len(found.runs)} runs against each other, {_many(found.pairs, 'pair')} · {_rules(found)}",
+        found.cases,
         columns,
-        cells,
+        words=("case",),
         sentence=_said_of_itself(found),
         notes=[f"not comparable: {count} cases: {reason}" for reason, count in reasons.most_common() if reason],
     )
@@ -151,15 +148,24 @@ def _said_of_itself(found: SelfComparison) -> str:
     ]
     if found.classes:
         classes = "; ".join(f"{name} {_percent(seen)}" for name, _, seen in found.classes)
-        lines.append(f"Smallest slowdown detected in {_percent(SEEN_IN)} of the cases, by duration: {classes}.")
+        lines.append(f"Smallest slowdown that is seen in {_percent(SEEN_IN)} of the cases, by duration: {classes}.")
         lines.append(
             "No threshold here rules out false verdicts."
             if found.suggested is None
-            else f"Suggested: --threshold {100 * found.suggested:g}, the least with no false verdict among these runs."
+            else f"Suggested: --threshold {100 * found.suggested:g}, half of what noise adds until a slowdown is seen, "
+            "and more than any false verdict."
         )
     else:
         lines.append("With one round per run the noise between rounds is unknown: measure without --quick.")
     return "\n".join(lines)
+
+
+def _rules(found: Comparison | SelfComparison) -> str:
+    return f"threshold {_percent(found.threshold)}, false discovery rate {_percent(found.fdr)}"
+
+
+def _ratio(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.3f}×"
 
 
 def _many(count: int, what: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from shlex import quote
 from statistics import median
@@ -14,8 +14,8 @@ from smembench.model.case import DEFAULT_COMPILER
 from smembench.stats.changepoints import SHORTEST
 from smembench.studies.history.read import Device, Night, Skipped
 from smembench.studies.history.series import SHORTEST_SERIES, Newest, Series, Turn
-from smembench.views.columns import Column, milliseconds, some
-from smembench.views.sections import Section
+from smembench.views.columns import milliseconds, some
+from smembench.views.sections import Section, grouped, table
 
 LEVELS = "▁▂▃▄▅▆▇█"
 _ASCII_LEVELS = "_.-=+*%@"
@@ -49,9 +49,7 @@ def history_sections(series: Sequence[Series], *, fine: bool) -> list[Section]:
         series: the most important first.
         fine: whether the output can show blocks.
     """
-    devices: dict[Device, list[Series]] = {}
-    for one in series:
-        devices.setdefault(one.device, []).append(one)
+    devices = grouped(series, lambda one: one.device)
     models = [device.model for device in devices]
     return [
         _section(_name(device, several=models.count(device.model) > 1), found, fine=fine)
@@ -60,12 +58,15 @@ def history_sections(series: Sequence[Series], *, fine: bool) -> list[Section]:
 
 
 def left_out(nights: Sequence[Night], skipped: Sequence[Skipped]) -> list[str]:
-    """What a history leaves out: folders that could not be used, and runs on devices that they do not name."""
+    """What a history leaves out: unusable folders, what unfinished runs lack, and devices that a run does not name."""
     lines = [f"skipped {one.path}: {one.reason}" for one in skipped]
     if len(lines) > _FEW:
         often = Counter(re.split(";|, line |: '", one.reason)[0] for one in skipped).most_common(_FEW)
         reasons = ", ".join(f"{count} {reason}" for reason, count in often)
         lines = [f"skipped {len(skipped)} folders: {reasons}; the first of them {skipped[0].path}; --json lists all"]
+    if cut := [night.path for night in nights if not night.complete]:
+        go_on = f"continue with: smembench run --resume {quote(str(cut[0]))}"
+        lines.append(f"{_runs(len(cut))} not finished and used as far as measured, the first of them {cut[0]}; {go_on}")
     untold = [night.run_id for night in nights if not all(device.id for _, device in (*night.times, *night.unusable))]
     if untold:
         lines.append(
@@ -81,36 +82,38 @@ def _runs(count: int) -> str:
 
 def _section(name: str, series: Sequence[Series], *, fine: bool) -> Section:
     nights = sorted({night.run_id: night for one in series for night in one.nights}.values(), key=lambda n: n.started)
-    columns = [
-        Column("case", numeric=False),
-        Column("runs", wide=True),
-        Column("oldest to newest", numeric=False),
-        Column("newest\nms"),
-        Column("level\nms"),
-        Column("changed"),
-        Column("since", numeric=False, wide=True),
-    ]
+    columns: dict[str, Callable[[Series], str]] = {
+        "case": lambda one: short(one.case_id),
+        "runs": lambda one: str(len(one.times)),
+        "oldest to newest": lambda one: sparkline(one.times, fine=fine),
+        "newest\nms": lambda one: milliseconds(one.times[-1]),
+        "level\nms": lambda one: milliseconds(one.level),
+        "changed": _changed,
+        "since": lambda one: _day(_told(one).night) if one.turns else "",
+    }
     shown = [one for one in series if len(one.times) >= SHORTEST]
     few = [one for one in series if len(one.times) < SHORTEST]
     slower = [one for one in series if one.newest is Newest.SLOWER]
-    return Section(
-        heading=f"{name} · {len(nights)} runs, {_day(nights[0])} to {_day(nights[-1])}",
-        columns=columns,
-        cells=[_line(one, fine=fine) for one in shown],
+    return table(
+        f"{name} · {len(nights)} runs, {_day(nights[0])} to {_day(nights[-1])}",
+        shown,
+        columns,
+        words=("case", "oldest to newest", "since"),
+        wide=("runs", "since"),
         sentence=f"Slower, and not accepted: {len(slower)} of {len(series)} cases.",
         notes=[*_changes(series), *_unusable(series), *_short(shown, few), *_next(slower)],
     )
 
 
-def _line(series: Series, *, fine: bool) -> list[str]:
-    line = [short(series.case_id), str(len(series.times)), sparkline(series.times, fine=fine)]
-    line += [milliseconds(series.times[-1]), milliseconds(series.level)]
+def _changed(series: Series) -> str:
     if not series.turns:
-        missing = "" if series.newest is Newest.SAME else f"{len(series.times)} of {SHORTEST_SERIES}"
-        return [*line, missing, ""]
-    change = percent(series.ratio)
-    told = series.slowed or series.turns[-1]
-    return [*line, f"({change})" if told.accepted else change, _day(told.night)]
+        return "" if series.newest is Newest.SAME else f"{len(series.times)} of {SHORTEST_SERIES}"
+    return f"({percent(series.ratio)})" if _told(series).accepted else percent(series.ratio)
+
+
+def _told(series: Series) -> Turn:
+    """The change that its line is about."""
+    return series.slowed or series.turns[-1]
 
 
 def _changes(series: Sequence[Series]) -> list[str]:
@@ -137,11 +140,11 @@ def _changes(series: Sequence[Series]) -> list[str]:
 
 def _unusable(series: Sequence[Series]) -> list[str]:
     """Each reason once for which cases have no time in their newest run."""
-    by_reason: dict[str, list[str]] = {}
-    for one in series:
-        if one.unusable:
-            by_reason.setdefault(one.unusable, []).append(short(one.case_id))
-    return [f"{some(names)}: no time from the newest run: {reason}" for reason, names in by_reason.items()]
+    by_reason = grouped((one for one in series if one.unusable), lambda one: one.unusable)
+    return [
+        f"{some([short(one.case_id) for one in those])}: no time from the newest run: {reason}"
+        for reason, those in by_reason.items()
+    ]
 
 
 def _short(shown: Sequence[Series], few: Sequence[Series]) -> list[str]:
@@ -184,7 +187,10 @@ def _day(night: Night) -> str:
 def history_data(nights: Sequence[Night], skipped: Sequence[Skipped], series: Sequence[Series]) -> dict[str, Any]:
     """All of it as plain data for JSON; times in ms, moments in ISO 8601."""
     return {
-        "runs": [{"run_id": night.run_id, "started_at_utc": night.started.isoformat()} for night in nights],
+        "runs": [
+            {"run_id": night.run_id, "started_at_utc": night.started.isoformat(), "complete": night.complete}
+            for night in nights
+        ],
         "skipped": [{"path": str(one.path), "reason": one.reason} for one in skipped],
         "series": [
             {

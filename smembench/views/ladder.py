@@ -9,7 +9,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import tells_apart
-from smembench.studies.ladder import Rung, ceiling, climb, steps
+from smembench.studies.ladder.climb import Rung, ceiling, climb, steps
 from smembench.views.columns import figures, number, value
 from smembench.views.sections import Section, bars, describe, grouped, label, notes, table
 
@@ -48,12 +48,13 @@ def _section(run: Run) -> Section:
     rungs = climb(run)
     said = {rung.row: (_gain(rung), rung.kernel.ladder) for rung in rungs}
     said |= {row: ("", _beside(row)) for row in rows if row.ok and _beside(row)}
+    limited = [limit] if any(value(row, limit) is not None for row in said) else []
     return table(
         describe(run),
         said,
         {
             "step": label,
-            **figures(["elapsed_ms", rate, *([limit] if any(value(row, limit) is not None for row in said) else [])]),
+            **figures(problem, ["elapsed_ms", rate, *limited]),
             "gain": lambda row: said[row][0],
             "what changes": lambda row: said[row][1],
         },
@@ -83,7 +84,8 @@ def _sentence(run: Run, rungs: Sequence[Rung], limit: str) -> str:
     elif best is not lowest:
         said.append(f"no different from {label(lowest)} within the noise")
     if (share := value(best, limit)) is not None:
-        said.append(f"at {number(share)} % of {'memcpy' if limit == 'percent_of_copy' else 'the arithmetic peak'}")
+        problem = PROBLEMS[best.problem]
+        said.append(f"at {number(share)} % of {problem.ceiling_kernel or f'the peak of {problem.bound}'}")
     text = f"{', '.join(said)}. Each step is shown with its fastest block"
     within = any(rung.gain is not None and not rung.differs for rung in rungs)
     return f"{text}; gains in brackets are within the noise." if within else f"{text}."

@@ -14,7 +14,7 @@ from smembench.stats.summary import MIN_SAMPLES
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.toolchains.registry import compilers, is_port
-from smembench.views.columns import FIGURES, Column, compact, figures, milliseconds, value
+from smembench.views.columns import FIGURES, Column, compact, figures, percentage, some, value, within
 from smembench.views.sentences import sentence
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ class Section:
     notes: Sequence[str] = ()
 
 
-_ALWAYS = ("kernel", "elapsed ms", "±", "✓")
+_ALWAYS = ("kernel", "elapsed ms", "95 % CI", "✓")
 """The columns that are shown even if they are empty in every row."""
 
 
@@ -150,9 +150,10 @@ def _section(run: Run) -> Section:
     columns |= {
         "block": lambda row: block(row.case),
         "stride": lambda row: str(row.stride or "") if problem.strides_in_rows else "",
-        "elapsed ms": lambda row: milliseconds(row.elapsed_ms) or row.status,
-        "±": _spread,
-        **figures(problem.columns),
+        "elapsed ms": lambda row: within(row.elapsed_ms, row.precision) or row.status,
+        "95 % CI": _interval,
+        "spread": _spread,
+        **figures(problem, problem.columns),
         # Loads before stores.
         "conflicts\nld / st": lambda row: _pair(row.predicted_load_conflict, row.predicted_store_conflict),
         "sectors\nld / st": lambda row: _pair(row.predicted_load_sectors, row.predicted_store_sectors),
@@ -166,7 +167,7 @@ def _section(run: Run) -> Section:
         rows,
         {name: text for name, text in columns.items() if name in _ALWAYS or any(map(text, rows))},
         words=("kernel", "by", "on", "block", "✓"),
-        wide=("sectors\nld / st", "occu-\npancy", *conflicts),
+        wide=("spread", "sectors\nld / st", "occu-\npancy", *conflicts),
         bars=bars(rows, problem.columns[0]),
         sentence=sentence(run),
         notes=notes(rows),
@@ -185,19 +186,25 @@ def bars(rows: Sequence[Row], figure: str) -> list[Bar]:
 
 def notes(rows: Sequence[Row]) -> list[str]:
     """Notes below a table: cases without figures, and figures to treat with caution."""
-    found = []
-    for name, row in zip(labels(rows), rows, strict=True):
-        if not row.ok:
-            found.append(f"{name}: {row.status}: {row.reason}")
-            continue
-        if row.converged is False and row.precision is not None:
-            found.append(f"{name}: not converged: ±{100 * row.precision:.1f} % after {row.samples} samples")
-        if row.throttle_reasons not in (None, "none"):
-            found.append(f"{name}: the GPU throttled while it was measured ({row.throttle_reasons})")
-        if row.cpu_waiting is not None and row.cpu_waiting > CROWDED:
-            waited = f"its threads waited {100 * row.cpu_waiting:.0f} % of the time for a core"
-            found.append(f"{name}: measured on a busy host, so too slow: {waited}")
+    named = list(zip(labels(rows), rows, strict=True))
+    found = [f"{name}: {row.status}: {row.reason}" for name, row in named if not row.ok]
     done = [row for row in rows if row.ok]
+
+    def those(which: Callable[[Row], bool]) -> str:
+        names = [name for name, row in named if row.ok and which(row)]
+        return f"all {len(names)} cases" if len(names) == len(done) > 1 else some(names)
+
+    if waited := [row.cpu_waiting for row in done if (row.cpu_waiting or 0) > CROWDED]:
+        cases = those(lambda row: (row.cpu_waiting or 0) > CROWDED)
+        share = f"threads waited up to {100 * max(filter(None, waited)):.0f} % of the time for a core"
+        found.append(f"{cases}: upper bounds, since the host was busy ({share})")
+    if reasons := sorted({row.throttle_reasons for row in done if row.throttle_reasons not in (None, "none")}):
+        cases = those(lambda row: row.throttle_reasons not in (None, "none"))
+        found.append(f"{cases}: the GPU throttled while they were measured ({', '.join(map(str, reasons))})")
+    if unsure := [row for row in done if row.converged is False and row.precision is not None]:
+        cases = those(lambda row: row.converged is False and row.precision is not None)
+        worst = max(unsure, key=lambda row: row.precision or 0)
+        found.append(f"{cases}: not converged (95 % CI up to {_interval(worst)} after {worst.samples} samples)")
     if any(row.other_processes for row in done):
         found.append("other processes used the GPU at the same time")
     if any(row.within_cache for row in done):
@@ -210,8 +217,15 @@ def block(case: Case) -> str:
     return f"{case.block} +{case.pad}" if case.block and case.pad else str(case.block or "")
 
 
+def _interval(row: Row) -> str:
+    """Half of the width of the median's 95 % interval, in % of the median; "" for too few samples."""
+    if row.elapsed_ms is None or row.precision is None or row.samples < MIN_SAMPLES:
+        return ""
+    return f"±{percentage(100 * row.precision)}"
+
+
 def _spread(row: Row) -> str:
     """Half of the quartiles' distance, in % of the median; "" for too few samples."""
     if row.elapsed_ms is None or row.elapsed_ms_q1 is None or row.elapsed_ms_q3 is None or row.samples < MIN_SAMPLES:
         return ""
-    return f"{50 * (row.elapsed_ms_q3 - row.elapsed_ms_q1) / row.elapsed_ms:.1f} %"
+    return percentage(50 * (row.elapsed_ms_q3 - row.elapsed_ms_q1) / row.elapsed_ms)

@@ -45,7 +45,7 @@ def _draw_section(console: Console, section: Section) -> None:
         if not console.is_terminal:
             console.print()
         _draw_bars(console, section.bars)
-    for text, style in [(section.sentence, ""), *((note, "yellow") for note in section.notes)]:
+    for text, style in [(section.sentence, ""), *((note, "italic") for note in section.notes)]:
         if text:
             console.print(Padding(Text(plain(console, text), style=style), (0, 0)))
 
@@ -59,7 +59,8 @@ def _table(console: Console, section: Section) -> Table:
     )
     shown = [not column.wide or console.width >= _WIDE for column in section.columns]
     for place, column in compress(enumerate(section.columns), shown):
-        sentences = any(line[place].count(" ") > 3 for line in section.cells)
+        # A column without a heading holds lines of source.
+        sentences = not column.heading or any(line[place].count(" ") > 3 for line in section.cells)
         table.add_column(
             Text(plain(console, column.heading)),
             justify="right" if column.numeric else "left",

@@ -213,6 +213,7 @@ def test_reproduce_plans_the_documents_tables(program: Program) -> None:
 
 def test_list_and_doctor_say_what_there_is(program: Program) -> None:
     listed, examined = program("list"), program("doctor")
+    assert set(program("list", "configs").stdout.splitlines()) < set(listed.stdout.splitlines())
     assert (listed.returncode, examined.returncode) == (0, 0)
     for words in ("transposeSmemPad", "matmul: matrix multiplication", "no GPU: "):
         assert words in listed.stdout
@@ -232,9 +233,8 @@ C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
         (("list",), ASCII, "copyGmem"),
         (("doctor",), ASCII, "CPU: "),
         (("explain", "transposeSmemPad", "--block", "16x16"), ASCII, "transposeSmemPad"),
-        (("show", DOCUMENTS, "--ladder"), ASCII, "what changes"),
     ],
-    ids=["show", "show in C", "list", "doctor", "explain", "ladder"],
+    ids=["show", "show in C", "list", "doctor", "explain"],
 )
 def test_plain_ascii(program: Program, command: tuple[object, ...], environment: dict[str, str], words: str) -> None:
     ran = program(*command, **environment)
@@ -256,3 +256,26 @@ def test_a_reader_that_is_gone_is_no_error(command: str) -> None:
     process.stdout.close()  # before it has begun
     _, err = process.communicate(timeout=60)
     assert (process.returncode, [line for line in err.splitlines() if "nothing was measured" not in line]) == (0, [])
+
+
+def test_a_size_without_an_option_and_the_forms_of_a_result(program: Program, tmp_path: Path) -> None:
+    measured = ("transpose", "1k", "--device", "cpu", "--kernel", "memcpy", "-q", *QUICK)
+    ran = program(*measured, "--json", "--export", tmp_path / "cases.md")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    (case,) = json.loads(ran.stdout)["cases"]
+    assert (case["kernel"], case["n"], case["status"]) == ("memcpy", 1024, "ok")
+    assert "| memcpy |" in (tmp_path / "cases.md").read_text()
+
+
+def test_without_a_command_the_help_is_shown(program: Program) -> None:
+    ran = program()
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "Understand" in ran.stdout
+    assert "<bool>" not in ran.stdout + program("transpose", "--help").stdout
+
+
+def test_a_config_of_the_package_runs_anywhere_by_its_name(program: Program, tmp_path: Path) -> None:
+    ran = program("run", "quick", "--dry-run", cwd=tmp_path)
+    assert (ran.returncode, "transpose/copyGmem/" in ran.stdout) == (0, True), ran.stderr
+    mistyped = program("run", "nigthly", cwd=tmp_path)
+    assert (mistyped.returncode, "did you mean nightly?" in mistyped.stderr) == (2, True)

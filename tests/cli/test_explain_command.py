@@ -94,14 +94,10 @@ def test_sub_matrices_are_explained(program: Program) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("block", "verdict"),
-    [("32x32", "for loads and stores is 1."), ("16x16", "for loads and stores; pad 2 has the fewest.")],
-)
-def test_the_best_pad(program: Program, block: str, verdict: str) -> None:
-    ran = program("explain", "transposeSmemPad", "--block", block, "--best-pad")
+def test_the_best_pad(program: Program) -> None:
+    ran = program("explain", "transposeSmemPad", "--block", "16x16", "--best-pad")
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert verdict in " ".join(ran.stdout.split())
+    assert "for loads and stores; pad 2 has the fewest." in " ".join(ran.stdout.split())
 
 
 def test_a_prediction_that_the_counters_contradict_is_a_failure(program: Program, ncu: Path, tmp_path: Path) -> None:

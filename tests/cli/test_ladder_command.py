@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import QUICK, Program, records
+from conftest import DOCUMENTS, QUICK, Program, records
 
 
 @pytest.mark.slow
@@ -30,3 +30,19 @@ def test_what_would_run(program: Program) -> None:
     ran = program("ladder", "transpose", "--device", "cpu", "--dry-run", "--dtype", "float16,float64", "--n", "8,16")
     assert ran.returncode == 0
     assert len(ran.stdout.splitlines()) == 2 * 2 * (1 + 3 * 2)
+
+
+def test_what_a_step_changes(program: Program) -> None:
+    ran = program("ladder", "transpose", "--diff", "transposesmempad", "--run", DOCUMENTS)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    for words in ("-width = 32", "+width = 33", "wavefronts per shared load request", "occupancy", "1.", "×"):
+        assert words in ran.stdout
+    assert "\x1b" not in ran.stdout
+    assert max(map(len, ran.stdout.splitlines())) <= 80
+
+
+def test_without_a_gpu_there_is_no_gain(program: Program) -> None:
+    ran = program("ladder", "matmul", "--diff", "tiled", "--n", 128)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "128×128×128 float32 · compute capability 9.0" in ran.stdout
+    assert "The gain is not measured" in ran.stdout.splitlines()[-1]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
+from functools import cache
 
 import pytest
 
@@ -95,9 +97,20 @@ def test_links_lead_somewhere(link: str) -> None:
     assert (ROOT / link).exists()
 
 
+@pytest.fixture(scope="module")
+def help_of(program: Program) -> Callable[[str], str]:
+    """The help of a command, asked for once."""
+
+    @cache
+    def of(command: str) -> str:
+        helped = program(command, "--help")
+        assert helped.returncode == 0
+        return helped.stdout
+
+    return of
+
+
 @pytest.mark.parametrize("line", re.findall(r"^smembench .*$", README, flags=re.MULTILINE))
-def test_examples_are_commands_that_exist(program: Program, line: str) -> None:
+def test_examples_are_commands_that_exist(help_of: Callable[[str], str], line: str) -> None:
     words = shlex.split(line, comments=True)
-    helped = program(words[1], "--help")
-    assert helped.returncode == 0
-    assert [word for word in words if word.startswith("--") and word not in helped.stdout] == []
+    assert [word for word in words if word.startswith("--") and word not in help_of(words[1])] == []

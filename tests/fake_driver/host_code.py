@@ -112,9 +112,9 @@ class _Row(ctypes.Structure):
     )
 
 
-def first_kernel(library: Path) -> Callable[[tuple[int, int], Sequence[Any], Sequence[int], bytes], None]:
-    """The first kernel of a library, to be called with a grid, NumPy arrays, scalars and its constant array's bytes."""
-    row = _Row.in_dll(ctypes.CDLL(str(library)), "HOST_KERNELS")
+def kernel_of(library: Path, number: int) -> Callable[[tuple[int, int], Sequence[Any], Sequence[int], bytes], None]:
+    """A kernel of a library, to be called with a grid, NumPy arrays, scalars and its constant array's bytes."""
+    row = (_Row * (number + 1)).in_dll(ctypes.CDLL(str(library)), "HOST_KERNELS")[number]
 
     def launch(grid: tuple[int, int], arrays: Sequence[Any], scalars: Sequence[int], constant: bytes) -> None:
         assert len(constant) == row.constant_bytes

@@ -18,12 +18,11 @@ import pytest
 
 from campaign import CAMPAIGN, chance
 from conftest import ROOT, Program, heed_ctrl_c, records
-from smembench.model.case import Case
-from smembench.model.measurement import Status, Trial
+from smembench.model.measurement import Trial
 from smembench.store import journal
 from smembench.store.journal import Journal
 from smembench.store.run_folder import JOURNAL
-from smembench.store.run_json import Description, StoredConfig
+from smembench.store.run_json import Description
 
 FAULTS = Path(__file__).parent / "kernels" / "cpu_faults.py"
 CONFIG = """
@@ -39,10 +38,6 @@ device = "cpu"
 """
 CASES = 4
 """memcpy and sleepy at two sizes."""
-EMPTY = Description(run_id="x", seed=1, config=StoredConfig(), devices=[])
-TRIAL = Trial(
-    Case("transpose", "copyGmem", "cpu", "float32", 8, 8), 0, Status.OK, "2026-01-01T00:00:00+00:00", samples=(1.5, 2.5)
-)
 Resume = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -270,22 +265,24 @@ def test_a_run_that_another_process_writes_is_refused_in_one_line(folder: Path, 
 @pytest.mark.slow
 def test_kills_at_random_moments_lose_nothing_that_was_finished(config: Path, tmp_path: Path) -> None:
     """Kill the run, its worker, both, or the run while it finishes, again and again."""
-    rng = chance("runs")
-    root = tmp_path / "results"
+    rng, root, kills = chance("runs"), tmp_path / "results", 0
     kept: list[Trial] = []
-    finished = 0
-    for kill in range(4 * CAMPAIGN):
-        folders = list(root.glob(f"*/{JOURNAL}"))
-        again = ["--resume", folders[0].parent] if folders else [config, "--output", root]
-        process = start(*again)
-        until = time.monotonic() + rng.uniform(0.5, 4.0) + 20 * (kill % 4 == 3)
-        while time.monotonic() < until and process.poll() is None and not list(root.glob("*/*cases.csv*")):
+    while kills < 4 * CAMPAIGN:
+        begun, before = list(root.glob(f"*/{JOURNAL}")), set(root.glob("*/*cases.csv*"))
+        process = start(*(["--resume", begun[0].parent] if begun else [config, "--output", root]))
+        whom = rng.choice(["run", "worker", "both", "run that finishes"])
+        until = time.monotonic() + (20 if whom == "run that finishes" else rng.uniform(0.5, 4.0))
+        while time.monotonic() < until and process.poll() is None:
+            if whom == "run that finishes" and set(root.glob("*/*cases.csv*")) - before:
+                break
             time.sleep(0.001)
-        alive = process.poll() is None
-        victims = {0: children(process.pid), 1: [*children(process.pid), process.pid]} if alive else {}
-        for pid in victims.get(kill % 4, [process.pid]):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        if process.poll() is None:
+            victims = children(process.pid) if whom in ("worker", "both") else []
+            victims += [process.pid] if whom != "worker" else []
+            for pid in victims:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            kills += bool(victims)
         process.communicate(timeout=60)
         paths = list(root.glob(f"*/{JOURNAL}"))
         if paths and paths[0].stat().st_size:
@@ -298,9 +295,7 @@ def test_kills_at_random_moments_lose_nothing_that_was_finished(config: Path, tm
             # A case whose worker was killed is failed and keeps no figures; every other keeps every sample.
             assert values >= {value for trial in kept if trial.case.id in ok for value in trial.samples}
             assert not list(root.glob("*/.*"))
-            finished += 1
             kept = []
             shutil.rmtree(root)
         else:
             shutil.rmtree(root, ignore_errors=True)
-    assert finished or kept or not root.exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fake_driver.host_code import COMPILER, compile_for_host, first_kernel, port
+from fake_driver.host_code import COMPILER, compile_for_host, kernel_of, port
 from programs import PORTS, assert_right, case_of, cuda_c_kernel
 from smembench.devices.base import POISON
 from smembench.kernels.common.grids import ceil_div
@@ -29,12 +28,26 @@ SIZES = [(1, 1, 1), (5, 7, 3), (9, 4, 6), (33, 21, 17), (8, 4, 12), (72, 140, 20
 pytestmark = pytest.mark.skipif(not COMPILER, reason="needs g++")
 
 
+def block_of(kernel: Kernel) -> Block:
+    """Its last usual block, or a small one."""
+    return (kernel.default_blocks or (Block(4, 4) if kernel.name == "tiled" else Block(8, 2),))[-1]
+
+
+@pytest.fixture(scope="module")
+def launches(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Launch]:
+    """Every port by its name, compiled at once."""
+    kernels = [port(case_of(kernel, 8, 8, 8, block=block_of(kernel))) for kernel in PORTS]
+    library = compile_for_host(kernels, tmp_path_factory.mktemp("ports"))
+    return {kernel.name: kernel_of(library, number) for number, kernel in enumerate(PORTS)}
+
+
 def verify(case: Case, launch: Launch, grid: tuple[int, int]) -> None:
     problem, program = PROBLEMS[case.problem], cuda_c_kernel(case)
 
     def run(inputs: tuple[Any, ...]) -> Any:
         constant = inputs[problem.arrays.index(program.constant) - 1].tobytes() if program.constant else b""
-        output = np.full(problem.output_length(case) * 4, POISON, np.uint8).view(np.float32)
+        first = 0 if program.zeroed else POISON
+        output = np.full(problem.output_length(case) * 4, first, np.uint8).view(np.float32)
         launch(grid, (output, *inputs), problem.scalars(case), constant)
         return output
 
@@ -42,27 +55,19 @@ def verify(case: Case, launch: Launch, grid: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("kernel", PORTS, ids=lambda kernel: kernel.name)
-def test_a_port_is_right_on_ragged_sizes(kernel: Kernel, tmp_path: Path) -> None:
-    (*_, block) = kernel.default_blocks or (Block(4, 4) if kernel.name == "tiled" else Block(8, 2),)
-    launch = first_kernel(compile_for_host([port(case_of(kernel, 8, 8, 8, block=block))], tmp_path))
+def test_a_port_is_right_on_ragged_sizes(kernel: Kernel, launches: dict[str, Launch]) -> None:
     done = 0
     for m, n, k in SIZES:
         for stride in (None, max(n, k) + 4) if kernel.strided else (None,):
-            case = case_of(kernel, m, n, k, block=block, stride=stride)
+            case = case_of(kernel, m, n, k, block=block_of(kernel), stride=stride)
             if kernel.unsupported(case):
                 continue
             done += 1
             program = cuda_c_kernel(case)
             # Where blocks share tiles, fewer and more of them than there are.
             for grid in [program.grid] + ([(1, 1), (3, 1), (7, 1)] if program.persistent_blocks else []):
-                verify(case, launch, grid)
+                verify(case, launches[kernel.name], grid)
     assert done >= 2
-
-
-@pytest.fixture(scope="module")
-def stream_k(tmp_path_factory: pytest.TempPathFactory) -> Launch:
-    compiled_for = case_of(STREAM_K, 128, 128, 16)
-    return first_kernel(compile_for_host([port(compiled_for)], tmp_path_factory.mktemp("port")))
 
 
 @settings(max_examples=30)
@@ -72,8 +77,10 @@ def stream_k(tmp_path_factory: pytest.TempPathFactory) -> Launch:
     k=st.integers(4, 40).map(lambda vectors: 4 * vectors),
     share=st.floats(0, 1),
 )
-def test_any_number_of_blocks_shares_any_product(stream_k: Launch, m: int, n: int, k: int, share: float) -> None:
+def test_any_number_of_blocks_shares_any_product(
+    launches: dict[str, Launch], m: int, n: int, k: int, share: float
+) -> None:
     """From one block to as many as there are steps; a block without one would hand over nothing."""
     case = case_of(STREAM_K, m, n, k)
     assume(STREAM_K.unsupported(case) is None)
-    verify(case, stream_k, (1 + int(share * (ceil_div(m, 128) * ceil_div(n, 128) * ceil_div(k, 16) - 1)), 1))
+    verify(case, launches["streamK"], (1 + int(share * (ceil_div(m, 128) * ceil_div(n, 128) * ceil_div(k, 16) - 1)), 1))

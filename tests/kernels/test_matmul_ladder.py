@@ -135,7 +135,7 @@ def test_what_is_left_over_is_written_once_and_read_by_pieces(name: str, rows: i
     kernel = cuda_kernel("matmul", name)
     (block,) = kernel.default_blocks
     down, across = block.y * kernel.results[1], block.x * kernel.results[0]
-    tiles = replace(case(name, k=96), m=4 * down, n=4 * across)
+    tiles = replace(case(name, k=48), m=4 * down, n=4 * across)
     whole, explained = explain(tiles), explain(replace(tiles, m=tiles.m + rows, n=tiles.n + columns))
     (written,) = (traffic for traffic in explained.traffic if traffic.kind == "store")
     assert written.per_element == pytest.approx(1, abs=0.03)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import pytest
 
-from conftest import Program
 from nights.simulator import MODELS, N0, N1P, Nights, write
 from nights.study import Found, held, noisy, seen, slowed, unchanged
 from smembench.studies.compare import Rules, Verdict
 from smembench.studies.compare.comparison import compare_runs
+from smembench.studies.compare.itself import compare_with_itself
 from smembench.studies.load import load
 from smembench.studies.nightly.last import compare_with_last
 
@@ -51,11 +52,25 @@ def test_a_noisy_night_is_no_regression(model: str) -> None:
 
 def test_what_is_slower_is_seen() -> None:
     found: Found = Counter()
-    for seed in range(4):
+    for seed in range(2):
         found += seen(N0, seed, sizes=(0.03, 0.1))
     for asked in ("3% in 30 to 300 µs", "3% in 0.3 to 30 ms", "10% in 30", "5% in 30 to 300 µs after a bad night"):
         assert share(found, asked) == 1, asked
     assert share(found, "10% in under 10 µs") >= 0.5
+
+
+def test_the_slowdown_that_runs_compared_with_themselves_say_is_seen_is_seen() -> None:
+    made = Nights(N0, 50)
+    runs = [made.next() for _ in range(5)]
+    base, new = made.next(), made.next()
+    sizes = {case.case.id: case.seen for case in compare_with_itself(runs).cases if case.seen is not None}
+    cases = sorted(sizes)[::8]
+    told: Counter[float] = Counter()
+    for case, share in product(cases, (0.5, 1.0)):
+        compared = compare_runs([base], [slowed(new, {case: share * sizes[case]})], beside=runs)
+        told[share] += any(slower.case.id == case for slower in compared.regressions)
+    assert told[1.0] >= 0.85 * len(cases)
+    assert told[0.5] <= 0.2 * len(cases)
 
 
 @pytest.mark.parametrize(("model", "least"), [("N0", 0.95), ("N1p", 0.9)])
@@ -96,20 +111,3 @@ def test_every_verdict_names_its_noise_and_its_runs() -> None:
     quiet = next(other for other in accepted.cases if other.case.id == CASE)
     assert quiet.verdict is not Verdict.SLOWER
     assert quiet.held_against == tuple(run.id for run in step[:-1])
-
-
-def test_a_step_is_told_by_the_command_line_until_it_is_accepted(program: Program, tmp_path: Path) -> None:
-    made = Nights(N0, 6)
-    for _ in range(5):
-        write(made.next(), tmp_path)
-    nights = [write(slowed(made.next(), {CASE: 0.05}), tmp_path) for _ in range(3)]
-    for night in nights:
-        found = program("compare", "last:7", night)
-        assert found.returncode == 3, found.stdout
-        assert found.stdout.count("slower  ") == 1
-    accepted = program("accept", nights[2], "--case", CASE, "--reason", "the kernel checks more")
-    assert accepted.returncode == 0, accepted.stderr
-    later = write(slowed(made.next(), {CASE: 0.05}), tmp_path)
-    assert program("compare", "last:7", later).returncode == 0
-    noisy_night = write(slowed(made.next(noisier=0.02), {CASE: 0.05}), tmp_path)
-    assert program("compare", "last:7", noisy_night).returncode == 0

@@ -40,6 +40,19 @@ def test_a_list_is_its_items_in_order_without_repeats(texts: list[str]) -> None:
     assert parse_ints(" , ".join(texts), name="n") == tuple(dict.fromkeys(separately))
 
 
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [("4k", (4096,)), ("1e3", (1000,)), ("1_024", (1024,)), ("2^20", (2**20,)), ("1k:4k:*2", (1024, 2048, 4096))],
+)
+def test_numbers_are_read_as_people_write_them(text: str, values: tuple[int, ...]) -> None:
+    assert parse_ints(text, name="n") == values
+
+
+@given(sizes)
+def test_one_number_is_a_square_block(side: int) -> None:
+    assert parse_blocks(str(side)) == (Block(side, side),)
+
+
 @given(st.lists(st.builds(Block, sizes, sizes), min_size=1))
 def test_blocks_round_trip(blocks: list[Block]) -> None:
     assert parse_blocks(",".join(map(str, blocks))) == tuple(dict.fromkeys(blocks))
@@ -59,7 +72,7 @@ def outcome(parse: Callable[..., Iterable[Any]], text: str) -> Any:
         return str(error)
 
 
-@given(st.text(st.sampled_from("0123456789:*+-,x. "), max_size=12) | st.text(max_size=8))
+@given(st.text(st.sampled_from("0123456789:*+-,x. keM^_"), max_size=12) | st.text(max_size=8))
 def test_any_text_is_positive_integers_or_an_error_that_quotes_it(text: str) -> None:
     found = outcome(parse_ints, text)
     assert f"--axis {text!r}" in found if isinstance(found, str) else min(found) >= 1
@@ -79,7 +92,9 @@ def test_any_text_is_blocks_or_an_error_that_quotes_it(text: str) -> None:
         ("-3", "below the least"),
         ("12,x", "'x' is not a positive integer"),
         ("1.5", "not a positive integer"),
-        ("1e3", "not a positive integer"),
+        ("1e18", "not a positive integer"),
+        ("9^99", "not a positive integer"),
+        ("1:1e30", "not a positive integer"),
         ("8:4", "ends before it begins"),
         ("1:9:*1", "never reaches its end"),
         ("1:9:+0", "never reaches its end"),
@@ -94,7 +109,7 @@ def test_bad_integers_say_why(text: str, reason: str) -> None:
     assert reason in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["", "32", "0x32", "32x0", "32x32x1", "-4x4", "32 x 32", "ax4", "32x32,"])
+@pytest.mark.parametrize("text", ["", "0", "0x32", "32x0", "32x32x1", "-4x4", "32 x 32", "ax4", "32x32,"])
 def test_bad_blocks_say_what_to_write(text: str) -> None:
     with pytest.raises(UsageError, match=f"--block {text!r}.*write 32x32"):
         parse_blocks(text)

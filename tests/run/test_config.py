@@ -95,7 +95,7 @@ def test_overrides(
         (f"{SWEEPS}n = 1.5", [], ["n 1.5", "a number, a text or a list"]),
         (f"{SWEEPS}n = true", [], ["n True"]),
         (f"{SWEEPS}n = 0", [], ["n '0'", "least allowed"]),
-        (f'{SWEEPS}block = "32"', [], ["block '32'", "write 32x32"]),
+        (f'{SWEEPS}block = "32y"', [], ["block '32y'", "write 32x32"]),
         (f'{SWEEPS}cache = "hot"', [], ["cache 'hot'", "warm, cold"]),
         (f'{SWEEPS}device = "tpu"', [], ["device 'tpu'", "auto, cuda"]),
         (f'{SWEEPS}pad = "maybe"', [], ["pad in sweep 2 'maybe'"]),
@@ -116,30 +116,11 @@ def test_faults_of_a_file_name_the_key_and_the_value(
     assert overrides or str(tmp_path / "night.toml") in message
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"), [(None, "no such file"), (b"\xff\xfe", "cannot be read")], ids=["missing", "not text"]
-)
-def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, reason: str) -> None:
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(UsageError, match=f"{path}: .*{reason}"):
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match=f"{path}: cannot be read"):
         from_toml(path)
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "start"),
-    [
-        ("n", "x", "--n 'x'"),
-        ("pad_width", "0", "--pad-width '0'"),
-        ("block", "4", "--block '4'"),
-        ("cache", "hot", "--cache 'hot'"),
-        ("device", "tpu", "--device: device 'tpu'"),
-    ],
-)
-def test_faults_of_flags_name_the_flag(field: str, value: str, start: str) -> None:
-    with pytest.raises(UsageError, match=f"^{start}"):
-        flags(**{field: value})
 
 
 @pytest.mark.parametrize(("problem", "size"), [("transpose", "k"), ("matmul", "nx")])

@@ -178,11 +178,6 @@ def test_what_a_kernel_refuses_need_not_fit_the_device() -> None:
     assert all("65536 bytes for two float16 tiles" in item.skip for item in items if item.skip)
 
 
-def test_nothing_to_measure_is_an_error_with_the_reasons() -> None:
-    with pytest.raises(UsageError, match="nothing to measure: tiled needs a square block, not 8x4"):
-        planned({"problem": "matmul", "kernel": "tiled", "block": "8x4"})
-
-
 @pytest.mark.parametrize(
     ("sweep", "limits", "words"),
     [
@@ -207,17 +202,3 @@ def test_the_host_needs_memory_for_what_runs_on_the_gpu() -> None:
     with pytest.raises(UsageError, match=r"needs 0\.1 MiB of host memory and 0\.1 MiB is free"):
         planned({}, host=Limits(free_bytes=4 * 4096 * 4 - 1))
     assert planned({}, host=Limits(free_bytes=4 * 4096 * 4))
-
-
-@pytest.mark.parametrize(
-    ("sweep", "words"),
-    [
-        ({"kernel": "tiledd"}, "'tiledd': no such transpose kernel"),
-        ({"dtype": "float32,float23"}, "'float23': .* did you mean float32"),
-        ({"problem": "matmul", "dtype": "int32"}, "'int32': no such element type for matmul"),
-        ({"n": "4", "nx": "4"}, "either n, or nx and ny"),
-    ],
-)
-def test_names_and_sizes_that_do_not_exist_are_refused(sweep: dict[str, Any], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        planned(sweep)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smembench.stats.levels import Floats, levels
+from smembench.stats.levels import levels
+from smembench.stats.noise import Floats
 
 
 def nights(count: int, cases: int = 1, seed: int = 1, noise: float = 0.002) -> Floats:

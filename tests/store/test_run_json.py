@@ -50,6 +50,9 @@ def test_what_a_run_wrote_is_no_fault(folder: Path) -> None:
         (None, "it should be an object, not None"),
         ({"run_id": 5}, "run_id: should be a valid string, not 5"),
         ({"started_at_utc": None}, "started_at_utc: should be a valid string, not None"),
+        ({"started_at_utc": "yesterday"}, "started_at_utc: should be a time"),
+        ({"seed": {"a": 1}}, "seed: should be a valid integer"),
+        ({"schema_version": 2}, "schema_version: should be 1"),
         ({"versions": ["numba"]}, "versions: should be an object, not ['numba']"),
         ({"host": "node1"}, "host: should be an object, not 'node1'"),
         ({"git": [1]}, "git: should be an object, not [1]"),
@@ -72,7 +75,7 @@ def test_what_is_wrong_is_named(tmp_path: Path, run: object, fault: str) -> None
     (tmp_path / RUN).write_text(json.dumps(run))
     with pytest.raises(UsageError) as caught:
         read_description(tmp_path)
-    assert str(caught.value).startswith(f"{tmp_path / RUN}: damaged: {fault}; ")
+    assert str(caught.value).startswith(f"{tmp_path / RUN}: damaged: {fault}")
 
 
 def test_nesting_without_end_is_no_traceback(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from smembench.store.relations import relate
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row, row_of
-from smembench.studies.ladder import ceiling, climb, problems, steps
+from smembench.studies.ladder.climb import ceiling, climb, problems, steps
 from smembench.views.ladder import ladder
 
 TRANSPOSES = [kernel.name for kernel in steps("transpose", "cuda")]
@@ -36,15 +36,15 @@ def test_the_documents_kernels_come_first() -> None:
     assert TRANSPOSES[:3] == ["naiveGmem", "transposeSmem", "transposeSmemPad"]
     assert [kernel.name for kernel in steps("transpose", "cpu")] == TRANSPOSES[:3]
     assert [kernel.name for kernel in steps("matmul", "cuda")][:2] == ["naive", "tiled"]
-    assert problems() == ("transpose", "matmul")
+    assert problems()[:2] == ("transpose", "matmul")
     assert steps("transpose", "tpu") == ()
 
 
 @pytest.mark.parametrize("problem", problems())
-def test_the_limits_are_measured_of_every_step(problem: str) -> None:
-    config = from_toml(Path(__file__).parents[2] / "configs" / "limits.toml")
-    measured = {name for sweep in config.sweep if sweep.problem == problem for name in sweep.kernel}
-    assert {kernel.name for kernel in steps(problem, "cuda")} <= measured
+def test_every_step_is_measured_by_a_config(problem: str) -> None:
+    configs = map(from_toml, (Path(__file__).parents[2] / "configs").glob("*.toml"))
+    sweeps = [sweep for config in configs for sweep in config.sweep if sweep.problem == problem]
+    assert {kernel.name for kernel in steps(problem, "cuda")} <= {name for sweep in sweeps for name in sweep.kernel}
 
 
 @pytest.mark.parametrize("problem", problems())

@@ -10,6 +10,7 @@ from smembench.toolchains.cubin import entry, usage
 from smembench.toolchains.machine_code import parse
 from smembench.toolchains.registry import toolchain_of
 
+
 @pytest.mark.parametrize(("problem", "name"), [("transpose", "transposeSmemPad"), ("matmul", "unrolled")])
 def test_a_file_says_what_ptxas_reported(problem: str, name: str) -> None:
     kernel = registry.find(problem, name, "cuda", "nvrtc")

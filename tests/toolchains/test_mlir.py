@@ -122,6 +122,6 @@ def test_what_its_dialect_lacks_is_refused_with_a_reason() -> None:
     case = case_of(kernel, 64, 64, block=Block(16, 16))
     program = kernel.build(case)
     assert isinstance(program, MlirKernel)
-    with pytest.raises(Refused, match="\\w") as refused:
+    with pytest.raises(Refused, match=r"\w") as refused:
         compiled(case, program, "9.0")
     assert "\n" not in str(refused.value)

@@ -83,8 +83,9 @@ def test_a_transpose_shows_times_bandwidth_and_share_of_the_copy(rows: Rows) -> 
     assert shared == {
         "kernel": "transposeSmem",
         "block": "32x32",
-        "elapsed ms": "2.0000",
-        "±": "2.5 %",
+        "elapsed ms": "2.00",
+        "95 % CI": "±5.0 %",
+        "spread": "2.5 %",
         "GB/s": "67.1",
         "% of copyGmem": "50.0",
         "✓": "✓",
@@ -262,7 +263,7 @@ def test_a_table_without_lines_is_left_out() -> None:
 
 def test_one_sample_has_no_spread(rows: Rows) -> None:
     (section,) = sections(Run(rows({"copyGmem": [1.0], "naiveGmem": [1.0, 1.0, 1.0]})))
-    assert [line["±"] for line in tabulated(section)] == ["", "0.0 %"]
+    assert [line["spread"] for line in tabulated(section)] == ["", "0.0 %"]
 
 
 def test_a_column_that_says_nothing_is_left_out(rows: Rows) -> None:
@@ -271,7 +272,7 @@ def test_a_column_that_says_nothing_is_left_out(rows: Rows) -> None:
     )
     headings = [[column.heading for column in section.columns] for section in (without, with_block)]
     assert ["block" in names for names in headings] == [False, True]
-    assert {"kernel", "elapsed ms", "±", "✓"} <= set(headings[0])
+    assert {"kernel", "elapsed ms", "95 % CI", "✓"} <= set(headings[0])
     assert all(len(line) == len(headings[0]) for line in without.cells)
 
 

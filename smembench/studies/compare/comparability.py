@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from smembench.model.device import MEASURED
+from smembench.model.device import MEASURED, DeviceInfo
 from smembench.model.measurement import CROWDED, Status
 from smembench.store.run import Run
 from smembench.store.run_json import Description
@@ -62,10 +62,10 @@ def facet_reason(base: Sequence[tuple[Run, Row]], new: Sequence[tuple[Run, Row]]
     for name in ("dtype", "m", "n", "k"):
         if difference := _differing(name, *([getattr(row, name) for row in side] for side in sides)):
             return f"not the same case: {difference}"
+    devices = [[run.description.device(row.device) for run, row in side] for side in (base, new)]
     for facet in (facet for facet in FACETS if facet not in across):
         for name in _PARTS[facet]:
-            values = [[_recorded(run, row.device, name) for run, row in side] for side in (base, new)]
-            if difference := _differing(name, *values):
+            if difference := _differing(name, *([_recorded(info, name) for info in side] for side in devices)):
                 return f"another {_one(facet)}: {difference}"
         if facet == "device" and (reason := _another([*base, *new])):
             return reason
@@ -78,7 +78,7 @@ def facet_reason(base: Sequence[tuple[Run, Row]], new: Sequence[tuple[Run, Row]]
 def alike(one: Run, other: Run) -> bool:
     """Whether two runs on the same devices agree in all their recorded facets."""
     return not any(
-        _differing(name, [_recorded(one, device.name, name)], [_recorded(other, device.name, name)])
+        _differing(name, [_recorded(device, name)], [_recorded(other.description.device(device.name), name)])
         for device in one.description.devices
         for facet in FACETS
         for name in _PARTS[facet]
@@ -100,10 +100,9 @@ def _one(facet: str) -> str:
     return "clock policy" if facet == "clocks" else facet
 
 
-def _recorded(run: Run, device: str, fact: str) -> object:
+def _recorded(device: DeviceInfo | None, fact: str) -> object:
     """A recorded fact about a device; None if the run does not have it."""
-    info = run.description.device(device)
-    return getattr(info, fact) if info is not None and fact in info.model_fields_set else None
+    return getattr(device, fact) if device is not None and fact in device.model_fields_set else None
 
 
 def _differing(name: str, base: Sequence[object], new: Sequence[object]) -> str:

@@ -79,12 +79,16 @@ def compared(base: Sequence[Run], new: Sequence[Run], cases: Sequence[CaseCompar
     )
 
 
-def smallest_seen(pairs: Sequence[Pair], rules: Rules) -> Floats:
-    """By case with evidence: the effect in logarithms at which it would be called changed if no other is."""
+def smallest_seen(pairs: Sequence[Pair], rules: Rules, share: float) -> Floats:
+    """By case with evidence: the change in logarithms that is told with a probability of ``share`` if no other is.
+
+    What is measured is the change and noise. It must be what the verdict asks for (``judge``; for a single discovery
+    Benjamini and Hochberg's bound is the rate over the number of cases), though noise takes off it what it rarely does.
+    """
     told = [pair for pair in pairs if pair.evidence is not None]
     noise = Noise([pair.evidence for pair in told if pair.evidence is not None])
-    seen = noise.critical(rules.fdr / max(_as_many(len(told)), 1), _least(told, rules))
-    return np.maximum(seen, _MORE * np.array([pair.returned for pair in told]))
+    asked = noise.critical(rules.fdr / max(_as_many(len(told)), 1), _least(told, rules))
+    return np.maximum(asked, _MORE * np.array([pair.returned for pair in told])) + noise.rarely(1 - share)
 
 
 def _as_many(cases: int) -> int:

@@ -16,9 +16,10 @@ from smembench.store.run import Run
 from smembench.studies.compare.comparison import judge, smallest_seen
 from smembench.studies.compare.pairing import pair_up
 from smembench.studies.compare.verdicts import CONFIDENCE, FDR, THRESHOLD, CaseById, Rules, Verdict
+from smembench.studies.history.read import Step, unseen
 
 SEEN_IN = 0.95
-"""Share of pairs in which a slowdown must be called slower to count as detected."""
+"""Probability with which a slowdown must be called slower to count as seen, and the share of cases and of pairs."""
 _CLASSES = (
     (0.0, ""),
     (0.01, "under 10 µs"),
@@ -29,7 +30,7 @@ _CLASSES = (
 )
 """Classes of duration by their upper bound in ms, with their names."""
 _THRESHOLDS = (0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5)
-"""Thresholds to suggest: the smallest that is above every false change."""
+"""Thresholds to suggest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,9 @@ class SelfCase:
 
     ``pairs`` counts those in which it was comparable, ``false`` those with the verdict faster or slower, ``ambiguous``
     those with that verdict. ``largest`` is the largest ratio between two runs, 1 or more. ``seen`` is the smallest
-    slowdown of this case alone, as a fraction, that would be called slower in ``SEEN_IN`` of the pairs. Both are None
-    if no pair tells the noise. ``reason`` says why a pair is not comparable; empty if all are.
+    slowdown of this case alone, as a fraction, that is called slower with a probability of ``SEEN_IN`` at the noise of
+    ``SEEN_IN`` of the pairs. Both are None if no pair tells the noise. ``reason`` says why a pair is not comparable;
+    empty if all are.
     """
 
     case: CaseById
@@ -56,9 +58,8 @@ class SelfCase:
 class SelfComparison:
     """All pairs of several runs of one configuration.
 
-    ``pairs_false`` counts the pairs with any false verdict. ``suggested`` is a threshold, as a fraction, at which there
-    would have been none; None if nothing could be judged or no threshold is enough. ``cases`` are sorted by ``seen``,
-    the largest first.
+    ``pairs_false`` counts the pairs with any false verdict, ``largest_false`` is the largest of them, as a fraction.
+    ``cases`` are sorted by ``seen``, the largest first.
     """
 
     runs: Sequence[str]
@@ -67,7 +68,7 @@ class SelfComparison:
     cases: Sequence[SelfCase]
     threshold: float
     fdr: float
-    suggested: float | None
+    largest_false: float
 
     @property
     def judged(self) -> int:
@@ -94,16 +95,27 @@ class SelfComparison:
         return found
 
     @property
+    def suggested(self) -> float | None:
+        """A threshold, as a fraction, from what is seen; None if nothing could be judged or no threshold is enough.
+
+        It is at least half of what noise adds to a threshold before a slowdown is seen, where that is least: a smaller
+        one lets little more be seen, a much larger one hides what noise would not. No false verdict is beyond it.
+        """
+        if not self.classes:
+            return None
+        added = min(seen for _, _, seen in self.classes) - self.threshold
+        least = max(added / 2, self.largest_false)
+        return next((step for step in _THRESHOLDS if step > least), None)
+
+    @property
     def data(self) -> dict[str, JsonValue]:
         """Plain data for JSON; cases by their ids."""
-        found = _COMPARISON.dump_python(self, mode="json", by_alias=True)
+        found = TypeAdapter(SelfComparison).dump_python(self, mode="json", by_alias=True)
         classes: list[JsonValue] = [
             {"duration": name, "cases": count, "seen": seen} for name, count, seen in self.classes
         ]
+        found["suggested"] = self.suggested
         return {**found, "judged": self.judged, "false": self.false, "classes": classes}
-
-
-_COMPARISON = TypeAdapter(SelfComparison)
 
 
 @dataclass(slots=True)
@@ -115,10 +127,10 @@ class _Tally:
     ambiguous: int = 0
     reason: str = ""
     effects: list[float] = field(default_factory=list)
-    needed: list[float] = field(default_factory=list)
+    seen: list[float] = field(default_factory=list)
 
     def case_of(self) -> SelfCase:
-        seen = float(np.quantile(self.needed, SEEN_IN, method="higher")) if self.needed else None
+        seen = float(np.quantile(self.seen, SEEN_IN, method="higher")) if self.seen else None
         largest = max(map(abs, self.effects), default=None)
         return SelfCase(
             self.case,
@@ -139,12 +151,11 @@ def compare_with_itself(
     fdr: float = FDR,
     confidence: float = CONFIDENCE,
     across: Collection[str] = (),
+    step: Step = unseen,
 ) -> SelfComparison:
     """Compare every two of several runs of one configuration, and find the slowdowns that would be detected.
 
-    A slowdown of one case is called slower when it is past the threshold and its p-value is the false discovery rate
-    over the number of cases or less (Benjamini and Hochberg's bound for a single discovery). The
-    smallest detectable slowdown is what must be added to the difference of two runs to get there.
+    With three runs or more, all of them tell what lies between runs. ``step`` is called before each pair.
 
     Raises:
         UsageError: for fewer than two runs, and for invalid rules.
@@ -153,9 +164,10 @@ def compare_with_itself(
         raise UsageError("--aa: give 2 or more runs; 10 tell more")
     rules = Rules(threshold, fdr, confidence)
     tallies: dict[str, _Tally] = {}
-    pairs_false, largest_false, judged = 0, 0.0, False
+    pairs_false, largest_false = 0, 0.0
     pairs = list(combinations(runs, 2))
-    for base, new in pairs:
+    for number, (base, new) in enumerate(pairs, 1):
+        step(f"{base.id}, {new.id}", number, len(pairs))
         paired, known = pair_up([base], [new], across, runs if len(runs) > 2 else ())
         found_false = False
         for case in judge(paired, rules, known):
@@ -170,19 +182,15 @@ def compare_with_itself(
             found_false |= false
             if case.ratio is not None and case.q is not None and case.base.elapsed_ms is not None:
                 tally.elapsed_ms = case.base.elapsed_ms
-                judged = True
                 if false:
                     largest_false = max(largest_false, abs(math.log(case.ratio)))
         pairs_false += found_false
         told = [pair for pair in paired if pair.evidence is not None]
-        for pair, needed in zip(told, smallest_seen(paired, rules), strict=True):
+        for pair, seen in zip(told, smallest_seen(paired, rules, SEEN_IN).tolist(), strict=True):
             assert pair.evidence is not None
-            tally, effect = tallies[pair.case.id], pair.evidence.effect
-            tally.effects.append(effect)
-            # Either run could have been the base.
-            tally.needed += [float(needed - effect), float(needed + effect)]
+            tallies[pair.case.id].effects.append(pair.evidence.effect)
+            tallies[pair.case.id].seen.append(seen)
     cases = [tally.case_of() for tally in tallies.values()]
-    enough = (step for step in _THRESHOLDS if math.log1p(step) > largest_false)
     return SelfComparison(
         runs=[run.id for run in runs],
         pairs=len(pairs),
@@ -190,5 +198,5 @@ def compare_with_itself(
         cases=sorted(cases, key=lambda case: (-(case.seen or 0.0), case.case.id)),
         threshold=threshold,
         fdr=fdr,
-        suggested=next(enough, None) if judged else None,
+        largest_false=math.expm1(largest_false),
     )

@@ -22,7 +22,7 @@ from smembench.model.hardware import EVENT_NOISE_MS
 from smembench.stats.differs import timer_step
 from smembench.stats.levels import Levels, levels
 from smembench.stats.noise import Evidence, Floats, Own, weigh
-from smembench.stats.summary import MIN_SAMPLES, centre, centre_spread
+from smembench.stats.summary import MIN_SAMPLES, centre, centre_spread, variance
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.compare.comparability import facet_reason, fault
@@ -71,7 +71,7 @@ class Timed:
     def rounds(self) -> tuple[float, int]:
         """Variance among the logarithms of the units, and its degrees of freedom."""
         logs = [math.log(unit) for unit in self.units]
-        return _variance(logs), len(logs) - 1
+        return variance(logs), len(logs) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ def _between_runs(
 ) -> Evidence | None:
     """Evidence with runs as units; None if nothing tells what lies between runs."""
     sides = [[math.log(item.centre) for item in side] for side in (base, new)]
-    parts = [known, *((_variance(side), len(side) - 1.0) for side in sides)]
+    parts = [known, *((variance(side), len(side) - 1.0) for side in sides)]
     freedom = sum(part[1] for part in parts)
     if not freedom:
         return None
@@ -221,12 +221,6 @@ def _between_runs(
         own=own,
         short=base[0].row.case.kind == "cuda" and shortest < SHORT_MS,
     )
-
-
-def _variance(logs: Sequence[float]) -> float:
-    """The sample variance; 0 for one value, which tells none."""
-    middle = sum(logs) / len(logs)
-    return sum((value - middle) ** 2 for value in logs) / max(len(logs) - 1, 1)
 
 
 def _step(base: Sequence[Timed], new: Sequence[Timed]) -> float:

@@ -158,7 +158,4 @@ class Comparison:
     @property
     def data(self) -> dict[str, JsonValue]:
         """Plain data for JSON; cases by their ids."""
-        return {"counts": dict(self.counts), **_COMPARISON.dump_python(self, mode="json", by_alias=True)}
-
-
-_COMPARISON = TypeAdapter(Comparison)
+        return {"counts": dict(self.counts), **TypeAdapter(Comparison).dump_python(self, mode="json", by_alias=True)}

@@ -33,10 +33,8 @@ def examine() -> list[Check]:
 
 
 def _software() -> Iterator[Check]:
-    fix = "pip install 'numpy<2.5'  (numba-cuda 0.30 cannot compile with a newer one)"
     for name, installed in versions().items():
-        usable = name != "numpy" or tuple(int(part) for part in installed.split(".")[:2]) < (2, 5)
-        yield Check(name, installed, usable, fix, fatal=not usable)
+        yield Check(name, installed)
     for toolchain in compilers():
         if not toolchain.installed:
             yield Check(f"compiler {toolchain.name}", "not installed", False, toolchain.install)

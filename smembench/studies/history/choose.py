@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from fnmatch import fnmatchcase
 
 from smembench.model.errors import UsageError
+from smembench.model.measurement import moment
 from smembench.studies.history.read import Night
 
 
@@ -16,13 +17,10 @@ def day(text: str | None) -> datetime | None:
     Raises:
         UsageError: for a text that is not a date.
     """
-    if text is None:
-        return None
     try:
-        moment = datetime.fromisoformat(text)
+        return None if text is None else moment(text)
     except ValueError:
         raise UsageError(f"--since {text!r}: write a day as 2026-01-31") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def chosen(nights: Sequence[Night], text: str | None) -> set[str] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import StringIO
@@ -16,14 +16,17 @@ from typing import NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from smembench.model.errors import UsageError
+from smembench.model.measurement import moment
 from smembench.model.ranges import Milliseconds
 from smembench.store.files import read_whole, there
+from smembench.store.run import Run
 from smembench.store.run_folder import CASES, JOURNAL, read_description
 from smembench.store.run_json import Description
 from smembench.store.schema import REQUIRED
-from smembench.studies.compare.comparability import distrust
+from smembench.studies.compare.comparability import distrust, fault
+from smembench.studies.load import load
 
-_MILLISECONDS: TypeAdapter[float] = TypeAdapter(Milliseconds)
+_TIMES = TypeAdapter(list[Milliseconds])
 _COLUMNS = (
     *("run_id", "case_id", "device", "started_at_utc", "elapsed_ms", "sm_clock_mhz"),
     *("status", "reason", "verified", "throttle_reasons", "cpu_waiting"),
@@ -55,7 +58,7 @@ class Timed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """One complete run: when it began, its run.json, the times that can be compared, and why others cannot."""
+    """A run: when it began, its run.json, the times that can be compared, and why others cannot."""
 
     path: Path
     run_id: str
@@ -63,6 +66,7 @@ class Night:
     description: Description
     times: Mapping[tuple[str, Device], Timed]
     unusable: Mapping[tuple[str, Device], str]
+    complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +78,10 @@ class Skipped:
 
 
 def read_nights(root: Path, since: datetime | None = None, step: Step = unseen) -> tuple[list[Night], list[Skipped]]:
-    """Every complete run below a folder from ``since`` on, oldest first, and the runs that were left out.
+    """Every run below a folder from ``since`` on, oldest first, and the runs that were left out.
 
-    Columns are found by name, so files of other schema versions count if they have them. A run that is found twice
-    counts once. ``step`` is called before each folder is read.
+    Columns are found by name, so files of other schema versions count if they have them. A run that was cut off counts
+    with what its journal has. A run that is found twice counts once. ``step`` is called before each folder is read.
 
     Raises:
         UsageError: for a folder that does not exist.
@@ -109,6 +113,30 @@ def devices_of(run: Description) -> dict[str, Device]:
     return {device.name: Device(device.model, run.identity(device.name)) for device in run.devices}
 
 
+def began(stored: Run) -> datetime:
+    """When a run began; the earliest possible time if neither run.json nor a row records it."""
+    text = stored.description.started_at_utc or min((row.started_at_utc for row in stored.rows), default="")
+    try:
+        return moment(text)
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)
+
+
+def night_of(stored: Run) -> Night:
+    """A run that was read whole as an entry of a history."""
+    devices = devices_of(stored.description)
+    times, unusable = {}, {}
+    for row in stored.rows:
+        key = (row.case_id, devices.get(row.device) or Device(row.device, ""))
+        if why := fault(row):
+            unusable[key] = why
+        elif row.elapsed_ms is not None:
+            clock = "" if row.sm_clock_mhz is None else str(row.sm_clock_mhz)
+            times[key] = Timed(row.elapsed_ms, clock, row.throttle_reasons or "")
+    path = stored.path or Path()
+    return Night(path, stored.id, began(stored), stored.description, times, unusable, stored.complete)
+
+
 def _run_folders(root: Path) -> Iterator[Path]:
     for folder, below, files in os.walk(root):
         below.sort()
@@ -120,18 +148,21 @@ def _read(path: Path, since: datetime | None) -> Night | None:
     """Read one run; None for one that began before ``since``.
 
     Raises:
-        UsageError: for one that is incomplete or damaged.
+        UsageError: for one that is damaged or has no cases.
         ValueError: for a field that is not what it should be.
         OSError: for a file that cannot be read.
     """
     run = read_description(path)
+    if (path / JOURNAL).exists() and not (run.complete and (path / CASES).exists()):
+        stored = load(path, predicted=False)
+        if not stored.rows:
+            raise UsageError(f"nothing is measured yet; continue with: smembench run --resume {path}")
+        return None if since and began(stored) < since else night_of(stored)
     devices = devices_of(run)
-    if not (path / CASES).exists() or run.complete is False or (not run.complete and (path / JOURNAL).exists()):
-        raise UsageError(f"not finished; continue with: smembench run --resume {path}")
-    times: dict[tuple[str, Device], Timed] = {}
+    usable: dict[tuple[str, Device], tuple[str, str, str]] = {}
     unusable: dict[tuple[str, Device], str] = {}
-    run_id, began = run.run_id, run.started_at_utc
-    if since is not None and began and _moment(began) < since:
+    run_id, begun = run.run_id, run.started_at_utc
+    if since is not None and begun and _moment(begun) < since:
         return None
     for row_id, case_id, name, tried_at, elapsed, clock, status, reason, verified, *state in _records(path / CASES):
         key = (case_id, devices.get(name) or Device(name, ""))
@@ -145,12 +176,16 @@ def _read(path: Path, since: datetime | None) -> Night | None:
         ):
             unusable[key] = why
         else:
-            times[key] = Timed(_elapsed(elapsed), clock, throttled)
-        run_id, began = run_id or row_id, began or tried_at
-    if not times and not unusable:
+            usable[key] = (elapsed, clock, throttled)
+        run_id, begun = run_id or row_id, begun or tried_at
+    if not usable and not unusable:
         raise UsageError(f"{CASES} has no rows")
-    started = _moment(began)
-    return None if since and started < since else Night(path, run_id or path.name, started, run, times, unusable)
+    started = _moment(begun)
+    if since and started < since:
+        return None
+    elapsed_ms = _elapsed([text for text, _, _ in usable.values()])
+    times = {key: Timed(ms, *state) for (key, (_, *state)), ms in zip(usable.items(), elapsed_ms, strict=True)}
+    return Night(path, run_id or path.name, started, run, times, unusable, run.complete is not False)
 
 
 def _records(path: Path) -> Iterator[tuple[str, ...]]:
@@ -170,17 +205,17 @@ def _records(path: Path) -> Iterator[tuple[str, ...]]:
         raise UsageError(f"{path.name}, line {reader.line_num}: {error}") from None
 
 
-def _elapsed(text: str) -> float:
+def _elapsed(texts: Sequence[str]) -> list[float]:
+    """The times of a file at once, which is quicker than one by one."""
     try:
-        return _MILLISECONDS.validate_python(text)
-    except ValidationError:
-        raise UsageError(f"{CASES}: an ok case has the elapsed_ms {shortened(text)}") from None
+        return _TIMES.validate_python(texts)
+    except ValidationError as error:
+        (place, *_) = error.errors(include_url=False)[0]["loc"]
+        raise UsageError(f"{CASES}: an ok case has the elapsed_ms {shortened(texts[int(place)])}") from None
 
 
 def _moment(text: str) -> datetime:
-    """A point in time, in UTC if the text names no zone."""
     try:
-        moment = datetime.fromisoformat(text)
+        return moment(text)
     except ValueError:
         raise UsageError(f"it does not say when it began ({text!r})") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

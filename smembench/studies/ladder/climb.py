@@ -51,14 +51,24 @@ def sweeps(problem: str, device: str = "auto", **axes: object) -> list[dict[str,
     Raises:
         UsageError: for a problem without a ladder, and a device that does not exist.
     """
+    check(problem)
+    given = {name: value for name, value in axes.items() if value is not None}
+    return [
+        {"problem": problem, "kernel": ",".join(k.name for k in _steps(problem, _kind(name))), "device": name, **given}
+        for name in split(device)
+    ]
+
+
+def _steps(problem: str, kind: str) -> tuple[Kernel, ...]:
+    """The steps on a kind of device; where there are none those on a GPU, which is what the plan will say."""
+    return steps(problem, kind) or steps(problem, "cuda")
+
+
+def check(problem: str) -> None:
+    """Raise UsageError for a problem without a ladder, and for a mistake in a file of the user's."""
     registry.check_files()
     if problem not in problems():
         raise UsageError(f"ladder {problem!r}: {unknown(problem, problems(), 'ladder')}")
-    given = {name: value for name, value in axes.items() if value is not None}
-    return [
-        {"problem": problem, "kernel": ",".join(k.name for k in steps(problem, _kind(name))), "device": name, **given}
-        for name in split(device)
-    ]
 
 
 def _kind(device: str) -> str:
@@ -71,7 +81,7 @@ def _kind(device: str) -> str:
 
 
 def ceiling(problem: str) -> str:
-    """The column of cases.csv with a rung's share of the limit: of a copy's speed, or of the arithmetic peak."""
+    """The column of cases.csv with a rung's share of the limit: of its ceiling's speed, or of the peak."""
     return "percent_of_copy" if PROBLEMS[problem].ceiling_kernel else "percent_of_peak"
 
 

@@ -1,0 +1,164 @@
+"""What a step of the ladder changes from the step before it: lines, machine code and predicted counters."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from difflib import unified_diff
+from pathlib import Path
+from textwrap import dedent
+from types import FunctionType
+from typing import TypeGuard
+
+from smembench.explain.analysis import Explanation
+from smembench.explain.trace import traceable
+from smembench.kernels import intrinsics, registry
+from smembench.kernels.registry import Kernel
+from smembench.model.case import Case
+from smembench.model.device import DeviceInfo
+from smembench.model.errors import UsageError
+from smembench.run.axes import parse_names
+from smembench.store.run import Run
+from smembench.store.schema import Row
+from smembench.studies.explain import cases, explained
+from smembench.studies.ladder import climb
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step in one case: the file and the lines of its source, and its trace with the machine code."""
+
+    kernel: Kernel
+    file: str
+    source: tuple[str, ...]
+    explained: Explanation
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A step and the one that it is held against."""
+
+    before: Step
+    after: Step
+
+    @property
+    def lines(self) -> list[str]:
+        """A unified diff of the sources; empty if they are equal."""
+        old, new = (f"{step.kernel.name} in {step.file}" for step in (self.before, self.after))
+        return list(unified_diff(self.before.source, self.after.source, old, new, lineterm=""))
+
+    @property
+    def instructions(self) -> dict[str, tuple[int, int]]:
+        """The kinds of instructions whose numbers differ, before and after, those that differ most first."""
+        before, after = (step.explained.code for step in (self.before, self.after))
+        if before is None or after is None:
+            return {}
+        kinds = sorted({*before.kinds, *after.kinds})
+        numbers = {kind: (before.kinds.get(kind, 0), after.kinds.get(kind, 0)) for kind in kinds}
+        changed = {kind: pair for kind, pair in numbers.items() if pair[0] != pair[1]}
+        return dict(sorted(changed.items(), key=lambda item: -abs(item[1][1] - item[1][0])))
+
+    def sweeps(self, device: str, **axes: object) -> list[dict[str, object]]:
+        """The sweeps of a config that measures both steps, in the blocks shown; ``axes`` are other keys."""
+        found = []
+        for step in (self.before, self.after):
+            kernel, block = step.kernel, step.explained.case.block
+            own = {"kernel": kernel.name, "block": str(block) if block else None}
+            found += climb.sweeps(kernel.problem, device, **{**axes, **own})
+        return found
+
+    def measured(self, run: Run) -> Run:
+        """The cases of a run that both steps have in common but for their blocks: in the blocks shown, or else in any.
+
+        Raises:
+            UsageError: if there are none.
+        """
+        both = {step.kernel.name: step.kernel for step in (self.before, self.after)}
+        shown = {(step.kernel.name, step.explained.case.block) for step in (self.before, self.after)}
+        found: dict[Case, list[Row]] = {}
+        for row in run.rows:
+            if registry.find(row.problem, row.kernel, row.case.kind, row.compiler) in both.values():
+                found.setdefault(replace(row.case, kernel="", block=None, pad=None), []).append(row)
+        rows: list[Row] = []
+        for group in found.values():
+            if {row.kernel for row in group} == set(both):
+                same = [row for row in group if (row.kernel, row.case.block) in shown]
+                rows += same if {row.kernel for row in same} == set(both) else group
+        if not rows:
+            raise UsageError(f"{run.path}: has no case of both {' and '.join(both)}; give a run of the ladder")
+        return run.only(rows)
+
+
+def change(
+    problem: str,
+    step: str,
+    *,
+    n: int | None = None,
+    dtype: str | None = None,
+    device: DeviceInfo | None = None,
+    capability: str | None = None,
+) -> Change:
+    """What a step changes, each kernel in the first of its blocks.
+
+    Args:
+        problem: one that has a ladder.
+        step: a step, held against the one before it; or two steps separated by a comma.
+        n, dtype: size and element type; the problem's defaults if None.
+        device: on which some sizes depend.
+        capability: compute capability, for the machine code and the occupancy.
+
+    Raises:
+        UsageError: for a problem without a ladder, what is no step of it, its first step, and a case that a kernel
+            does not support.
+    """
+    climb.check(problem)
+    kernels = {kernel.name: kernel for kernel in climb.steps(problem, "cuda")}
+    names = list(kernels)
+    chosen = parse_names(step, names, name="--diff", what=f"step of the {problem} ladder")
+    if len(chosen) > 2:
+        raise UsageError(f"--diff {step}: {len(chosen)} steps; give one, or two")
+    if chosen == (names[0],):
+        raise UsageError(f"--diff {step}: is the first step of the ladder; give {names[1]} or a later one")
+    if len(chosen) == 1:
+        chosen = (names[names.index(chosen[0]) - 1], *chosen)
+    found = [cases(name, dtypes=dtype, n=n, device=device) for name in chosen]
+    if any(len(each) > 1 for each in found):
+        raise UsageError(f"--dtype {dtype}: give one element type with --diff")
+    before, after = (_step(kernels[case.kernel], case, capability) for (case,) in found)
+    return Change(before, after)
+
+
+def _step(kernel: Kernel, case: Case, capability: str | None) -> Step:
+    function = traceable(kernel, case).function
+    file = Path(function.__code__.co_filename).name
+    return Step(kernel, file, tuple(listing(function)), explained(case, capability))
+
+
+def listing(kernel: Callable[..., None]) -> list[str]:
+    """The lines of a kernel and of the device functions that it calls, without intrinsics.
+
+    Above each function are the constants that it closes over, and the functions that it calls by another name than
+    their own.
+    """
+    lines: list[str] = []
+    functions: list[Callable[..., object]] = [kernel]
+    for function in functions:  # grows by what each calls
+        found = inspect.getclosurevars(function)
+        known = dict(sorted({**found.globals, **found.nonlocals}.items()))
+        lines += [f"{name} = {text}" for name, value in known.items() if (text := _text(value)) not in ("", name)]
+        lines += [*dedent(inspect.getsource(function)).splitlines(), ""]
+        functions += [value for value in known.values() if _is_shown(value) and value not in functions]
+    return lines[:-1]
+
+
+def _text(value: object) -> str:
+    """A constant, or a function's name; "" for modules, types and whatever else a kernel refers to."""
+    if isinstance(value, FunctionType):
+        return value.__name__
+    return repr(value) if isinstance(value, (int, str, tuple)) else ""
+
+
+def _is_shown(value: object) -> TypeGuard[Callable[..., object]]:
+    """Whether a value is a function that is a part of the kernel, and no intrinsic."""
+    return isinstance(value, FunctionType) and not value.__module__.startswith((intrinsics.__name__, "numba"))

@@ -1,0 +1,26 @@
+"""A run as text for files and programs: CSV, JSON, Markdown or LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from smembench.model.text import json_text
+from smembench.store import schema
+from smembench.store.csv_files import table_text
+from smembench.store.run import Run
+from smembench.views.latex import latex
+from smembench.views.markdown import markdown
+from smembench.views.sections import Section
+
+Form = Literal["csv", "json", "markdown", "latex"]
+
+
+def exported(form: Form, run: Run, sections: Sequence[Section]) -> str:
+    """The cases as CSV, as JSON below what run.json says of the run, or the sections as Markdown or LaTeX."""
+    if form == "csv":
+        return table_text(schema.COLUMNS, map(schema.to_fields, run.rows))
+    if form == "json":
+        cases = [{column: getattr(row, column) for column in schema.COLUMNS} for row in run.rows]
+        return json_text({"run": run.description.model_dump(mode="json"), "cases": cases}, indent=2) + "\n"
+    return markdown(sections) if form == "markdown" else latex(sections)

@@ -1,0 +1,65 @@
+"""``smembench ladder --diff``: the lines that a step changes, then its instructions and predicted counters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.syntax import Syntax
+
+from smembench.kernels.problems import PROBLEMS
+from smembench.studies.ladder.change import Change, Step
+from smembench.views.columns import number
+from smembench.views.console import plain, say
+from smembench.views.sections import Section, block, table
+from smembench.views.table import draw
+
+_FIGURES: dict[str, Callable[[Step], str]] = {
+    "wavefronts per shared load request": lambda step: number(step.explained.wavefronts("load")),
+    "wavefronts per shared store request": lambda step: number(step.explained.wavefronts("store")),
+    "sectors per global load request": lambda step: number(step.explained.sectors("load")),
+    "sectors per global store request": lambda step: number(step.explained.sectors("store")),
+    "shared bytes per block": lambda step: str(step.explained.shared_bytes or ""),
+    "registers per thread": lambda step: "" if (code := step.explained.code) is None else str(code.registers),
+    "occupancy": lambda step: "" if (fits := step.explained.occupancy) is None else f"{100 * fits.fraction:.0f} %",
+    "instructions": lambda step: "" if (code := step.explained.code) is None else str(code.instructions),
+}
+
+
+def print_change(console: Console, change: Change, capability: str | None) -> None:
+    """The lines of a step that differ from those before, and a table of both steps' figures."""
+    before, after = change.before.kernel, change.after.kernel
+    draw(console, [Section(f"{after.name} against {before.name}", [], [], sentence=after.ladder)])
+    lines = change.lines
+    if not lines:
+        say(console, "The lines are the same at this size.")
+    elif console.is_terminal:
+        text = plain(console, "\n".join(lines))
+        console.print(Syntax(text, "diff", theme="ansi_dark", background_color="default", word_wrap=True))
+    else:
+        for line in lines:
+            say(console, line)
+    console.print()
+    draw(console, [figures(change, capability)])
+
+
+def figures(change: Change, capability: str | None) -> Section:
+    """The figures of both steps: predicted per request of a warp, and counted in the machine code."""
+    steps = (change.before, change.after)
+    cells = {"block": tuple(block(step.explained.case) for step in steps)}
+    cells |= {name: (text(steps[0]), text(steps[1])) for name, text in _FIGURES.items()}
+    cells |= {f"  {kind}": (str(old), str(new)) for kind, (old, new) in change.instructions.items()}
+    case = change.after.explained.case
+    where = f"compute capability {capability}" if capability else "a GPU of unknown limits"
+    missing = any(step.explained.code is None for step in steps)
+    return table(
+        f"{PROBLEMS[case.problem].size(case)} {case.dtype} · {where}",
+        [(name, *pair) for name, pair in cells.items() if any(pair)],
+        {
+            "figure": lambda line: line[0],
+            change.before.kernel.name: lambda line: line[1],
+            change.after.kernel.name: lambda line: line[2],
+        },
+        words=("figure",),
+        sentence="Instructions and registers are not counted, since no compiler is installed." if missing else "",
+    )

@@ -1,0 +1,34 @@
+"""Numbers as people type them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smembench.model.numbers import percent, seconds, size
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("10", 10), ("10s", 10), ("500 ms", 0.5), ("2min", 120), ("1h", 3600), ("1e-3", 0.001), (0.02, 0.02)],
+)
+def test_durations(text: object, value: float) -> None:
+    assert seconds(text) == pytest.approx(value)
+
+
+@given(st.floats(0, 1e9))
+def test_a_percent_sign_changes_nothing(value: float) -> None:
+    assert percent(f"{value} %") == percent(f"{value}%") == percent(str(value)) == percent(value) == value
+
+
+@pytest.mark.parametrize("read", [seconds, percent, size])
+@given(text=st.text(max_size=8) | st.sampled_from(["nan", "inf", "1_0_", "٣", "1e999", "9" * 400]))
+def test_any_text_is_a_number_or_a_reason(read: Callable[[object], float], text: str) -> None:
+    try:
+        found = str(read(text))
+    except ValueError as error:
+        found = str(error)
+    assert found.startswith("is ") or float(found) < float("inf")

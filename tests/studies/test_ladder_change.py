@@ -1,0 +1,109 @@
+"""What a step of the ladder changes from the step before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import StringIO
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from conftest import Rows
+from smembench.explain.trace import traceable
+from smembench.kernels.registry import Kernel
+from smembench.model.errors import UsageError
+from smembench.store.run import Run
+from smembench.studies.explain import cases
+from smembench.studies.ladder.change import Change, change, listing
+from smembench.studies.ladder.climb import problems, steps
+from smembench.toolchains.machine_code import MachineCode
+from smembench.views.ladder_change import figures, print_change
+
+PAIRS = [pair for problem in problems() for pair in pairwise(steps(problem, "cuda"))]
+PADDING = change("transpose", "transposeSmemPad")
+"""Without machine code, since no compute capability is given."""
+
+
+def source(kernel: Kernel) -> list[str]:
+    """A kernel's lines at a size where those apply that are for special sizes."""
+    ((case,),) = [cases(kernel.name, n=2**15 if kernel.problem == "transpose" else None)]
+    return listing(traceable(kernel, case).function)
+
+
+@pytest.mark.parametrize(("before", "after"), PAIRS, ids=[after.name for _, after in PAIRS])
+def test_every_step_changes_lines(before: Kernel, after: Kernel) -> None:
+    old, new = source(before), source(after)
+    assert old != new
+    for lines in (old, new):
+        assert any(line.startswith("def ") for line in lines)
+        assert not any(line.startswith(("import", "from ", "KERNEL", '"""')) for line in lines)
+
+
+def test_the_lines_of_padding_are_the_width_of_the_tile() -> None:
+    changed = [line for line in PADDING.lines[2:] if line[0] in "-+"]
+    assert changed == ["-width = 32", "+width = 33"]
+    assert PADDING.lines[:2] == [
+        "--- transposeSmem in transpose_smem.py",
+        "+++ transposeSmemPad in transpose_smem.py",
+    ]
+
+
+def test_the_counters_of_padding() -> None:
+    cells = {name: (old, new) for name, old, new in figures(PADDING, None).cells}
+    assert cells["wavefronts per shared load request"] == ("32.0", "1.00")
+    assert cells["sectors per global store request"] == ("4.00", "4.00")
+    assert "registers per thread" not in cells
+    assert "no compiler" in figures(PADDING, None).sentence
+
+
+def test_two_steps_are_held_against_each_other() -> None:
+    changed = change("transpose", "naiveGmem,transposeSmemPad", n=512, dtype="float64", capability="9.0")
+    case = changed.after.explained.case
+    assert (changed.before.kernel.name, case.n, case.dtype) == ("naiveGmem", 512, "float64")
+    known = {name for name, _, new in figures(changed, "9.0").cells if new}
+    assert known >= {"occupancy", "sectors per global load request"}
+
+
+def test_a_step_for_other_sizes_changes_nothing() -> None:
+    text = StringIO()
+    print_change(Console(file=text, width=80), change("transpose", "transposePaired", n=64), None)
+    assert "The lines are the same at this size." in text.getvalue()
+
+
+@given(
+    st.dictionaries(st.sampled_from("ABCD"), st.integers(1, 9)),
+    st.dictionaries(st.sampled_from("ABCD"), st.integers(1, 9)),
+)
+def test_kinds_of_instructions_that_change_add_up_to_the_difference(old: dict[str, int], new: dict[str, int]) -> None:
+    def step(kinds: dict[str, int]) -> Any:
+        return SimpleNamespace(explained=SimpleNamespace(code=MachineCode(1, 0, sum(kinds.values()), kinds=kinds)))
+
+    found = Change(step(old), step(new)).instructions
+    assert sum(after - before for before, after in found.values()) == sum(new.values()) - sum(old.values())
+    assert all(before != after for before, after in found.values())
+    assert [abs(after - before) for before, after in found.values()] == sorted(
+        (abs(after - before) for before, after in found.values()), reverse=True
+    )
+
+
+def test_the_gain_is_of_the_blocks_that_are_shown(rows: Rows) -> None:
+    found = rows({"transposeSmem": [4.0], "transposeSmemPad": [2.0]})
+    others = [replace(row, block_x=16, block_y=16, elapsed_ms=1.0) for row in found]
+    alone = rows({"transposeSmem": [1.0]}, n=512)
+    assert list(PADDING.measured(Run([*others, *alone, *found])).rows) == found
+    assert list(PADDING.measured(Run([*others, *alone])).rows) == others
+    with pytest.raises(UsageError, match="no case of both transposeSmem and transposeSmemPad"):
+        PADDING.measured(Run(alone))
+
+
+@pytest.mark.parametrize("no_color", [True, False])
+def test_lines_are_coloured_on_a_terminal(*, no_color: bool) -> None:
+    text = StringIO()
+    print_change(Console(file=text, width=80, force_terminal=True, no_color=no_color), PADDING, None)
+    (line,) = [line for line in text.getvalue().splitlines() if "-width = 32" in line]
+    assert line.startswith("-") is no_color
