@@ -131,8 +131,6 @@ def _check(case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: L
                 )
     if case.block is not None:
         _check_block(case, case.block, kernel, limits)
-    if kernel.file:
-        kernel.build(case)  # a mistake in it is told before anything is measured
     arrays = sum(problem.lengths(case)) * ITEMSIZE[case.dtype]
     output = problem.output_length(case) * ITEMSIZE[case.dtype]
     # Beside the inputs the host has the output copied back and the expected one, of a product in float64.
@@ -164,10 +162,10 @@ def _check_block(case: Case, block: Block, kernel: Kernel, limits: Limits) -> No
             f"block {block}{padding}: the {case.dtype} tile of {case.kernel} takes {shared} bytes and "
             f"{case.device} has {limits.max_shared_bytes} per block; choose a smaller block or pad"
         )
-    if limits.max_grid is None:
+    if limits.max_grid is None and not kernel.file:
         return
-    program = kernel.build(case)
-    if isinstance(program, GpuKernel):
+    program = kernel.build(case)  # a mistake in a user's is told before anything is measured
+    if limits.max_grid is not None and isinstance(program, GpuKernel):
         x, y = program.grid
         if x > limits.max_grid[0] or y > limits.max_grid[1]:
             raise UsageError(

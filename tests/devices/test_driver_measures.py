@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from conftest import records
 from fake_driver.host_code import HostKernel, compile_for_host, port
-from fake_driver.process import FEW, FakeDriver, ended, rows
+from fake_driver.process import FEW, FakeDriver, ended
 from smembench.model.case import Block, Case
 
 pytestmark = pytest.mark.slow
@@ -57,7 +58,7 @@ def test_transposes_of_both_compilers_are_right_and_timed_warm_and_cold(fake_dri
     command = ["smembench", "transpose", "--pad", "--n", "100", "--block", "16x16", "--device", "cuda", *FEW]
     both = ["--compiler", "numba,nvrtc", "--cache", "warm,cold", "--csv", "-"]
     out, _ = ended(fake_driver(*command, *both, kernels=kernels))
-    found = rows(out)
+    found = records(out)
     assert len(found) == 2 * (1 + 2 * 3)  # memcpy has one compiler
     for row in found:
         assert (row["status"], row["verified"], row["max_error"]) == ("ok", "true", "0.0"), row["reason"]
@@ -100,7 +101,7 @@ def test_every_problem_and_a_kernel_that_does_nothing(fake_driver: FakeDriver, k
     )
     ended(fake_driver("smembench", "run", config, "--set", "device=cuda", "--output", tmp_path, kernels=kernels), 1)
     (table,) = tmp_path.glob("*/cases.csv")
-    found = [row for row in rows(table.read_text()) if row["device"] == "cuda:0"]
+    found = [row for row in records(table.read_text()) if row["device"] == "cuda:0"]
     (nothing,) = (row for row in found if row["block_x"] == "8")
     assert (nothing["status"], nothing["elapsed_ms"], nothing["gflop_s"]) == ("wrong_result", "", "")
     # Large enough that a busy host's calibration of the events stays below a sample.
@@ -111,7 +112,7 @@ def test_every_problem_and_a_kernel_that_does_nothing(fake_driver: FakeDriver, k
 def test_each_of_two_gpus_gets_its_own_work(fake_driver: FakeDriver, kernels: Path) -> None:
     command = ["smembench", "transpose", "--n", "40", "--block", "16x16", *FEW, "--kernel", "naiveGmem", "--csv", "-"]
     out, _ = ended(fake_driver(*command, "--device", "cuda:0,cuda:1", kernels=kernels, devices=2))
-    assert {(row["device"], row["status"]) for row in rows(out)} == {("cuda:0", "ok"), ("cuda:1", "ok")}
+    assert {(row["device"], row["status"]) for row in records(out)} == {("cuda:0", "ok"), ("cuda:1", "ok")}
 
 
 def test_the_gpu_tests_that_ask_for_no_speed_pass(fake_driver: FakeDriver, kernels: Path) -> None:
@@ -141,7 +142,7 @@ def test_samples_under_throttling_are_taken_again_or_the_row_says_so(
     fake_driver: FakeDriver, settings: dict[str, int], told: str
 ) -> None:
     out, _ = ended(fake_driver(*MEMCPY, "--n", "40", throttled=0x8, **settings))
-    (row,) = rows(out)
+    (row,) = records(out)
     assert (row["status"], row["throttle_reasons"]) == ("ok", told)
     assert int(row["samples"]) >= 3
     assert int(row["samples_discarded"]) > 0
@@ -149,7 +150,7 @@ def test_samples_under_throttling_are_taken_again_or_the_row_says_so(
 
 def test_a_bandwidth_over_the_peak_is_a_failure(fake_driver: FakeDriver) -> None:
     out, _ = ended(fake_driver(*MEMCPY, "--n", "1000", memory_mhz=1), 1)
-    (row,) = rows(out)
+    (row,) = records(out)
     assert row["status"] == "failed"
     assert "no launch can exceed" in row["reason"]
     assert row["elapsed_ms"] == row["effective_gb_s"] == ""

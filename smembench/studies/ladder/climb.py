@@ -19,7 +19,7 @@ from smembench.studies.difference import tells_apart
 class Rung:
     """A step that was measured.
 
-    ``row`` is that of its fastest block; ``gain`` the time of the rung below over its own, None for the lowest;
+    ``row`` is that of its fastest block; ``gain`` the time of the fastest rung below over its own, None for the lowest;
     ``differs`` whether the gain is beyond the noise.
     """
 
@@ -93,7 +93,7 @@ def climb(run: Run) -> list[Rung]:
         done = [row for row in times if (row.kernel, row.compiler) == (kernel.name, kernel.compiler)]
         if done:
             row = min(done, key=times.__getitem__)
-            below = rungs[-1].row if rungs else None
+            below = min((rung.row for rung in rungs), key=times.__getitem__, default=None)
             gain = times[below] / times[row] if below else None
             rungs.append(Rung(kernel, row, gain, below is not None and tells_apart(run, below, row)))
     return rungs
