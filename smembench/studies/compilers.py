@@ -66,10 +66,8 @@ class PortedCase:
 def sweeps(problem: str, kernel: str | None = None, **axes: object) -> list[dict[str, object]]:
     """The sweeps of a config that measures kernels and their ports, one for each problem.
 
-    Args:
-        problem: names separated by commas.
-        kernel: the same; all kernels with a port for None.
-        axes: other keys of the sweeps; those that are None are left out.
+    Names are separated by commas; without a kernel all that have a port are meant. ``axes`` are other keys of the
+    sweeps; those that are None are left out.
 
     Raises:
         UsageError: for a problem without ports, and a kernel without one.
