@@ -75,7 +75,7 @@ def test_kernels_of_other_toolchains_get_what_they_are_given(
     if find_spec(module) is None:
         pytest.skip(f"needs the extra {compiler}")
     out, _ = ended(fake_driver(*command, "--kernel", "transposeSmemPad", "--csv", "-", kernels=kernels))
-    (row,) = (row for row in rows(out) if row["compiler"] == compiler)
+    (row,) = (row for row in records(out) if row["compiler"] == compiler)
     assert (row["status"], row["verified"], row["max_error"]) == ("ok", "true", "0.0"), row["reason"]
     assert int(row["registers"]) > 0
     assert float(row["elapsed_ms"]) > 0
