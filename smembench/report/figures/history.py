@@ -14,11 +14,7 @@ _MOST = 6
 
 
 def over_runs(series: Sequence[Series]) -> Chart | None:
-    """A line per case, in % of its oldest level; None without series.
-
-    Args:
-        series: the most important first.
-    """
+    """A line per case, in % of its oldest level, the most important first as in ``series``; None without series."""
     changed = [one for one in series if one.turns]
     shown = (changed or list(series))[:_MOST]
     if not shown:

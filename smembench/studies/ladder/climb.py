@@ -43,10 +43,7 @@ def problems() -> tuple[str, ...]:
 def sweeps(problem: str, device: str = "auto", **axes: object) -> list[dict[str, object]]:
     """The sweeps of a config that measures the ladder of a problem, one for each device of a list.
 
-    Args:
-        problem: one that has a ladder.
-        device: names separated by commas; the kind of each decides its steps.
-        axes: other keys of the sweeps; those that are None are left out.
+    The kind of a device decides its steps. ``axes`` are other keys of the sweeps; those that are None are left out.
 
     Raises:
         UsageError: for a problem without a ladder, and a device that does not exist.
@@ -74,7 +71,7 @@ def check(problem: str) -> None:
 def _kind(device: str) -> str:
     """The kind of the device of this name."""
     try:
-        ((name,), _) = resolve([device])
+        name, _ = resolve(device)
     except UsageError as error:
         raise UsageError(f"--device: {error}") from None
     return name.partition(":")[0]
