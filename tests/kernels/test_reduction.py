@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import programs
 from conftest import QUICK, Program, records
 from fake_driver.host_code import compile_for_host, port
-from fake_driver.process import FEW, FakeDriver, ended, rows
+from fake_driver.process import FEW, FakeDriver, ended
 from programs import case_of, cuda_kernel, numba_kernel
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.banks import conflict_degree
@@ -192,7 +192,7 @@ def test_the_whole_way_to_the_driver(fake_driver: FakeDriver, tmp_path: Path) ->
     kernels = compile_for_host([port(replace(sum_of(1000), compiler="nvrtc"))], tmp_path)
     command = ["smembench", "reduction", "--device", "cuda", *FEW, "--kernel", "sumSequential", "--n", "100000"]
     out, _ = ended(fake_driver(*command, "--compiler", "numba,nvrtc", "--csv", "-", kernels=kernels), 1)
-    found = {(row["kernel"], row["compiler"]): row for row in rows(out)}
+    found = {(row["kernel"], row["compiler"]): row for row in records(out)}
     assert {key for key, row in found.items() if row["status"] == "ok"} == {
         ("sumSequential", "numba"),
         ("sumSequential", "nvrtc"),
