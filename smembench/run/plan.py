@@ -19,6 +19,7 @@ from smembench.model.errors import UsageError
 from smembench.model.problem import ITEMSIZE, Problem
 from smembench.run.config import Config, Sweep
 from smembench.run.placement import needs_gpu, placed
+from smembench.toolchains.registry import compilers
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
     placements = placed(sweep, resolve)
     if sweep.stride:
         _check_stride(sweep, [kernel for _, kernel in placements])
+    missing = {toolchain.name: toolchain.not_installed() for toolchain in compilers()}
     # Not a product of all, which would make every shape first.
     sizes = ((dtype, shape) for dtype in sweep.dtype for shape in problem.shapes(given))
     others = tuple(product(problem.combinations(given), sweep.cache))
@@ -87,7 +89,7 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
             case = problem.on_device(case, limits[device].multiprocessors)
             for stride, block, pad in product(*_axes(kernel, problem, sweep)):
                 variant = replace(case, block=block, pad=pad, stride=stride)
-                skip = kernel.unsupported(variant) or ""
+                skip = missing.get(kernel.compiler) or kernel.unsupported(variant) or ""
                 if not skip:
                     _check(variant, kernel, problem, limits[device], limits.get(CPU))
                 yield Planned(variant, skip)

@@ -119,8 +119,8 @@ def describe(run: Run) -> str:
 
 def libraries(versions: Mapping[str, str], by: Collection[str] = (DEFAULT_COMPILER,)) -> str:
     """The versions in the heading of a table: of the libraries that decide the code of these compilers."""
-    names = (name for compiler in compilers() if compiler.name in by for name in compiler.makers)
-    return ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
+    makers = (name for compiler in compilers() if compiler.name in by for name in compiler.makers)
+    return ", ".join(f"{name} {versions[name]}" for name in dict.fromkeys(makers) if name in versions)
 
 
 def subject(row: Row) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,18 @@ static void addOne(T *out, const T *in, unsigned n)
 """
 
 
+BY_TRITON = """
+typedef float T;
+constexpr unsigned SIDE = 16;
+static void transpose(T *out, const T *in, unsigned nx, unsigned ny)
+{
+    unsigned ix = blockIdx.x * SIDE + threadIdx.x % SIDE, iy = blockIdx.y * SIDE + threadIdx.x / SIDE;
+    if (ix < nx && iy < ny)
+        out[ix * ny + iy] = in[iy * nx + ix];
+}
+"""
+
+
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Host forms of the documents' kernels in blocks of 16x16 and of the round trip's."""
@@ -37,7 +50,8 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cases += [replace(copy, kernel="transposeSmem", pad=0), replace(copy, kernel="transposeSmemPad", pad=1)]
     cases += [Case("constant", "constantUniform", "cuda:0", "float32", 1, 1000, None, Block(256, 1))]
     add_one = HostKernel("addOne", "7add_one", ADD_ONE, (128, 1), 2, 1)
-    return compile_for_host([*map(port, cases), add_one], tmp_path_factory.mktemp("kernels"))
+    by_triton = HostKernel("transpose", "no kernel by Numba", BY_TRITON, (256, 1), 2, 2)
+    return compile_for_host([*map(port, cases), add_one, by_triton], tmp_path_factory.mktemp("kernels"))
 
 
 def test_transposes_of_both_compilers_are_right_and_timed_warm_and_cold(fake_driver: FakeDriver, kernels: Path) -> None:
@@ -51,6 +65,20 @@ def test_transposes_of_both_compilers_are_right_and_timed_warm_and_cold(fake_dri
         assert float(row["elapsed_ms"]) > 0
         assert row["throttle_reasons"] == "none"
         assert bool(row["registers"]) == (row["kernel"] != "memcpy")
+
+
+@pytest.mark.parametrize(("compiler", "module"), [("mlir", "numba_cuda_mlir"), ("triton", "triton")])
+def test_kernels_of_other_toolchains_get_what_they_are_given(
+    fake_driver: FakeDriver, kernels: Path, compiler: str, module: str
+) -> None:
+    command = ["smembench", "compilers", "transpose", "--n", "100", "--block", "16x16", *FEW]
+    if find_spec(module) is None:
+        pytest.skip(f"needs the extra {compiler}")
+    out, _ = ended(fake_driver(*command, "--kernel", "transposeSmemPad", "--csv", "-", kernels=kernels))
+    (row,) = (row for row in records(out) if row["compiler"] == compiler)
+    assert (row["status"], row["verified"], row["max_error"]) == ("ok", "true", "0.0"), row["reason"]
+    assert int(row["registers"]) > 0
+    assert float(row["elapsed_ms"]) > 0
 
 
 def test_every_problem_and_a_kernel_that_does_nothing(fake_driver: FakeDriver, kernels: Path, tmp_path: Path) -> None:
