@@ -4,7 +4,7 @@ For notebooks and scripts; tables are pandas DataFrames with the columns of case
 
     import smembench
     frame = smembench.measure(problem="transpose", n=256)              # one sweep
-    frame = smembench.measure("configs/quick.toml", output="results")  # a config, stored in results/<run>
+    frame = smembench.measure("quick", output="results")               # a config, stored in results/<run>
     frame = smembench.resume("results/<run>")                          # continue an interrupted run
     frame = smembench.read("results/<run>")
     smembench.compare("results/<before>", "results/<after>").counts

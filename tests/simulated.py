@@ -5,18 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from threading import Lock
-from types import ModuleType, SimpleNamespace
+from threading import Lock, current_thread
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import numpy as np
 
 from smembench.devices.base import POISON
+from smembench.explain.trace import replaced
 from smembench.kernels.numba_cuda import SIMULATED, cuda
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 from smembench.model.errors import DeviceUnavailable
+from smembench.model.hardware import WARP
 from smembench.model.problem import Problem
 
 if TYPE_CHECKING:
@@ -41,6 +43,8 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
     assert isinstance(program, NumbaKernel), case.id
     program = program.on(_MULTIPROCESSORS)
     launch: Any = cuda.jit(program.function)[program.grid, program.block, None, program.dynamic_bytes]
+    if program.zeroed:
+        output.view("u1")[:] = 0
     with _numba_mended():
         launch(output, *inputs, *(np.uint32(value) for value in problem.scalars(case)))
     return output
@@ -50,54 +54,58 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
 def _numba_mended() -> Iterator[None]:
     """Patch Numba: threads of a block take turns, count in uint32, and shared arrays are poisoned and found by line.
 
-    Device functions of other modules see the simulated ``cuda``, too.
+    ``cuda.syncwarp`` waits for the warp alone, ``cuda.shfl_down_sync`` exists, and both may stand in functions of other
+    modules than the kernel's.
     """
     from numba.cuda.simulator import kernel, kernelapi
 
-    manager, shared, dim3 = kernel.BlockManager, kernelapi.FakeCUDAShared, kernelapi.Dim3
-    swapped = kernel.swapped_cuda_module
-    kernel.swapped_cuda_module = _in_all_modules(swapped)
-    kernel.BlockManager, kernelapi.FakeCUDAShared = _block_in_turns(kernel), _with_one_array_per_line(shared)
-    kernel.Dim3 = kernelapi.Dim3 = lambda *axes: dim3(*map(np.uint32, axes))
-    try:
+    dim3 = kernel.Dim3
+
+    def in_uint32(*axes: int) -> Any:
+        return dim3(*map(np.uint32, axes))
+
+    with ExitStack() as patched:
+        for module, name, mended in (
+            (kernel, "BlockManager", _block_in_turns(kernel)),
+            (kernel, "swapped_cuda_module", _swapped_everywhere),
+            (kernel, "Dim3", in_uint32),
+            (kernelapi, "Dim3", in_uint32),
+            (kernelapi, "FakeCUDAShared", _with_one_array_per_line(kernelapi.FakeCUDAShared)),
+            (kernelapi.FakeCUDAModule, "syncwarp", lambda _, mask=2**WARP - 1: _thread().syncwarp(mask)),
+            (kernelapi.FakeCUDAModule, "shfl_down_sync", lambda _, *given: _thread().shuffle_down(*given)),
+        ):
+            patched.enter_context(patch.object(module, name, mended, create=True))
         yield
-    finally:
-        kernel.BlockManager, kernelapi.FakeCUDAShared = manager, shared
-        kernel.Dim3 = kernelapi.Dim3 = dim3
-        kernel.swapped_cuda_module = swapped
 
 
-def _in_all_modules(swapped: Any) -> Any:
-    """Numba's context that replaces ``cuda`` in the module of a kernel, for all modules that have it."""
-
-    @contextmanager
-    def swap(function: Any, fake: Any) -> Iterator[None]:
-        namespaces = {id(vars(module)): vars(module) for module in list(sys.modules.values()) if _has_cuda(module)}
-        namespaces[id(function.__globals__)] = function.__globals__
-        with ExitStack() as stack:
-            for namespace in namespaces.values():
-                stack.enter_context(swapped(SimpleNamespace(__globals__=namespace), fake))
-            yield
-
-    return swap
+@contextmanager
+def _swapped_everywhere(function: Any, simulated: Any) -> Iterator[None]:
+    """Replace ``cuda`` by the simulator's in the kernel's module and in those of the functions that it calls."""
+    with replaced(simulated, function.__globals__):
+        yield
 
 
-def _has_cuda(module: ModuleType) -> bool:
-    return module.__name__.startswith("smembench") and getattr(module, "cuda", None) is cuda
+def _thread() -> Any:
+    """The simulated thread that runs."""
+    return current_thread()
 
 
 def _block_in_turns(kernel: Any) -> Any:
-    """Numba's block manager, but each thread runs alone until it ends or reaches a barrier.
+    """Numba's block manager, but each thread runs alone until it ends or reaches a barrier of the block or of its warp.
 
     In Numba's own, threads run in any order that Python chooses, and one more thread polls whether all wait. That is
     slow, and the effect of a missing barrier is random. Here threads take turns, first to last and then back, so a
-    thread that reads what another has yet to write fails every time.
+    thread that reads what another has yet to write fails every time. Who waits for its warp goes on before those that
+    wait for the block.
     """
 
     class Turn(kernel.BlockThread):  # type: ignore[misc]
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
             self.mine, self.over = Lock(), Lock()
+            self.warp: list[Turn] = []
+            self.waits_for = 0  # lanes
+            self.given: Any = None
             self.mine.acquire()
             self.over.acquire()
 
@@ -121,14 +129,34 @@ def _block_in_turns(kernel: Any) -> Any:
             if self.abort:
                 raise SystemExit
 
+        def syncwarp(self, mask: int) -> None:
+            self.waits_for = mask
+            self.syncthreads()
+            missing = [i for i, lane in enumerate(self.warp) if mask >> i & 1 and lane.waits_for != mask]
+            assert not missing, f"lanes {missing} are missing where their warp waits for them"
+            self.syncthreads()  # all have looked
+            self.waits_for = 0
+
+        def shuffle_down(self, mask: int, value: Any, lanes: Any) -> Any:
+            self.given = value
+            self.syncwarp(mask)
+            place = int(self.thread_id) % WARP + int(lanes)
+            found = self.warp[place].given if place < len(self.warp) else value
+            self.syncwarp(mask)
+            return found
+
     class InTurns(kernel.BlockManager):  # type: ignore[misc]
         def run(self, grid_point: Any, *arguments: Any) -> None:
             turns = [
                 Turn(lambda: self._f(*arguments), self, grid_point, place, self._debug)
                 for place in np.ndindex(*self._block_dim)
             ]
+            order = sorted(turns, key=lambda turn: turn.thread_id)
+            for turn in turns:
+                first = int(turn.thread_id) // WARP * WARP
+                turn.warp = order[first : first + WARP]
             while turns:
-                for turn in turns:
+                for turn in [turn for turn in turns if turn.waits_for] or turns:
                     turn.take()
                     if turn.exception:
                         for waiting in turns:

@@ -68,7 +68,7 @@ def compare(
         str | None,
         typer.Option(
             "--aa",
-            metavar="CONFIG.toml|DIR,…",
+            metavar="CONFIG|DIR,…",
             help="Compare a configuration with itself: measure it several times, or give stored runs of one.",
             rich_help_panel="A/A",
         ),
@@ -114,7 +114,7 @@ def compare(
 
       smembench compare last:7 results/20260102T020000Z-nightly
 
-      smembench compare --aa configs/quick.toml --runs 10
+      smembench compare --aa quick --runs 10
     """
     from smembench.run.axes import parse_names
     from smembench.studies.compare import compare_runs
@@ -135,8 +135,11 @@ def compare(
         if given := [name for name, value in (("--all", all_), ("--fail-on", fail_on)) if value]:
             raise UsageError(f"{given[0]}: belongs to BASE and NEW, which --aa does not take")
         from smembench.studies.compare.itself import compare_with_itself
+        from smembench.views.progress import steps
 
-        itself = compare_with_itself(_of_itself(aa, runs, output, anonymous), **rules, across=facets)
+        compared_runs = _of_itself(aa, runs, output, anonymous)
+        with steps() as step:
+            itself = compare_with_itself(compared_runs, **rules, across=facets, step=step)
         _print(lambda: itself.data, [self_section(itself)], json=json, markdown=markdown)
         return
     if given := _measuring(runs, output, anonymous):
@@ -193,9 +196,10 @@ def _measuring(runs: int | None, output: Path | None, anonymous: bool) -> list[s
 
 def _of_itself(text: str, runs: int | None, output: Path | None, anonymous: bool) -> list[Run]:
     """Runs of one configuration: measured now for a TOML file, else stored runs or all those in a folder."""
+    from smembench.run.config import from_toml, shipped
     from smembench.studies.load import load_together
 
-    if not text.endswith(".toml"):
+    if not text.endswith(".toml") and text not in shipped():
         if given := _measuring(runs, output, anonymous):
             raise UsageError(f"{given[0]}: belongs to --aa CONFIG.toml; {text} is stored already")
         return load_together(text)
@@ -203,7 +207,6 @@ def _of_itself(text: str, runs: int | None, output: Path | None, anonymous: bool
     if count < 2:
         raise UsageError(f"--runs {count}: give 2 or more; 10 tell more")
     from smembench.cli.measure import leave, watch
-    from smembench.run.config import from_toml
     from smembench.studies.compare.measured import measured
 
     found = []

@@ -12,9 +12,7 @@ from smembench.model.errors import REGRESSION, UsageError
 
 
 def history(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Every complete run below it is read.")] = Path(
-        "results"
-    ),
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Every run below it is read.")] = Path("results"),
     since: Annotated[
         str | None,
         typer.Option("--since", metavar="DATE", help="Only runs from this day on (UTC), such as 2026-01-31."),
@@ -66,7 +64,7 @@ def history(
     for line in left_out(nights, skipped):
         say(stderr, line)
     if not nights:
-        raise UsageError(f"{folder}: holds no complete run" + (f" since {since}" if since else ""))
+        raise UsageError(f"{folder}: holds no run" + (f" since {since}" if since else ""))
     meant = accepted_beside(night.path for night in nights)
     wanted = chosen(nights, case)
     with steps() as step:

@@ -30,6 +30,13 @@ def _complete_kernel(context: typer.Context, incomplete: str) -> list[str]:
     return [f"{chosen}{comma}{name}" for name in names if name.lower().startswith(start.lower())]
 
 
+def complete_config(incomplete: str) -> list[str]:
+    """Names of the package's configs."""
+    from smembench.run.config import shipped
+
+    return [name for name in shipped() if name.startswith(incomplete)]
+
+
 def _read(parse: Callable[[object], T]) -> Callable[[object], T]:
     """A reader of an option's text whose errors Typer shows with the text."""
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from smembench.cli import options
 from smembench.cli.nightly import Nightly, after
 from smembench.cli.options import Running, Sampling, takes
 from smembench.model.errors import UsageError
@@ -16,7 +17,12 @@ from smembench.model.errors import UsageError
 @takes(sampling=Sampling, running=Running, nights=Nightly)
 def run(
     config: Annotated[
-        Path | None, typer.Argument(metavar="CONFIG.toml", help="What to measure, such as configs/quick.toml.")
+        Path | None,
+        typer.Argument(
+            metavar="CONFIG",
+            help="What to measure: a TOML file, or one of the package's configs, such as quick or nightly.",
+            autocompletion=options.complete_config,
+        ),
     ] = None,
     *,
     set_: Annotated[
@@ -46,10 +52,10 @@ def run(
 
     Examples:
 
-      smembench run configs/quick.toml
-      smembench run configs/nightly.toml --set samples=50 --output results
+      smembench run quick
+      smembench run nightly --set samples=50 --output results
       smembench run --resume results/20260101T020000Z-nightly
-      smembench run configs/nightly.toml --compare-to last:7 --keep 90
+      smembench run my.toml --compare-to last:7 --keep 90
     """
     from smembench.cli.measure import measure
     from smembench.run.config import from_stored, from_toml
@@ -70,4 +76,4 @@ def run(
         then = after(nights, output, given.name, given.threshold)
         measure(given, running, output=output, anonymous=anonymous, after=then)
     else:
-        raise UsageError("give a CONFIG.toml, such as configs/quick.toml, or --resume DIR")
+        raise UsageError("give a CONFIG, such as quick or my.toml, or --resume DIR")

@@ -20,7 +20,7 @@ def show(
         bool, typer.Option("--ladder", help="Only the steps of the ladders, as ladder shows them.")
     ] = False,
     limits: Annotated[
-        bool, typer.Option("--limits", help="Only the best kernel of each size, beside memcpy and libraries.")
+        bool, typer.Option("--limits", help="Only the best kernel of each size, beside the ceiling and libraries.")
     ] = False,
     compilers: Annotated[
         bool, typer.Option("--compilers", help="Only kernels and their ports, as compilers shows them.")

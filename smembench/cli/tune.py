@@ -13,12 +13,16 @@ from smembench.cli.options import Sampling, takes
 
 @takes(sampling=Sampling)
 def tune(
-    problem: Annotated[str, typer.Argument(metavar="transpose|matmul", help="What to tune.")],
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="What to tune: transpose, matmul and others.")],
     *,
     n: Annotated[
         int | None,
         typer.Option(
-            "--n", "-n", parser=options.SIZE, metavar="N", help="Side of the square matrices. (default: the problem's)"
+            "--n",
+            "-n",
+            parser=options.SIZE,
+            metavar="N",
+            help="Side, or elements. (default: the problem's)",
         ),
     ] = None,
     dtype: Annotated[str, typer.Option(metavar="NAME", help="Element type.")] = "float32",

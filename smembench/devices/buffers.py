@@ -1,4 +1,4 @@
-"""Arrays of a case on a GPU or in host memory, the buffer pool of a run, and launches between copies."""
+"""Arrays of a case on a GPU or in host memory, the buffer pool of a run, and what surrounds a launch."""
 
 from __future__ import annotations
 
@@ -28,6 +28,12 @@ def allocate(count: int, dtype: Any, place: MemoryKind) -> Any:
             return cuda.pinned_array(count, dtype)
         case "pageable":
             return np.empty(count, dtype)
+
+
+def fill(stream: int, array: Any, byte: int) -> None:
+    """Enqueue the filling of an array on the device with a byte."""
+    size = array.size * array.dtype.itemsize
+    checked(driver.cuMemsetD8Async(array.device_ctypes_pointer.value, byte, size, stream))
 
 
 class BufferPool:
@@ -99,9 +105,8 @@ class Output:
         """Fill the output and its guards, on the device by a stream."""
         if isinstance(self._buffer, np.ndarray):
             self._buffer.view("u1")[:] = POISON
-            return
-        size = self._buffer.size * self._buffer.dtype.itemsize
-        checked(driver.cuMemsetD8Async(self._buffer.device_ctypes_pointer.value, POISON, size, stream))
+        else:
+            fill(stream, self._buffer, POISON)
 
     def read(self) -> Array:
         """The output on the host, after a check of its guards.
@@ -114,19 +119,23 @@ class Output:
         return host[self._guard : -self._guard]
 
 
+def after_zeros(stream: int, launch: Callable[..., Any]) -> Callable[..., Any]:
+    """A launch, called with the output and the inputs on the device, that fills the output with zeros before it."""
+
+    def enqueue(output: Any, *inputs: Any) -> None:
+        fill(stream, output, 0)
+        launch(output, *inputs)
+
+    return enqueue
+
+
 def between_copies(
     stream: int, launch: Callable[..., Any], inputs: Sequence[Any], output: Output
 ) -> tuple[Enqueue, Output]:
     """Surround a launch with copies: host inputs to the device before it, its output to the host after it.
 
-    Args:
-        stream: handle of the stream.
-        launch: called with the output and the inputs on the device.
-        inputs: host arrays.
-        output: on the host.
-
-    Returns:
-        A function that enqueues all of it, and the output on the device, whose guards need checking too.
+    ``launch`` is called with the output and the inputs on the device. Returns a function that enqueues all of it on the
+    stream, and the output on the device, whose guards need checking too.
     """
     staged = [allocate(array.size, array.dtype, "device") for array in inputs]
     result = Output(output.array.size, output.array.dtype, "device")

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smembench.explain.lockstep import Group
+from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
 
 _NOWHERE = -1
@@ -25,7 +26,7 @@ class AccessSite:
     Attributes:
         line: in the kernel's file.
         space: ``shared``, ``constant`` or ``global``.
-        kind: ``load`` or ``store``.
+        kind: ``load``, ``store`` or ``atomic``.
         array: the problem's name for it, or shared0, shared1, constant0 …
         width: bytes per lane.
     """
@@ -152,6 +153,17 @@ class AddressArray:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self._note(index, "store")
+
+    def update(self, index: Any, *values: Any) -> Any:
+        """In place of the functions of ``cuda.atomic``, which return the old value.
+
+        Raises:
+            UsageError: for shared memory, where lanes that share a word take turns, unlike loads and stores.
+        """
+        if self._space == "shared":
+            raise UsageError(f"{self._name}: atomics in shared memory are not traced")
+        self._note(index, "atomic")
+        return self._zero
 
 
 def _signed(index: Any) -> Any:

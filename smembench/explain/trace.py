@@ -1,7 +1,8 @@
 """Traces: run the function that is timed and record the address of every memory access.
 
-The kernel's ``cuda`` is replaced by a recorder: arrays have addresses but no content, barriers do nothing, and threads
-of a block that take the same path run together (``smembench.explain.lockstep``). So kernels need no code for traces.
+The kernel's ``cuda`` is replaced by a recorder: arrays have addresses but no content, barriers do nothing, shuffles
+give each lane its own value, and threads of a block that take the same path run together
+(``smembench.explain.lockstep``). So kernels need no code for traces.
 A trace is valid for kernels whose addresses do not depend on the data that they load; all values read are zero.
 """
 
@@ -31,6 +32,8 @@ from smembench.model.errors import UsageError
 from smembench.model.problem import ITEMSIZE
 from smembench.toolchains.registry import toolchain_of
 
+_ATOMICS = ("add", "sub", "and_", "or_", "xor", "inc", "dec", "exch", "max", "min", "cas")
+_SHUFFLES = ("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync")
 ARRAY_SPACING = 2**40
 """Distance in bytes between global arrays: larger than any array, and a multiple of every alignment."""
 
@@ -87,11 +90,8 @@ def traceable(kernel: Kernel, case: Case) -> NumbaKernel:
 def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ragged: bool = True) -> Trace:
     """Trace a CUDA kernel on one block of each kind.
 
-    Args:
-        kernel: the kernel.
-        case: sizes and block to trace; a small case represents a large one with the same remainders.
-        grid: the grid (x, y) that the trace represents; the case's own if None.
-        ragged: whether blocks at the edges differ; if not, one block represents all.
+    A small case represents a large one with the same remainders, and its ``grid`` (x, y). If blocks at the edges do not
+    differ, it is not ``ragged``, and one block represents all.
 
     Raises:
         UsageError: as ``traceable``, and for a kernel that uses parts of ``cuda`` that the recorder lacks.
@@ -117,7 +117,7 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
             fake.threadIdx = SimpleNamespace(x=group.number(x), y=group.number(y), z=np.uint32(0))
             program.function(*arrays, *scalars)
 
-        with _replaced(fake), np.errstate(over="ignore"):
+        with replaced(fake), np.errstate(over="ignore"):
             try:
                 run(width * height, kernel_of)
             except AttributeError as error:
@@ -139,15 +139,19 @@ def _fake_cuda(recorder: Recorder, block: tuple[int, int], grid: tuple[int, int]
         shared=SimpleNamespace(array=recorder.shared_array),
         const=SimpleNamespace(array_like=recorder.constant_array),
         local=SimpleNamespace(array=lambda shape, dtype, alignment=None: np.zeros(shape, str(dtype))),
+        atomic=SimpleNamespace(**dict.fromkeys(_ATOMICS, AddressArray.update)),
+        syncwarp=lambda mask=0: None,
+        **dict.fromkeys(_SHUFFLES, lambda mask, value, lane: value),
     )
 
 
 @contextmanager
-def _replaced(fake: Any) -> Iterator[None]:
-    """Replace ``cuda`` by ``fake`` in every module of this package, where kernels look it up."""
+def replaced(fake: Any, *others: dict[str, Any]) -> Iterator[None]:
+    """Replace ``cuda`` by ``fake`` in every module of this package, and in other namespaces, where kernels find it."""
     real = cuda  # this module's is replaced as well
     holders = [module for module in list(sys.modules.values()) if getattr(module, "cuda", None) is real]
     namespaces = [vars(module) for module in holders if module.__name__.startswith("smembench")]
+    namespaces += [namespace for namespace in others if namespace.get("cuda") is real and namespace not in namespaces]
     try:
         for namespace in namespaces:
             namespace["cuda"] = fake

@@ -20,7 +20,7 @@ from smembench.model.problem import ITEMSIZE
 
 @dataclass(frozen=True, slots=True)
 class GlobalTraffic:
-    """All loads of a global array by a launch, or all its stores.
+    """All loads of a global array by a launch, all its stores, or all its atomics.
 
     Attributes:
         per_element: accesses by threads, per element of the array.
@@ -43,7 +43,7 @@ class GlobalTraffic:
 
 
 def traffic(case: Case, requests: Iterable[Request]) -> tuple[GlobalTraffic, ...]:
-    """Loads and stores per global array, in the order of the problem's arrays, from a launch's requests."""
+    """Loads, stores and atomics per global array, in the order of the problem's arrays, from a launch's requests."""
     problem = PROBLEMS[case.problem]
     found: dict[tuple[str, str], list[Request]] = {}
     for request in requests:
@@ -52,7 +52,7 @@ def traffic(case: Case, requests: Iterable[Request]) -> tuple[GlobalTraffic, ...
     return tuple(
         _add_up(array, kind, found[array, kind], elements * ITEMSIZE[case.dtype])
         for array, elements in zip(problem.arrays, problem.elements(case), strict=True)
-        for kind in ("load", "store")
+        for kind in ("load", "store", "atomic")
         if (array, kind) in found
     )
 

@@ -1,12 +1,12 @@
-"""What a kernel's ``build`` returns for a case: one of four kinds of program, which differ in who runs them.
+"""What a kernel's ``build`` returns for a case: a program, whose kind says who compiles and runs it.
 
-On a GPU: a kernel in Python for Numba, a kernel in CUDA C, or a library's function that enqueues work. On the CPU: a
-function.
+On a GPU: a kernel in Python, in CUDA C or in Triton's language, or a library's function that enqueues work. On the CPU:
+a function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
@@ -38,6 +38,8 @@ class GpuKernel(_OnGpu):
         block: threads of a block, (x, y).
         dynamic_bytes: shared memory that a launch gives each block, beside what the kernel declares.
         variant: tells apart the kernels of one block, pad, stride and dtype between which sizes choose.
+        zeroed: whether the output is filled with zeros before a launch, within its time, for kernels that add to it: a
+            cudaMemsetAsync ahead of the kernel.
         constant: name of the input that is read from constant memory: the device copies it to the module's variable of
             that name before the launches of a trial. Empty for none.
         persistent_blocks: for a persistent grid, how many blocks to launch on so many multiprocessors. Any grid
@@ -48,6 +50,7 @@ class GpuKernel(_OnGpu):
     block: tuple[int, int]
     dynamic_bytes: int = 0
     variant: str = ""
+    zeroed: bool = False
     constant: str = ""
     persistent_blocks: Callable[[int], int] | None = None
 
@@ -75,11 +78,34 @@ class NumbaKernel(GpuKernel):
 
 
 @dataclass(frozen=True, slots=True)
+class MlirKernel(NumbaKernel):
+    """The same function for numba-cuda-mlir, whose dialect is Numba's."""
+
+
+@dataclass(frozen=True, slots=True)
 class CudaCKernel(GpuKernel):
     """CUDA C with one ``extern "C"`` kernel named ``entry``."""
 
     source: str
     entry: str
+
+
+@dataclass(frozen=True, slots=True)
+class TritonKernel(GpuKernel):
+    """A kernel in Triton's language, called with pointers to the output and the inputs, and with the scalars.
+
+    Its ``block`` is one-dimensional and a whole number of warps; Triton shares a tile out among them.
+
+    Attributes:
+        source: imports Triton and makes the ``triton.jit`` function.
+        constants: values of its ``tl.constexpr`` parameters, which come last.
+        divisible: for each scalar, whether 16 divides it; Triton compiles such cases on their own. ``variant`` tells
+            them apart.
+    """
+
+    source: Callable[[], Any]
+    constants: Mapping[str, int]
+    divisible: tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,4 +125,4 @@ class HostFunction:
     function: Callable[..., Any]
 
 
-Program = NumbaKernel | CudaCKernel | LibraryCall | HostFunction
+Program = NumbaKernel | CudaCKernel | TritonKernel | LibraryCall | HostFunction

@@ -3,33 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from pathlib import Path
 
-from smembench.model.measurement import moment
 from smembench.store.run import Run
-from smembench.studies.compare.comparability import fault
-from smembench.studies.history.read import Device, Night, Timed, devices_of
+from smembench.studies.history.read import began
 
 
 def by_time(runs: Sequence[Run]) -> list[Run]:
     """Runs, oldest first."""
     return sorted(runs, key=lambda stored: (began(stored), stored.id))
-
-
-def title(runs: Sequence[Run]) -> str:
-    """The title of a report of these runs."""
-    ids = [stored.id for stored in by_time(runs)]
-    return f"smembench report: {' and '.join(ids) if len(ids) < 3 else f'{len(ids)} runs, {ids[0]} to {ids[-1]}'}"
-
-
-def began(stored: Run) -> datetime:
-    """When a run began; the earliest possible time if neither run.json nor a row records it."""
-    text = stored.description.started_at_utc or min((row.started_at_utc for row in stored.rows), default="")
-    try:
-        return moment(text)
-    except ValueError:
-        return datetime.min.replace(tzinfo=UTC)
 
 
 def whole(ordered: Sequence[Run]) -> list[tuple[Run, Run | None]]:
@@ -55,17 +36,3 @@ def _replaces(newer: Run, older: Run) -> bool:
     if name and name == older.description.config.name:
         return True
     return {row.case_id for row in older.rows} <= {row.case_id for row in newer.rows}
-
-
-def night(stored: Run) -> Night:
-    """A run as an entry of a history."""
-    devices = devices_of(stored.description)
-    times, unusable = {}, {}
-    for row in stored.rows:
-        key = (row.case_id, devices.get(row.device) or Device(row.device, ""))
-        if why := fault(row):
-            unusable[key] = why
-        elif row.elapsed_ms is not None:
-            clock = "" if row.sm_clock_mhz is None else str(row.sm_clock_mhz)
-            times[key] = Timed(row.elapsed_ms, clock, row.throttle_reasons or "")
-    return Night(stored.path or Path(), stored.id, began(stored), stored.description, times, unusable)

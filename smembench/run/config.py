@@ -6,6 +6,7 @@ import reprlib
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -219,8 +220,21 @@ def from_data(data: Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:
     return _validate(changed, where="", flags=False)
 
 
+def shipped() -> dict[str, Path]:
+    """The configs that come with the package, by name: beside it in a checkout, within it where it was installed."""
+    package = Path(__file__).parents[1]
+    within, beside = package / "configs", package.parent / "configs"
+    return {path.stem: path for path in sorted((within if within.is_dir() else beside).glob("*.toml"))}
+
+
+def about(path: Path) -> str:
+    """What a config says of itself: the first sentence of the comment at its top."""
+    lines = takewhile(lambda line: line.startswith("#"), path.read_text().splitlines())
+    return " ".join(line.lstrip("# ") for line in lines).partition(". ")[0].rstrip(".")
+
+
 def from_toml(path: Path, overrides: Sequence[str] = (), flags: Mapping[str, Any] = MappingProxyType({})) -> Config:
-    """Read a TOML file, override the run's keys from ``flags``, and apply ``key=value`` overrides.
+    """Read a TOML file, or a config of the package by its name, with keys from ``flags`` and ``key=value`` overrides.
 
     An override sets a key of the run (``samples``), a key of every sweep (``n``), or a key of one problem's sweeps
     (``transpose.n``). The default ``name`` is the file's stem.
@@ -228,12 +242,15 @@ def from_toml(path: Path, overrides: Sequence[str] = (), flags: Mapping[str, Any
     Raises:
         UsageError: if the file cannot be read, a key does not exist or a value is invalid; it names file and key.
     """
+    path = shipped().get(str(path), path)
     try:
         data = tomllib.loads(read_whole(path, _MOST_BYTES).decode())
     except FileNotFoundError:
-        raise UsageError(f"{path}: there is no such file") from None
+        raise UsageError(
+            f"{path}: there is no such file, and {unknown(path.stem, list(shipped()), 'config')}"
+        ) from None
     except IsADirectoryError:
-        raise UsageError(f"{path}: is a folder; name a TOML file, such as configs/quick.toml") from None
+        raise UsageError(f"{path}: is a folder; name a TOML file or a config, such as quick") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
     except (ValueError, RecursionError) as error:

@@ -69,14 +69,14 @@ def left_out(config: Config, resolve: Mapping[str, str]) -> str | None:
 
 
 def _chosen(sweep: Sweep, kernels: Sequence[Kernel]) -> list[str]:
-    """Names of the kernels that a sweep chooses, and of the copy ceiling, which every run includes."""
+    """Names of the kernels that a sweep chooses, and of the ceiling, which every run includes."""
     ceiling = PROBLEMS[sweep.problem].ceiling_kernel
     own = [*([ceiling] if ceiling else []), *sweep.kernel] if sweep.kernel else [k.name for k in kernels if k.standard]
     return list(dict.fromkeys([*own, *(kernel.name for kernel in kernels if sweep.peers and kernel.peer)]))
 
 
 def _on(device: str, name: str, sweep: Sweep, kernels: Sequence[Kernel]) -> list[Placement]:
-    """The kernels with a name on a device, one per compiler; the copy ceiling and CPU kernels have only one."""
+    """The kernels with a name on a device, one per compiler; the ceiling and CPU kernels have only one."""
     kind = device.partition(":")[0]
     named = [kernel for kernel in kernels if (kernel.name, kernel.kind) == (name, kind)]
     if not named:

@@ -28,16 +28,13 @@ def assemble(
     trials: Iterable[Trial],
     infos: Mapping[str, DeviceInfo],
     ci_widths: Mapping[str, float],
-    predict: Predict = unpredicted,
+    predict: Predict | None = unpredicted,
 ) -> list[Measurement]:
-    """One measurement per case that has trials, in the order of the cases.
+    """One measurement per case that has trials, in the order of the cases, with its prediction by ``predict``.
 
-    Args:
-        cases: the cases of the plan.
-        trials: any number per case, in any order.
-        infos: the devices by name.
-        ci_widths: the largest ``ci_width`` that counts as converged, by kind of device.
-        predict: gives each case's prediction, which is stored beside its time.
+    A case may have any number of trials. ``infos`` are the devices by name; ``ci_widths`` are the largest ``ci_width``
+    that count as converged, by kind of device. Without ``predict`` all that kernels tell is left out, shared memory
+    too, and so is the import of Numba.
     """
     by_case: dict[Case, list[Trial]] = {}
     for trial in trials:
@@ -49,7 +46,9 @@ def assemble(
     ]
 
 
-def _measurement(case: Case, trials: Sequence[Trial], info: DeviceInfo, target: float, predict: Predict) -> Measurement:
+def _measurement(
+    case: Case, trials: Sequence[Trial], info: DeviceInfo, target: float, predict: Predict | None
+) -> Measurement:
     problem = PROBLEMS[case.problem]
     ordered = sorted(trials, key=lambda trial: trial.round)
     bad = next((trial for trial in ordered if trial.status is not Status.OK), None)
@@ -61,7 +60,7 @@ def _measurement(case: Case, trials: Sequence[Trial], info: DeviceInfo, target: 
         started_at_utc=ordered[0].started_at_utc,
         bytes_moved=problem.bytes_moved(case),
         flops=problem.flops(case),
-        shared_bytes=registry.kernel_of(case).shared_bytes(case),
+        shared_bytes=registry.kernel_of(case).shared_bytes(case) if predict else 0,
         verified=all(trial.verified for trial in ordered),
         max_error=max(errors, default=None),
         rounds=len(ordered),
@@ -87,7 +86,7 @@ def _measurement(case: Case, trials: Sequence[Trial], info: DeviceInfo, target: 
     if reason := impossible(measured, info):
         # Nobody should quote such a figure, so the samples are dropped as well.
         return replace(blank, status=Status.FAILED, reason=reason)
-    predicted = predict(case, info.compute_capability, blank.resources.registers)
+    predicted = predict(case, info.compute_capability, blank.resources.registers) if predict else Prediction()
     return replace(
         measured,
         percent_of_peak=peak_percent(measured, info),

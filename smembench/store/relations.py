@@ -1,4 +1,4 @@
-"""Ratios between the cases of a run: % of the copy, speed-ups over the naive kernel and over the CPU."""
+"""Ratios between the cases of a run: % of the ceiling, speed-ups over the naive kernel and over the CPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Relations:
     """Ratios to other cases of the run; None if the other case is missing or did not succeed.
 
     Attributes:
-        percent_of_copy: relative to memcpy at the same size, dtype, device and cache mode.
+        percent_of_copy: relative to the ceiling, such as memcpy, at the same size, dtype, device and cache mode.
         percent_of_copygmem: relative to copyGmem, at the same block as well.
         speedup_vs_naive: over naiveGmem or naive, at the same block as well.
         speedup_vs_cpu: over the CPU's baseline at the same size, dtype and cache mode.

@@ -13,10 +13,11 @@ from smembench.store.run import Run
 from smembench.store.run_folder import CASES, JOURNAL, SAMPLES, read_description
 
 
-def load(path: Path) -> Run:
+def load(path: Path, *, predicted: bool = True) -> Run:
     """Read a run's folder, or a cases.csv with what lies beside it.
 
     A journal has every trial, so where there is one it is read. What it has of damages is a ``Dropped`` warning.
+    It has no predictions; without ``predicted`` no kernel is imported to make them.
 
     Raises:
         UsageError: for a path that is neither, and for damaged files, with the line.
@@ -27,7 +28,7 @@ def load(path: Path) -> Run:
         return Run(read_rows(path), path=path)  # files beside a CSV written by --csv belong to another run
     folder = path if path.is_dir() else path.parent
     if there(folder / JOURNAL):
-        return _from_journal(folder)
+        return _from_journal(folder, predicted=predicted)
     if not there(folder / CASES):
         raise UsageError(f"{folder}: holds no {CASES}; give a run's folder")
     rows, description = read_rows(folder / CASES), read_description(folder)
@@ -69,14 +70,13 @@ def load_together(text: str) -> list[Run]:
     return [load(path) for path in inside] if inside and not there(folder / CASES) else load_side(text)
 
 
-def _from_journal(folder: Path) -> Run:
+def _from_journal(folder: Path, *, predicted: bool) -> Run:
     """A run from its journal: every case in it, in the order in which they began.
 
     Raises:
         UsageError: for a journal that cannot be read, and cases that this version of smembench does not know.
     """
     path = folder / JOURNAL
-    # These import Numba, which only a run that was cut off needs.
     from smembench.explain.prediction import predict, trace_together
     from smembench.run.config import from_stored
     from smembench.run.stop_rule import ci_widths_of
@@ -87,8 +87,9 @@ def _from_journal(folder: Path) -> Run:
     ci_widths = ci_widths_of(from_stored(contents.description.config.data))
     try:
         cases = list(dict.fromkeys(trial.case for trial in contents.trials))
-        trace_together(cases, lambda case, number, of: None)
-        measurements = assemble(cases, contents.trials, infos, ci_widths, predict)
+        if predicted:
+            trace_together(cases, lambda case, number, of: None)
+        measurements = assemble(cases, contents.trials, infos, ci_widths, predict if predicted else None)
     except (LookupError, TypeError, ValueError) as error:
         raise UsageError(f"{path}: holds a trial that cannot be read here ({type(error).__name__}: {error})") from None
     # A run that was killed at its very end is complete and has its journal still.

@@ -28,7 +28,7 @@ from smembench.studies.ladder.climb import problems
 from smembench.studies.run import SILENT, Watch
 
 SIDES = (4, 8, 16, 32, 64, 128)
-"""Sides of the blocks to try, beside a kernel's own blocks."""
+"""Sides of the blocks to try, beside a kernel's own blocks; where those are rows, rows of all numbers of threads."""
 THREADS = (64, 1024)
 """Fewest and most threads per block."""
 PADS = (1, 2)
@@ -62,11 +62,7 @@ class Search:
 def search(base: Case, names: Sequence[str], predict: Predict, begin: Begin = unseen) -> Search:
     """Every kernel, block and pad that is worth measuring at the size, dtype and device of ``base``.
 
-    Args:
-        base: the size, dtype and device; its kernel, block and pad are ignored.
-        names: kernels to try.
-        predict: the predicted cost of a case; a case without a prediction is kept.
-        begin: called before each prediction with the case, its number and how many there are.
+    A case without a predicted cost is kept. ``begin`` is called before each prediction.
     """
     kernels = [registry.find(base.problem, name, base.kind) for name in names]
     tried = [case for kernel in kernels if kernel and solves(kernel) for case in _variants(base, kernel)]
@@ -89,16 +85,19 @@ def search(base: Case, names: Sequence[str], predict: Predict, begin: Begin = un
 
 def solves(kernel: Kernel) -> bool:
     """Whether a kernel solves its problem: copyGmem, which only bounds it, does not."""
-    naive = registry.find(kernel.problem, PROBLEMS[kernel.problem].naive_kernel or "", kernel.kind)
-    return naive is not None and kernel.computes == naive.computes
+    naive = PROBLEMS[kernel.problem].naive_kernel
+    return kernel.computes in {k.computes for k in registry.of_problem(kernel.problem) if k.name == naive}
 
 
 def _variants(base: Case, kernel: Kernel) -> list[Case]:
     if not kernel.blocks:
         return [replace(base, kernel=kernel.name, block=None, pad=None)]
     pads: Sequence[int | None] = (None,) if kernel.pad is None else PADS if kernel.pad else (0,)
-    usual = [Block(x, y) for x, y in product(SIDES, SIDES) if THREADS[0] <= x * y <= THREADS[1]]
-    blocks = dict.fromkeys([*usual, *kernel.default_blocks])
+    own = kernel.default_blocks or PROBLEMS[kernel.problem].default_blocks
+    usual = {Block(x, y) for x, y in product(SIDES, SIDES) if THREADS[0] <= x * y <= THREADS[1]}
+    if all(block.y == 1 for block in own):
+        usual = {Block(block.x * block.y, 1) for block in usual}
+    blocks = dict.fromkeys([*sorted(usual), *own])
     return [replace(base, kernel=kernel.name, block=block, pad=pad) for block, pad in product(blocks, pads)]
 
 
@@ -140,7 +139,7 @@ def candidates(
     (problem,) = parse_names(problem, problems(), name="tune", what="problem with kernels to choose from")[:1]
     contract = PROBLEMS[problem]
     (dtype,) = parse_names(dtype, contract.dtypes, name="--dtype", what=f"element type for {problem}")[:1]
-    (where,), note = resolve([device])
+    where, note = resolve(device)
     if note:
         watch.note(note)
     known = [name for name in registry.names(problem) if registry.find(problem, name, where.partition(":")[0])]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from smembench.model.problem import Problem
 from smembench.store.schema import Row
 
 _NAMED = 3
@@ -35,7 +36,7 @@ def within(value: float | None, relative: float | None) -> str:
     if value is None or not relative:
         return shown
     decimals = len(shown.partition(".")[2])
-    certain = 1 - math.floor(math.log10(value * relative))
+    certain = 1 - math.floor(math.log10(value * min(relative, 1)))
     return f"{value:.{max(min(decimals, certain), 0)}f}"
 
 
@@ -48,11 +49,11 @@ def number(value: float | None) -> str:
     return f"{value:.0f}" if value >= 1000 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def percentage(value: float) -> str:
-    """A percentage; beyond 100 its size says nothing."""
+def percentage(value: float, sign: str = "") -> str:
+    """A percentage with a sign before it; beyond 100 its size says nothing."""
     if value > 100:
         return "over 100 %"
-    return f"{value:.1f} %" if value >= 0.1 or not value else f"{value:.2f} %"
+    return f"{sign}{value:.1f} %" if value >= 0.1 or not value else f"{sign}{value:.2f} %"
 
 
 def scaled(value: float, unit: str) -> str:
@@ -80,7 +81,7 @@ def compact(value: float | None, missing: str = "-") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One column of cases.csv as tables show it; ``unit`` is what a bar of it says."""
+    """One column of cases.csv as tables show it, with ``{ceiling}`` for the problem's; ``unit`` is what a bar says."""
 
     heading: str
     text: Callable[[float | None], str] = number
@@ -92,7 +93,7 @@ FIGURES: dict[str, Figure] = {
     "effective_gb_s": Figure("GB/s", unit="GB/s"),
     "gflop_s": Figure("GFLOP/s", unit="GFLOP/s"),
     "percent_of_copygmem": Figure("% of\ncopyGmem"),
-    "percent_of_copy": Figure("% of\nmemcpy"),
+    "percent_of_copy": Figure("% of\n{ceiling}"),
     "percent_of_peak": Figure("% of\npeak"),
     "bytes_per_clock": Figure("bytes/clk\nper SM", unit="B/clk"),
     "speedup_vs_cpu": Figure("vs CPU", times),
@@ -108,10 +109,10 @@ def value(row: Row, column: str) -> float | None:
     return None if found is None else float(found)
 
 
-def figures(names: Iterable[str]) -> dict[str, Callable[[Row], str]]:
-    """The headings for columns of cases.csv, and what each shows of a row."""
+def figures(problem: Problem, names: Iterable[str]) -> dict[str, Callable[[Row], str]]:
+    """The headings for columns of cases.csv in a table of a problem, and what each shows of a row."""
 
     def text(column: str, row: Row) -> str:
         return FIGURES[column].text(value(row, column))
 
-    return {FIGURES[name].heading: partial(text, name) for name in names}
+    return {FIGURES[name].heading.format(ceiling=problem.ceiling_kernel): partial(text, name) for name in names}

@@ -129,6 +129,8 @@ def sentences(explained: Explanation) -> list[str]:
     if counts:
         moved = scaled(sum(load.bytes for load in explained.loads), "B")
         said.append(f"Threads read {' and '.join(counts)}; all loads together move {moved} in sectors.")
+    if updates := [f"{each.array} {_times(each.per_element)}" for each in explained.traffic if each.kind == "atomic"]:
+        said.append(f"Atomics change each element of {' and '.join(updates)}, one after the other.")
     if (resident := explained.occupancy) is not None:
         blocks = f"{resident.blocks} block{'s' if resident.blocks > 1 else ''}"
         said.append(
@@ -146,9 +148,10 @@ def sentences(explained: Explanation) -> list[str]:
 
 
 def _coalescing(accesses: Sequence[GlobalAccess]) -> list[str]:
-    """A sentence for the loads or the stores of an array that move more bytes than they request."""
+    """A sentence for the loads or the stores of an array that move more bytes than they request; L2 does atomics."""
     said = []
-    for (kind, array), of_array in grouped(accesses, lambda access: (access.site.kind, access.site.array)).items():
+    moved = [access for access in accesses if access.site.kind != "atomic"]
+    for (kind, array), of_array in grouped(moved, lambda access: (access.site.kind, access.site.array)).items():
         efficiencies = [access.efficiency for access in of_array]
         if min(efficiencies) < 1:
             share = fmean(efficiencies, [access.of_all for access in of_array])

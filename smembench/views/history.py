@@ -58,12 +58,15 @@ def history_sections(series: Sequence[Series], *, fine: bool) -> list[Section]:
 
 
 def left_out(nights: Sequence[Night], skipped: Sequence[Skipped]) -> list[str]:
-    """What a history leaves out: folders that could not be used, and runs on devices that they do not name."""
+    """What a history leaves out: unusable folders, what unfinished runs lack, and devices that a run does not name."""
     lines = [f"skipped {one.path}: {one.reason}" for one in skipped]
     if len(lines) > _FEW:
         often = Counter(re.split(";|, line |: '", one.reason)[0] for one in skipped).most_common(_FEW)
         reasons = ", ".join(f"{count} {reason}" for reason, count in often)
         lines = [f"skipped {len(skipped)} folders: {reasons}; the first of them {skipped[0].path}; --json lists all"]
+    if cut := [night.path for night in nights if not night.complete]:
+        go_on = f"continue with: smembench run --resume {quote(str(cut[0]))}"
+        lines.append(f"{_runs(len(cut))} not finished and used as far as measured, the first of them {cut[0]}; {go_on}")
     untold = [night.run_id for night in nights if not all(device.id for _, device in (*night.times, *night.unusable))]
     if untold:
         lines.append(
@@ -184,7 +187,10 @@ def _day(night: Night) -> str:
 def history_data(nights: Sequence[Night], skipped: Sequence[Skipped], series: Sequence[Series]) -> dict[str, Any]:
     """All of it as plain data for JSON; times in ms, moments in ISO 8601."""
     return {
-        "runs": [{"run_id": night.run_id, "started_at_utc": night.started.isoformat()} for night in nights],
+        "runs": [
+            {"run_id": night.run_id, "started_at_utc": night.started.isoformat(), "complete": night.complete}
+            for night in nights
+        ],
         "skipped": [{"path": str(one.path), "reason": one.reason} for one in skipped],
         "series": [
             {

@@ -1,4 +1,4 @@
-"""The ladder as tables: what each step changes, its gain over the previous step, and its share of the limit."""
+"""The ladder as tables: what each step changes, its gain over the best step before it, and its share of the limit."""
 
 from __future__ import annotations
 
@@ -15,13 +15,18 @@ from smembench.views.sections import Section, bars, describe, grouped, label, no
 
 
 def ladder(run: Run) -> list[Section]:
-    """One section for every problem, device, size, stride, dtype and cache mode with a step of a ladder.
+    """One section for each of a run's ladders."""
+    return [_section(part) for part in ladders(run)]
 
-    Only steps, the ceiling and other libraries are shown.
+
+def ladders(run: Run) -> list[Run]:
+    """The rows of every problem, device, size, stride, dtype and cache mode with a step of a ladder.
+
+    Only steps, the ceiling and other libraries are in them.
     """
     beside = grouped(filter(_beside, run.rows), _place)
     climbed = grouped(filter(_is_step, run.rows), _place)
-    return [_section(run.only([*group, *beside.get(place, ())])) for place, group in climbed.items()]
+    return [run.only([*group, *beside.get(place, ())]) for place, group in climbed.items()]
 
 
 def _place(row: Row) -> tuple[object, ...]:
@@ -48,12 +53,13 @@ def _section(run: Run) -> Section:
     rungs = climb(run)
     said = {rung.row: (_gain(rung), rung.kernel.ladder) for rung in rungs}
     said |= {row: ("", _beside(row)) for row in rows if row.ok and _beside(row)}
+    limited = [limit] if any(value(row, limit) is not None for row in said) else []
     return table(
         describe(run),
         said,
         {
             "step": label,
-            **figures(["elapsed_ms", rate, *([limit] if any(value(row, limit) is not None for row in said) else [])]),
+            **figures(problem, ["elapsed_ms", rate, *limited]),
             "gain": lambda row: said[row][0],
             "what changes": lambda row: said[row][1],
         },
@@ -83,7 +89,8 @@ def _sentence(run: Run, rungs: Sequence[Rung], limit: str) -> str:
     elif best is not lowest:
         said.append(f"no different from {label(lowest)} within the noise")
     if (share := value(best, limit)) is not None:
-        said.append(f"at {number(share)} % of {'memcpy' if limit == 'percent_of_copy' else 'the arithmetic peak'}")
+        problem = PROBLEMS[best.problem]
+        said.append(f"at {number(share)} % of {problem.ceiling_kernel or f'the peak of {problem.bound}'}")
     text = f"{', '.join(said)}. Each step is shown with its fastest block"
     within = any(rung.gain is not None and not rung.differs for rung in rungs)
     return f"{text}; gains in brackets are within the noise." if within else f"{text}."

@@ -1,4 +1,4 @@
-"""The best kernel of each size beside the copy ceiling and other libraries."""
+"""The best kernel of each size beside the ceiling and other libraries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from smembench.views.sections import Section, device_names, groups, label, table
 
 
 def limits(run: Run) -> list[Section]:
-    """One section for each problem that was measured beside a yardstick: memcpy, CuPy, PyTorch or cuBLAS.
+    """One section for each problem that was measured beside a yardstick: its ceiling, CuPy, PyTorch or cuBLAS.
 
     The best of a size and dtype is the fastest kernel of the default compiler, or the fastest port if only ports were
     measured. A yardstick's column is the speed of the best kernel over its own.
@@ -23,7 +23,7 @@ def limits(run: Run) -> list[Section]:
     found = []
     for name, problem in PROBLEMS.items():
         rows = [row for row in run.rows if row.problem == name and row.ok and row.case.kind == "cuda"]
-        # The copy ceiling, then the kernels of other libraries.
+        # The ceiling, then the kernels of other libraries.
         yardsticks = [kernel for kernel in (problem.ceiling_kernel, *registry.peers(name)) if kernel]
         measured = [kernel for kernel in yardsticks if any(row.kernel == kernel for row in rows)]
         if measured:
@@ -52,7 +52,7 @@ def _section(run: Run, names: Sequence[str]) -> Section:
             "dtype": lambda best: best.dtype,
             "cache": lambda best: best.cache,
             "best": label,
-            **figures(["elapsed_ms", problem.columns[0]]),
+            **figures(problem, ["elapsed_ms", problem.columns[0]]),
             **{f"over\n{name}": over(name) for name in names},
         },
         words=("size", "dtype", "cache", "best"),

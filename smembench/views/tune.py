@@ -30,7 +30,7 @@ def finals(tuned: Tuned) -> Section:
             "finalist": label,
             "elapsed ms": lambda row: milliseconds(row.elapsed_ms),
             "95 % interval": lambda row: "–".join(map(milliseconds, intervals[row.case])),
-            **figures(problem.columns),
+            **figures(problem, problem.columns),
         },
         words=("finalist",),
         bars=bars(rows, problem.columns[0]),

@@ -109,10 +109,10 @@ REFUSED = [
     ("compare --aa {nightly} --fail-on never", "--fail-on: belongs to BASE and NEW"),
     ("compare --aa {nightly} --all", "--all: belongs to BASE and NEW"),
     # history
-    ("history .", "holds no complete run"),
+    ("history .", "holds no run"),
     ("history nowhere", "there is no such folder"),
     ("history {root}/results/reference --since soon", "--since 'soon': write a day as 2026-01-31"),
-    ("history {root}/results/reference --since 2030-01-01", "holds no complete run since 2030-01-01"),
+    ("history {root}/results/reference --since 2030-01-01", "holds no run since 2030-01-01"),
     ("history {root}/results/reference --threshold 0", "--threshold 0: give a percentage above 0"),
     ("history {root}/results/reference --threshold nan", "--threshold 'nan' is not a percentage"),
     # explain

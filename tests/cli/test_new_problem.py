@@ -16,7 +16,7 @@ from conftest import QUICK, Program, records
 from smembench.store.schema import COLUMNS
 from warm import WarmPython
 
-REDUCTION = Path(__file__).with_name("reduction")
+RUNSUMS = Path(__file__).with_name("runsums")
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("package")
     source = Path(smembench.__file__).parent
     shutil.copytree(source, place / "smembench", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(REDUCTION, place / "smembench/kernels/reduction", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(RUNSUMS, place / "smembench/kernels/runsums", ignore=shutil.ignore_patterns("__pycache__"))
     return place
 
 
@@ -43,27 +43,27 @@ def ran(place: Path) -> Generator[Program]:
 
 
 def test_it_has_a_command_with_its_axes_and_words(ran: Program) -> None:
-    shown = ran("reduction", "--help").stdout
+    shown = ran("runsums", "--help").stdout
     assert "Time sums of runs of elements." in shown
     assert "Elements per sum. (default: 4,8)" in shown
     assert "Element types. (default: int32)" in shown
     assert "--pad" not in shown
     listed = ran("list").stdout
-    assert "reduction: sums of runs, int32, int64\n  cpu   sums " in listed
+    assert "runsums: sums of runs, int32, int64\n  cpu   sums " in listed
 
 
 def test_its_parameter_multiplies_and_is_in_the_id(ran: Program) -> None:
-    planned = ran("reduction", "--n", "64,96", "--kernel", "sums", "--device", "cpu", "--dry-run")
+    planned = ran("runsums", "--n", "64,96", "--kernel", "sums", "--device", "cpu", "--dry-run")
     assert planned.stdout.splitlines() == [
-        f"reduction/sums/cpu/numba/int32/1x{n}/items={items}/warm" for n in (64, 96) for items in (4, 8)
+        f"runsums/sums/cpu/numba/int32/1x{n}/items={items}/warm" for n in (64, 96) for items in (4, 8)
     ]
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("reduction", "--items", "0"), "--items '0': 0 is below the least allowed value 1"),
-        (("reduction", "--n", "10", "--device", "cpu"), "reduction sums 1x10 int32 on cpu: items 4: do not divide 10"),
+        (("runsums", "--items", "0"), "--items '0': 0 is below the least allowed value 1"),
+        (("runsums", "--n", "10", "--device", "cpu"), "runsums sums 1x10 int32 on cpu: items 4: do not divide 10"),
         (("transpose", "--items", "4"), "No such option: --items"),
         (("run", "wrong.toml"), "transpose has no size items; it has n, nx, ny"),
         (("run", "wrong.toml", "--set", "itmes=4"), "no such key; did you mean items?"),
@@ -78,7 +78,7 @@ def test_its_mistakes_are_one_line(ran: Program, place: Path, arguments: tuple[s
 
 @pytest.mark.slow
 def test_it_is_measured_stored_and_shown(ran: Program, place: Path) -> None:
-    (place / "sums.toml").write_text('[[sweep]]\nproblem = "reduction"\nn = 96\nitems = "4:8:*2"\n')
+    (place / "sums.toml").write_text('[[sweep]]\nproblem = "runsums"\nn = 96\nitems = "4:8:*2"\n')
     measured = ran("run", "sums.toml", "--set", "device=cpu", *QUICK, "--output", "runs")
     assert measured.returncode == 0, measured.stderr
     (folder,) = (place / "runs").iterdir()

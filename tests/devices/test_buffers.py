@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from cuda.bindings import driver
 from hypothesis import given
 from hypothesis import strategies as st
 
 from programs import case_of, cuda_kernel
 from smembench.devices.base import GUARD_BYTES, POISON, OutOfBounds
-from smembench.devices.buffers import BufferPool, Output
+from smembench.devices.buffers import BufferPool, Output, after_zeros
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import LibraryCall
 
@@ -90,3 +92,20 @@ def test_places_are_not_reserved_where_they_do_not_fit_and_grow_when_they_must(m
     pool.take(1, 10, np.float32)
     pool.take(1, 11, np.float32)
     assert allocated == [40, 100, 44]
+
+
+def test_a_launch_that_adds_to_its_output_finds_zeros_there_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def memset(address: int, byte: int, size: int, stream: int) -> tuple[driver.CUresult]:
+        memory = (ctypes.c_ubyte * size).from_address(address)
+        memory[:] = [byte] * size
+        return (driver.CUresult.CUDA_SUCCESS,)
+
+    def launch(output: DeviceArray, summand: int) -> None:
+        output.content += summand
+
+    monkeypatch.setattr(driver, "cuMemsetD8Async", memset)
+    output = DeviceArray(np.full(3, -1, np.int32))
+    enqueue = after_zeros(7, launch)
+    for summand in (5, 4):
+        enqueue(output, summand)
+        assert output.content.tolist() == [summand] * 3

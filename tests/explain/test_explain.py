@@ -137,7 +137,46 @@ def test_where_the_grid_is_two_blocks_the_trace_is_the_whole_kernel(kernel: str,
 
 
 def uses_what_is_not_recorded(*arguments: Any) -> None:
-    cuda_api.cuda.atomic.add(*arguments)
+    cuda_api.cuda.grid(2)
+
+
+def adds_up_by_atomics(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    """The odd lanes of a warp add to one element, and all to one each; they give each other what they read."""
+    cuda = cuda_api.cuda
+    total = inp[cuda.threadIdx.x]
+    total += cuda.shfl_down_sync(0xFFFFFFFF, total, 16)
+    cuda.syncwarp()
+    if cuda.threadIdx.x % 2:
+        cuda.atomic.add(out, 0, total)
+    assert cuda.atomic.max(out, 8 * cuda.threadIdx.x, total) == 0
+
+
+def as_kernel(function: Callable[..., None], threads: int) -> registry.Kernel:
+    def build(case: Case) -> NumbaKernel:
+        return NumbaKernel(function, grid=(1, 1), block=(threads, 1))
+
+    return replace(registry.kernel_of(case("copyGmem")), build=build)
+
+
+def test_atomics_are_requests_of_their_own_and_shuffles_none() -> None:
+    found = trace(as_kernel(adds_up_by_atomics, 32), case("copyGmem", n=64)).requests
+    assert [(request.site.kind, request.site.array, request.site.width) for request in found] == [
+        ("load", "in", 4),
+        ("atomic", "out", 4),
+        ("atomic", "out", 4),
+    ]
+    _, one, each = ([address for address in request.addresses if address is not None] for request in found)
+    assert (len(one), len(set(one))) == (16, 1)
+    assert [address - one[0] for address in each] == list(range(0, 32 * 32, 32))
+
+
+def test_atomics_in_shared_memory_are_refused() -> None:
+    def counts(*arguments: Any) -> None:
+        cuda = cuda_api.cuda
+        cuda.atomic.add(cuda.shared.array(8, cuda_api.number("int32")), 0, 1)
+
+    with pytest.raises(UsageError, match="shared0: atomics in shared memory are not traced"):
+        trace(as_kernel(counts, 32), case("copyGmem", n=64))
 
 
 def divides_by_zero(*arguments: Any) -> None:
@@ -147,7 +186,7 @@ def divides_by_zero(*arguments: Any) -> None:
 @pytest.mark.parametrize(
     ("function", "error", "why"),
     [
-        (uses_what_is_not_recorded, UsageError, "copyGmem: cannot be traced: .*atomic"),
+        (uses_what_is_not_recorded, UsageError, "copyGmem: cannot be traced: .*grid"),
         (divides_by_zero, ZeroDivisionError, "zero"),
     ],
 )
@@ -155,9 +194,8 @@ def test_a_kernel_that_raises_leaves_cuda_as_it_was(
     function: Callable[..., None], error: type[Exception], why: str
 ) -> None:
     before, copy = holders(), case("copyGmem", n=8)
-    kernel = replace(registry.kernel_of(copy), build=lambda case: NumbaKernel(function, grid=(1, 1), block=(1, 1)))
     with pytest.raises(error, match=why):
-        trace(kernel, copy)
+        trace(as_kernel(function, 1), copy)
     assert holders() == before
 
 

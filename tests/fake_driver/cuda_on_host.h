@@ -23,6 +23,13 @@ struct alignas(16) uint4 {
 static inline uint4 __ldcs(const uint4 *from) { return *from; }
 static inline void __stcs(uint4 *to, uint4 vector) { *to = vector; }
 
+template <class T> static inline T atomicAdd(T *to, T value)
+{
+    T before = *to;
+    *to += value;
+    return before;
+}
+
 #define __global__
 #define __device__
 #define __forceinline__ inline

@@ -265,22 +265,26 @@ def test_a_run_that_another_process_writes_is_refused_in_one_line(folder: Path, 
 @pytest.mark.slow
 def test_kills_at_random_moments_lose_nothing_that_was_finished(config: Path, tmp_path: Path) -> None:
     """Kill the run, its worker, both, or the run while it finishes, again and again."""
-    rng = chance("runs")
-    root = tmp_path / "results"
+    rng, root, kills = chance("runs"), tmp_path / "results", 0
     kept: list[Trial] = []
-    finished = 0
-    for kill in range(4 * CAMPAIGN):
-        folders = list(root.glob(f"*/{JOURNAL}"))
-        again = ["--resume", folders[0].parent] if folders else [config, "--output", root]
-        process = start(*again)
-        until = time.monotonic() + rng.uniform(0.5, 4.0) + 20 * (kill % 4 == 3)
-        while time.monotonic() < until and process.poll() is None and not list(root.glob("*/*cases.csv*")):
+    while kills < 4 * CAMPAIGN:
+        begun, before = list(root.glob(f"*/{JOURNAL}")), set(root.glob("*/*cases.csv*"))
+        process = start(*(["--resume", begun[0].parent] if begun else [config, "--output", root]))
+        whom = rng.choice(["run", "worker", "both", "run that finishes"])
+        while process.poll() is None and not children(process.pid):
             time.sleep(0.001)
-        alive = process.poll() is None
-        victims = {0: children(process.pid), 1: [*children(process.pid), process.pid]} if alive else {}
-        for pid in victims.get(kill % 4, [process.pid]):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        until = time.monotonic() + (20 if whom == "run that finishes" else rng.uniform(0.0, 3.0))
+        while time.monotonic() < until and process.poll() is None:
+            if whom == "run that finishes" and set(root.glob("*/*cases.csv*")) - before:
+                break
+            time.sleep(0.001)
+        if process.poll() is None:
+            victims = children(process.pid) if whom in ("worker", "both") else []
+            victims += [process.pid] if whom != "worker" else []
+            for pid in victims:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            kills += bool(victims)
         process.communicate(timeout=60)
         paths = list(root.glob(f"*/{JOURNAL}"))
         if paths and paths[0].stat().st_size:
@@ -293,9 +297,7 @@ def test_kills_at_random_moments_lose_nothing_that_was_finished(config: Path, tm
             # A case whose worker was killed is failed and keeps no figures; every other keeps every sample.
             assert values >= {value for trial in kept if trial.case.id in ok for value in trial.samples}
             assert not list(root.glob("*/.*"))
-            finished += 1
             kept = []
             shutil.rmtree(root)
         else:
             shutil.rmtree(root, ignore_errors=True)
-    assert finished or kept or not root.exists()

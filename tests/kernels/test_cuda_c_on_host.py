@@ -46,7 +46,8 @@ def verify(case: Case, launch: Launch, grid: tuple[int, int]) -> None:
 
     def run(inputs: tuple[Any, ...]) -> Any:
         constant = inputs[problem.arrays.index(program.constant) - 1].tobytes() if program.constant else b""
-        output = np.full(problem.output_length(case) * 4, POISON, np.uint8).view(np.float32)
+        first = 0 if program.zeroed else POISON
+        output = np.full(problem.output_length(case) * 4, first, np.uint8).view(np.float32)
         launch(grid, (output, *inputs), problem.scalars(case), constant)
         return output
 

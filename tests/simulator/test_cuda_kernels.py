@@ -115,6 +115,55 @@ def test_an_error_before_a_barrier_ends_the_threads_that_wait_there() -> None:
         verify(replace(WRONG, m=1, n=8, block=Block(8, 1)), as_kernel(negative))
 
 
+def in_lines(function: Any) -> None:
+    """Hold a copy of 64 elements by two warps to the reference."""
+    verify(replace(WRONG, m=1, n=64, block=Block(64, 1)), as_kernel(function))
+
+
+def test_shuffles_give_what_the_lanes_behind_hold_while_other_warps_wait() -> None:
+    def shuffled(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        at = cuda.threadIdx.x
+        if at < 32:
+            behind = cuda.shfl_down_sync(0xFFFFFFFF, inp[at], 3)
+            again = cuda.shfl_down_sync(0xFFFFFFFF, behind, 1)
+            if at < 28:
+                out[at + 4] = again
+            if at < 4:
+                out[at] = inp[at]
+            assert at < 29 or behind == inp[at]
+        cuda.syncthreads()
+        if at >= 32:
+            out[at] = inp[at]
+
+    in_lines(shuffled)
+
+
+def test_a_lane_that_its_warp_waits_for_in_vain_is_an_error() -> None:
+    def alone(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        if cuda.threadIdx.x != 5:
+            cuda.syncwarp()
+
+    with pytest.raises(AssertionError, match=r"lanes \[5\] are missing"):
+        in_lines(alone)
+
+
+@pytest.mark.parametrize("synchronised", [True, False])
+def test_lanes_see_what_others_wrote_after_a_barrier_of_their_warp(synchronised: bool) -> None:
+    def shifted(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        tile = cuda.shared.array(64, number("float32"))
+        at = cuda.threadIdx.x
+        tile[at] = inp[at]
+        if synchronised:
+            cuda.syncwarp()
+        out[at ^ 1] = tile[at ^ 1]
+
+    if synchronised:
+        in_lines(shifted)
+    else:
+        with pytest.raises(AssertionError, match="elements differ"):
+            in_lines(shifted)
+
+
 @pytest.mark.parametrize("way", [1, 7], ids=["from threads after", "from threads before"])
 def test_a_missing_barrier_is_caught(way: int) -> None:
     """Even where all threads but one read what a thread before them has written."""

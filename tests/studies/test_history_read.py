@@ -13,11 +13,14 @@ from typing import Any
 import pytest
 
 from conftest import Measured
-from smembench.model.errors import UsageError
+from smembench.model.case import Block, Case
+from smembench.model.errors import Dropped, UsageError
+from smembench.model.measurement import Status, Trial
 from smembench.store import schema
 from smembench.store.csv_files import table_text
+from smembench.store.journal import Journal
 from smembench.store.run import Run
-from smembench.store.run_folder import CASES, JOURNAL, RUN
+from smembench.store.run_folder import CASES, JOURNAL, RUN, read_description
 from smembench.store.run_json import Description
 from smembench.studies.accept import Acceptance
 from smembench.studies.history.read import Device, Night, Skipped, read_nights
@@ -121,9 +124,38 @@ def test_another_gpu_or_host_begins_another_series(tmp_path: Path, store: Store)
     assert all(one.newest is Newest.SAME for one in series)
 
 
-def test_partial_and_damaged_runs_are_named_and_skipped(tmp_path: Path, store: Store) -> None:
+def test_a_run_that_was_cut_off_counts_with_what_its_journal_has(tmp_path: Path, store: Store) -> None:
+    nights_of(store, [1.0] * 3)
+    sweep = {"sweep": [{"problem": "transpose", "device": ["cuda:0"]}]}
+    folder, begun = (store(night, 2.0, complete=None, config=sweep) for night in (3, 4))  # a cases.csv after Ctrl-C
+    block = Block(32, 32)
+    trial = Trial(
+        Case("transpose", "copyGmem", "cuda:0", "float32", 4096, 4096, None, block),
+        *(0, Status.OK, BEGIN.isoformat()),
+        verified=True,
+        samples=(1.5, 1.5),
+    )
+    for path, trials in ((folder, [trial]), (begun, [])):
+        writer = Journal.create(path / JOURNAL, read_description(path))
+        for each in trials:
+            writer.append(each)
+        writer.close()
+    with (folder / JOURNAL).open("ab") as stream:
+        stream.write(b"torn")
+    with pytest.warns(Dropped, match="line 3: cut off"):
+        nights, skipped = read_nights(tmp_path)
+    (series,) = series_of(nights)
+    assert (series.case_id, series.times) == (CASE, [1.0, 1.0, 1.0, 1.5])
+    assert [night.complete for night in nights] == [True, True, True, False]
+    (unread, part) = left_out(nights, skipped)
+    assert "nothing is measured yet" in unread
+    assert "1 run not finished" in part
+    assert f"--resume {folder}" in part
+
+
+def test_damaged_runs_are_named_and_skipped(tmp_path: Path, store: Store) -> None:
     faults: dict[str, Callable[[Path], object]] = {
-        "not finished; continue with: smembench run --resume": lambda run: (run / CASES).rename(run / JOURNAL),
+        "journal.jsonl, line 1: damaged: it has no checksum": lambda run: (run / CASES).rename(run / JOURNAL),
         "run.json: damaged: it is not JSON": lambda run: (run / RUN).write_text("{"),
         "cases.csv: the column run_id is missing": lambda run: (run / CASES).write_text(""),
         "cases.csv has no rows": lambda run: (run / CASES).write_text(",".join(schema.COLUMNS) + "\n"),
@@ -141,7 +173,6 @@ def test_partial_and_damaged_runs_are_named_and_skipped(tmp_path: Path, store: S
         folder = store(night)
         spoil(folder)
         folders[folder.name] = reason
-    incomplete = store(90, complete=False)
     kept = store(91)
     copied = tmp_path / "copies" / kept.name
     shutil.copytree(kept, copied)
@@ -149,7 +180,6 @@ def test_partial_and_damaged_runs_are_named_and_skipped(tmp_path: Path, store: S
     assert [night.run_id for night in nights] == [kept.name]
     for name, reason in folders.items():
         assert reason.strip() in skipped[name]
-    assert "not finished" in skipped[incomplete.name]
     assert "the same run as" in skipped[kept.name]
 
 

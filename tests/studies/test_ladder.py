@@ -36,15 +36,15 @@ def test_the_documents_kernels_come_first() -> None:
     assert TRANSPOSES[:3] == ["naiveGmem", "transposeSmem", "transposeSmemPad"]
     assert [kernel.name for kernel in steps("transpose", "cpu")] == TRANSPOSES[:3]
     assert [kernel.name for kernel in steps("matmul", "cuda")][:2] == ["naive", "tiled"]
-    assert problems() == ("transpose", "matmul")
+    assert problems()[:2] == ("transpose", "matmul")
     assert steps("transpose", "tpu") == ()
 
 
 @pytest.mark.parametrize("problem", problems())
-def test_the_limits_are_measured_of_every_step(problem: str) -> None:
-    config = from_toml(Path(__file__).parents[2] / "configs" / "limits.toml")
-    measured = {name for sweep in config.sweep if sweep.problem == problem for name in sweep.kernel}
-    assert {kernel.name for kernel in steps(problem, "cuda")} <= measured
+def test_every_step_is_measured_by_a_config(problem: str) -> None:
+    configs = map(from_toml, (Path(__file__).parents[2] / "configs").glob("*.toml"))
+    sweeps = [sweep for config in configs for sweep in config.sweep if sweep.problem == problem]
+    assert {kernel.name for kernel in steps(problem, "cuda")} <= {name for sweep in sweeps for name in sweep.kernel}
 
 
 @pytest.mark.parametrize("problem", problems())
@@ -80,10 +80,10 @@ def test_a_rung_is_the_fastest_of_its_blocks(measured: Measured) -> None:
 
 
 @given(times=st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=len(TRANSPOSES)))
-def test_the_gains_multiply_to_the_whole_climb(rows: Rows, times: list[float]) -> None:
+def test_the_gains_of_new_bests_multiply_to_the_whole_climb(rows: Rows, times: list[float]) -> None:
     found = climb(Run(rows({name: [time] for name, time in zip(TRANSPOSES, times, strict=False)})))
     assert [rung.kernel.name for rung in found] == TRANSPOSES[: len(times)]
-    assert prod(rung.gain for rung in found if rung.gain is not None) == pytest.approx(times[0] / times[-1])
+    assert prod(max(rung.gain or 1.0, 1.0) for rung in found) == pytest.approx(times[0] / min(times))
 
 
 def test_a_step_without_a_figure_is_left_out_and_said(rows: Rows) -> None:

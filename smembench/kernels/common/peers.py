@@ -38,7 +38,7 @@ def cupy_stream(handle: int) -> Any:
     return cupy.cuda.ExternalStream(handle)
 
 
-def as_cupy(array: Any, shape: tuple[int, int]) -> Any:
+def as_cupy(array: Any, shape: tuple[int, ...]) -> Any:
     """A CuPy view of a Numba device array."""
     import cupy
 
@@ -47,7 +47,7 @@ def as_cupy(array: Any, shape: tuple[int, int]) -> Any:
     return cupy.ndarray(shape, array.dtype, cupy.cuda.MemoryPointer(memory, 0))
 
 
-def as_torch(array: Any, shape: tuple[int, int]) -> Any:
+def as_torch(array: Any, shape: tuple[int, ...]) -> Any:
     """A PyTorch view of a Numba device array."""
     import torch
 

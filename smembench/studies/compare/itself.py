@@ -16,6 +16,7 @@ from smembench.store.run import Run
 from smembench.studies.compare.comparison import judge, smallest_seen
 from smembench.studies.compare.pairing import pair_up
 from smembench.studies.compare.verdicts import CONFIDENCE, FDR, THRESHOLD, CaseById, Rules, Verdict
+from smembench.studies.history.read import Step, unseen
 
 SEEN_IN = 0.95
 """Probability with which a slowdown must be called slower to count as seen, and the share of cases and of pairs."""
@@ -150,10 +151,11 @@ def compare_with_itself(
     fdr: float = FDR,
     confidence: float = CONFIDENCE,
     across: Collection[str] = (),
+    step: Step = unseen,
 ) -> SelfComparison:
     """Compare every two of several runs of one configuration, and find the slowdowns that would be detected.
 
-    With three runs or more, all of them tell what lies between runs.
+    With three runs or more, all of them tell what lies between runs. ``step`` is called before each pair.
 
     Raises:
         UsageError: for fewer than two runs, and for invalid rules.
@@ -164,7 +166,8 @@ def compare_with_itself(
     tallies: dict[str, _Tally] = {}
     pairs_false, largest_false = 0, 0.0
     pairs = list(combinations(runs, 2))
-    for base, new in pairs:
+    for number, (base, new) in enumerate(pairs, 1):
+        step(f"{base.id}, {new.id}", number, len(pairs))
         paired, known = pair_up([base], [new], across, runs if len(runs) > 2 else ())
         found_false = False
         for case in judge(paired, rules, known):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from io import StringIO
 from operator import itemgetter
 from pathlib import Path
@@ -18,11 +18,13 @@ from pydantic import TypeAdapter, ValidationError
 from smembench.model.errors import UsageError
 from smembench.model.measurement import moment
 from smembench.model.ranges import Milliseconds
-from smembench.store.files import read_whole, there
+from smembench.store.files import read_whole, resolved, there
+from smembench.store.run import Run
 from smembench.store.run_folder import CASES, JOURNAL, read_description
 from smembench.store.run_json import Description
 from smembench.store.schema import REQUIRED
-from smembench.studies.compare.comparability import distrust
+from smembench.studies.compare.comparability import distrust, fault
+from smembench.studies.load import load
 
 _TIMES = TypeAdapter(list[Milliseconds])
 _COLUMNS = (
@@ -56,7 +58,7 @@ class Timed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """One complete run: when it began, its run.json, the times that can be compared, and why others cannot."""
+    """A run: when it began, its run.json, the times that can be compared, and why others cannot."""
 
     path: Path
     run_id: str
@@ -64,6 +66,7 @@ class Night:
     description: Description
     times: Mapping[tuple[str, Device], Timed]
     unusable: Mapping[tuple[str, Device], str]
+    complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +78,10 @@ class Skipped:
 
 
 def read_nights(root: Path, since: datetime | None = None, step: Step = unseen) -> tuple[list[Night], list[Skipped]]:
-    """Every complete run below a folder from ``since`` on, oldest first, and the runs that were left out.
+    """Every run below a folder from ``since`` on, oldest first, and the runs that were left out.
 
-    Columns are found by name, so files of other schema versions count if they have them. A run that is found twice
-    counts once. ``step`` is called before each folder is read.
+    Columns are found by name, so files of other schema versions count if they have them. A run that was cut off counts
+    with what its journal has. A run that is found twice counts once. ``step`` is called before each folder is read.
 
     Raises:
         UsageError: for a folder that does not exist.
@@ -110,6 +113,57 @@ def devices_of(run: Description) -> dict[str, Device]:
     return {device.name: Device(device.model, run.identity(device.name)) for device in run.devices}
 
 
+def began(stored: Run) -> datetime:
+    """When a run began; the earliest possible time if neither run.json nor a row records it."""
+    text = stored.description.started_at_utc or min((row.started_at_utc for row in stored.rows), default="")
+    try:
+        return moment(text)
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)
+
+
+def night_of(stored: Run) -> Night:
+    """A run that was read whole as an entry of a history."""
+    devices = devices_of(stored.description)
+    times, unusable = {}, {}
+    for row in stored.rows:
+        key = (row.case_id, devices.get(row.device) or Device(row.device, ""))
+        if why := fault(row):
+            unusable[key] = why
+        elif row.elapsed_ms is not None:
+            clock = "" if row.sm_clock_mhz is None else str(row.sm_clock_mhz)
+            times[key] = Timed(row.elapsed_ms, clock, row.throttle_reasons or "")
+    path = stored.path or Path()
+    return Night(path, stored.id, began(stored), stored.description, times, unusable, stored.complete)
+
+
+def read_runs(paths: Iterable[Path], step: Step = unseen) -> tuple[list[Run], list[str]]:
+    """Every run at these paths once, of a folder of runs all below it; and a line for each below that cannot be read.
+
+    Args:
+        paths: runs' folders, folders of runs, and files.
+        step: called before each run is read.
+
+    Raises:
+        UsageError: for a path that was given and cannot be read.
+    """
+    places: dict[Path, tuple[Path, bool]] = {}
+    for path in paths:
+        inside = list(_run_folders(path)) if there(path) and path.is_dir() else []
+        several = bool(inside) and path not in inside
+        places |= {resolved(one): (one, several) for one in (inside if several else [path])}
+    runs, skipped = [], []
+    for number, (path, several) in enumerate(places.values(), 1):
+        step(path.name, number, len(places))
+        try:
+            runs.append(load(path))
+        except UsageError as error:
+            if not several:
+                raise
+            skipped.append(f"skipped {error}")
+    return runs, skipped
+
+
 def _run_folders(root: Path) -> Iterator[Path]:
     for folder, below, files in os.walk(root):
         below.sort()
@@ -121,18 +175,21 @@ def _read(path: Path, since: datetime | None) -> Night | None:
     """Read one run; None for one that began before ``since``.
 
     Raises:
-        UsageError: for one that is incomplete or damaged.
+        UsageError: for one that is damaged or has no cases.
         ValueError: for a field that is not what it should be.
         OSError: for a file that cannot be read.
     """
     run = read_description(path)
+    if (path / JOURNAL).exists() and not (run.complete and (path / CASES).exists()):
+        stored = load(path, predicted=False)
+        if not stored.rows:
+            raise UsageError(f"nothing is measured yet; continue with: smembench run --resume {path}")
+        return None if since and began(stored) < since else night_of(stored)
     devices = devices_of(run)
-    if not (path / CASES).exists() or run.complete is False or (not run.complete and (path / JOURNAL).exists()):
-        raise UsageError(f"not finished; continue with: smembench run --resume {path}")
     usable: dict[tuple[str, Device], tuple[str, str, str]] = {}
     unusable: dict[tuple[str, Device], str] = {}
-    run_id, began = run.run_id, run.started_at_utc
-    if since is not None and began and _moment(began) < since:
+    run_id, begun = run.run_id, run.started_at_utc
+    if since is not None and begun and _moment(begun) < since:
         return None
     for row_id, case_id, name, tried_at, elapsed, clock, status, reason, verified, *state in _records(path / CASES):
         key = (case_id, devices.get(name) or Device(name, ""))
@@ -147,15 +204,15 @@ def _read(path: Path, since: datetime | None) -> Night | None:
             unusable[key] = why
         else:
             usable[key] = (elapsed, clock, throttled)
-        run_id, began = run_id or row_id, began or tried_at
+        run_id, begun = run_id or row_id, begun or tried_at
     if not usable and not unusable:
         raise UsageError(f"{CASES} has no rows")
-    started = _moment(began)
+    started = _moment(begun)
     if since and started < since:
         return None
     elapsed_ms = _elapsed([text for text, _, _ in usable.values()])
     times = {key: Timed(ms, *state) for (key, (_, *state)), ms in zip(usable.items(), elapsed_ms, strict=True)}
-    return Night(path, run_id or path.name, started, run, times, unusable)
+    return Night(path, run_id or path.name, started, run, times, unusable, run.complete is not False)
 
 
 def _records(path: Path) -> Iterator[tuple[str, ...]]:

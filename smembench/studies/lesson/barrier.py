@@ -6,13 +6,12 @@ result depends on which warp comes first.
 
 from __future__ import annotations
 
-from typing import Any
-
 from smembench.kernels.common.grids import block_of, covering, tile_elements, tile_width
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 
 
@@ -23,24 +22,40 @@ def build(case: Case) -> NumbaKernel:
     width = tile_width(case)
     dtype = number(case.dtype)
 
-    def without_barrier(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    def without_barrier(out: Array, inp: Array, nx: Index, ny: Index) -> None:
+        # static shared memory
         tile = cuda.shared.array((by, width), dtype)
-        tx = cuda.threadIdx.x
-        ty = cuda.threadIdx.y
-        x0 = cuda.blockIdx.x * bx
-        y0 = cuda.blockIdx.y * by
-        ix = x0 + tx
-        iy = y0 + ty
-        if ix < nx and iy < ny:
-            tile[ty, tx] = inp[iy * nx + ix]
-        # Here transposeSmem waits for the whole block: cuda.syncthreads()
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+
+        # coordinate in original matrix
+        ix = cuda.blockIdx.x * bx + tx
+        iy = cuda.blockIdx.y * by + ty
+        inside = ix < nx and iy < ny
+
+        # linear global memory index for original matrix
+        ti = iy * nx + ix
+
+        # thread index in transposed block
         bidx = ty * bx + tx
         irow = bidx // by
         icol = bidx % by
-        ox = y0 + icol
-        oy = x0 + irow
-        if ox < ny and oy < nx:
-            out[oy * ny + ox] = tile[icol, irow]
+
+        # coordinate in transposed matrix
+        ix = cuda.blockIdx.y * by + icol
+        iy = cuda.blockIdx.x * bx + irow
+
+        # linear global memory index for transposed matrix
+        to = iy * ny + ix
+
+        # load data from global memory to shared memory, with boundary test
+        if inside:
+            tile[ty, tx] = inp[ti]
+
+        # here transposeSmem waits for the whole block: cuda.syncthreads()
+
+        # store data to global memory from shared memory, with boundary test
+        if ix < ny and iy < nx:
+            out[to] = tile[icol, irow]
 
     return NumbaKernel(without_barrier, grid=covering(case.n, case.m, block), block=block)
 

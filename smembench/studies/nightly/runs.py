@@ -21,7 +21,7 @@ def runs_like(root: Path, run: Description) -> list[tuple[Description, Path]]:
     """Complete runs directly in ``root`` of the same config name on the same devices, oldest first.
 
     run.json alone is enough, so the next removal finishes one that was cut off. A link and a run that is being written
-    do not count.
+    do not count; nor does an unfinished one, since it would change verdicts that were given when it is resumed.
     """
     found = []
     for path in root.iterdir():

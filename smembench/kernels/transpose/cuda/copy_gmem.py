@@ -1,17 +1,17 @@
 """copyGmem: each thread copies one element; the upper bound of a transpose with one element per thread.
 
-A warp's reads and writes are contiguous, so both are fully coalesced where the block is a warp wide.
+A warp's reads and writes are contiguous, so both are fully coalesced where the block is a warp wide. It stands beside
+the slides' listing, whose blockDim is bx × by here.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import COPY
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 
 
@@ -20,12 +20,14 @@ def build(case: Case) -> NumbaKernel:
     block = block_of(case)
     bx, by = block
 
-    def copy_gmem(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    def copy_gmem(out: Array, inp: Array, nx: Index, ny: Index) -> None:
+        # matrix coordinate (ix, iy)
         ix = cuda.blockIdx.x * bx + cuda.threadIdx.x
         iy = cuda.blockIdx.y * by + cuda.threadIdx.y
+
+        # copy with boundary test
         if ix < nx and iy < ny:
-            i = iy * nx + ix
-            out[i] = inp[i]
+            out[iy * nx + ix] = inp[iy * nx + ix]
 
     return NumbaKernel(copy_gmem, grid=covering(case.n, case.m, block), block=block)
 

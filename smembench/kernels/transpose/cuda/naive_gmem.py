@@ -1,17 +1,17 @@
 """naiveGmem: reads rows and writes columns, straight through global memory.
 
 A warp's reads are coalesced. Its writes lie ny elements apart, a sector each, and most bytes of a sector are wasted.
+It stands beside the slides' listing, whose blockDim is bx × by here.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 
 
@@ -20,9 +20,12 @@ def build(case: Case) -> NumbaKernel:
     block = block_of(case)
     bx, by = block
 
-    def naive_gmem(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    def naive_gmem(out: Array, inp: Array, nx: Index, ny: Index) -> None:
+        # matrix coordinate (ix, iy)
         ix = cuda.blockIdx.x * bx + cuda.threadIdx.x
         iy = cuda.blockIdx.y * by + cuda.threadIdx.y
+
+        # transpose with boundary test
         if ix < nx and iy < ny:
             out[ix * ny + iy] = inp[iy * nx + ix]
 

@@ -6,19 +6,19 @@
 Both global sides are coalesced. The strided access moves into shared memory, where a column of a 32-wide float32 tile
 lies in one bank: a 32-way conflict on the load.
 
-The documents' kernel tests the output coordinate against the input's bounds and waits at the barrier inside that
-branch. Here each side is tested in its own coordinates and every thread reaches the barrier, so any nx × ny works.
+It stands beside the slides' listing, whose blockDim and BDIMX × BDIMY are bx × by here. The listing tests the output's
+coordinate against the input's bounds, and has the barrier in that branch. Here each side is tested in its own
+coordinates and every thread reaches the barrier, so any nx × ny works.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering, tile_elements, tile_width
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 
 
@@ -29,22 +29,41 @@ def build(case: Case) -> NumbaKernel:
     width = tile_width(case)
     dtype = number(case.dtype)
 
-    def transpose_smem(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    def transpose_smem(out: Array, inp: Array, nx: Index, ny: Index) -> None:
+        # static shared memory
         tile = cuda.shared.array((by, width), dtype)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        x0, y0 = cuda.blockIdx.x * bx, cuda.blockIdx.y * by
 
-        ix, iy = x0 + tx, y0 + ty
-        if ix < nx and iy < ny:
-            tile[ty, tx] = inp[iy * nx + ix]
+        # coordinate in original matrix
+        ix = cuda.blockIdx.x * bx + tx
+        iy = cuda.blockIdx.y * by + ty
+        inside = ix < nx and iy < ny
+
+        # linear global memory index for original matrix
+        ti = iy * nx + ix
+
+        # thread index in transposed block
+        bidx = ty * bx + tx
+        irow = bidx // by
+        icol = bidx % by
+
+        # coordinate in transposed matrix
+        ix = cuda.blockIdx.y * by + icol
+        iy = cuda.blockIdx.x * bx + irow
+
+        # linear global memory index for transposed matrix
+        to = iy * ny + ix
+
+        # load data from global memory to shared memory, with boundary test
+        if inside:
+            tile[ty, tx] = inp[ti]
+
+        # thread synchronization
         cuda.syncthreads()
 
-        # Thread index in the transposed block, which is by wide and bx high.
-        bidx = ty * bx + tx
-        irow, icol = bidx // by, bidx % by
-        ox, oy = y0 + icol, x0 + irow
-        if ox < ny and oy < nx:
-            out[oy * ny + ox] = tile[icol, irow]
+        # store data to global memory from shared memory, with boundary test
+        if ix < ny and iy < nx:
+            out[to] = tile[icol, irow]
 
     return NumbaKernel(transpose_smem, grid=covering(case.n, case.m, block), block=block)
 

@@ -7,13 +7,12 @@ too, so the instructions are nearly the same and the times should be.
 
 from __future__ import annotations
 
-from typing import Any
-
 from smembench.kernels.common.grids import block_of, covering, tile_elements, tile_width
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 from smembench.model.problem import ITEMSIZE
 
@@ -25,27 +24,41 @@ def build(case: Case) -> NumbaKernel:
     width = tile_width(case)
     dtype = number(case.dtype)
 
-    def transpose_smem_dyn(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    def transpose_smem_dyn(out: Array, inp: Array, nx: Index, ny: Index) -> None:
+        # dynamic shared memory
         tile = cuda.shared.array(0, dtype)
-        tx = cuda.threadIdx.x
-        ty = cuda.threadIdx.y
-        x0 = cuda.blockIdx.x * bx
-        y0 = cuda.blockIdx.y * by
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
 
-        ix = x0 + tx
-        iy = y0 + ty
-        if ix < nx and iy < ny:
-            tile[ty * width + tx] = inp[iy * nx + ix]
-        cuda.syncthreads()
+        # coordinate in original matrix
+        ix = cuda.blockIdx.x * bx + tx
+        iy = cuda.blockIdx.y * by + ty
+        inside = ix < nx and iy < ny
 
-        # Thread index in the transposed block, which is by wide and bx high.
+        # linear global memory index for original matrix
+        ti = iy * nx + ix
+
+        # thread index in transposed block
         bidx = ty * bx + tx
         irow = bidx // by
         icol = bidx % by
-        ox = y0 + icol
-        oy = x0 + irow
-        if ox < ny and oy < nx:
-            out[oy * ny + ox] = tile[icol * width + irow]
+
+        # coordinate in transposed matrix
+        ix = cuda.blockIdx.y * by + icol
+        iy = cuda.blockIdx.x * bx + irow
+
+        # linear global memory index for transposed matrix
+        to = iy * ny + ix
+
+        # load data from global memory to shared memory, with boundary test
+        if inside:
+            tile[ty * width + tx] = inp[ti]
+
+        # thread synchronization
+        cuda.syncthreads()
+
+        # store data to global memory from shared memory, with boundary test
+        if ix < ny and iy < nx:
+            out[to] = tile[icol * width + irow]
 
     dynamic_bytes = tile_elements(case) * ITEMSIZE[case.dtype]
     return NumbaKernel(

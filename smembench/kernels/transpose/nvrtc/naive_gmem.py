@@ -8,8 +8,11 @@ from smembench.kernels.transpose.cuda import naive_gmem
 _SOURCE = """
 extern "C" __global__ void naiveGmem(T *out, const T *in, unsigned nx, unsigned ny)
 {
+    // matrix coordinate (ix, iy)
     unsigned ix = blockIdx.x * BX + threadIdx.x;
     unsigned iy = blockIdx.y * BY + threadIdx.y;
+
+    // transpose with boundary test
     if (ix < nx && iy < ny)
         out[ix * ny + iy] = in[iy * nx + ix];
 }

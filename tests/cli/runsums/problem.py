@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from smembench.model.problem import Array
 
 
-class Reduction(Problem):
+class RunSums(Problem):
     """``out[i] = in[i·items] + … + in[(i + 1)·items - 1]``, exact in int32."""
 
-    name = "reduction"
+    name = "runsums"
     order = 10
     title = "sums of runs"
     help = """
@@ -24,7 +24,7 @@ class Reduction(Problem):
 
     Examples:
 
-      smembench reduction --n 4096 --items 4,16
+      smembench runsums --n 4096 --items 4,16
     """
     dtypes = ("int32", "int64")
     default_n = 4096
@@ -60,4 +60,4 @@ class Reduction(Problem):
         return sums
 
 
-PROBLEM = Reduction()
+PROBLEM = RunSums()

@@ -18,4 +18,4 @@ def build(case: Case) -> HostFunction:
     return HostFunction(add)
 
 
-KERNELS = [Kernel("reduction", name, "cpu", "sums of runs", build, blocks=False) for name in ("sums", "unrolledSums")]
+KERNELS = [Kernel("runsums", name, "cpu", "sums of runs", build, blocks=False) for name in ("sums", "unrolledSums")]
