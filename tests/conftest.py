@@ -74,6 +74,14 @@ def records(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
+def assert_failed(rows: Mapping[str, Mapping[str, str]], expected: Mapping[str, tuple[str, str]]) -> None:
+    """Each of these kernels has its status and its reason in its row, and no figure."""
+    for kernel, (status, reason) in expected.items():
+        assert rows[kernel]["status"] == status
+        assert reason in rows[kernel]["reason"]
+        assert rows[kernel]["elapsed_ms"] == rows[kernel]["effective_gb_s"] == ""
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """A test that times something has the GPU to itself, fixtures included; ``untimed`` ones share it.

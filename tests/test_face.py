@@ -52,7 +52,7 @@ def test_a_sweep_by_its_keys() -> None:
 
 
 def test_overrides_change_a_dict_and_leave_it_as_it_was() -> None:
-    frame = smembench.measure(CONFIG, ["n=16", "transpose.kernel=naiveGmem", "samples=4"])
+    frame = smembench.measure(CONFIG, ["n=16", "transpose.kernel=naiveGmem", "samples=4", "max_seconds=60"])
     assert set(frame.n) == {16}
     assert "naiveGmem" in set(frame.kernel)
     assert (frame.samples >= 4).all()

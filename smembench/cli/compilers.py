@@ -1,4 +1,4 @@
-"""``smembench compilers``: kernels beside their ports to CUDA C."""
+"""``smembench compilers``: kernels beside their ports to other toolchains."""
 
 from __future__ import annotations
 
@@ -42,10 +42,11 @@ def compilers(
     sampling: Sampling,
     running: Running,
 ) -> None:
-    """Time each kernel beside its port to CUDA C, in one interleaved run.
+    """Time each kernel beside its ports to other toolchains, in one interleaved run: CUDA C by NVRTC, the same Python
+    by numba-cuda-mlir, and tiles in Triton's language, as far as they are installed.
 
     The table also has registers and local memory per thread, as the driver reports them, shared memory per block, and
-    the instructions of the machine code, if NVIDIA's compiler libraries are installed. If both versions are slow, the
+    the instructions of the machine code, if NVIDIA's compiler libraries are installed. If all versions are slow, the
     GPU limits the kernel; if only one is, its compiler does.
 
     Examples:
@@ -59,11 +60,15 @@ def compilers(
     from smembench.run.config import from_flags
     from smembench.run.environment import versions
     from smembench.studies import compilers as study
+    from smembench.toolchains.registry import compilers as toolchains
     from smembench.views.compilers import compilers as ports
     from smembench.views.compilers import of_run
-    from smembench.views.console import stdout
+    from smembench.views.console import say, stderr, stdout
     from smembench.views.table import draw
 
+    for toolchain in toolchains():
+        if missing := toolchain.not_installed():
+            say(stderr, missing)
     where = "cuda" if static else device or "cuda"
     sweeps = study.sweeps(problem, kernel, n=n, block=block, dtype=dtype, device=where)
     config = from_flags({"name": "compilers", **sampling.config(), "sweep": sweeps})

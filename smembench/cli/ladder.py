@@ -44,7 +44,7 @@ def ladder(
     """Climb from the naive kernel to the hardware's limit, one idea per step, in one interleaved run.
 
     Each step is shown with its fastest block: the time, the rate, its share of the limit (memcpy for transposes, the
-    arithmetic peak for products), the gain over the previous step, and what changes.
+    arithmetic peak for products), the gain over the best step before, and what changes.
 
     --diff shows one step: the lines that it changes, the instructions of the machine code and the predicted wavefronts,
     sectors and occupancy, which take no GPU, and the gain.

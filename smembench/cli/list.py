@@ -1,4 +1,4 @@
-"""``smembench list``: problems, kernels, lessons, configs and devices."""
+"""``smembench list``: problems, kernels, compilers, lessons, configs and devices."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import typer
 if TYPE_CHECKING:
     from smembench.model.device import DeviceInfo
 
-What = Literal["kernels", "lessons", "configs", "devices"]
+What = Literal["kernels", "compilers", "lessons", "configs", "devices"]
 
 
 def list_(
     what: Annotated[
         What | None,
-        typer.Argument(metavar="[WHAT]", help="kernels, lessons, configs or devices; all of them without it."),
+        typer.Argument(metavar="[WHAT]", help=f"{', '.join(get_args(What))}; all of them without it."),
     ] = None,
 ) -> None:
-    """List problems with their kernels, lessons, configs and devices.
+    """List problems with their kernels, compilers, lessons, configs and devices.
 
     Examples:
 

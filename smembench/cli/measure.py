@@ -103,14 +103,14 @@ def watch(*, verbose: bool = False) -> Watch:
     from smembench.studies.run import Watch
     from smembench.views.console import say, stderr
     from smembench.views.progress import progress
-    from smembench.views.run import device_line, trial_line
+    from smembench.views.run import device_line, rounds_told, trial_line
 
     def note(line: str) -> None:
         if line:
             say(stderr, line)
 
     if not verbose:
-        return Watch(note=note, progress=progress)
+        return Watch(note=note, progress=progress) if stderr.is_terminal else Watch(note=note, trial=rounds_told(note))
     return Watch(note, lambda info: note(device_line(info)), lambda trial: note(trial_line(trial)), progress)
 
 

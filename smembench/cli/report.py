@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,7 +13,9 @@ _DEFAULT = Path("report.html")
 
 
 def report(
-    paths: Annotated[list[Path], typer.Argument(metavar="DIR|cases.csv…", help="Runs' folders or CSVs of cases.")],
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="DIR|cases.csv…", help="Runs' folders, folders of runs, or CSVs of cases.")
+    ],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="The HTML file; - for stdout. (default: report.html)"),
@@ -27,42 +29,48 @@ def report(
 ) -> None:
     """Write stored runs as one self-contained HTML file.
 
-    With --png or --svg figures are written as files, named as in the report, and HTML only if -o is given. Several
-    runs of one configuration are compared, and the newest is shown in full. Needs the report extra (jinja2 and
-    matplotlib).
+    The page begins with what was found; then comes what moved between runs, then each run: ladders, sizes, rooflines,
+    every case. Of a folder of runs, all in it are read. Of several runs of one configuration the newest is shown and
+    compared with the one before. With --png or --svg charts are written as files, named as in the report, and HTML
+    only if -o is given. Needs the report extra (jinja2 and vl-convert-python).
 
     Examples:
 
       smembench report results/20260101T020000Z-nightly -o report.html
-      smembench report results/*-nightly -o nightly.html --force
+      smembench report results -o nightly.html --force
       smembench report results/20260101T020000Z-nightly --png slides --figure "ladder-*,roofline-*"
     """
     from smembench.model.version import VERSION
-    from smembench.report.contents import contents, plots
+    from smembench.report.contents import contents
     from smembench.report.files import check_extra, chosen, write_figures
     from smembench.report.page import page
-    from smembench.report.selection import title
-    from smembench.store.files import Output, resolved
-    from smembench.studies.load import load
+    from smembench.store.files import Output
+    from smembench.studies.history.read import read_runs
     from smembench.views.console import say, stderr
+    from smembench.views.progress import steps
 
     target = output or (None if png or svg else _DEFAULT)
     if figure is not None and not (png or svg):
         raise UsageError(f"--figure {figure}: chooses what --png and --svg write; give one of them")
     page_file = Output(target, force=force, what="-o") if target is not None and str(target) != "-" else None
     check_extra()
-    runs = [load(path) for path in {resolved(path): path for path in paths}.values()]
+    with steps() as step:
+        runs, skipped = read_runs(paths, step)
+    for line in skipped:
+        say(stderr, line)
     if not any(run.rows for run in runs):
         raise UsageError(f"{paths[0]}: holds no cases; give a run that measured something")
-    chapters = contents(runs)
-    figures = chosen(plots(chapters), figure)
-    for kind, folder in (("png", png), ("svg", svg)):
+    report = contents(runs)
+    figures = chosen(report.charts, figure)
+    kinds: tuple[tuple[Literal["png", "svg"], Path | None], ...] = (("png", png), ("svg", svg))
+    for kind, folder in kinds:
         if folder is not None:
-            write_figures(figures, kind, folder)
-            say(stderr, f"wrote {len(figures)} figures to {folder}")
+            with steps() as step:
+                write_figures(figures, kind, folder, step)
+            say(stderr, f"wrote {len(figures)} charts to {folder}")
     if target is None:
         return
-    text = page(chapters, title=title(runs), version=VERSION)
+    text = page(report, version=VERSION)
     if page_file is None:
         typer.echo(text, nl=False)
     else:

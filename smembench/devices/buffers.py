@@ -134,14 +134,8 @@ def between_copies(
 ) -> tuple[Enqueue, Output]:
     """Surround a launch with copies: host inputs to the device before it, its output to the host after it.
 
-    Args:
-        stream: handle of the stream.
-        launch: called with the output and the inputs on the device.
-        inputs: host arrays.
-        output: on the host.
-
-    Returns:
-        A function that enqueues all of it, and the output on the device, whose guards need checking too.
+    ``launch`` is called with the output and the inputs on the device. Returns a function that enqueues all of it on the
+    stream, and the output on the device, whose guards need checking too.
     """
     staged = [allocate(array.size, array.dtype, "device") for array in inputs]
     result = Output(output.array.size, output.array.dtype, "device")

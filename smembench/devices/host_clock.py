@@ -14,12 +14,7 @@ class HostClock:
     """Samples of a host function.
 
     Warm: the mean of calls back to back, enough to fill 2 ms. Cold: a single call, after ``flush``, which is not
-    timed.
-
-    Args:
-        call: what is timed.
-        flush: what is called before each call; None for warm samples.
-        warmup: seconds of calls before the first sample.
+    timed. The function is called for ``warmup`` seconds before the first sample.
     """
 
     def __init__(self, call: Callable[[], None], flush: Callable[[], None] | None = None, warmup: float = 0.02) -> None:

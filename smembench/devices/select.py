@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from smembench.devices.base import Device
 from smembench.model.errors import UsageError
@@ -27,18 +26,15 @@ def canonical(name: str) -> str:
     return f"cuda:{int(match[1] or 0)}"
 
 
-def resolve(names: Iterable[str]) -> tuple[tuple[str, ...], str | None]:
-    """Replace ``auto`` by the first GPU or the CPU; also returns a note for the user if it is the CPU."""
-    chosen, note = [], None
-    for name in map(canonical, names):
-        if name == AUTO:
-            from smembench.devices.cuda import why_unusable
+def resolve(name: str) -> tuple[str, str | None]:
+    """The device that a name stands for, and a note for the user where ``auto`` is the CPU."""
+    name = canonical(name)
+    if name != AUTO:
+        return name, None
+    from smembench.devices.cuda import why_unusable
 
-            reason = why_unusable()
-            name = CPU if reason else "cuda:0"
-            note = f"no GPU is usable, so this runs on the CPU: {reason}" if reason else note
-        chosen.append(name)
-    return tuple(dict.fromkeys(chosen)), note
+    reason = why_unusable()
+    return (CPU, f"no GPU is usable, so this runs on the CPU: {reason}") if reason else ("cuda:0", None)
 
 
 def uuid_of(name: str) -> str | None:

@@ -148,10 +148,8 @@ def mean(weighted: Iterable[tuple[float, int]]) -> float | None:
 def explain(case: Case, capability: str | None = None, code: MachineCode | None = None) -> Explanation:
     """Trace a CUDA case and add up what its accesses cost.
 
-    Args:
-        case: what ``smembench`` would time.
-        capability: compute capability for the occupancy, such as ``9.0``; None leaves it out.
-        code: what the kernel is compiled to, if known.
+    The occupancy is that of a compute capability, such as ``9.0``; None leaves it out. ``code`` is what the kernel is
+    compiled to, if known.
 
     Raises:
         UsageError: for a kernel that cannot be traced, and for an unknown compute capability.

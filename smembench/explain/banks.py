@@ -3,7 +3,7 @@
 Lanes that access the same word share one access; of several stores to one address, one wins, at no extra cost. Source,
 for up to 4 bytes per lane: CUDA C++ Programming Guide, "Compute Capability 5.x", section "Shared Memory", to which the
 sections of later capabilities refer. Definition of a wavefront: Nsight Compute Kernel Profiling Guide, "Memory Tables".
-Addresses and widths that ``active_lanes`` refuses are a ValueError.
+Addresses and widths are as in ``active_lanes``, which raises ValueError for what cannot be.
 """
 
 from __future__ import annotations
@@ -34,10 +34,6 @@ def wavefronts(addresses: Sequence[int | None], width: int) -> int:
     lanes n and n^1, or n and n^2, have equal addresses: NVIDIA's staff in the developer forum, "Unexpected shared
     memory bank conflict"). No guide documents that, so it is not modelled: for wide loads of shared words the result is
     an upper bound.
-
-    Args:
-        addresses: byte addresses of up to 32 lanes, None where a lane is inactive.
-        width: bytes of each lane's element.
     """
     parts: dict[int, list[set[int]]] = {}
     for lane, address in active_lanes(addresses, width):

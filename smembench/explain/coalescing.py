@@ -1,7 +1,8 @@
 """Coalescing of global memory accesses: a request moves whole sectors of 32 bytes, even if it needs only a part.
 
 Source: CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory" (capability 6.0 and later: as many 32-byte
-transactions as serve all the threads of the warp). Addresses and widths that ``active_lanes`` refuses are a ValueError.
+transactions as serve all the threads of the warp). Addresses and widths are as in
+``active_lanes``, which raises ValueError for what cannot be.
 """
 
 from __future__ import annotations
@@ -13,12 +14,7 @@ from smembench.model.hardware import SECTOR_BYTES
 
 
 def sectors(addresses: Sequence[int | None], width: int) -> int:
-    """Distinct 32-byte sectors that the active lanes touch; an aligned element of up to 16 bytes lies in one.
-
-    Args:
-        addresses: byte addresses of up to 32 lanes, None where a lane is inactive.
-        width: bytes of each lane's element.
-    """
+    """Distinct 32-byte sectors that the active lanes touch; an aligned element of up to 16 bytes lies in one."""
     return len({address // SECTOR_BYTES for _, address in active_lanes(addresses, width)})
 
 

@@ -33,11 +33,8 @@ def profile(
     """The median of each metric over a case's launches, in ncu's base units, per case; clocks are not controlled.
 
     Args:
-        cases: CUDA cases.
-        metrics: ncu's names.
         cache_control: ncu's: ``all`` flushes and invalidates all caches before each launch, ``none`` does not.
-        launches: per case.
-        uncounted: the first launches of a case, which are left out.
+        uncounted: how many of a case's ``launches``, the first, are left out.
         asked_by: the command, for errors.
         as_sampled: give the arrays the addresses that they have in ``sampled``.
 

@@ -75,11 +75,8 @@ def occupancy(capability: str, threads: int, shared_bytes: int, registers: int |
 
     More than 48 KiB of shared memory per block has to be dynamic, and the launch has to opt in; that is not checked.
 
-    Args:
-        capability: compute capability, such as "9.0".
-        threads: per block.
-        shared_bytes: static and dynamic shared memory per block, without what the driver reserves.
-        registers: 32-bit registers per thread; None if unknown, which ignores that limit.
+    ``shared_bytes`` are those of a block, static and dynamic, without what the driver reserves; ``registers`` are those
+    of a thread, of 32 bits, and None ignores that limit.
 
     Raises:
         ValueError: for an unknown capability, or a block that cannot run on it.

@@ -35,12 +35,9 @@ _traced: dict[Case, Figures | None] = {}
 
 
 def predict(case: Case, capability: str | None, registers: int | None = None) -> Prediction:
-    """Predictions for a case; all None for CPU cases and for kernels that cannot be traced.
+    """Predictions for a case on a device of this compute capability; ``registers`` are per thread, if known.
 
-    Args:
-        case: the case that is timed.
-        capability: the device's compute capability.
-        registers: per thread of the kernel, if known.
+    All are None for CPU cases and for kernels that cannot be traced.
     """
     if case.kind != "cuda":
         return Prediction()

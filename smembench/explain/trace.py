@@ -90,11 +90,8 @@ def traceable(kernel: Kernel, case: Case) -> NumbaKernel:
 def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ragged: bool = True) -> Trace:
     """Trace a CUDA kernel on one block of each kind.
 
-    Args:
-        kernel: the kernel.
-        case: sizes and block to trace; a small case represents a large one with the same remainders.
-        grid: the grid (x, y) that the trace represents; the case's own if None.
-        ragged: whether blocks at the edges differ; if not, one block represents all.
+    A small case represents a large one with the same remainders, and its ``grid`` (x, y). If blocks at the edges do not
+    differ, it is not ``ragged``, and one block represents all.
 
     Raises:
         UsageError: as ``traceable``, and for a kernel that uses parts of ``cuda`` that the recorder lacks.

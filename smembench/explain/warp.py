@@ -11,7 +11,9 @@ WIDTHS = (1, 2, 4, 8, 16)
 
 
 def active_lanes(addresses: Sequence[int | None], width: int) -> list[tuple[int, int]]:
-    """(lane, byte address) of each active lane; lanes beyond the end of the sequence are inactive.
+    """(lane, byte address) of each active lane.
+
+    A lane is inactive if its address is None or missing at the end; ``width`` is the bytes of a lane's element.
 
     Raises:
         ValueError: for a width in bytes that no instruction has, more than 32 lanes, or an address that is negative

@@ -1,12 +1,12 @@
-"""What a kernel's ``build`` returns for a case: one of four kinds of program, which differ in who runs them.
+"""What a kernel's ``build`` returns for a case: a program, whose kind says who compiles and runs it.
 
-On a GPU: a kernel in Python for Numba, a kernel in CUDA C, or a library's function that enqueues work. On the CPU: a
-function.
+On a GPU: a kernel in Python, in CUDA C or in Triton's language, or a library's function that enqueues work. On the CPU:
+a function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
@@ -78,11 +78,34 @@ class NumbaKernel(GpuKernel):
 
 
 @dataclass(frozen=True, slots=True)
+class MlirKernel(NumbaKernel):
+    """The same function for numba-cuda-mlir, whose dialect is Numba's."""
+
+
+@dataclass(frozen=True, slots=True)
 class CudaCKernel(GpuKernel):
     """CUDA C with one ``extern "C"`` kernel named ``entry``."""
 
     source: str
     entry: str
+
+
+@dataclass(frozen=True, slots=True)
+class TritonKernel(GpuKernel):
+    """A kernel in Triton's language, called with pointers to the output and the inputs, and with the scalars.
+
+    Its ``block`` is one-dimensional and a whole number of warps; Triton shares a tile out among them.
+
+    Attributes:
+        source: imports Triton and makes the ``triton.jit`` function.
+        constants: values of its ``tl.constexpr`` parameters, which come last.
+        divisible: for each scalar, whether 16 divides it; Triton compiles such cases on their own. ``variant`` tells
+            them apart.
+    """
+
+    source: Callable[[], Any]
+    constants: Mapping[str, int]
+    divisible: tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,4 +125,4 @@ class HostFunction:
     function: Callable[..., Any]
 
 
-Program = NumbaKernel | CudaCKernel | LibraryCall | HostFunction
+Program = NumbaKernel | CudaCKernel | TritonKernel | LibraryCall | HostFunction

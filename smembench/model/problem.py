@@ -143,10 +143,9 @@ class Problem(ABC):
         return self.sizes + self.parameters
 
     def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> Iterable[Shape]:
-        """All combinations of the given sizes, one after another; by default one row of ``n`` elements.
+        """All combinations of the sizes, one after another; by default one row of ``n`` elements.
 
-        Args:
-            sizes: values by name; the problem's defaults where there are none.
+        ``sizes`` are values by name; without any they are the problem's defaults.
 
         Raises:
             UsageError: if the sizes contradict each other.
@@ -185,12 +184,7 @@ class Problem(ABC):
         return WAVEFRONT_BYTES
 
     def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
-        """What the results show, as clauses of one sentence; none if there is nothing to compare.
-
-        Args:
-            results: undisturbed results of one size, at least one.
-            compared: says how much faster one result is than another, or that they do not differ.
-        """
+        """What undisturbed results of one size show, as clauses of one sentence; none without anything to compare."""
         return []
 
     @abstractmethod

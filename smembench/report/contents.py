@@ -1,47 +1,54 @@
-"""The contents of a report: chapters of topics, each with its tables and figures."""
+"""The contents of a report: the first screen, then chapters of topics, each with its tables and charts."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import log
 
-from smembench.report.canvas import Plot, file_name
+from smembench.report.cases import cases
+from smembench.report.charts import Chart, file_name
 from smembench.report.environment import environment, overview
+from smembench.report.figures.bars import climbed, rates
 from smembench.report.figures.comparison import changes
 from smembench.report.figures.documents import gains
 from smembench.report.figures.history import over_runs
-from smembench.report.figures.ladder import ladder
 from smembench.report.figures.roofline import rooflines, without_roof
 from smembench.report.figures.samples import strips
 from smembench.report.figures.sizes import over_sizes
+from smembench.report.headline import Headline, gpus, headline, usual
 from smembench.report.selection import by_time, whole
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.accept import accepted_beside
-from smembench.studies.compare import compare_runs
+from smembench.studies.compare import Verdict, compare_runs
 from smembench.studies.history.read import night_of
 from smembench.studies.history.series import series_of
+from smembench.studies.ladder.climb import climb
 from smembench.views.compare import comparison_sections
-from smembench.views.history import history_sections
-from smembench.views.ladder import ladder as steps
+from smembench.views.history import history_sections, percent, short
+from smembench.views.ladder import ladder, ladders
+from smembench.views.limits import limits
 from smembench.views.reproduce import documented, reproduction
-from smembench.views.sections import Section, device_names, groups, sections, subject
+from smembench.views.sections import Section, grouped, groups, sections, subject
 
 _SERIES = 3
 """Fewest runs of a case that make a series."""
-_STEPS = 5
-"""Fewest lines of a ladder with a topic of its own: more than the documents' kernels and the ceiling."""
+_CHANGED = (Verdict.SLOWER, Verdict.FASTER)
+_STEPS = 3
+"""Fewest lines of a ladder that is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """Tables and figures under one heading, with text above them."""
+    """Tables and charts under one heading, with text above them; ``folded`` ones are open on demand."""
 
     heading: str
     text: Sequence[str] = ()
     sections: Sequence[Section] = ()
-    plots: Sequence[Plot] = ()
+    charts: Sequence[Chart] = ()
+    folded: Sequence[Topic] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,99 +59,136 @@ class Chapter:
     topics: Sequence[Topic]
 
 
-def contents(runs: Sequence[Run]) -> list[Chapter]:
-    """The chapters of a report of at least one run: what changed between runs, then each run that is shown in full."""
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A page."""
+
+    headline: Headline
+    chapters: Sequence[Chapter]
+
+    @property
+    def charts(self) -> list[Chart]:
+        """Every chart once, in order."""
+        topics = [topic for chapter in self.chapters for topic in chapter.topics]
+        every = [chart for topic in topics for part in (topic, *topic.folded) for chart in part.charts]
+        return ([self.headline.chart] if self.headline.chart else []) + every
+
+
+def contents(runs: Sequence[Run]) -> Report:
+    """The report of at least one run: what changed between runs, then each run that is not replaced by a newer one."""
     ordered = by_time(runs)
     shown = whole(ordered)
+    moved = [*_history(ordered), *(_comparison(before, stored) for stored, before in shown if before is not None)]
+    chapters = [Chapter("What moved", moved)] if moved else []
+    chapters += [_of_run(stored) for stored, _ in reversed(shown)]
     text = "If several runs have the same configuration and devices, only the newest is shown in full."
-    topics = [Topic("Runs", [text] if len(ordered) > len(shown) else [], [overview(ordered)])]
-    topics += [_comparison(before, stored) for stored, before in shown if before is not None]
-    topics += _history(ordered)
-    return _distinct([Chapter("Overview", topics), *(_of_run(stored) for stored, _ in shown)])
+    chapters.append(Chapter("Runs", [Topic("Runs", [text] if len(ordered) > len(shown) else [], [overview(ordered)])]))
+    told = [text for topic in moved for text in topic.text]
+    top = headline(ordered, told, Report(Headline("", "", (), None), chapters).charts)
+    return _distinct(Report(top, chapters))
 
 
 def _comparison(before: Run, stored: Run) -> Topic:
     found = compare_runs([before], [stored])
-    heading = f"{stored.id} against {before.id}"
-    return Topic(heading, (), comparison_sections(found), _known(changes(found, file_name(stored.id))))
+    changed = [(found.counts[verdict], verdict.value) for verdict in (Verdict.SLOWER, Verdict.FASTER)]
+    said = " and ".join(f"{count} {verdict}" for count, verdict in changed if count) or "none slower or faster"
+    said += f", {count} ambiguous" if (count := found.counts[Verdict.AMBIGUOUS]) else ""
+    most = max(found.cases, key=lambda case: abs(log(case.ratio)) * (case.verdict in _CHANGED) if case.ratio else 0.0)
+    if most.ratio and most.verdict in _CHANGED:
+        said += f"; the largest change is {most.case.kernel} {most.case.size} by {percent(most.ratio)}"
+    text = f"Of {len(found.cases)} cases against {before.id}: {said}."
+    return Topic(f"Against {before.id}", [text], comparison_sections(found), _known(changes(found)))
 
 
 def _history(ordered: Sequence[Run]) -> list[Topic]:
     meant = accepted_beside(stored.path for stored in ordered if stored.path)
     found = series_of([night_of(stored) for stored in ordered], accepted=meant)
     series = [one for one in found if len(one.times) >= _SERIES]
-    plots = _known(over_runs(series))
-    return [Topic("History", (), history_sections(series, fine=True), plots)] if plots else []
+    slower = [one for one in series if one.slowed]
+    text = (
+        f"Over {len(ordered)} runs {len(slower) or 'none'} of {len(series)} cases became slower without being accepted"
+    )
+    if slower and (turn := slower[0].slowed):
+        text += f"; {short(slower[0].case_id)} by {percent(slower[0].ratio)} from {turn.night.run_id} on"
+    charts = _known(over_runs(series))
+    return [Topic("History", [f"{text}."], history_sections(series, fine=True), charts)] if charts else []
 
 
-def _known(*plots: Plot | None) -> list[Plot]:
-    """The figures that have anything to show."""
-    return [plot for plot in plots if plot is not None]
+def _known(*charts: Chart | None) -> list[Chart]:
+    """The charts that have anything to show."""
+    return [chart for chart in charts if chart is not None]
 
 
 def _of_run(stored: Run) -> Chapter:
     topics = [
-        _documents(stored),
-        Topic("Over sizes", plots=over_sizes(stored.rows)),
-        Topic("Roofline", without_roof(stored), plots=rooflines(stored)),
         _ladders(stored),
-        *_tables(stored),
-        Topic("Environment", sections=environment(stored.description)),
+        Topic("Over sizes", (), limits(stored), over_sizes(stored.rows)),
+        Topic("Rooflines", without_roof(stored), charts=rooflines(stored)),
+        _documents(stored),
+        _cases(stored),
+        Topic("Environment", folded=[Topic(part.heading, (), [part]) for part in environment(stored.description)]),
     ]
-    return Chapter(stored.id, [topic for topic in topics if topic.sections or topic.plots or topic.text])
+    return Chapter(
+        stored.id, [topic for topic in topics if topic.sections or topic.charts or topic.text or topic.folded]
+    )
 
 
 def _documents(stored: Run) -> Topic:
-    plots = [gains(rows, _here(stored.only(rows))) for rows in documented(stored.rows)]
-    return Topic("The documents' figures", (), reproduction(stored), _known(*plots))
-
-
-def _here(run: Run) -> str:
-    """The devices of a run, without the CPU if it has others."""
-    return device_names(run.only([row for row in run.rows if row.device != "cpu"] or run.rows))
+    tables = reproduction(stored)
+    charts = [
+        gains(rows, gpus(stored.only(rows)), section)
+        for rows, section in zip(documented(stored.rows), tables, strict=True)
+    ]
+    return Topic("The documents' figures", (), tables, _known(*charts))
 
 
 def _ladders(stored: Run) -> Topic:
-    """The ladders, with what each step changes and gains."""
-    found = [
-        (section, ladder(section, f"steps-{_name(rows[0])}", f"the ladder of {subject(rows[0])}"))
-        for rows in groups(stored.rows)
-        for section in steps(stored.only(rows))
-        if len(section.cells) >= _STEPS
-    ]
-    return Topic("Ladders", (), [section for section, _ in found], _known(*(plot for _, plot in found)))
+    """The ladder of most steps of each problem, and the others folded."""
+    found = [part for part in ladders(stored) if len(climb(part)) >= _STEPS]
+    first, rest = [], []
+    for of_problem in grouped(found, lambda part: part.rows[0].problem).values():
+        longest, *others = sorted(of_problem, key=lambda part: usual(part.rows))
+        first.append(_ladder(longest))
+        rest += [_ladder(part) for part in others]
+    charts = [chart for topic in first for chart in topic.charts]
+    return Topic("Ladders", (), [section for topic in first for section in topic.sections], charts, rest)
 
 
-def _tables(stored: Run) -> list[Topic]:
-    topics = []
+def _ladder(part: Run) -> Topic:
+    name = subject(part.rows[0])
+    (section,) = ladder(part)
+    return Topic(name, (), [section], [climbed(part, climb(part), section, _name(part.rows[0]), name)])
+
+
+def _cases(stored: Run) -> Topic:
+    """A table of all cases of each problem, and of each size, dtype and so on the rates and samples, folded."""
+    every = [cases(stored.only(rows)) for rows in grouped(stored.rows, lambda row: row.problem).values()]
+    parts = []
     for rows, section in zip(groups(stored.rows), sections(stored), strict=True):
         heading, name = subject(rows[0]), _name(rows[0])
-        plots = _known(ladder(section, name, heading), strips(rows, stored, name, heading))
-        topics.append(Topic(heading, (), [section], plots))
-    return topics
+        charts = _known(rates(section, name, heading), strips(rows, stored, name, heading))
+        parts.append(Topic(heading, (), [section], charts))
+    return Topic("Every case", (), every, folded=parts)
 
 
 def _name(row: Row) -> str:
-    """The file name of the figures of a row's table."""
+    """The file name of the charts of a row's table."""
     stride = f"s{row.stride}" if row.stride else ""
     size = "-".join([row.case.size, *(f"{name}{number}" for name, number in row.case.parameters)])
     return file_name(f"{row.problem}-{size}-{stride}-{row.dtype}-{row.cache}")
 
 
-def _distinct(chapters: Sequence[Chapter]) -> list[Chapter]:
-    """The same chapters, with a number added to repeated names of figures."""
-    names: Counter[str] = Counter()
+def _distinct(report: Report) -> Report:
+    """The same, with a number added to repeated names of charts; the first screen's chart is shown there only."""
+    top, names = report.headline.chart, Counter[str]()
 
-    def renamed(plot: Plot) -> Plot:
-        names[plot.name] += 1
-        return plot if names[plot.name] == 1 else replace(plot, name=f"{plot.name}-{names[plot.name]}")
+    def renamed(chart: Chart) -> Chart:
+        names[chart.name] += 1
+        return chart if names[chart.name] == 1 else replace(chart, name=f"{chart.name}-{names[chart.name]}")
 
     def of(topic: Topic) -> Topic:
-        return replace(topic, plots=[renamed(plot) for plot in topic.plots])
+        charts = [renamed(chart) for chart in topic.charts if chart is not top]
+        return replace(topic, charts=charts, folded=[of(part) for part in topic.folded])
 
-    return [replace(chapter, topics=[of(topic) for topic in chapter.topics]) for chapter in chapters]
-
-
-def plots(chapters: Sequence[Chapter]) -> list[Plot]:
-    """Every figure, in order."""
-    return [plot for chapter in chapters for topic in chapter.topics for plot in topic.plots]
+    first = replace(report.headline, chart=renamed(top)) if top else report.headline
+    return Report(first, [replace(part, topics=[of(topic) for topic in part.topics]) for part in report.chapters])

@@ -1,4 +1,4 @@
-"""A report as files: the page, and single figures for slides."""
+"""A report as files: the page, and single charts for slides."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
 from smembench.model.errors import SmembenchError, UsageError
-from smembench.report.canvas import Plot, render
+from smembench.report.charts import Chart, rendered
 from smembench.run.axes import split, unknown
 from smembench.store.files import write_whole
+from smembench.studies.history.read import Step, unseen
 
 
 def check_extra() -> None:
@@ -19,39 +21,39 @@ def check_extra() -> None:
     Raises:
         UsageError: for missing ones.
     """
-    missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
+    missing = [name for name in ("jinja2", "vl_convert") if find_spec(name) is None]
     if missing:
         raise UsageError(f'report needs {" and ".join(missing)}: pip install "smembench[report]"')
 
 
-def chosen(plots: Sequence[Plot], patterns: str | None) -> list[Plot]:
-    """The plots whose names match one of the patterns, separated by commas, in which ``*`` matches anything.
+def chosen(charts: Sequence[Chart], patterns: str | None) -> list[Chart]:
+    """The charts whose names match one of the patterns, separated by commas, in which ``*`` matches anything.
 
     Raises:
         UsageError: for a pattern that no name matches.
     """
     if patterns is None:
-        return list(plots)
-    names = [plot.name for plot in plots]
-    found: dict[str, Plot] = {}
+        return list(charts)
+    names = [chart.name for chart in charts]
+    found: dict[str, Chart] = {}
     for pattern in split(patterns):
-        matching = {plot.name: plot for plot in plots if fnmatchcase(plot.name, pattern)}
+        matching = {chart.name: chart for chart in charts if fnmatchcase(chart.name, pattern)}
         if not matching:
             raise UsageError(f"--figure {pattern!r}: {unknown(pattern, names, 'figure')}")
         found |= matching
     return list(found.values())
 
 
-def write_figures(plots: Sequence[Plot], kind: str, folder: Path) -> None:
-    """Write each plot into a folder, under its name.
+def write_figures(charts: Sequence[Chart], kind: Literal["png", "svg"], folder: Path, step: Step = unseen) -> None:
+    """Write each chart into a folder, under its name; ``step`` is called before each.
 
     Raises:
         SmembenchError: for a folder that cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for plot in plots:
-            data, _ = render(plot, kind, titled=True)
-            write_whole(folder / f"{plot.name}.{kind}", data)
+        for number, chart in enumerate(charts, 1):
+            step(chart.name, number, len(charts))
+            write_whole(folder / f"{chart.name}.{kind}", rendered(chart, kind))
     except OSError as error:
         raise SmembenchError(f"--{kind} {folder}: cannot be written ({error.strerror})") from None

@@ -1,50 +1,69 @@
-"""Chapters as one self-contained HTML file, which makes no network request."""
+"""A report as one self-contained HTML file, which makes no network request."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator
 from importlib.resources import files
 
-from smembench.report.canvas import Plot, printable, render
-from smembench.report.contents import Chapter
-from smembench.report.svg import inline
+from smembench.model.text import visible
+from smembench.report.charts import THEMES
+from smembench.report.contents import Report
+from smembench.report.glossary import explained, plain
+from smembench.studies.compare import Verdict
+from smembench.views.sections import Section
 
 
-def page(chapters: Sequence[Chapter], *, title: str, version: str) -> str:
+def page(report: Report, *, version: str) -> str:
     """The file's text.
 
-    Every string is escaped by the template or by the SVG's serialiser. The content security policy allows one
-    script, by its hash, and no requests.
+    Every string is escaped by the template or in JSON. The content security policy allows one script, by its hash,
+    and no requests: Vega, Vega-Lite and Vega-Embed, which draw the charts, with ``report.js``.
     """
+    import vl_convert
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    def drawn(plot: Plot) -> Markup:
-        svg, values = render(plot, "svg", titled=False)
-        return Markup(inline(svg, values, name=plot.name, title=plot.title, caption=plot.caption))
-
-    script = _asset("report.js")
+    # A script ends at its end tag, which only the libraries' texts could contain.
+    script = vl_convert.javascript_bundle(_asset("report.js")).replace("</script", "<\\/script")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment = Environment(
         loader=PackageLoader("smembench.report", "."),
         autoescape=True,
-        finalize=lambda found: found if isinstance(found, Markup) or not isinstance(found, str) else printable(found),
+        finalize=lambda found: (
+            found if isinstance(found, Markup) or not isinstance(found, str) else visible(found, keep="\t\n")
+        ),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
     return environment.get_template("report.html.j2").render(
-        chapters=chapters,
-        title=title,
+        report=report,
         version=version,
-        drawn=drawn,
-        style=Markup(_asset("report.css")),
+        plain=plain,
+        verdicts=list(Verdict),
+        words=explained(_sections(report)),
+        style=Markup(
+            _theme("light") + f"@media (prefers-color-scheme: dark) {{ {_theme('dark')} }}\n" + _asset("report.css")
+        ),
         script=Markup(script),
         policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
     )
+
+
+def _sections(report: Report) -> Iterator[Section]:
+    """Every table of a report."""
+    topics = [topic for chapter in report.chapters for topic in chapter.topics]
+    for part in (part for topic in topics for part in (topic, *topic.folded)):
+        yield from part.sections
+    yield from (chart.data for chart in report.charts)
+
+
+def _theme(name: str) -> str:
+    """The colours of a theme as CSS variables."""
+    return f":root {{ {' '.join(f'--{colour}: {value};' for colour, value in THEMES[name].items())} }}\n"
 
 
 def _asset(name: str) -> str:

@@ -13,12 +13,6 @@ def by_time(runs: Sequence[Run]) -> list[Run]:
     return sorted(runs, key=lambda stored: (began(stored), stored.id))
 
 
-def title(runs: Sequence[Run]) -> str:
-    """The title of a report of these runs."""
-    ids = [stored.id for stored in by_time(runs)]
-    return f"smembench report: {' and '.join(ids) if len(ids) < 3 else f'{len(ids)} runs, {ids[0]} to {ids[-1]}'}"
-
-
 def whole(ordered: Sequence[Run]) -> list[tuple[Run, Run | None]]:
     """Of runs, oldest first, those that no newer one replaces, each with the newest run that it replaces, if any.
 

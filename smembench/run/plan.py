@@ -19,6 +19,7 @@ from smembench.model.errors import UsageError
 from smembench.model.problem import ITEMSIZE, Problem
 from smembench.run.config import Config, Sweep
 from smembench.run.placement import needs_gpu, placed
+from smembench.toolchains.registry import compilers
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
     placements = placed(sweep, resolve)
     if sweep.stride:
         _check_stride(sweep, [kernel for _, kernel in placements])
+    missing = {toolchain.name: toolchain.not_installed() for toolchain in compilers()}
     # Not a product of all, which would make every shape first.
     sizes = ((dtype, shape) for dtype in sweep.dtype for shape in problem.shapes(given))
     others = tuple(product(problem.combinations(given), sweep.cache))
@@ -87,7 +89,7 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
             case = problem.on_device(case, limits[device].multiprocessors)
             for stride, block, pad in product(*_axes(kernel, problem, sweep)):
                 variant = replace(case, block=block, pad=pad, stride=stride)
-                skip = kernel.unsupported(variant) or ""
+                skip = missing.get(kernel.compiler) or kernel.unsupported(variant) or ""
                 if not skip:
                     _check(variant, kernel, problem, limits[device], limits.get(CPU))
                 yield Planned(variant, skip)
@@ -129,8 +131,6 @@ def _check(case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: L
                 )
     if case.block is not None:
         _check_block(case, case.block, kernel, limits)
-    if kernel.file:
-        kernel.build(case)  # a mistake in it is told before anything is measured
     arrays = sum(problem.lengths(case)) * ITEMSIZE[case.dtype]
     output = problem.output_length(case) * ITEMSIZE[case.dtype]
     # Beside the inputs the host has the output copied back and the expected one, of a product in float64.
@@ -162,10 +162,10 @@ def _check_block(case: Case, block: Block, kernel: Kernel, limits: Limits) -> No
             f"block {block}{padding}: the {case.dtype} tile of {case.kernel} takes {shared} bytes and "
             f"{case.device} has {limits.max_shared_bytes} per block; choose a smaller block or pad"
         )
-    if limits.max_grid is None:
+    if limits.max_grid is None and not kernel.file:
         return
-    program = kernel.build(case)
-    if isinstance(program, GpuKernel):
+    program = kernel.build(case)  # a mistake in a user's is told before anything is measured
+    if limits.max_grid is not None and isinstance(program, GpuKernel):
         x, y = program.grid
         if x > limits.max_grid[0] or y > limits.max_grid[1]:
             raise UsageError(

@@ -117,7 +117,7 @@ def _devices(config: Config) -> tuple[tuple[str, ...], dict[str, str], tuple[str
     """The devices that the cases run on, what each name in the config stands for, and notes."""
     resolved, note = {}, None
     for name in dict.fromkeys(name for sweep in config.sweep for name in sweep.device):
-        (resolved[name],), said = resolve([name])
+        resolved[name], said = resolve(name)
         note = note or said
     # Always with the CPU: the plan needs the host's free memory.
     names = tuple(dict.fromkeys((*devices_needed(config, resolved), CPU)))

@@ -15,6 +15,7 @@ from smembench.model.case import Case
 from smembench.model.measurement import Status, Trial, merged, now_utc
 from smembench.run.sampling import collect
 from smembench.stats.summary import MIN_SAMPLES
+from smembench.toolchains.registry import Refused
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -78,7 +79,10 @@ class TrialRunner:
             return replace(blank, status=Status.SKIPPED, reason=reason)
         problem, kernel, device = PROBLEMS[case.problem], registry.kernel_of(case), self._devices[case.device]
         device.reserve(request.memory)
-        prepared = device.prepare(case, kernel, problem, self._inputs(case, request.seed))
+        try:
+            prepared = device.prepare(case, kernel, problem, self._inputs(case, request.seed))
+        except Refused as refused:
+            return replace(blank, status=Status.SKIPPED, reason=str(refused))
         try:
             prepared.poison()
             prepared.launch()

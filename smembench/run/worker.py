@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
@@ -169,6 +170,7 @@ def _serve(connection: Connection, listener: Connection) -> None:
         except Exception as error:
             connection.send(("unavailable", f"{name}: {one_line(error)}"))
             return
+    import_module("smembench.devices.buffers")  # with Numba, whose import is no trial's time
     connection.send(("opened", (infos, limits)))
     runner = TrialRunner(devices, stopped=listener.poll)
     while (request := connection.recv()) is not None:

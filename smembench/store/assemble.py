@@ -30,15 +30,11 @@ def assemble(
     ci_widths: Mapping[str, float],
     predict: Predict | None = unpredicted,
 ) -> list[Measurement]:
-    """One measurement per case that has trials, in the order of the cases.
+    """One measurement per case that has trials, in the order of the cases, with its prediction by ``predict``.
 
-    Args:
-        cases: the cases of the plan.
-        trials: any number per case, in any order.
-        infos: the devices by name.
-        ci_widths: the largest ``ci_width`` that counts as converged, by kind of device.
-        predict: gives each case's prediction, which is stored beside its time. None leaves out all that kernels tell,
-            shared memory too, and so the import of Numba.
+    A case may have any number of trials. ``infos`` are the devices by name; ``ci_widths`` are the largest ``ci_width``
+    that count as converged, by kind of device. Without ``predict`` all that kernels tell is left out, shared memory
+    too, and so is the import of Numba.
     """
     by_case: dict[Case, list[Trial]] = {}
     for trial in trials:

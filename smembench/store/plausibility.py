@@ -58,6 +58,6 @@ def peak_percent(measurement: Measurement, info: DeviceInfo) -> float | None:
     if (per_clock := bytes_per_clock(measurement, info)) is not None:
         return 100 * per_clock / WAVEFRONT_BYTES
     gb_s = measurement.effective_gb_s
-    if problem.memory != "device":
+    if problem.memory != "device" or gb_s is None or info.peak_gb_s is None:
         return None
-    return None if gb_s is None or info.peak_gb_s is None else 100 * gb_s / info.peak_gb_s
+    return 100 * gb_s / info.peak_gb_s

@@ -7,18 +7,16 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Measurement, Trial
 from smembench.model.text import json_text
 from smembench.store import schema
 from smembench.store.csv_files import table_text
-from smembench.store.files import check_folder, leftovers, read_whole, sync_folder, there, write_whole
+from smembench.store.files import check_folder, leftovers, sync_folder, there, write_whole
 from smembench.store.journal import Journal
 from smembench.store.run import Run
 from smembench.store.run_json import RUN as RUN
-from smembench.store.run_json import Description, fault
+from smembench.store.run_json import Description, read_json
 
 CASES = "cases.csv"
 SAMPLES = "samples.csv"
@@ -145,14 +143,5 @@ def read_description(folder: Path) -> Description:
     Raises:
         UsageError: if it exists and does not describe a run, with the field.
     """
-    path = folder / RUN
-    try:
-        return Description.model_validate_json(read_whole(path))
-    except FileNotFoundError:
-        return Description()
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
-    except ValidationError as error:
-        raise UsageError(
-            f"{path}: damaged: {fault(error)}; mend it, or move it away to read the cases without it"
-        ) from None
+    way_out = "mend it, or move it away to read the cases without it"
+    return read_json(folder / RUN, Description, way_out) or Description()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from reprlib import repr as shortened
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -18,6 +19,10 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, ValidationError
 
 from smembench.model.device import DeviceInfo
+from smembench.model.errors import UsageError
+from smembench.store.files import read_whole
+
+M = TypeVar("M", bound=BaseModel)
 
 
 def _moment(text: str) -> str:
@@ -129,3 +134,19 @@ def fault(error: ValidationError) -> str:
     reason = "should be an object" if first["type"] in _OBJECT else first["msg"].removeprefix("Input ")
     said = f"{place}: {reason}" if place else f"it {reason}"
     return said if first["type"] == "missing" else f"{said}, not {shortened(first['input'])}"
+
+
+def read_json(path: Path, model: type[M], way_out: str) -> M | None:
+    """A file of JSON; None if there is none. ``way_out`` says what to do with a damaged one.
+
+    Raises:
+        UsageError: if it cannot be read, or is not what the model describes, with the field.
+    """
+    try:
+        return model.model_validate_json(read_whole(path))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    except ValidationError as error:
+        raise UsageError(f"{path}: damaged: {fault(error)}; {way_out}") from None

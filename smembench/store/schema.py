@@ -174,10 +174,7 @@ def row_of(run_id: str, measurement: Measurement, relations: Mapping[Case, Relat
         "reason": measurement.reason or None,
         "samples": len(measurement.samples),
         "elapsed_ms": summary.median if summary else None,
-        "elapsed_ms_min": summary.min if summary else None,
-        "elapsed_ms_q1": summary.q1 if summary else None,
-        "elapsed_ms_q3": summary.q3 if summary else None,
-        "elapsed_ms_max": summary.max if summary else None,
+        **{f"elapsed_ms_{name}": getattr(summary, name, None) for name in ("min", "q1", "q3", "max")},
         "bytes": measurement.bytes_moved,
         "flops": measurement.flops or None,
         "samples_discarded": measurement.discarded,
@@ -265,12 +262,5 @@ def sample_fields(run_id: str, measurements: Sequence[Measurement]) -> Iterator[
     """The rows of samples.csv; only successful cases have samples."""
     for measurement in measurements:
         for sample in measurement.samples:
-            values = (
-                SCHEMA_VERSION,
-                run_id,
-                measurement.case.id,
-                sample.round,
-                sample.index,
-                sample.elapsed_ms,
-            )
+            values = (SCHEMA_VERSION, run_id, measurement.case.id, sample.round, sample.index, sample.elapsed_ms)
             yield [to_text(value) for value in values]

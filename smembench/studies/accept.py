@@ -12,14 +12,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from smembench.model.errors import UsageError
 from smembench.model.measurement import moment
-from smembench.store.files import read_whole, write_whole
+from smembench.store.files import write_whole
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, read_description
-from smembench.store.run_json import Description, fault
+from smembench.store.run_json import Description, read_json
 from smembench.studies.load import load
 
 ACCEPTED = "accepted.json"
@@ -64,10 +64,7 @@ def matches(case_id: str, pattern: str) -> bool:
 def accept(path: Path, pattern: str, reason: str) -> tuple[Acceptance, list[str]]:
     """Accept the level of a run's cases; returns what was stored, and the ids of the cases.
 
-    Args:
-        path: the run's folder, or a folder of runs, for the newest of them.
-        pattern: a case's id, or a glob of ids.
-        reason: why the change is meant.
+    The run is that of a folder, or the newest in a folder of runs. The pattern is a case's id, or a glob of ids.
 
     Raises:
         UsageError: for a folder without a complete run, a pattern that no case matches, an empty reason, and files
@@ -102,15 +99,8 @@ def accepted(root: Path) -> list[Acceptance]:
     Raises:
         UsageError: for a file that cannot be read.
     """
-    path = root / ACCEPTED
-    try:
-        return _File.model_validate_json(read_whole(path)).accepted
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
-    except ValidationError as error:
-        raise UsageError(f"{path}: damaged: {fault(error)}; mend it, or remove it and accept again") from None
+    stored = read_json(root / ACCEPTED, _File, "mend it, or remove it and accept again")
+    return stored.accepted if stored else []
 
 
 def accepted_beside(runs: Iterable[Path]) -> list[Acceptance]:

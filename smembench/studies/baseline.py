@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from smembench.model.errors import UsageError
-from smembench.store.files import read_whole, resolved, there, write_whole
+from smembench.store.files import resolved, there, write_whole
 from smembench.store.run_folder import CASES, RUN, read_description, to_json
-from smembench.store.run_json import fault
+from smembench.store.run_json import read_json
 
 BASELINE = "baseline.json"
 
@@ -76,15 +76,8 @@ def config_of(folder: Path) -> str | None:
 
 
 def _read(root: Path) -> dict[str, str]:
-    path = root / BASELINE
-    try:
-        return _Pinned.model_validate_json(read_whole(path)).pinned
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror}); remove it and pin again") from None
-    except ValidationError as error:
-        raise UsageError(f"{path}: damaged: {fault(error)}; remove it and pin again") from None
+    stored = read_json(root / BASELINE, _Pinned, "remove it and pin again")
+    return stored.pinned if stored else {}
 
 
 def _write(root: Path, pinned: dict[str, str]) -> None:

@@ -1,8 +1,8 @@
-"""Kernels beside their ports to another toolchain: on the same GPU, differences come from the compiler."""
+"""Kernels beside their ports to other toolchains: on the same GPU, differences come from the compiler."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -22,6 +22,7 @@ from smembench.store.run_json import Description
 from smembench.store.schema import Row
 from smembench.toolchains import registry as toolchains
 from smembench.toolchains.machine_code import MachineCode, machine_code
+from smembench.toolchains.registry import Refused, is_port
 
 Code = Callable[[Case], MachineCode | None]
 
@@ -65,10 +66,8 @@ class PortedCase:
 def sweeps(problem: str, kernel: str | None = None, **axes: object) -> list[dict[str, object]]:
     """The sweeps of a config that measures kernels and their ports, one for each problem.
 
-    Args:
-        problem: names separated by commas.
-        kernel: the same; all kernels with a port for None.
-        axes: other keys of the sweeps; those that are None are left out.
+    Names are separated by commas; without a kernel all that have a port are meant. ``axes`` are other keys of the
+    sweeps; those that are None are left out.
 
     Raises:
         UsageError: for a problem without ports, and a kernel without one.
@@ -77,7 +76,7 @@ def sweeps(problem: str, kernel: str | None = None, **axes: object) -> list[dict
     known = [name for each in chosen for name in names(each)]
     wanted = parse_kernels(kernel, known, what="kernel with a port") if kernel else known
     given = {name: value for name, value in axes.items() if value is not None}
-    compiler = ",".join(toolchains.names())
+    compiler = ",".join(_installed())
     return [
         {"problem": each, "kernel": ",".join(of_problem), "compiler": compiler, **given}
         for each in chosen
@@ -88,7 +87,7 @@ def sweeps(problem: str, kernel: str | None = None, **axes: object) -> list[dict
 def of_stored(run: Run) -> tuple[list[PortedCase], list[str]]:
     """Ported cases of a run, and what compiled it but differs here; if anything does, instructions are left out."""
     capabilities = {device.name: device.compute_capability for device in run.description.devices}
-    others = _other_makers(run.description)
+    others = _other_makers(run.description, {row.compiler for row in run.rows})
 
     def code(case: Case) -> MachineCode | None:
         return None if others else machine_code(case, capabilities.get(case.device))
@@ -96,9 +95,10 @@ def of_stored(run: Run) -> tuple[list[PortedCase], list[str]]:
     return measured(run.rows, code), others
 
 
-def _other_makers(run: Description) -> list[str]:
+def _other_makers(run: Description, used: Collection[str]) -> list[str]:
     there, here = run.versions, versions(cuda=True)
-    names = ("smembench", *(name for toolchain in toolchains.compilers() for name in toolchain.makers))
+    makers = (name for toolchain in toolchains.compilers() if toolchain.name in used for name in toolchain.makers)
+    names = ("smembench", *dict.fromkeys(makers))
     found = [f"{name} {there[name]}" for name in names if name in there and there[name] != here.get(name)]
     made, is_here = (state.revision if state else "" for state in (run.git, git_revision()))
     if made and is_here and made != is_here:
@@ -116,7 +116,8 @@ def static(config: Config, capability: str) -> list[PortedCase]:
     blocks = replace(memory, max_threads=MAX_THREADS, max_shared_bytes=STATIC_SHARED_BYTES)
     planned = plan(config, {"cuda:0": blocks, "cpu": memory}, {"cuda:0": "cuda:0"})
     unsupported = {item.case: item.skip for item in planned if item.skip}
-    cases = [item.case for item in planned if ports_of(item.case) and item.case.compiler == DEFAULT_COMPILER]
+    ported = {replace(item.case, compiler=DEFAULT_COMPILER) for item in planned if is_port(item.case.compiler)}
+    cases = [item.case for item in planned if item.case in ported]
     taken = [case for case in cases if case not in unsupported]
     if not taken:
         raise UsageError(f"--static: nothing can be compiled: {unsupported[cases[0]]}")
@@ -150,18 +151,22 @@ def measured(rows: Iterable[Row], code: Code) -> list[PortedCase]:
 def compiled(
     cases: Sequence[Case], code: Code, unsupported: Mapping[Case, str] = MappingProxyType({})
 ) -> list[PortedCase]:
-    """Ported cases by their machine code alone; unsupported ports have no figures."""
-    pairs = [(case, port) for case in cases for port in ports_of(case)]
+    """Ported cases by their machine code alone, of installed toolchains; unsupported ports have no figures."""
+    pairs = [(case, port) for case in cases for port in ports_of(case) if port.compiler in _installed()]
     return _paired(pairs, lambda case: _build(code(case)), unsupported)
 
 
 def _paired(
     pairs: Iterable[tuple[Case, Case]], build: Callable[[Case], Build], missing: Mapping[Case, str]
 ) -> list[PortedCase]:
-    return [
-        PortedCase(case, port.compiler, build(case), Build() if port in missing else build(port), missing.get(port, ""))
-        for case, port in pairs
-    ]
+    def paired(case: Case, port: Case) -> PortedCase:
+        ours, reason = build(case), missing.get(port, "")
+        try:
+            return PortedCase(case, port.compiler, ours, Build() if reason else build(port), reason)
+        except Refused as refused:
+            return PortedCase(case, port.compiler, ours, Build(), str(refused))
+
+    return [paired(case, port) for case, port in pairs]
 
 
 def _build(found: MachineCode | None) -> Build:
@@ -179,6 +184,11 @@ def ports_of(case: Case) -> list[Case]:
 
 
 def names(problem: str) -> tuple[str, ...]:
-    """The kernels of a problem that have a port, in the order of the lesson."""
-    ported = {kernel.name for kernel in registry.kernels() if kernel.problem == problem and kernel.port}
-    return tuple(name for name in registry.names(problem) if name in ported)
+    """The kernels of a problem that have a port to an installed toolchain, in the order of the lesson."""
+    ports = (kernel for kernel in registry.of_problem(problem) if kernel.port and kernel.compiler in _installed())
+    return tuple(dict.fromkeys(kernel.name for kernel in ports))
+
+
+def _installed() -> tuple[str, ...]:
+    """Names of the toolchains that are installed, the default first."""
+    return tuple(toolchain.name for toolchain in toolchains.compilers() if toolchain.installed)

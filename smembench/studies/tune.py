@@ -62,11 +62,7 @@ class Search:
 def search(base: Case, names: Sequence[str], predict: Predict, begin: Begin = unseen) -> Search:
     """Every kernel, block and pad that is worth measuring at the size, dtype and device of ``base``.
 
-    Args:
-        base: the size, dtype and device; its kernel, block and pad are ignored.
-        names: kernels to try.
-        predict: the predicted cost of a case; a case without a prediction is kept.
-        begin: called before each prediction with the case, its number and how many there are.
+    A case without a predicted cost is kept. ``begin`` is called before each prediction.
     """
     kernels = [registry.find(base.problem, name, base.kind) for name in names]
     tried = [case for kernel in kernels if kernel and solves(kernel) for case in _variants(base, kernel)]
@@ -143,7 +139,7 @@ def candidates(
     (problem,) = parse_names(problem, problems(), name="tune", what="problem with kernels to choose from")[:1]
     contract = PROBLEMS[problem]
     (dtype,) = parse_names(dtype, contract.dtypes, name="--dtype", what=f"element type for {problem}")[:1]
-    (where,), note = resolve([device])
+    where, note = resolve(device)
     if note:
         watch.note(note)
     known = [name for name in registry.names(problem) if registry.find(problem, name, where.partition(":")[0])]

@@ -15,9 +15,10 @@ from io import BytesIO
 from smembench.kernels import registry
 from smembench.kernels.program import GpuKernel
 from smembench.model.case import Case
+from smembench.toolchains.cubin import usage
 from smembench.toolchains.mnemonics import mnemonic
 from smembench.toolchains.register_bank_conflicts import CAPABILITY, Instruction, MainLoop, main_loop
-from smembench.toolchains.registry import toolchain_of
+from smembench.toolchains.registry import Refused, toolchain_of
 
 _OPCODE, _NOP = 0xFFF, 0x918
 
@@ -28,7 +29,7 @@ class MachineCode:
 
     Attributes:
         registers: 32-bit registers per thread.
-        spilled_bytes: bytes of registers stored to local memory, per thread.
+        spilled_bytes: bytes of registers stored to local memory, per thread; without ptxas's report all local memory.
         instructions: instructions of the program, without the padding at its end.
         loop: its main loop of multiply-adds; None on compute capabilities for which the model of the register file
             does not hold.
@@ -52,6 +53,9 @@ def machine_code(case: Case, capability: str | None) -> MachineCode | None:
     None without a compute capability, for a library call, if a library of the toolchain is missing, and if the kernel
     does not compile for the capability. Numba needs the NVVM, NVRTC and nvJitLink libraries
     (``pip install smembench[cu13]``).
+
+    Raises:
+        Refused: if the toolchain's language does not take the kernel.
     """
     program = registry.kernel_of(case).build(case)
     if capability is None or not isinstance(program, GpuKernel):
@@ -62,20 +66,26 @@ def machine_code(case: Case, capability: str | None) -> MachineCode | None:
         try:
             log, code = toolchain_of(program).machine_code(case, program, capability)
             _compiled[key] = parse(log, code, with_loop=capability == CAPABILITY)
+        except Refused:
+            raise
         except Exception:  # a missing library raises its own; explanations work without machine code
             _compiled[key] = None
     return _compiled[key]
 
 
 def parse(log: str, code: bytes, *, with_loop: bool = False) -> MachineCode | None:
-    """The figures in ptxas's report and in the code that it describes; None if the report has no registers."""
+    """The figures in ptxas's report and in the code that it describes; None if the report has no registers.
+
+    Of code without a report, whose toolchain keeps it, the file itself tells registers and local memory.
+    """
     used = re.search(r"Used (\d+) registers", log)
-    if used is None:
+    if used is None and log:
         return None
     spilled = re.search(r"(\d+) bytes spill stores", log)
+    registers, local = (int(used[1]), int(spilled[1]) if spilled else 0) if used else usage(code)
     loop = main_loop(instructions(code)) if with_loop else None
     found = opcodes(code)
-    return MachineCode(int(used[1]), int(spilled[1]) if spilled else 0, len(found), loop, Counter(map(mnemonic, found)))
+    return MachineCode(registers, local, len(found), loop, Counter(map(mnemonic, found)))
 
 
 def opcodes(code: bytes) -> list[int]:

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import smembench.toolchains
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from smembench.model.problem import Array
 
 P = TypeVar("P", bound=Program)
+
+
+class Refused(Exception):
+    """A program that its toolchain's language does not take; the message says why, on one line."""
 
 
 class Compiled(ABC, Generic[P]):
@@ -55,6 +60,7 @@ class Toolchain(ABC, Generic[P]):
         name: as in ``Kernel.compiler``, ``--compiler`` and the results.
         language: of its kernels, as tables name it.
         kind: the type of program that it takes.
+        module: what it imports and an extra of its name installs; empty if it is always installed.
         packages: Python packages whose versions run.json records.
         makers: the recorded versions that decide its machine code, by name.
     """
@@ -62,6 +68,7 @@ class Toolchain(ABC, Generic[P]):
     name: ClassVar[str]
     language: ClassVar[str] = ""
     kind: ClassVar[type[Program]]
+    module: ClassVar[str] = ""
     packages: ClassVar[tuple[str, ...]] = ()
     makers: ClassVar[tuple[str, ...]] = ()
 
@@ -73,8 +80,24 @@ class Toolchain(ABC, Generic[P]):
         """
         return {}
 
+    @property
+    def installed(self) -> bool:
+        """Whether its module is there; it need not work."""
+        return not self.module or find_spec(self.module) is not None
+
+    @property
+    def install(self) -> str:
+        """The command that installs it."""
+        return f"pip install 'smembench[{self.name}]'"
+
+    def not_installed(self) -> str:
+        """That it is not installed, and how to install it; empty if it is."""
+        return "" if self.installed else f"{self.language} is not installed: {self.install}"
+
     def unavailable(self) -> str | None:
         """Why its kernels cannot be compiled here, in one line, or None."""
+        if reason := self.not_installed():
+            return reason
         try:
             self.libraries()
         except Exception as error:  # each library raises its own
@@ -83,13 +106,20 @@ class Toolchain(ABC, Generic[P]):
 
     @abstractmethod
     def compile(self, case: Case, program: P, capability: str) -> Compiled[P]:
-        """Compile a case's program for the current GPU, at once or at its first launch; ``capability`` is the GPU's."""
+        """Compile a case's program for the current GPU, at once or at its first launch; ``capability`` is the GPU's.
+
+        Raises:
+            Refused: if its language does not take the program.
+        """
 
     def machine_code(self, case: Case, program: P, capability: str) -> tuple[str, bytes]:
         """ptxas's report and the machine code that a launch runs, an ELF file. Needs no GPU.
 
+        The report is empty if the toolchain does not hand it on.
+
         Raises:
             LookupError: if it compiles nothing.
+            Refused: if its language does not take the program.
             Exception: a missing library's or the compiler's own.
         """
         raise LookupError(f"{self.name} compiles nothing")
@@ -111,7 +141,7 @@ def toolchain_of(program: Program) -> Toolchain[Any]:
         LookupError: if there is none.
     """
     for toolchain in toolchains():
-        if isinstance(program, toolchain.kind):
+        if type(program) is toolchain.kind:
             return toolchain
     raise LookupError(f"no toolchain takes a {type(program).__name__}")
 

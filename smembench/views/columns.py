@@ -36,7 +36,7 @@ def within(value: float | None, relative: float | None) -> str:
     if value is None or not relative:
         return shown
     decimals = len(shown.partition(".")[2])
-    certain = 1 - math.floor(math.log10(value * relative))
+    certain = 1 - math.floor(math.log10(value * min(relative, 1)))
     return f"{value:.{max(min(decimals, certain), 0)}f}"
 
 
@@ -49,11 +49,11 @@ def number(value: float | None) -> str:
     return f"{value:.0f}" if value >= 1000 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def percentage(value: float) -> str:
-    """A percentage; beyond 100 its size says nothing."""
+def percentage(value: float, sign: str = "") -> str:
+    """A percentage with a sign before it; beyond 100 its size says nothing."""
     if value > 100:
         return "over 100 %"
-    return f"{value:.1f} %" if value >= 0.1 or not value else f"{value:.2f} %"
+    return f"{sign}{value:.1f} %" if value >= 0.1 or not value else f"{sign}{value:.2f} %"
 
 
 def scaled(value: float, unit: str) -> str:

@@ -1,22 +1,31 @@
-"""The tables of ``smembench compilers``: a kernel beside its port, case by case."""
+"""The tables of ``smembench compilers``: a kernel and its ports, one below the other, case by case."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import DEFAULT_COMPILER, Case
 from smembench.store.run import Run
 from smembench.studies.compilers import Build, PortedCase, of_stored
 from smembench.toolchains.registry import compilers as toolchains
-from smembench.toolchains.registry import names
 from smembench.views.columns import milliseconds, number
 from smembench.views.sections import Section, block, device_names, grouped, libraries, table
 
 
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A case by its compiler; ``ratio`` is None for the default and where a time is missing."""
+
+    case: Case
+    build: Build
+    ratio: float | None = None
+
+
 def of_run(run: Run) -> list[Section]:
-    """A section for each problem, size, dtype and port of a run.
+    """A section for each problem, size and dtype of a run.
 
     Instructions are counted in code compiled here for its device, if the compilers are the run's.
     """
@@ -29,42 +38,50 @@ def of_run(run: Run) -> list[Section]:
 
 
 def compilers(pairs: Sequence[PortedCase], where: str, versions: Mapping[str, str]) -> list[Section]:
-    """A section for each problem, size, dtype and port: both times, their ratio, and the resources of both codes."""
+    """A section for each problem, size and dtype: times, their ratios, and the resources of each compiler's code."""
 
-    def subject(pair: PortedCase) -> tuple[str, str]:
+    def subject(pair: PortedCase) -> str:
         problem = PROBLEMS[pair.case.problem]
-        return f"{problem.title} {problem.size(pair.case)} {pair.case.dtype}", pair.compiler
+        return f"{problem.title} {problem.size(pair.case)} {pair.case.dtype}"
 
-    known = libraries(versions, names())
+    known = libraries(versions, {DEFAULT_COMPILER, *(pair.compiler for pair in pairs)})
     heading = f"{where} · {known}" if known else where
-    return [_section(f"{heading} · {said}", group) for (said, _), group in grouped(pairs, subject).items()]
+    return [_section(f"{heading} · {said}", group) for said, group in grouped(pairs, subject).items()]
 
 
 def _section(heading: str, pairs: Sequence[PortedCase]) -> Section:
-    both, language = f"{pairs[0].case.compiler} / {pairs[0].compiler}", _language(pairs[0].compiler)
-    columns: dict[str, Callable[[PortedCase], str]] = {
-        "kernel": lambda pair: pair.case.kernel,
-        "block": lambda pair: block(pair.case),
+    lines = list(_lines(pairs))
+    columns: dict[str, Callable[[_Line], str]] = {
+        "kernel": lambda line: line.case.kernel,
+        "block": lambda line: block(line.case),
+        "by": lambda line: line.case.compiler,
     }
-    if any(pair.ours.elapsed_ms is not None for pair in pairs):
-        columns[f"elapsed ms\n{both}"] = lambda pair: _both(
-            *(milliseconds(side.elapsed_ms) or None for side in (pair.ours, pair.port))
-        )
-        columns[f"over\n{language}"] = lambda pair: "" if pair.ratio is None else f"{pair.ratio:.3f}"
+    if any(line.build.elapsed_ms is not None for line in lines):
+        columns["elapsed\nms"] = lambda line: milliseconds(line.build.elapsed_ms)
+        columns[f"{_language(DEFAULT_COMPILER)}\nover it"] = lambda line: _text(line.ratio and f"{line.ratio:.3f}")
+    columns["regis-\nters"] = lambda line: _text(line.build.registers)
+    if any(line.build.local_bytes for line in lines):
+        columns["local\nbytes"] = lambda line: _text(line.build.local_bytes)
     columns |= {
-        f"registers\n{both}": lambda pair: _both(pair.ours.registers, pair.port.registers),
-        f"local bytes\n{both}": lambda pair: _both(pair.ours.local_bytes, pair.port.local_bytes),
-        "shared\nbytes": lambda pair: str(registry.kernel_of(pair.case).shared_bytes(pair.case) or ""),
-        f"instructions\n{both}": lambda pair: _both(pair.ours.instructions, pair.port.instructions),
+        "shared\nbytes": lambda line: str(registry.kernel_of(line.case).shared_bytes(line.case) or ""),
+        "instruc-\ntions": lambda line: _text(line.build.instructions),
     }
-    sentence = " ".join(filter(None, (_sentence(pairs), _missing(pairs))))
-    return table(heading, pairs, columns, words=("kernel", "block"), sentence=sentence)
+    by_port = grouped(pairs, lambda pair: pair.compiler).values()
+    said = (text for group in by_port for text in (_sentence(group), _missing(group)))
+    sentence = " ".join(filter(None, said))
+    return table(heading, lines, columns, words=("kernel", "block", "by"), wide=("shared\nbytes",), sentence=sentence)
 
 
-def _both(ours: object, port: object) -> str:
-    if ours is None and port is None:
-        return ""
-    return f"{'-' if ours is None else ours} / {'-' if port is None else port}"
+def _lines(pairs: Sequence[PortedCase]) -> Iterator[_Line]:
+    """Each kernel, then those of its ports that have figures."""
+    for case, group in grouped(pairs, lambda pair: pair.case).items():
+        yield _Line(case, group[0].ours)
+        there = (pair for pair in group if not pair.missing)
+        yield from (_Line(replace(case, compiler=pair.compiler), pair.port, pair.ratio) for pair in there)
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
 
 
 def _sentence(pairs: Sequence[PortedCase]) -> str:

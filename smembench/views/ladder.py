@@ -1,4 +1,4 @@
-"""The ladder as tables: what each step changes, its gain over the previous step, and its share of the limit."""
+"""The ladder as tables: what each step changes, its gain over the best step before it, and its share of the limit."""
 
 from __future__ import annotations
 
@@ -15,13 +15,18 @@ from smembench.views.sections import Section, bars, describe, grouped, label, no
 
 
 def ladder(run: Run) -> list[Section]:
-    """One section for every problem, device, size, stride, dtype and cache mode with a step of a ladder.
+    """One section for each of a run's ladders."""
+    return [_section(part) for part in ladders(run)]
 
-    Only steps, the ceiling and other libraries are shown.
+
+def ladders(run: Run) -> list[Run]:
+    """The rows of every problem, device, size, stride, dtype and cache mode with a step of a ladder.
+
+    Only steps, the ceiling and other libraries are in them.
     """
     beside = grouped(filter(_beside, run.rows), _place)
     climbed = grouped(filter(_is_step, run.rows), _place)
-    return [_section(run.only([*group, *beside.get(place, ())])) for place, group in climbed.items()]
+    return [run.only([*group, *beside.get(place, ())]) for place, group in climbed.items()]
 
 
 def _place(row: Row) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""``smembench list``: problems with their kernels, lessons, configs and devices, line by line."""
+"""``smembench list``: problems with their kernels, compilers, lessons, configs and devices, line by line."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from smembench.model.device import DeviceInfo
 from smembench.model.problem import Problem
 from smembench.run.config import about, shipped
 from smembench.studies.lesson import LESSONS
+from smembench.toolchains import registry as toolchains
 
 
 def kernels() -> Iterator[str]:
@@ -20,6 +21,13 @@ def kernels() -> Iterator[str]:
         for kernel in registry.kernels():
             if kernel.problem == problem.name and not kernel.port:
                 yield _kernel(problem, kernel)
+
+
+def compilers() -> Iterator[str]:
+    """Compilers, each with its language, or how to install it."""
+    yield "compilers:"
+    for toolchain in toolchains.compilers():
+        yield f"  {toolchain.name:<7} {toolchain.not_installed() or toolchain.language}"
 
 
 def lessons() -> Iterator[str]:
@@ -46,6 +54,6 @@ def devices(found: Sequence[DeviceInfo], no_gpu: str) -> Iterator[str]:
 
 
 def _kernel(problem: Problem, kernel: Kernel) -> str:
-    ports = (k.compiler for k in registry.of_name(problem.name, kernel.name, kernel.kind) if k.port)
-    also = "".join(f"; also by {compiler}" for compiler in ports)
+    ports = [k.compiler for k in registry.of_name(problem.name, kernel.name, kernel.kind) if k.port]
+    also = f"; also by {', '.join(ports)}" if ports else ""
     return f"  {kernel.kind:<5} {kernel.name:<23} {kernel.summary}{also}"

@@ -16,11 +16,14 @@ def markdown(sections: Sequence[Section]) -> str:
 def _section(section: Section) -> str:
     lines = [section.heading]
     if section.cells:
-        lines += ["", _line([column.heading.replace("\n", " ") for column in section.columns])]
+        lines += ["", _line([column.heading.replace("-\n", "").replace("\n", " ") for column in section.columns])]
         lines.append(_line(["---:" if column.numeric else ":---" for column in section.columns]))
         lines += [_line(cells) for cells in section.cells]
-    below = [text for text in (section.sentence, *section.notes) if text]
-    return "\n".join([*lines, *(["", *below] if below else [])])
+    if section.sentence:
+        lines += ["", section.sentence]
+    if section.notes:
+        lines += ["", *(f"- {note}" for note in section.notes)]
+    return "\n".join(lines)
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -1,8 +1,9 @@
-"""The lines of a running measurement, for --verbose."""
+"""The lines of a running measurement."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from time import monotonic
 
 from smembench.model.device import DeviceInfo
 from smembench.model.measurement import Status, Trial
@@ -14,6 +15,19 @@ def device_line(info: DeviceInfo) -> str:
     if info.event_pair_us is None:
         return ""
     return f"{info.name}: an empty event pair reads {info.event_pair_us:.3f} µs, subtracted from every sample"
+
+
+def rounds_told(note: Callable[[str], None]) -> Callable[[Trial], None]:
+    """A function of each trial that notes how long each round took, for where there is no progress bar."""
+    begun, current = monotonic(), 0
+
+    def tell(trial: Trial) -> None:
+        nonlocal current
+        if trial.round > current:
+            note(f"round {trial.round} done after {monotonic() - begun:.0f} s")
+            current = trial.round
+
+    return tell
 
 
 def trial_line(trial: Trial) -> str:

@@ -119,8 +119,8 @@ def describe(run: Run) -> str:
 
 def libraries(versions: Mapping[str, str], by: Collection[str] = (DEFAULT_COMPILER,)) -> str:
     """The versions in the heading of a table: of the libraries that decide the code of these compilers."""
-    names = (name for compiler in compilers() if compiler.name in by for name in compiler.makers)
-    return ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
+    makers = (name for compiler in compilers() if compiler.name in by for name in compiler.makers)
+    return ", ".join(f"{name} {versions[name]}" for name in dict.fromkeys(makers) if name in versions)
 
 
 def subject(row: Row) -> str:
@@ -151,8 +151,8 @@ def _section(run: Run) -> Section:
         "block": lambda row: block(row.case),
         "stride": lambda row: str(row.stride or "") if problem.strides_in_rows else "",
         "elapsed ms": lambda row: within(row.elapsed_ms, row.precision) or row.status,
-        "95 % CI": _interval,
-        "spread": _spread,
+        "95 % CI": interval,
+        "spread": spread,
         **figures(problem, problem.columns),
         # Loads before stores.
         "conflicts\nld / st": lambda row: _pair(row.predicted_load_conflict, row.predicted_store_conflict),
@@ -196,7 +196,7 @@ def notes(rows: Sequence[Row]) -> list[str]:
 
     if waited := [row.cpu_waiting for row in done if (row.cpu_waiting or 0) > CROWDED]:
         cases = those(lambda row: (row.cpu_waiting or 0) > CROWDED)
-        share = f"threads waited up to {100 * max(filter(None, waited)):.0f} % of the time for a core"
+        share = f"threads waited up to {100 * min(max(filter(None, waited)), 1):.0f} % of the time for a core"
         found.append(f"{cases}: upper bounds, since the host was busy ({share})")
     if reasons := sorted({row.throttle_reasons for row in done if row.throttle_reasons not in (None, "none")}):
         cases = those(lambda row: row.throttle_reasons not in (None, "none"))
@@ -204,7 +204,7 @@ def notes(rows: Sequence[Row]) -> list[str]:
     if unsure := [row for row in done if row.converged is False and row.precision is not None]:
         cases = those(lambda row: row.converged is False and row.precision is not None)
         worst = max(unsure, key=lambda row: row.precision or 0)
-        found.append(f"{cases}: not converged (95 % CI up to {_interval(worst)} after {worst.samples} samples)")
+        found.append(f"{cases}: not converged (95 % CI {interval(worst)} after {worst.samples} samples)")
     if any(row.other_processes for row in done):
         found.append("other processes used the GPU at the same time")
     if any(row.within_cache for row in done):
@@ -217,14 +217,14 @@ def block(case: Case) -> str:
     return f"{case.block} +{case.pad}" if case.block and case.pad else str(case.block or "")
 
 
-def _interval(row: Row) -> str:
+def interval(row: Row) -> str:
     """Half of the width of the median's 95 % interval, in % of the median; "" for too few samples."""
     if row.elapsed_ms is None or row.precision is None or row.samples < MIN_SAMPLES:
         return ""
-    return f"±{percentage(100 * row.precision)}"
+    return percentage(100 * row.precision, "±")
 
 
-def _spread(row: Row) -> str:
+def spread(row: Row) -> str:
     """Half of the quartiles' distance, in % of the median; "" for too few samples."""
     if row.elapsed_ms is None or row.elapsed_ms_q1 is None or row.elapsed_ms_q3 is None or row.samples < MIN_SAMPLES:
         return ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import compress
 
 from rich import box
 from rich.console import Console
@@ -35,9 +34,15 @@ def draw(console: Console, sections: Sequence[Section]) -> None:
 
 def _draw_section(console: Console, section: Section) -> None:
     console.print(Text(plain(console, section.heading), style="bold"))
+    below: list[str] = []
     if section.cells:
-        table = _table(console, section)
-        if not console.is_terminal:
+        columns = [place for place, column in enumerate(section.columns) if not column.wide or console.width >= _WIDE]
+        table = _table(console, section, columns)
+        if console.is_terminal:
+            if _minimum(console, table) > console.width:
+                table, below = _narrow(console, section, columns)
+            _fit(console, table)
+        else:
             # In a pipe or a file names and figures stay on one line, for grep; only sentences are folded.
             table.width = max(console.width, _least_width(console, table))
         console.print(table, crop=console.is_terminal)
@@ -45,22 +50,52 @@ def _draw_section(console: Console, section: Section) -> None:
         if not console.is_terminal:
             console.print()
         _draw_bars(console, section.bars)
-    for text, style in [(section.sentence, ""), *((note, "italic") for note in section.notes)]:
+    for text, style in [
+        *((line, "") for line in below),
+        (section.sentence, ""),
+        *((n, "italic") for n in section.notes),
+    ]:
         if text:
             console.print(Padding(Text(plain(console, text), style=style), (0, 0)))
 
 
-def _table(console: Console, section: Section) -> Table:
+def _narrow(console: Console, section: Section, columns: list[int]) -> tuple[Table, list[str]]:
+    """A table that breaks no name and no number on a narrow terminal, and the lines below it that this takes.
+
+    Columns come nearer to each other. If that is not enough, those to the right move below the table, words first.
+    """
+    moved: list[int] = []
+    while _minimum(console, table := _table(console, section, columns, near=True)) > console.width and columns[1:]:
+        words = [place for place in columns[1:] if not section.columns[place].numeric]
+        moved.insert(0, (words or columns)[-1])
+        columns = [place for place in columns if place != moved[0]]
+
+    def said(cells: Sequence[str], place: int) -> str:
+        column = section.columns[place]
+        return f"{_line(column.heading, ' ')} {cells[place]}" if column.numeric else _line(cells[place], ", ")
+
+    below = (
+        f"{cells[0]}: {'; '.join(said(cells, place) for place in moved if cells[place])}"
+        for cells in section.cells
+        if any(cells[place] for place in moved)
+    )
+    return table, list(below)
+
+
+def _line(text: str, joined: str) -> str:
+    return text.replace("-\n", "").replace("\n", joined)
+
+
+def _table(console: Console, section: Section, columns: Sequence[int], *, near: bool = False) -> Table:
     table = Table(
         box=box.SIMPLE_HEAD if console.is_terminal else None,
         header_style="bold",
         pad_edge=False,
-        padding=(0, 1, 0, 0) if console.is_terminal else (0, 1),
+        padding=0 if near else (0, 1, 0, 0) if console.is_terminal else (0, 1),
     )
-    shown = [not column.wide or console.width >= _WIDE for column in section.columns]
-    for place, column in compress(enumerate(section.columns), shown):
-        # A column without a heading holds lines of source.
-        sentences = not column.heading or any(line[place].count(" ") > 3 for line in section.cells)
+    for place in columns:
+        column = section.columns[place]
+        sentences = any(line[place].count(" ") > 3 for line in section.cells)
         table.add_column(
             Text(plain(console, column.heading)),
             justify="right" if column.numeric else "left",
@@ -69,8 +104,28 @@ def _table(console: Console, section: Section) -> Table:
             min_width=_SENTENCE if sentences else None,
         )
     for line in section.cells:
-        table.add_row(*(Text(plain(console, cell)) for cell in compress(line, shown)))
+        table.add_row(*(Text(plain(console, line[place])) for place in columns))
     return table
+
+
+def _minimum(console: Console, table: Table) -> int:
+    """The width below which a name or a number would be broken."""
+    return Measurement.get(console, console.options.update(max_width=_UNLIMITED), table).minimum
+
+
+def _fit(console: Console, table: Table) -> None:
+    """Give each column its longest word, and what room is left to those that need the least more."""
+    unlimited = console.options.update(max_width=_UNLIMITED)
+    spare = console.width - _minimum(console, table)
+    needs = []
+    for place, column in enumerate(table.columns):
+        found = [Measurement.get(console, unlimited, cell) for cell in (column.header, *column.cells)]
+        column.width = max(column.min_width or 0, *(one.minimum for one in found))
+        needs.append((max(one.maximum for one in found) - column.width, place))
+    for more, place in sorted(needs):
+        given = max(min(more, spare), 0)
+        table.columns[place].width = (table.columns[place].width or 0) + given
+        spare -= given
 
 
 def _least_width(console: Console, table: Table) -> int:

@@ -77,9 +77,7 @@ def test_a_run_that_names_no_device_and_a_folder_without_runs_are_refused(progra
     assert "there is no such folder" in program("accept", tmp_path / "nowhere").stderr
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"accepted": 3}', '{"accepted": [{"case": "*"}]}', '{"accepted": [{"run": "../x"}]}']
-)
+@pytest.mark.parametrize("text", ["", '{"accepted": 3}', '{"accepted": [{"run": "../x"}]}'])
 def test_a_damaged_file_is_named(program: Program, results: Path, text: str) -> None:
     (results / "accepted.json").write_text(text)
     for command in (("accept", results), ("history", results)):

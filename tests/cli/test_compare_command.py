@@ -73,7 +73,8 @@ def test_ambiguity_fails_where_it_is_asked_to(program: Program) -> None:
 
 def test_a_real_slowdown_on_a_gpu_is_told_every_night_and_nothing_else(program: Program) -> None:
     """From the ninth of twelve nights on ownTile had lost its padding."""
-    for number, night in enumerate(NIGHTS[3:], 4):
+    for number in (4, 8, 9, 10, 11, 12):
+        night = NIGHTS[number - 1]
         ran = program("compare", "last:7", night, "--json")
         (found,) = json.loads(ran.stdout)["compared"]
         slower = [case["case_id"] for case in found["cases"] if case["verdict"] == "slower"]

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conftest import DOCUMENTS, ROOT, Program
+from smembench.report.charts import THEMES
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+browser = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
+NIGHTS = sorted((ROOT / "results/reference/slowdown").iterdir())[-4:]
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +31,14 @@ def report(program: Program, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ran = program("report", DOCUMENTS, "-o", path)
     assert (ran.returncode, ran.stdout) == (0, ""), ran.stderr
     assert ran.stderr == f"wrote {path}\n"
+    return path
+
+
+@pytest.fixture(scope="module")
+def nights(program: Program, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a folder of runs."""
+    path = tmp_path_factory.mktemp("nights") / "report.html"
+    program("report", NIGHTS[0].parent, "-o", path)
     return path
 
 
@@ -42,11 +58,11 @@ def test_a_report_to_stdout_is_the_same_and_a_run_counts_once(program: Program, 
 
 def test_single_figures_by_name(program: Program, tmp_path: Path) -> None:
     ran = program(
-        "report", DOCUMENTS, "--png", tmp_path / "png", "--svg", tmp_path / "svg", "--figure", "ladder-m*,roofline-*"
+        "report", DOCUMENTS, "--png", tmp_path / "png", "--svg", tmp_path / "svg", "--figure", "rate-m*,roofline-*"
     )
     assert (ran.returncode, ran.stdout) == (0, ""), ran.stderr
-    names = {"ladder-matmul-1024x1024x1024-float32-warm", "roofline-cuda-0"}
-    for kind, begin in (("png", b"\x89PNG"), ("svg", b"<?xml")):
+    names = {"rate-matmul-1024x1024x1024-float32-warm", "roofline-cuda-0"}
+    for kind, begin in (("png", b"\x89PNG"), ("svg", b"<svg")):
         files = list((tmp_path / kind).iterdir())
         assert {file.stem for file in files} == names
         assert all(file.suffix == f".{kind}" and file.read_bytes().startswith(begin) for file in files)
@@ -55,7 +71,7 @@ def test_single_figures_by_name(program: Program, tmp_path: Path) -> None:
 
 def test_without_the_extra_the_way_out_is_named(tmp_path: Path) -> None:
     # Modules set to None cannot be imported; find_spec says so too.
-    code = "import sys; sys.modules['matplotlib'] = None; from smembench.cli.app import main; main()"
+    code = "import sys; sys.modules['vl_convert'] = None; from smembench.cli.app import main; main()"
     ran = subprocess.run(
         [sys.executable, "-c", code, "report", str(DOCUMENTS), "-o", str(tmp_path / "report.html")],
         capture_output=True,
@@ -64,14 +80,33 @@ def test_without_the_extra_the_way_out_is_named(tmp_path: Path) -> None:
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
     assert ran.returncode == 2
-    assert ran.stderr == 'smembench: report needs matplotlib: pip install "smembench[report]"\n'
+    assert ran.stderr == 'smembench: report needs vl_convert: pip install "smembench[report]"\n'
+
+
+def test_a_folder_of_runs_is_read_whole(program: Program, tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    for night in NIGHTS:
+        shutil.copytree(night, folder / "nights" / night.name)
+    (folder / "nights" / NIGHTS[0].name / "cases.csv").write_text("torn")
+    ran = program("report", folder, "-o", tmp_path / "report.html")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr.startswith(f"skipped {folder / 'nights' / NIGHTS[0].name}")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert all(night.name in text for night in NIGHTS[1:])
+    assert "Over 3 runs" in text
+
+
+def test_a_folder_without_runs_is_refused_in_one_line(program: Program, tmp_path: Path) -> None:
+    ran = program("report", tmp_path, "-o", tmp_path / "report.html")
+    assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
+    assert str(tmp_path) in ran.stderr
 
 
 def browse(path: Path, profile: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Open a page without a window, and without anything that a browser does for itself."""
+    """Open a page without a window, and without anything that a browser does for itself; give it time to draw."""
     quiet = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync")
     alone = ("--disable-background-networking", "--disable-component-update", f"--user-data-dir={profile}")
-    said = ("--enable-logging=stderr", "--v=0", "--window-size=1000,1400")
+    said = ("--enable-logging=stderr", "--v=0", "--virtual-time-budget=20000", "--dump-dom")
     return subprocess.run(
         [str(BROWSER), *quiet, *alone, *said, *arguments, path.as_uri()],
         capture_output=True,
@@ -82,42 +117,126 @@ def browse(path: Path, profile: Path, *arguments: str) -> subprocess.CompletedPr
     )
 
 
-@pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
-def test_a_browser_shows_it_without_a_complaint(report: Path, tmp_path: Path) -> None:
-    opened = browse(report, tmp_path / "profile", "--dump-dom")
-    assert "CONSOLE" not in opened.stderr
-    written = report.read_text(encoding="utf-8")
-    for tag in ("table", "caption", "svg", "figure", "details"):
-        assert opened.stdout.count(f"<{tag}") == written.count(f"<{tag}") > 2, tag
-
-
-@pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
-def test_a_browser_draws_it_light_and_dark(report: Path, tmp_path: Path) -> None:
-    from matplotlib.image import imread
-
-    brightness = {}
-    for mode, flags in (("light", ()), ("dark", ("--force-dark-mode",))):
-        picture = tmp_path / f"{mode}.png"
-        browse(report, tmp_path / mode, f"--screenshot={picture}", *flags)
-        pixels = imread(picture)[..., :3]
-        assert pixels.std() > 0.05  # not blank
-        brightness[mode] = float(pixels.mean())
-    assert brightness["dark"] < 0.4 < 0.7 < brightness["light"]
-
-
-@pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
-def test_arrow_keys_read_the_values(report: Path, tmp_path: Path) -> None:
+def drive(report: Path, folder: Path, script: str, *arguments: str, library: str = "") -> Any:
+    """What an asynchronous function with this body returns in the page, once its first chart is drawn."""
     # The page's own policy forbids other scripts, so the copy that is driven has none.
-    driven = tmp_path / "driven.html"
-    press = (
-        "<script>const plot = document.querySelector('.plot'); plot.focus();"
-        "for (const key of ['ArrowRight', 'ArrowRight', 'ArrowLeft', 'ArrowLeft'])"
-        "{ plot.dispatchEvent(new KeyboardEvent('keydown', {key}));"
-        "document.body.append(`[${plot.parentElement.querySelector('.value').textContent}]`); }</script>"
-    )
     text = re.sub(r"<meta http-equiv[^>]*>", "", report.read_text(encoding="utf-8"))
-    driven.write_text(text.replace("</body>", f"{press}</body>"), encoding="utf-8")
-    shown = browse(driven, tmp_path / "profile", "--dump-dom").stdout
-    values = re.findall(r'data-value="([^"]*)"', shown.partition("</figure>")[0])
-    read = re.findall(r"\[([^\[\]]*)\]", shown.rpartition("</script>")[2])
-    assert read == [values[0], values[1], values[0], values[-1]]
+    waits = (
+        "const pause = (ms) => new Promise((done) => setTimeout(done, ms));"
+        "while (!document.querySelector('.plot svg')) await pause(50);"
+    )
+    found = "document.body.append(Object.assign(document.createElement('pre'), {id: 'found', textContent}));"
+    driven = folder / "driven.html"
+    called = f"(async () => {{ {waits} {script} }})().catch(String)"
+    run = f"{called}.then((value) => {{ const textContent = JSON.stringify(value); {found} }})"
+    begin, _, end = text.rpartition("</body>")
+    driven.write_text(f"{begin}<script>{library}</script><script>{run}</script></body>{end}", encoding="utf-8")
+    shown = browse(driven, folder / "profile", *arguments)
+    (value,) = re.findall(r'<pre id="found">(.*?)</pre>', shown.stdout, flags=re.DOTALL)
+    return json.loads(unescape(value))
+
+
+@browser
+def test_a_browser_shows_it_without_a_complaint(report: Path, tmp_path: Path) -> None:
+    opened = browse(report, tmp_path / "profile")
+    assert "CONSOLE" not in opened.stderr
+    assert opened.stdout.count("<svg") >= 1
+    assert opened.stdout.count("<figure") > 5
+
+
+@browser
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_a_browser_draws_it_light_and_dark(report: Path, tmp_path: Path, mode: str) -> None:
+    flags = ("--force-dark-mode",) if mode == "dark" else ()
+    script = """
+        const parts = [document.body, document.querySelector('.plot svg')];
+        return parts.map((part) => getComputedStyle(part).backgroundColor);
+    """
+    paper = THEMES[mode]["paper"]
+    assert drive(report, tmp_path, script, *flags) == 2 * [
+        f"rgb({', '.join(str(part) for part in bytes.fromhex(paper[1:]))})"
+    ]
+
+
+@browser
+def test_a_table_sorts_and_filters_and_explains_its_columns(nights: Path, tmp_path: Path) -> None:
+    script = """
+        const table = [...document.querySelectorAll('table')].find((one) => one.tBodies[0].rows.length >= 8);
+        const button = [...table.tHead.querySelectorAll('button')].find((one) => one.closest('th.number'));
+        const place = button.closest('th').cellIndex;
+        const column = () => [...table.tBodies[0].rows].map((row) => row.cells[place].textContent);
+        button.click();
+        const up = column();
+        const sorted = button.closest('th').ariaSort;
+        button.click();
+        const down = column();
+        const filter = table.closest('.scroll').previousElementSibling?.querySelector('input');
+        const first = table.tBodies[0].rows[0].cells[0].textContent;
+        let left = null;
+        if (filter) {
+          filter.value = first;
+          filter.dispatchEvent(new Event('input'));
+          left = [...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => row.textContent.includes(first));
+        }
+        const explained = document.querySelector('th [aria-describedby]');
+        explained.focus();
+        explained.dispatchEvent(new Event('focus'));
+        const tip = document.getElementById('tip');
+        const said = [tip.hidden, tip.textContent];
+        dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape'}));
+        return {up, down, sorted, left, rows: table.tBodies[0].rows.length, said, after: tip.hidden};
+    """
+    found = drive(nights, tmp_path, script)
+    numbers = [float(text) for text in found["up"] if re.match(r"[\d.]+", text)]
+    assert numbers == sorted(numbers)
+    assert len(numbers) > 1
+    assert [text for text in found["down"] if text] == [text for text in found["up"] if text][::-1]
+    assert found["sorted"] == "ascending"
+    assert 0 < len(found["left"]) < found["rows"]
+    assert all(found["left"])
+    assert found["said"][0] is False
+    assert len(found["said"][1]) > 20
+    assert found["after"] is True
+
+
+@browser
+def test_a_history_zooms_and_its_charts_are_saved(nights: Path, tmp_path: Path) -> None:
+    script = """
+        const figure = document.getElementById('history');
+        const labels = () => [...figure.querySelectorAll('svg text')].map((text) => text.textContent).join(' ');
+        const before = labels();
+        const plot = figure.querySelector('svg .background');
+        const {left, top, width, height} = plot.getBoundingClientRect();
+        const where = {clientX: left + width / 2, clientY: top + height / 2, bubbles: true, cancelable: true};
+        const wheel = (ctrlKey) => plot.dispatchEvent(new WheelEvent('wheel', {...where, deltaY: -400, ctrlKey}));
+        wheel(false);
+        await pause(300);
+        const scrolled = labels();
+        wheel(true);
+        await pause(300);
+        const zoomed = labels();
+        const saved = [];
+        HTMLAnchorElement.prototype.click = function () { saved.push([this.download, this.href.slice(0, 10)]); };
+        for (const button of figure.querySelectorAll('[data-save]')) { button.click(); await pause(1000); }
+        return {kept: before === scrolled, zoomed: before !== zoomed, saved};
+    """
+    found = drive(nights, tmp_path, script)
+    assert (found["kept"], found["zoomed"]) == (True, True)
+    assert [name for name, _ in found["saved"]] == ["history.svg", "history.png"]
+    assert all(link.startswith(("blob:", "data:")) for _, link in found["saved"])
+
+
+@browser
+@pytest.mark.parametrize("width", [400, 1280])
+def test_it_fits_narrow_screens_and_axe_finds_nothing(report: Path, tmp_path: Path, width: int) -> None:
+    script = """
+        for (const part of document.querySelectorAll('details')) part.open = true;
+        await pause(2000);
+        const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
+        const run = globalThis.axe ? (await axe.run({runOnly: tags})).violations.map((one) => one.id) : [];
+        return [document.documentElement.scrollWidth - innerWidth, run];
+    """
+    library = Path(os.environ["AXE"]).read_text(encoding="utf-8") if "AXE" in os.environ else ""
+    beyond, violations = drive(report, tmp_path, script, f"--window-size={width},900", library=library)
+    assert beyond <= 0
+    assert violations == []

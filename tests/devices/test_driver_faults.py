@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import held_locks
+from conftest import assert_failed, held_locks, records
 from fake_driver.host_code import HostKernel, compile_for_host, port
-from fake_driver.process import FEW, FakeDriver, ended, rows
+from fake_driver.process import FEW, FakeDriver, ended
 from smembench.model.case import Block, Case
 
 pytestmark = pytest.mark.slow
@@ -50,10 +50,8 @@ def test_every_faulty_kernel_is_a_row_and_the_others_are_measured(
     command = [*TRANSPOSE, "--kernel", ",".join(["copyGmem", *expected]), "--timeout", "3", "--max-seconds", "1"]
     faults = "cuda_hangs 1 0,cuda_illegal 1 700"
     out, _ = ended(fake_driver(*command, "--csv", "-", kernels=kernels, faults=faults), 1)
-    found = {row["kernel"]: row for row in rows(out)}
-    for name, (status, reason) in expected.items():
-        assert (found[name]["status"], found[name]["elapsed_ms"]) == (status, "")
-        assert reason in found[name]["reason"]
+    found = {row["kernel"]: row for row in records(out)}
+    assert_failed(found, expected)
     assert found["copyGmem"]["status"] == found["memcpy"]["status"] == "ok"
 
 
@@ -73,7 +71,7 @@ def test_an_error_of_any_call_is_the_reason_of_its_row_and_fresh_workers_go_on(
     command = [*TRANSPOSE, "--n", "40:49", "--kernel", "copyGmem", "--csv", "-"]
     settings = {"kernels": kernels, "faults": ",".join(expected), "faults_once": tmp_path / "happened"}
     out, _ = ended(fake_driver(*command, **settings), 1)
-    found = rows(out)
+    found = records(out)
     failed = [row["reason"] for row in found if row["status"] == "failed"]
     assert sorted(failed) == sorted(f"RuntimeError: {reason}" for reason in expected.values())
     assert {row["status"] for row in found} == {"ok", "failed"}
@@ -106,7 +104,7 @@ def test_a_gpu_that_is_lost_ends_the_run_and_resume_goes_on(
     assert not json.loads((folder / "run.json").read_text())["complete"]
 
     ended(fake_driver("smembench", "run", "--resume", folder, kernels=kernels), 1)
-    statuses = [row["status"] for row in rows((folder / "cases.csv").read_text())]
+    statuses = [row["status"] for row in records((folder / "cases.csv").read_text())]
     assert sorted(statuses) == ["failed", *["ok"] * 5]
     assert json.loads((folder / "run.json").read_text())["complete"]
 
@@ -121,7 +119,7 @@ def test_without_a_gpu_the_driver_finds_cuda_is_refused_and_auto_is_the_cpu(fake
     assert "CUDA_ERROR_NO_DEVICE" in err
     auto = ["auto" if word == "cuda" else word for word in TRANSPOSE]
     out, _ = ended(fake_driver(*auto, "--kernel", "memcpy", "--csv", "-", devices=0), 0)
-    assert {row["device"] for row in rows(out)} == {"cpu"}
+    assert {row["device"] for row in records(out)} == {"cpu"}
 
 
 def test_a_second_run_is_refused_with_the_holder_named(fake_driver: FakeDriver) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from conftest import records
 from fake_driver.host_code import HostKernel, compile_for_host, port
-from fake_driver.process import FEW, FakeDriver, ended, rows
+from fake_driver.process import FEW, FakeDriver, ended
 from smembench.model.case import Block, Case
 
 pytestmark = pytest.mark.slow
@@ -27,6 +29,18 @@ static void addOne(T *out, const T *in, unsigned n)
 """
 
 
+BY_TRITON = """
+typedef float T;
+constexpr unsigned SIDE = 16;
+static void transpose(T *out, const T *in, unsigned nx, unsigned ny)
+{
+    unsigned ix = blockIdx.x * SIDE + threadIdx.x % SIDE, iy = blockIdx.y * SIDE + threadIdx.x / SIDE;
+    if (ix < nx && iy < ny)
+        out[ix * ny + iy] = in[iy * nx + ix];
+}
+"""
+
+
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Host forms of the documents' kernels in blocks of 16x16 and of the round trip's."""
@@ -37,14 +51,15 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cases += [replace(case, block=Block(32, 32)) for case in cases[-2:]]
     cases += [Case("constant", "constantUniform", "cuda:0", "float32", 1, 1000, None, Block(256, 1))]
     add_one = HostKernel("addOne", "7add_one", ADD_ONE, (128, 1), 2, 1)
-    return compile_for_host([*map(port, cases), add_one], tmp_path_factory.mktemp("kernels"))
+    by_triton = HostKernel("transpose", "no kernel by Numba", BY_TRITON, (256, 1), 2, 2)
+    return compile_for_host([*map(port, cases), add_one, by_triton], tmp_path_factory.mktemp("kernels"))
 
 
 def test_transposes_of_both_compilers_are_right_and_timed_warm_and_cold(fake_driver: FakeDriver, kernels: Path) -> None:
     command = ["smembench", "transpose", "--pad", "--n", "100", "--block", "16x16", "--device", "cuda", *FEW]
     both = ["--compiler", "numba,nvrtc", "--cache", "warm,cold", "--csv", "-"]
     out, _ = ended(fake_driver(*command, *both, kernels=kernels))
-    found = rows(out)
+    found = records(out)
     assert len(found) == 2 * (1 + 2 * 3)  # memcpy has one compiler
     for row in found:
         assert (row["status"], row["verified"], row["max_error"]) == ("ok", "true", "0.0"), row["reason"]
@@ -61,6 +76,20 @@ def test_the_gain_of_a_step_is_measured_in_the_blocks_shown(fake_driver: FakeDri
     assert len(both) == 3  # and the ceiling
     assert "+width = 33" in err
     assert "gain" in err
+
+
+@pytest.mark.parametrize(("compiler", "module"), [("mlir", "numba_cuda_mlir"), ("triton", "triton")])
+def test_kernels_of_other_toolchains_get_what_they_are_given(
+    fake_driver: FakeDriver, kernels: Path, compiler: str, module: str
+) -> None:
+    command = ["smembench", "compilers", "transpose", "--n", "100", "--block", "16x16", *FEW]
+    if find_spec(module) is None:
+        pytest.skip(f"needs the extra {compiler}")
+    out, _ = ended(fake_driver(*command, "--kernel", "transposeSmemPad", "--csv", "-", kernels=kernels))
+    (row,) = (row for row in records(out) if row["compiler"] == compiler)
+    assert (row["status"], row["verified"], row["max_error"]) == ("ok", "true", "0.0"), row["reason"]
+    assert int(row["registers"]) > 0
+    assert float(row["elapsed_ms"]) > 0
 
 
 def test_every_problem_and_a_kernel_that_does_nothing(fake_driver: FakeDriver, kernels: Path, tmp_path: Path) -> None:
@@ -83,7 +112,7 @@ def test_every_problem_and_a_kernel_that_does_nothing(fake_driver: FakeDriver, k
     )
     ended(fake_driver("smembench", "run", config, "--set", "device=cuda", "--output", tmp_path, kernels=kernels), 1)
     (table,) = tmp_path.glob("*/cases.csv")
-    found = [row for row in rows(table.read_text()) if row["device"] == "cuda:0"]
+    found = [row for row in records(table.read_text()) if row["device"] == "cuda:0"]
     (nothing,) = (row for row in found if row["block_x"] == "8")
     assert (nothing["status"], nothing["elapsed_ms"], nothing["gflop_s"]) == ("wrong_result", "", "")
     # Large enough that a busy host's calibration of the events stays below a sample.
@@ -94,7 +123,7 @@ def test_every_problem_and_a_kernel_that_does_nothing(fake_driver: FakeDriver, k
 def test_each_of_two_gpus_gets_its_own_work(fake_driver: FakeDriver, kernels: Path) -> None:
     command = ["smembench", "transpose", "--n", "40", "--block", "16x16", *FEW, "--kernel", "naiveGmem", "--csv", "-"]
     out, _ = ended(fake_driver(*command, "--device", "cuda:0,cuda:1", kernels=kernels, devices=2))
-    assert {(row["device"], row["status"]) for row in rows(out)} == {("cuda:0", "ok"), ("cuda:1", "ok")}
+    assert {(row["device"], row["status"]) for row in records(out)} == {("cuda:0", "ok"), ("cuda:1", "ok")}
 
 
 def test_the_gpu_tests_that_ask_for_no_speed_pass(fake_driver: FakeDriver, kernels: Path) -> None:
@@ -124,7 +153,7 @@ def test_samples_under_throttling_are_taken_again_or_the_row_says_so(
     fake_driver: FakeDriver, settings: dict[str, int], told: str
 ) -> None:
     out, _ = ended(fake_driver(*MEMCPY, "--n", "40", throttled=0x8, **settings))
-    (row,) = rows(out)
+    (row,) = records(out)
     assert (row["status"], row["throttle_reasons"]) == ("ok", told)
     assert int(row["samples"]) >= 3
     assert int(row["samples_discarded"]) > 0
@@ -132,7 +161,7 @@ def test_samples_under_throttling_are_taken_again_or_the_row_says_so(
 
 def test_a_bandwidth_over_the_peak_is_a_failure(fake_driver: FakeDriver) -> None:
     out, _ = ended(fake_driver(*MEMCPY, "--n", "1000", memory_mhz=1), 1)
-    (row,) = rows(out)
+    (row,) = records(out)
     assert row["status"] == "failed"
     assert "no launch can exceed" in row["reason"]
     assert row["elapsed_ms"] == row["effective_gb_s"] == ""

@@ -50,6 +50,24 @@ static int recorded(const std::string &image, Recorded what, int symbol)
     return value;
 }
 
+// How many parameters a kernel has: a record of each is in a section of the kernel's own.
+static unsigned parameters_of(const std::string &image, const std::string &kernel)
+{
+    const auto *header = (const Elf64_Ehdr *)image.data();
+    const auto *sections = (const Elf64_Shdr *)(image.data() + header->e_shoff);
+    const char *names = image.data() + sections[header->e_shstrndx].sh_offset;
+    const std::string record{4, 0x17, 12, 0};
+    unsigned count = 0;
+    for (unsigned i = 0; i < header->e_shnum; ++i) {
+        if (names + sections[i].sh_name != ".nv.info." + kernel)
+            continue;
+        std::string info(image, sections[i].sh_offset, sections[i].sh_size);
+        for (size_t at = info.find(record); at != std::string::npos; at = info.find(record, at + record.size()))
+            ++count;
+    }
+    return count;
+}
+
 // Its length, which nobody tells the driver.
 static size_t elf_bytes(const void *image)
 {

@@ -204,24 +204,36 @@ static const HostKernel *host_kernels()
     return table ? table : &none;
 }
 
-// Numba gives a kernel's parameters one by one: seven of a one-dimensional array, one of them its data, then scalars.
-constexpr unsigned OF_ARRAY = 7, DATA = 4;
+// A kernel's parameters are those of its arrays, then its scalars. What a compiler makes of a one-dimensional array: how
+// many parameters, and which of them is the address of its elements. Triton's kernels have more behind the scalars.
+struct Passed {
+    unsigned parameters, data;
+};
+constexpr Passed BY_C{1, 0}, BY_NUMBA{7, 4}, BY_MLIR{5, 1};
+
+static Passed passed_to(const HostKernel &kernel, unsigned parameters)
+{
+    for (const Passed &each : {BY_NUMBA, BY_MLIR})
+        if (parameters == kernel.arrays * each.parameters + kernel.scalars)
+            return each;
+    return BY_C;
+}
 
 // The host form of a kernel's name and block, with a copy of its parameters: a graph replays them after the call.
 static std::function<void()> host_form(CUfunction function, const CUlaunchConfig &launch, void **parameters)
 {
     const std::string &name = function->name;
     for (const HostKernel *kernel = host_kernels(); kernel->name; ++kernel) {
-        bool c = name == kernel->name;
-        bool numba = name.find(kernel->mangled) != std::string::npos;
-        if (!(c || numba) || kernel->block_x != launch.blockDimX || kernel->block_y != launch.blockDimY)
+        bool named = name == kernel->name || name.find(kernel->mangled) != std::string::npos;
+        if (!named || kernel->block_x != launch.blockDimX || kernel->block_y != launch.blockDimY)
             continue;
+        const Passed array = passed_to(*kernel, parameters_of(function->library->image, name));
         std::vector<void *> arrays;
         std::vector<unsigned> scalars;
         for (unsigned i = 0; i < kernel->arrays; ++i)
-            arrays.push_back(*(void **)parameters[c ? i : i * OF_ARRAY + DATA]);
+            arrays.push_back(*(void **)parameters[i * array.parameters + array.data]);
         for (unsigned i = 0; i < kernel->scalars; ++i)
-            scalars.push_back(*(unsigned *)parameters[kernel->arrays * (c ? 1 : OF_ARRAY) + i]);
+            scalars.push_back(*(unsigned *)parameters[kernel->arrays * array.parameters + i]);
         return [=, library = function->library]() mutable {
             for (const auto &[variable, bytes] : library->variables)  // such a module has the one
                 std::memcpy(kernel->constant, bytes.data(), std::min(bytes.size(), kernel->constant_bytes));

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import subprocess
 from collections.abc import Callable
 
@@ -20,8 +18,3 @@ def ended(process: subprocess.Popen[str], code: int = 0) -> tuple[str, str]:
     assert process.returncode == code, out + err
     assert "Traceback" not in err
     return out, err
-
-
-def rows(text: str) -> list[dict[str, str]]:
-    """Rows of CSV."""
-    return list(csv.DictReader(io.StringIO(text)))

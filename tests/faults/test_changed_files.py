@@ -139,7 +139,7 @@ def check(arguments: Sequence[object]) -> None:
 def test_a_changed_file_is_read_or_refused_in_one_line(
     runs: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     rng = chance("changed files")
     journal = old_journal(runs["A"])
     changes = {RUN: changed_json, CASES: changed_table, SAMPLES: changed_table, JOURNAL: changed_journal}

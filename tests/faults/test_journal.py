@@ -10,20 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from campaign import CAMPAIGN, chance
-from smembench.model.case import Case
+from campaign import CAMPAIGN, chance, trials
 from smembench.model.errors import Dropped, UsageError
-from smembench.model.measurement import Status, Trial
 from smembench.store import journal
 from smembench.store.journal import Journal
 from smembench.store.run_folder import JOURNAL, RUN, to_json
 from smembench.store.run_json import Description, StoredConfig
 
 EMPTY = Description(run_id="x", seed=1, config=StoredConfig(), devices=[])
-TRIAL = Trial(
-    Case("transpose", "copyGmem", "cpu", "float32", 8, 8), 0, Status.OK, "2026-01-01T00:00:00+00:00", samples=(1.5, 2.5)
-)
-TRIALS = [replace(TRIAL, round=round_, samples=(1 / (3 + round_),)) for round_ in range(12)]
+TRIALS = trials(12)
 
 
 @pytest.fixture
@@ -194,7 +189,7 @@ def test_a_journal_has_one_writer(path: Path) -> None:
     writer, _ = Journal.reopen(path)
     with pytest.raises(UsageError, match="another process writes this run"):
         Journal.reopen(path)
-    writer.append(replace(TRIAL, round=50))
+    writer.append(replace(TRIALS[0], round=50))
     assert len(journal.read(path).trials) == 13  # reading needs no lock
     writer.close()
     Journal.reopen(path)[0].close()
@@ -204,5 +199,5 @@ def test_a_trial_is_not_written_to_a_journal_that_was_removed(path: Path) -> Non
     writer, _ = Journal.reopen(path)
     path.unlink()
     with pytest.raises(FileNotFoundError):
-        writer.append(TRIAL)
+        writer.append(TRIALS[0])
     writer.close()

@@ -15,11 +15,9 @@ from typing import Any
 
 import pytest
 
-from campaign import CAMPAIGN, chance
-from smembench.model.case import Case
+from campaign import CAMPAIGN, CASE, chance, trials
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
-from smembench.model.measurement import Status, Trial
 from smembench.store import journal
 from smembench.store.assemble import assemble
 from smembench.store.run_folder import JOURNAL, RunFolder, read_description
@@ -27,11 +25,7 @@ from smembench.store.run_json import Description
 from smembench.studies.load import load
 from smembench.studies.nightly.runs import prune
 
-CASE = Case("transpose", "memcpy", "cpu", "float32", 8, 8)
-TRIALS = [
-    Trial(CASE, round_, Status.OK, "2026-01-01T00:00:00+00:00", verified=True, samples=(1 / (3 + round_),))
-    for round_ in range(4)
-]
+TRIALS = trials(4)
 RUN = Description.model_validate(
     {
         "run_id": "20260101T000000Z-x",

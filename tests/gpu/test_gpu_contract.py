@@ -14,6 +14,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
+from smembench.toolchains.registry import compilers
 
 pytestmark = [
     pytest.mark.gpu,
@@ -21,7 +22,8 @@ pytestmark = [
     pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable())),
 ]
 
-CUDA = [kernel for kernel in registry.kernels() if kernel.kind == "cuda"]
+MISSING = [toolchain.name for toolchain in compilers() if not toolchain.installed]
+CUDA = [kernel for kernel in registry.kernels() if kernel.kind == "cuda" and kernel.compiler not in MISSING]
 SHAPES = [(1, 1, 1), (33, 65, 17), (1000, 517, 300), (1000, 536, 300), (128, 4097, 64)]
 RAGGED = [(33, 65, 17), (1000, 536, 300)]
 """Of these without and with aligned rows, for other element types and blocks."""

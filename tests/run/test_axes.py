@@ -113,13 +113,3 @@ def test_bad_integers_say_why(text: str, reason: str) -> None:
 def test_bad_blocks_say_what_to_write(text: str) -> None:
     with pytest.raises(UsageError, match=f"--block {text!r}.*write 32x32"):
         parse_blocks(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "hint"), [("naiveGem", "did you mean naiveGmem?"), ("qqqq", "there are: copyGmem, naiveGmem")]
-)
-def test_unknown_names_are_quoted_and_corrected(text: str, hint: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        parse_names(f"copyGmem,{text}", NAMES, name="--kernel", what="kernel")
-    assert f"--kernel {text!r}: no such kernel" in str(caught.value)
-    assert hint in str(caught.value)

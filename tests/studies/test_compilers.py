@@ -1,4 +1,4 @@
-"""Kernels by both compilers side by side, and the best of each size beside the limits."""
+"""Kernels by all compilers one below the other, and the best of each size beside the limits."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from smembench.store.run import Run
 from smembench.store.run_json import Description, Git
 from smembench.store.schema import Row, row_of
 from smembench.studies import compilers as study
-from smembench.studies.compilers import Build, compiled, measured, names, ports_of
+from smembench.studies.compilers import Build, PortedCase, compiled, measured, names, ports_of
+from smembench.toolchains import registry
 from smembench.toolchains.machine_code import MachineCode
 from smembench.toolchains.register_bank_conflicts import MainLoop
+from smembench.toolchains.registry import Refused
 from smembench.views import compilers as view
 from smembench.views.limits import limits
 from smembench.views.sentences import sentence
@@ -53,8 +55,12 @@ def row(of: Case, elapsed_ms: float, registers: int | None = None) -> Row:
 
 
 def port_of(of: Case) -> Case:
-    (port,) = ports_of(of)
-    return port
+    return replace(of, compiler="nvrtc")
+
+
+def by_nvrtc(pairs: list[PortedCase]) -> PortedCase:
+    (found,) = (pair for pair in pairs if pair.compiler == "nvrtc")
+    return found
 
 
 def test_rows_pair_up_by_everything_but_the_compiler() -> None:
@@ -71,27 +77,48 @@ def test_rows_pair_up_by_everything_but_the_compiler() -> None:
 
 
 def test_what_was_not_measured_is_compared_by_its_code() -> None:
-    (pair,) = compiled([case("copyGmem")], code)
+    pair = by_nvrtc(compiled([case("copyGmem")], code))
     assert (pair.ours, pair.port, pair.ratio) == (Build(None, 40, 8, 200), Build(None, 32, 0, 100), None)
-    (unknown,) = compiled([case("copyGmem")], lambda of: None)
+    unknown = by_nvrtc(compiled([case("copyGmem")], lambda of: None))
     assert unknown.ours == unknown.port == Build()
 
 
 def test_a_port_that_was_not_measured_is_named_with_its_reason() -> None:
     refused = replace(row(case("copyGmem", "nvrtc"), 1.0), status="skipped", reason="too odd", elapsed_ms=None)
     (section,) = view.of_run(Run([row(case("copyGmem"), 1.0, 32), refused], RUN))
-    assert section.cells == [["copyGmem", "16x16", "1.0000 / -", "", "32 / -", "0 / -", "", "200 / -"]]
+    assert section.cells == [["copyGmem", "16x16", "numba", "1.0000", "", "32", "", "200"]]
     assert section.sentence == "Not by CUDA C: copyGmem: too odd."
 
     of = case("copyGmem")
-    (pair,) = compiled([of], code, {port_of(of): "too odd"})
+    pair = by_nvrtc(compiled([of], code, {port_of(of): "too odd"}))
     assert (pair.ours, pair.port, pair.missing) == (Build(None, 40, 8, 200), Build(), "too odd")
 
 
-def test_the_port_of_a_case_differs_in_its_compiler() -> None:
-    of = case("copyGmem")
-    assert replace(port_of(of), compiler="numba") == of
+def test_what_a_compiler_does_not_take_is_named_with_its_reason() -> None:
+    def refused(of: Case) -> MachineCode | None:
+        if of.compiler == "nvrtc":
+            raise Refused("no such thing as blockIdx")
+        return code(of)
+
+    (section,) = view.compilers([by_nvrtc(compiled([case("copyGmem")], refused))], "", {})
+    assert [line[2] for line in section.cells] == ["numba"]
+    assert section.sentence == "Not by CUDA C: copyGmem: no such thing as blockIdx."
+
+
+def test_the_ports_of_a_case_differ_in_their_compiler() -> None:
+    of = case("transposeSmemPad")
+    assert [port.compiler for port in ports_of(of)] == ["mlir", "nvrtc", "triton"]
+    assert {replace(port, compiler="numba") for port in ports_of(of)} == {of}
+
+
+def test_without_a_toolchain_its_ports_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "find_spec", lambda module: None)
     assert names("transpose") == (*DOCUMENTED, "transposeVectorized", "transposeHalfWarp")
+    assert [pair.compiler for pair in compiled([case("transposeSmemPad")], code)] == ["nvrtc"]
+    assert {sweep["compiler"] for sweep in study.sweeps("transpose,matmul")} == {"numba,nvrtc"}
+    monkeypatch.setattr(registry, "find_spec", lambda module: module)
+    assert [pair.compiler for pair in compiled([case("transposeSmemPad")], code)] == ["mlir", "nvrtc", "triton"]
+    assert "tiled2D" in names("matmul")
 
 
 def test_the_table_says_how_fast_numba_is_and_what_may_be_to_blame() -> None:
@@ -103,7 +130,10 @@ def test_the_table_says_how_fast_numba_is_and_what_may_be_to_blame() -> None:
     ]
     (section,) = view.of_run(Run(rows, RUN))
     assert section.heading == "a GPU · numba 1.2 · matrix transpose 64×64 float32"
-    assert section.cells[0] == ["naiveGmem", "16x16", "2.0000 / 1.8000", "0.900", "40 / 32", "0 / 0", "", "200 / 100"]
+    assert section.cells[:2] == [
+        ["naiveGmem", "16x16", "numba", "2.0000", "", "40", "", "200"],
+        ["naiveGmem", "16x16", "nvrtc", "1.8000", "0.900", "32", "", "100"],
+    ]
     assert "0.90 to 1.00 of the speed of CUDA C; lowest for naiveGmem 16x16" in section.sentence
     assert "Numba takes more registers and instructions" in section.sentence
     assert view.of_run(Run(rows[:1], RUN)) == []
@@ -147,9 +177,13 @@ def test_of_code_that_others_made_no_instructions_are_said(
 
 
 def test_without_times_the_table_has_none() -> None:
-    (section,) = view.compilers(compiled([case("tiled", problem="matmul")], code), "compute capability 8.0", {})
+    pair = by_nvrtc(compiled([case("tiled", problem="matmul")], code))
+    (section,) = view.compilers([pair], "compute capability 8.0", {})
     assert section.heading == "compute capability 8.0 · matrix multiplication 64×64×64 float32"
-    assert section.cells == [["tiled", "16x16", "40 / 32", "8 / 0", "2048", "200 / 100"]]
+    assert section.cells == [
+        ["tiled", "16x16", "numba", "40", "8", "2048", "200"],
+        ["tiled", "16x16", "nvrtc", "32", "0", "2048", "100"],
+    ]
     assert section.sentence == ""
 
 

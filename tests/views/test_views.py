@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -10,12 +11,16 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from conftest import Rows
+from conftest import ROOT, Rows
 from smembench.model.case import Block
 from smembench.store.run import Run
 from smembench.store.run_json import Description
+from smembench.studies.load import load
 from smembench.views.columns import Column, milliseconds, number, times
+from smembench.views.compilers import of_run
 from smembench.views.console import plain
+from smembench.views.ladder import ladder
+from smembench.views.limits import limits
 from smembench.views.markdown import markdown
 from smembench.views.reproduce import reproduction
 from smembench.views.sections import Section, sections
@@ -35,13 +40,18 @@ TRANSPOSES = {"copyGmem": [1.0] * 3, "naiveGmem": [4.0] * 3, "transposeSmem": [2
 PRODUCTS = {"cpu": [5e5] * 3, "naive": [2.0] * 3, "tiled": [1.0] * 3}
 
 
-def drawn(found: list[Section], *, encoding: str = "utf-8", terminal: bool = False) -> str:
-    """What a console 80 columns wide shows."""
+def drawn(found: list[Section], *, encoding: str = "utf-8", terminal: bool = False, width: int = 80) -> str:
+    """What a console writes."""
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding=encoding, newline="")
-    draw(Console(file=stream, width=80, force_terminal=terminal, highlight=False), found)
+    draw(Console(file=stream, width=width, force_terminal=terminal, highlight=False), found)
     stream.flush()
     return raw.getvalue().decode(encoding)
+
+
+def on_terminal(found: list[Section], width: int = 80) -> str:
+    """What a terminal shows, without its escape codes."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", drawn(found, terminal=True, width=width))
 
 
 def tabulated(section: Section) -> list[dict[str, str]]:
@@ -283,3 +293,44 @@ def test_a_row_of_a_table_stays_on_one_line_in_a_pipe_and_is_folded_on_a_termina
     assert any(all(cell in line for cell in cells[0]) for line in drawn([section]).splitlines())
     shown = drawn([section], terminal=True).splitlines()
     assert not any(all(cell in line for cell in cells[0]) for line in shown)
+
+
+STORED = ("20261120T181658Z-documents", "20261122T124959Z-limits", "20261120T182903Z-nightly")
+WORDS = st.text("abc123 ./", max_size=24).map(str.strip)
+VIEWS = {"all": sections, "documents": reproduction, "ladder": ladder, "limits": limits, "compilers": of_run}
+
+
+@pytest.mark.parametrize("run", STORED)
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_terminal_of_any_width_breaks_no_name_and_no_number(run: str, view: str) -> None:
+    found = VIEWS[view](load(ROOT / "results/reference" / run))
+    for width in (80, 100, 200):
+        shown = on_terminal(found, width)
+        assert max(map(cell_len, shown.splitlines()), default=0) <= width
+        words = {word for section in found for line in section.cells for cell in line[:1] for word in cell.split()}
+        assert not [word for word in words if word not in shown.split()]
+        if width == 200:
+            continue
+        figures = {word for section in found for line in section.cells for cell in line for word in cell.split()}
+        wide = {
+            word
+            for section in found
+            for line in section.cells
+            for cell, column in zip(line, section.columns, strict=True)
+            if column.wide
+            for word in cell.split()
+        }
+        assert not [word for word in figures - wide if word not in shown]
+
+
+@given(
+    st.lists(
+        st.lists(st.text("abc123 ./", max_size=24).map(str.strip), min_size=9, max_size=9), min_size=1, max_size=4
+    ),
+    st.lists(st.booleans(), min_size=9, max_size=9),
+)
+def test_what_does_not_fit_moves_below_and_nothing_is_lost(cells: list[list[str]], numeric: list[bool]) -> None:
+    columns = [Column(f"column{place}", numeric=number) for place, number in enumerate(numeric)]
+    shown = on_terminal([Section("heading", columns, cells)])
+    words = {word for line in cells for cell in line for word in cell.split()}
+    assert not [word for word in words if word not in shown.replace(":", " ").replace(";", " ").split()]

@@ -33,21 +33,21 @@ from numba.cuda.extending import lower_builtin
 from numba.cuda.types.ext_types import dim3
 from numba.cuda.typing.templates import AbstractTemplate, AttributeTemplate, signature
 
-_ARITHMETIC = [
+ARITHMETIC = [
     operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod,
     operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift,
 ]  # fmt: skip
-_IN_PLACE = [
+IN_PLACE = [
     operator.iadd, operator.isub, operator.imul, operator.ifloordiv, operator.imod,
     operator.iand, operator.ior, operator.ixor, operator.ilshift, operator.irshift,
 ]  # fmt: skip
-_COMPARISON = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
+COMPARISON = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
 
 
-def common(one: Any, other: Any) -> Any:
-    """The unsigned Numba type in which operands of these types are computed; None to leave it to Numba.
+def common(one: Any, other: Any, types: Any = types) -> Any:
+    """The unsigned type in which operands of these types are computed; None to leave it to Numba.
 
-    An ``int`` of Python is an ``int64`` to Numba.
+    An ``int`` of Python is an ``int64`` to Numba. ``types`` are Numba's or those of another compiler of its dialect.
 
     Raises:
         OverflowError: for a literal that the type does not hold.
@@ -132,10 +132,10 @@ def install() -> None:
 
 
 def _put_first(context: Any) -> None:
-    operations: list[Any] = [*_ARITHMETIC, *_IN_PLACE, *_COMPARISON, min, max]
+    operations: list[Any] = [*ARITHMETIC, *IN_PLACE, *COMPARISON, min, max]
     rules = {operation: [_adapted(operation)] for operation in operations}
-    for narrowed in (_ARITHMETIC, _IN_PLACE):
-        for operation, computed in zip(narrowed, _ARITHMETIC, strict=True):
+    for narrowed in (ARITHMETIC, IN_PLACE):
+        for operation, computed in zip(narrowed, ARITHMETIC, strict=True):
             rules[operation].insert(0, _narrowed(operation, computed))
     for operation, templates in rules.items():
         function = context.resolve_value_type(operation)

@@ -1,1 +1,1 @@
-"""Figures as pure functions of stored rows and samples, one kind per file."""
+"""Charts as pure functions of stored rows and samples, one kind per file."""

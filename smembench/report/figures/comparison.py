@@ -2,54 +2,75 @@
 
 from __future__ import annotations
 
-from smembench.report.canvas import INK, MUTED, SERIES, Canvas, Plot
+from smembench.report.charts import ROW, SERIES, Chart, file_name, layer, names_axis, number_axis
 from smembench.studies.compare import CaseComparison, Comparison, Verdict
-from smembench.views.compare import comparison_sections, namer
+from smembench.views.compare import namer, verdict_section
+from smembench.views.history import percent
 
 _MOST = 40
 _LOOK = {
-    Verdict.SLOWER: (SERIES[1], ">"),
-    Verdict.AMBIGUOUS: (SERIES[4], "D"),
-    Verdict.FASTER: (SERIES[0], "<"),
-    Verdict.SAME: (MUTED, "o"),
+    Verdict.SLOWER: ("var(--bad)", "triangle-right"),
+    Verdict.FASTER: ("var(--good)", "triangle-left"),
+    Verdict.AMBIGUOUS: (SERIES[4], "diamond"),
+    Verdict.SAME: ("var(--muted)", "circle"),
 }
 
 
-def changes(comparison: Comparison, name: str) -> Plot | None:
-    """The most important cases, as many as fit; None if no case has a ratio."""
+def changes(comparison: Comparison) -> Chart | None:
+    """The most important cases, as many as fit: changed ones first; None if no case has a ratio."""
     judged = [case for case in comparison.cases if case.ratio is not None and case.verdict in _LOOK]
-    shown = judged[:_MOST]
+    shown = sorted(judged, key=lambda case: list(_LOOK).index(case.verdict))[:_MOST]
     if not shown:
         return None
     name_of = namer([case.case for case in comparison.cases])
+    values = [
+        {
+            "case": name_of(case.case),
+            "change": _percent(case.ratio),
+            "low": _percent(case.low or case.ratio),
+            "high": _percent(case.high or case.ratio),
+            "verdict": case.verdict.value,
+            "says": f"{name_of(case.case)}: {case.verdict}, {_said(case)}",
+        }
+        for case in shown
+    ]
     threshold = 100 * comparison.threshold
-
-    def draw(canvas: Canvas) -> None:
-        axes = canvas.figure.subplots()
-        axes.axvline(0, color=INK, linewidth=0.8)
-        for side in (-threshold, threshold):
-            axes.axvline(side, color=MUTED, linewidth=0.8, linestyle=":")
-        for place, case in enumerate(shown):
-            colour, marker = _LOOK[case.verdict]
-            if case.low is not None and case.high is not None:
-                axes.plot([_percent(case.low), _percent(case.high)], [place, place], color=colour)
-            (point,) = axes.plot(_percent(case.ratio), place, marker=marker, color=colour)
-            canvas.mark(point, f"{name_of(case.case)}: {case.verdict}, {_said(case)}")
-        canvas.rows(axes, [name_of(case.case) for case in shown], fontsize=7)
-        axes.set_xlabel("% more time than before")
-
+    names = [str(value["case"]) for value in values]
+    of_verdict = {"field": "verdict", "type": "nominal", "title": None}
+    domain = [verdict.value for verdict in _LOOK]
+    colour = of_verdict | {"scale": {"domain": domain, "range": [colour for colour, _ in _LOOK.values()]}}
+    shape = of_verdict | {"scale": {"domain": domain, "range": [shape for _, shape in _LOOK.values()]}}
+    x, y = number_axis("change", "% more time than before"), names_axis("case", names)
     left_out = f" The first {len(shown)} of {len(judged)} cases." if len(judged) > len(shown) else ""
-    return Plot(
-        name=f"comparison-{name}",
+    return Chart(
+        name=f"comparison-{file_name(' '.join(comparison.new))}",
         title="What changed",
         caption=(
             f"Change of each case's time in %, with its {100 * comparison.confidence:g} % interval; to the right is "
-            f"slower. Dotted: the threshold of ±{threshold:g} %. Arrows are cases found slower or faster, diamonds "
-            f"ambiguous, circles the same.{left_out}"
+            f"slower. Dotted: the threshold of ±{threshold:g} %.{left_out}"
         ),
-        size=(7.0, 0.9 + 0.22 * len(shown)),
-        draw=draw,
-        data=comparison_sections(comparison, every=True)[-1],
+        spec={
+            "height": ROW * len(shown),
+            "layer": [
+                layer(
+                    "rule",
+                    [{"at": side} for side in (-threshold, threshold)],
+                    {"color": "var(--muted)", "strokeDash": [2, 3]},
+                    x={"field": "at", "type": "quantitative"},
+                ),
+                layer("rule", values, x=x | {"field": "low"}, x2={"field": "high"}, y=y, color=colour),
+                layer(
+                    "point",
+                    values,
+                    {"filled": True, "size": 80, "opacity": 1},
+                    x=x,
+                    y=y,
+                    color=colour,
+                    shape=shape,
+                ),
+            ],
+        },
+        data=verdict_section(comparison, "What changed", every=True),
     )
 
 
@@ -58,6 +79,5 @@ def _percent(ratio: float | None) -> float:
 
 
 def _said(case: CaseComparison) -> str:
-    if case.low is None or case.high is None:
-        return f"{_percent(case.ratio):+.1f} %"
-    return f"{_percent(case.ratio):+.1f} %, {_percent(case.low):+.1f} to {_percent(case.high):+.1f} %"
+    said = [percent(ratio) for ratio in (case.ratio, case.low, case.high) if ratio is not None]
+    return f"{said[0]}, {said[1]} to {said[2]}" if len(said) == 3 else said[0]

@@ -5,46 +5,51 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smembench.kernels.problems import PROBLEMS
-from smembench.report.canvas import INK, MUTED, SERIES, Canvas, Plot
+from smembench.report.charts import ROW, Chart, layer, names_axis, number_axis
 from smembench.store.schema import Row
 from smembench.studies.reproduce.figures import devices_of, ratio
 from smembench.views.columns import times
+from smembench.views.sections import Section
 
 
-def gains(rows: Sequence[Row], here: str) -> Plot | None:
-    """A panel per device, for the documented rows of one problem; None if the naive kernel is missing."""
+def gains(rows: Sequence[Row], here: str, section: Section) -> Chart | None:
+    """A group per kernel with a bar per device, for the documented rows of one problem; None without the naive kernel.
+
+    Args:
+        rows: of one problem and device.
+        here: that device.
+        section: the same as a table.
+    """
     problem = PROBLEMS[rows[0].problem]
     naive = problem.naive_kernel
-    times_ms = {row.kernel: row.elapsed_ms for row in rows if row.elapsed_ms is not None}
+    # The CPU is slower by so much that the others' bars would not be told apart.
+    times_ms = {row.kernel: row.elapsed_ms for row in rows if row.elapsed_ms is not None and row.device != "cpu"}
     if naive is None or naive not in times_ms or len(times_ms) < 2:
         return None
-    kernels = list(times_ms)
-    panels: dict[str, dict[str, float]] = {}
-    for device in devices_of(problem.name):
-        ratios = {kernel: ratio(problem.name, naive, kernel, device) for kernel in kernels}
-        panels[device] = {kernel: found for kernel, found in ratios.items() if found is not None}
-    panels[here] = {kernel: times_ms[naive] / elapsed_ms for kernel, elapsed_ms in times_ms.items()}
-
-    def draw(canvas: Canvas) -> None:
-        grid = canvas.figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)
-        for axes, (device, found) in zip(grid.flat, panels.items(), strict=True):
-            axes.set_title(device)
-            axes.axvline(1, color=INK, linewidth=0.8)
-            texts = [f"{gain:.2g}×" if gain < 0.1 else times(gain) for gain in found.values()]
-            says = [f"{kernel} on {device}: {times(gain)} {naive}" for kernel, gain in found.items()]
-            bars = {kernels.index(kernel): gain for kernel, gain in found.items()}
-            canvas.bars(axes, bars, texts, says, SERIES[0] if device == here else MUTED)
-            canvas.rows(axes, kernels)
-        grid.flat[0].set_xlim(0, 1.3 * max(gain for found in panels.values() for gain in found.values()))
-        canvas.figure.supxlabel(f"times as fast as {naive}", fontsize=9)
-
-    return Plot(
+    devices = [*devices_of(problem.name), here]
+    values = []
+    for kernel, elapsed_ms in times_ms.items():
+        for device in devices:
+            gain = times_ms[naive] / elapsed_ms if device == here else ratio(problem.name, naive, kernel, device)
+            if gain is not None:
+                says = f"{kernel} on {device}: {times(gain)} {naive}"
+                values.append({"kernel": kernel, "device": device, "gain": gain, "says": says})
+    muted = ["var(--muted)", "var(--series-4)", "var(--series-2)"]
+    range_ = [*(muted[place % 3] for place in range(len(devices) - 1)), "var(--series-0)"]
+    return Chart(
         name=f"documents-{problem.name}",
         title=f"The documents' {problem.title} and this device's: times as fast as {naive}",
-        caption=(
-            f"How many times as fast as {naive} each kernel is, on the documents' devices and here; the table above "
-            "has the times."
-        ),
-        size=(7.0, 1.1 + 0.28 * len(kernels)),
-        draw=draw,
+        caption=f"How many times as fast as {naive} each kernel is, on the documents' devices and here.",
+        spec={
+            "height": ROW / 2 * len(times_ms) * len(devices),
+            **layer(
+                "bar",
+                values,
+                x=number_axis("gain", f"times as fast as {naive}"),
+                y=names_axis("kernel", list(times_ms)),
+                yOffset=names_axis("device", devices),
+                color=names_axis("device", devices, scale={"domain": devices, "range": range_}),
+            ),
+        },
+        data=section,
     )

@@ -1,62 +1,87 @@
-"""Cases over many runs: the series that changed, or the first ones if none did."""
+"""Cases over many runs on one axis: those that changed, or the first ones if none did."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil
-from typing import Any
 
-from smembench.report.canvas import LINE, MUTED, SERIES, Canvas, Plot, label_ends
+from smembench.report.charts import SERIES, Chart, layer, names_axis, number_axis
 from smembench.studies.history.series import Series
 from smembench.views.columns import Column, milliseconds
 from smembench.views.history import percent, short
 from smembench.views.sections import Section
 
-_MOST = 12
+_MOST = 6
 
 
-def over_runs(series: Sequence[Series]) -> Plot | None:
-    """A panel per case; None without series.
-
-    Args:
-        series: the most important first.
-    """
+def over_runs(series: Sequence[Series]) -> Chart | None:
+    """A line per case, in % of its oldest level, the most important first as in ``series``; None without series."""
     changed = [one for one in series if one.turns]
     shown = (changed or list(series))[:_MOST]
     if not shown:
         return None
-
-    def draw(canvas: Canvas) -> None:
-        for axes, one in zip(canvas.panels(len(shown)), shown, strict=True):
-            axes.set_title(short(one.case_id), fontsize=8)
-            started: list[Any] = [night.started for night in one.nights]  # matplotlib takes datetimes
-            axes.plot(started, one.times, color=LINE, linewidth=1)
-            for place, night, elapsed_ms in zip(started, one.nights, one.times, strict=True):
-                (point,) = axes.plot(place, elapsed_ms, marker="o", markersize=3, color=SERIES[0])
-                canvas.mark(point, f"{short(one.case_id)}, {night.run_id}: {milliseconds(elapsed_ms)} ms")
-            for turn in one.turns:
-                moment: Any = turn.night.started
-                line = axes.axvline(moment, color=SERIES[1], linewidth=1)
-                meant = f", accepted: {turn.accepted}" if turn.accepted else ""
-                canvas.mark(line, f"{percent(turn.change.ratio)} from {turn.night.run_id} on{meant}")
-            low, high = min(one.times), max(one.times)
-            room = max(0.1 * (high - low), 0.01 * high)
-            axes.set_ylim(low - room, high + room)
-            label_ends(axes, [(one.times[-1], f"{milliseconds(one.times[-1])} ms", MUTED)])
-        canvas.figure.autofmt_xdate(rotation=30)
-        canvas.figure.supylabel("ms", fontsize=9)
-
+    names = [short(one.case_id) for one in shown]
+    points, turns = [], []
+    for name, one in zip(names, shown, strict=True):
+        first = one.turns[0].change.before if one.turns else one.level
+        for night, elapsed_ms in zip(one.nights, one.times, strict=True):
+            says = f"{name}, {night.run_id}: {milliseconds(elapsed_ms)} ms, {percent(elapsed_ms / first)}"
+            at = night.started.isoformat()
+            points.append({"case": name, "at": at, "of_first": 100 * (elapsed_ms / first - 1), "says": says})
+        for turn in one.turns:
+            meant = f", accepted: {turn.accepted}" if turn.accepted else ""
+            says = f"{name}: {percent(turn.change.ratio)} from {turn.night.run_id} on{meant}"
+            turns.append({"case": name, "at": turn.night.started.isoformat(), "says": says})
+    # The longest part of a moment that changes between two ticks, in 24 hours.
+    form = {
+        "seconds": "%H:%M:%S",
+        "minutes": "%H:%M",
+        "hours": "%H:%M",
+        "date": "%d %b",
+        "week": "%d %b",
+        "month": "%b %Y",
+    }
+    x = {
+        "field": "at",
+        "type": "temporal",
+        "title": None,
+        "axis": {"format": form},
+        "scale": {"type": "utc", "padding": 12},
+    }
+    y = number_axis("of_first", "% from the oldest level", zero=False, padding=12)
+    colour = names_axis(
+        "case", names, scale={"domain": names, "range": SERIES}, legend={"columns": 1, "labelLimit": 320}
+    )
     which = "cases that changed" if changed else "cases, none of which changed"
     left_out = f"; the first {len(shown)} of {len(changed or series)}" if len(changed or series) > len(shown) else ""
-    return Plot(
+    lines = layer("line", points, {"strokeWidth": 1, "opacity": 0.6, "clip": True}, x=x, y=y, color=colour)
+    dots = layer(
+        "point",
+        points,
+        {"filled": True, "opacity": 1, "size": 50, "clip": True},
+        x=x,
+        y=y,
+        color=colour,
+        shape=colour | {"scale": {"domain": names}},
+    )
+    dots["params"] = [
+        # The wheel alone scrolls the page.
+        {"name": "zoom", "select": {"type": "interval", "zoom": "wheel![event.ctrlKey]"}, "bind": "scales"}
+    ]
+    return Chart(
         name="history",
         title="Time over runs",
         caption=(
-            f"Median time in ms of the {which}{left_out}, a point per run, each panel with its own scale, which "
-            "does not begin at 0. A line marks the first run after a change; the table above names every case."
+            f"Time of the {which}{left_out}, in % from its oldest level, a point per run. A dashed line marks the "
+            "first run after a change. Drag to move, Ctrl and wheel or a pinch to zoom, double-click for the whole."
         ),
-        size=(7.0, 0.7 + 1.5 * ceil(len(shown) / 2)),
-        draw=draw,
+        spec={
+            "height": 300,
+            "layer": [
+                *([layer("rule", turns, {"strokeDash": [4, 3], "clip": True}, x=x, color=colour)] if turns else []),
+                lines,
+                dots,
+            ],
+        },
         data=_table(shown),
     )
 

@@ -1,4 +1,4 @@
-"""The roofline of a device, with every kernel below it.
+"""The rooflines of a device: bandwidth of kernels without arithmetic, and arithmetic over its intensity.
 
 The roof over a kernel of arithmetic intensity I is min(I · peak bandwidth, peak arithmetic) (Williams, Waterman,
 Patterson, Roofline: an insightful visual performance model, 2009). I counts the problem's compulsory bytes. Kernels
@@ -8,30 +8,33 @@ without arithmetic have I = 0, which has no place on a logarithmic axis: their r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import floor, log10
-from typing import TYPE_CHECKING, Any
+from math import floor, log, log10
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.device import DeviceInfo
 from smembench.model.peaks import peak_gflop_s
-from smembench.report.canvas import INK, MARKERS, MUTED, SERIES, Canvas, Plot, file_name, label_ends, tick
+from smembench.report.charts import ROW, SERIES, Chart, Spec, Values, file_name, layer, names_axis, number_axis
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.views.columns import number
 from smembench.views.sections import Section, grouped, label, table
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+_HEIGHT = 420
+_LINE = 14
+"""Height of a label, in pixels."""
 
 
-def rooflines(run: Run) -> list[Plot]:
-    """A figure for each device whose peaks the run records."""
+def rooflines(run: Run) -> list[Chart]:
+    """The charts of each device whose peaks the run records."""
     found = []
     moving = [row for row in run.rows if row.ok and PROBLEMS[row.problem].memory == "device"]
     for info in run.description.devices:
-        under = [row for row in moving if row.device == info.name]
-        if under and info.peak_gb_s is not None:
-            found.append(_plot(under, info, info.peak_gb_s))
+        if info.peak_gb_s is not None:
+            under = [row for row in moving if row.device == info.name]
+            if plain := [row for row in under if not row.flops]:
+                found.append(_bandwidths(plain, info, info.peak_gb_s))
+            if computing := [row for row in under if row.gflop_s]:
+                found.append(_roof(computing, info, info.peak_gb_s))
     return found
 
 
@@ -42,92 +45,147 @@ def without_roof(run: Run) -> list[str]:
     return [f"No roofline of {name}: the run does not record its peaks." for name in used if name not in known]
 
 
-def _plot(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> Plot:
-    moving = [row for row in rows if not row.flops]
-    computing = [row for row in rows if row.gflop_s]
-    kernels = list(dict.fromkeys(row.kernel for row in moving))
-
-    def draw(canvas: Canvas) -> None:
-        if moving and computing:
-            left, right = canvas.figure.subplots(1, 2, width_ratios=[1, 1.2])
-        else:
-            left = right = canvas.figure.subplots()
-        if moving:
-            _bandwidths(canvas, left, moving, kernels, peak_gb_s)
-        if computing:
-            _roof(canvas, right, computing, info, peak_gb_s)
-
-    roofs = f"{number(peak_gb_s)} GB/s of memory"
-    roofs += "".join(f", {number(peak)} GFLOP/s {dtype}" for dtype, peak in _peaks(computing, info).items())
-    return Plot(
-        name=file_name(f"roofline-{info.name}"),
-        title=f"Roofline: {info.model}",
+def _bandwidths(rows: Sequence[Row], info: DeviceInfo, peak: float) -> Chart:
+    values = [
+        {
+            "kernel": row.kernel,
+            "rate": row.effective_gb_s,
+            "where": "in the cache" if row.within_cache else "in memory",
+            "says": f"{_named(row)}: {number(row.effective_gb_s)} GB/s",
+        }
+        for row in rows
+    ]
+    x = number_axis("rate", "GB/s", zero=True)
+    kernels = list(dict.fromkeys(row.kernel for row in rows))
+    y = names_axis("kernel", kernels)
+    where = {"field": "where", "type": "nominal", "title": None}
+    shape = where | {"scale": {"domain": ["in memory", "in the cache"], "range": ["circle", "diamond"]}}
+    colour = where | {"scale": {"domain": ["in memory", "in the cache"], "range": [SERIES[0], "var(--muted)"]}}
+    roof = [{"rate": peak, "says": f"peak: {number(peak)} GB/s"}]
+    return Chart(
+        name=file_name(f"bandwidth-{info.name}"),
+        title=f"Bandwidth: {info.model}",
         caption=(
-            f"Every case of {info.model} that moves device memory, below its roof ({roofs}), by the problem's "
-            "compulsory bytes. Kernels without arithmetic are shown by bandwidth. Hollow: the "
-            "arrays fit the cache, whose bandwidth may exceed the memory's."
+            f"Every case of {info.model} without arithmetic beside the peak bandwidth of {number(peak)} GB/s, by the "
+            "problem's compulsory bytes. Arrays that fit the cache may exceed it."
         ),
-        size=(7.0, max(3.4, 0.9 + 0.2 * len(kernels))),
-        draw=draw,
-        data=_table(rows, info, peak_gb_s),
+        spec={
+            "height": ROW * len(kernels),
+            "layer": [
+                layer("rule", roof, {"color": "var(--ink)", "strokeWidth": 2}, x=x),
+                layer("point", values, {"size": 50}, x=x, y=y, shape=shape, color=colour),
+            ],
+        },
+        data=_table(rows, info, peak, "Bandwidth"),
     )
 
 
-def _peaks(rows: Sequence[Row], info: DeviceInfo) -> dict[str, float]:
-    """The arithmetic peaks for the dtypes of the rows, in GFLOP/s, as far as they are known."""
-    found = {row.dtype: peak_gflop_s(row.dtype, info) for row in rows}
-    return {dtype: peak for dtype, peak in found.items() if peak is not None}
-
-
-def _bandwidths(canvas: Canvas, axes: Axes, rows: Sequence[Row], kernels: Sequence[str], peak: float) -> None:
-    axes.axvline(peak, color=INK, linewidth=1.4)
-    for row in rows:
-        rate = row.effective_gb_s or 0.0
-        (point,) = axes.plot(rate, kernels.index(row.kernel), marker="o", **_look(row, 0))
-        canvas.mark(point, f"{_named(row)}: {number(rate)} GB/s")
-    canvas.rows(axes, kernels)
-    axes.set_xlim(0, 1.08 * max(peak, *(row.effective_gb_s or 0.0 for row in rows)))
-    axes.set_xlabel("GB/s")
-    axes.set_title(f"no arithmetic, under {number(peak)} GB/s")
-
-
-def _roof(canvas: Canvas, axes: Axes, rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> None:
-    from matplotlib.ticker import NullFormatter
-
+def _roof(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> Chart:
+    peaks = {dtype: peak for dtype in {row.dtype: None for row in rows} if (peak := peak_gflop_s(dtype, info))}
     intensities = [_intensity(row) for row in rows]
-    peaks = list(_peaks(rows, info).values())
-    ridges = [peak / peak_gb_s for peak in peaks]
-    low, high = _decade(min(*intensities, *ridges, 1e9) / 2), 2 * max(*intensities, *ridges, 0.0)
+    low = min(*intensities, *(peak / peak_gb_s for peak in peaks.values()), 1e9) / 4
+    high = 2 * max(intensities)
+    best = [max(of, key=lambda row: row.gflop_s or 0.0) for of in grouped(rows, lambda row: row.kernel).values()]
     rates = [row.gflop_s or 0.0 for row in rows]
-    axes.set(xscale="log", yscale="log", xlim=(low, high))
-    axes.set_ylim(_decade(min(*rates, low * peak_gb_s)), 1.6 * max(*rates, *peaks, 0.0))
-    for peak in peaks or [high * peak_gb_s]:
-        axes.plot([low, peak / peak_gb_s, high], [low * peak_gb_s, peak, peak], color=INK, linewidth=1.4)
-    ends = []
-    for place, (kernel, members) in enumerate(grouped(rows, lambda row: row.kernel).items()):
-        for row in members:
-            look = _look(row, place)
-            (point,) = axes.plot(_intensity(row), row.gflop_s or 0.0, marker=MARKERS[place % len(MARKERS)], **look)
-            canvas.mark(point, f"{_named(row)}: {number(row.gflop_s)} GFLOP/s at {number(_intensity(row))} FLOP/byte")
-        ends.append((max(row.gflop_s or 0.0 for row in members), kernel, SERIES[place % len(SERIES)]))
-    ends += [(peak, f"{number(peak)} GFLOP/s", MUTED) for peak in peaks]
-    label_ends(axes, ends)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(tick)
-        axis.set_minor_formatter(NullFormatter())
-    axes.set_xlabel("FLOP/byte")
-    axes.set_ylabel("GFLOP/s")
-    axes.set_title("arithmetic")
+    bottom, top = min(*rates, 1e12) / 2, 1.5 * max(*rates, *peaks.values(), 0.0)
+    domain = {"type": "log", "nice": False}
+    x = number_axis("intensity", "FLOP/byte", _ticks(low, high), domain=[low, high], **domain)
+    y = number_axis("rate", "GFLOP/s", _ticks(bottom, top), domain=[bottom, top], **domain)
+    roofs = [
+        {"intensity": at, "rate": min(at * peak_gb_s, peak), "dtype": dtype}
+        for dtype, peak in peaks.items()
+        for at in (max(low, bottom / peak_gb_s), peak / peak_gb_s, high)
+    ]
+    peak_values = [
+        {"intensity": high, "rate": peak, "text": f"peak {dtype}: {number(peak)} GFLOP/s"}
+        for dtype, peak in peaks.items()
+    ]
+    points = [
+        {
+            "intensity": _intensity(row),
+            "rate": row.gflop_s,
+            "kernel": row.kernel,
+            "best": row in best,
+            "says": f"{_named(row)}: {number(row.gflop_s)} GFLOP/s at {number(_intensity(row))} FLOP/byte",
+        }
+        for row in rows
+    ]
+    over = {
+        "name": "over",
+        "select": {"type": "point", "fields": ["kernel"], "on": "pointerover", "clear": "pointerout"},
+    }
+    opacity = {"condition": {"param": "over", "value": 1}, "value": 0.15}
+    labels = _labels(best, low, bottom, top)
+    shared: Spec = {"x": x, "y": y}
+    names = layer("text", labels, {"align": "right", "dx": -4}, **shared, text={"field": "kernel"}, opacity=opacity)
+    said = ", ".join(f"{number(peak)} GFLOP/s {dtype}" for dtype, peak in peaks.items())
+    return Chart(
+        name=file_name(f"roofline-{info.name}"),
+        title=f"Roofline: {info.model}",
+        caption=(
+            f"Every case of {info.model} with arithmetic below its roof ({number(peak_gb_s)} GB/s of memory, {said}), "
+            "by the problem's compulsory bytes. Each kernel's name leads to its fastest case; point at a case for all "
+            "of its kernel."
+        ),
+        spec={
+            "height": _HEIGHT,
+            "layer": [
+                layer("line", roofs, {"color": "var(--ink)", "strokeWidth": 2}, **shared, detail={"field": "dtype"}),
+                layer(
+                    "text",
+                    peak_values,
+                    {"align": "right", "dy": -9, "color": "var(--muted)"},
+                    **shared,
+                    text={"field": "text"},
+                ),
+                layer(
+                    "rule",
+                    labels,
+                    {"color": "var(--muted)", "strokeWidth": 0.7},
+                    **shared,
+                    x2={"field": "to_x"},
+                    y2={"field": "to_y"},
+                    opacity=opacity,
+                ),
+                layer("point", points, {"filled": True, "size": 45}, **shared, opacity=opacity) | {"params": [over]},
+                names,
+            ],
+        },
+        data=_table(rows, info, peak_gb_s, "Roofline"),
+    )
 
 
-def _decade(place: float) -> float:
-    """The power of ten at a place or below it, so that an axis which begins there has a number."""
-    return float(10 ** floor(log10(place)))
+def _labels(best: Sequence[Row], low: float, bottom: float, top: float) -> Values:
+    """A label for each row, left of the points, at the height of its rate or as near as leaves room for the others."""
+    ordered = sorted(best, key=lambda row: row.gflop_s or 0.0)
+    left = min(map(_intensity, best)) * 0.8
+    heights = [log((row.gflop_s or 1.0) / bottom) / log(top / bottom) for row in ordered]
+    return [
+        {
+            "kernel": row.kernel,
+            "intensity": max(left, low * 1.5),
+            "rate": bottom * (top / bottom) ** place,
+            "to_x": _intensity(row),
+            "to_y": row.gflop_s,
+        }
+        for row, place in zip(ordered, spread(heights, _LINE / _HEIGHT, heights[-1]), strict=True)
+    ]
 
 
-def _look(row: Row, place: int) -> dict[str, Any]:
-    colour = SERIES[place % len(SERIES)]
-    return {"color": colour, "markerfacecolor": "none" if row.within_cache else colour}
+def _ticks(low: float, high: float) -> Spec:
+    """An axis with 1, 2 and 5 of each decade."""
+    decades = range(floor(log10(low)), floor(log10(high)) + 1)
+    return {"values": [digit * 10.0**power for power in decades for digit in (1, 2, 5)], "format": "~s"}
+
+
+def spread(places: Sequence[float], gap: float, top: float) -> list[float]:
+    """Ascending places moved at least ``gap`` apart, each group around its own middle, none above ``top``."""
+    import numpy as np
+    from scipy.optimize import isotonic_regression
+
+    steps = gap * np.arange(len(places))
+    apart = isotonic_regression(np.asarray(places) - steps).x
+    return [float(place) for place in np.minimum(apart, top - steps[-1]) + steps]
 
 
 def _intensity(row: Row) -> float:
@@ -138,7 +196,7 @@ def _named(row: Row) -> str:
     return f"{label(row)}, {row.case.size} {row.dtype}, {row.cache}"
 
 
-def _table(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> Section:
+def _table(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float, heading: str) -> Section:
     def roof(row: Row) -> float:
         slope, peak = _intensity(row) * peak_gb_s, peak_gflop_s(row.dtype, info)
         return peak_gb_s if not row.flops else slope if peak is None else min(slope, peak)
@@ -147,7 +205,7 @@ def _table(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> Section:
         return row.gflop_s if row.flops else row.effective_gb_s
 
     return table(
-        f"Roofline: {info.model}",
+        f"{heading}: {info.model}",
         rows,
         {
             "case": label,

@@ -1,145 +1,255 @@
-"""Time and rate over the size, a panel per kernel and a line per block."""
+"""Kernels over the size on common axes: beside the limit where one was measured, aligned and ragged sizes apart."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import ceil, log
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
-from smembench.report.canvas import MARKERS, MUTED, SERIES, Canvas, Plot, file_name, label_ends, tick
+from smembench.model.problem import ITEMSIZE, Problem
+from smembench.report.charts import Chart, Spec, file_name, layer, names_axis, number_axis
 from smembench.store.schema import Row
-from smembench.views.columns import FIGURES, value
-from smembench.views.sections import grouped, label, table
+from smembench.studies.tune import solves
+from smembench.toolchains.registry import is_port
+from smembench.views.columns import FIGURES, figures, number, times, value
+from smembench.views.sections import Section, grouped, label, table
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+_LINE_BYTES = 128
+"""A cache line: the rows of an aligned matrix begin at one."""
+_APART = f"Aligned: the matrices' rows begin at cache lines of {_LINE_BYTES} bytes."
+_MOST = 6
+"""Lines of a chart: the fastest kernels."""
 _TICKS = 7
-_DECADES = 100
+_WIDE = 20
 """Above this ratio of the largest to the smallest value, an axis is logarithmic."""
 
 
-def over_sizes(rows: Sequence[Row]) -> list[Plot]:
-    """Two figures for each problem, device, dtype, cache mode, stride and parameters with two sizes or more."""
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Rows of at least two sizes that differ by nothing else but kernel and block, the fastest block of each.
 
-    def family(row: Row) -> tuple[object, ...]:
+    Attributes:
+        best: by kernel and size.
+        beside: the kernel that the others are compared with; "" if none was measured.
+        subject: ``matrix transpose float32, warm cache, cuda:0``.
+        square: whether all matrices are.
+    """
+
+    best: Mapping[tuple[str, str], Row]
+    beside: str
+    subject: str
+    square: bool
+
+    def ratio(self, row: Row) -> float | None:
+        """How many times as fast a row is as ``beside`` at its size; None if that was not measured there."""
+        limit = self.best.get((self.beside, row.case.size))
+        return None if limit is None else _time(limit) / _time(row)
+
+    def figure(self, row: Row) -> float | None:
+        """What is shown of a row: its ratio, or its rate if there is nothing to compare it with."""
+        return self.ratio(row) if self.beside else value(row, self.problem.columns[0])
+
+    @property
+    def unit(self) -> str:
+        """The unit of ``figure``."""
+        return f"times as fast as {self.beside}" if self.beside else FIGURES[self.problem.columns[0]].unit
+
+    @property
+    def first(self) -> Row:
+        """Any of the rows."""
+        return next(iter(self.best.values()))
+
+    @property
+    def problem(self) -> Problem:
+        """What all rows compute."""
+        return PROBLEMS[self.first.problem]
+
+    @property
+    def lines(self) -> dict[str, list[Row]]:
+        """The rows of each kernel but ports, by size: lines before single points, then the fastest first."""
+        rows = [row for row in self.best.values() if row.kernel != self.beside and not is_port(row.compiler)]
+        told = sorted((row for row in rows if self.figure(row) is not None), key=self.size)
+        lines = grouped(told, lambda row: row.kernel)
+        most = {kernel: max(self.figure(row) or 0.0 for row in rows) for kernel, rows in lines.items()}
+        return {kernel: lines[kernel] for kernel in sorted(lines, key=lambda one: (len(lines[one]) == 1, -most[one]))}
+
+    @property
+    def fastest(self) -> list[Row]:
+        """Of each size that ``beside`` was measured at, the row of the fastest kernel written here, by size."""
+        own = [row for row in self.best.values() if self.ratio(row) is not None and _is_own(row)]
+        by_size = grouped(sorted(own, key=self.size), lambda row: row.case.size)
+        return [min(rows, key=lambda row: (is_port(row.compiler), _time(row))) for rows in by_size.values()]
+
+    def size(self, row: Row) -> int:
+        """What stands below a row: the side if all matrices are square, else bytes per launch."""
+        return row.n if self.square else row.bytes
+
+
+def families(rows: Sequence[Row]) -> list[Family]:
+    """The families of a run, GPUs before the CPU, those with the most sizes first."""
+
+    def key(row: Row) -> tuple[object, ...]:
         return (row.problem, row.device, row.dtype, row.cache, row.stride, row.case.parameters)
 
-    found = []
-    for members in grouped((row for row in rows if row.ok), family).values():
-        if len({row.case.size for row in members}) > 1:
-            rate = PROBLEMS[members[0].problem].columns[0]
-            found += [_plot(members, column) for column in ("elapsed_ms", rate)]
-    return found
+    groups = grouped((row for row in rows if row.ok), key).values()
+    several = [members for members in groups if len({row.case.size for row in members}) > 1]
+    found = map(_family, several)
+    return sorted(found, key=lambda family: (family.first.device == "cpu", -len({size for _, size in family.best})))
 
 
-def _plot(rows: Sequence[Row], column: str) -> Plot:
-    first, timed, figure = rows[0], column == "elapsed_ms", FIGURES[column]
-    problem, unit = PROBLEMS[first.problem], figure.unit or figure.heading
+def _family(rows: Sequence[Row]) -> Family:
+    first, problem = rows[0], PROBLEMS[rows[0].problem]
+    best = {}
+    for row in sorted(rows, key=_time, reverse=True):
+        best[f"{row.kernel} {row.compiler}" if is_port(row.compiler) else row.kernel, row.case.size] = row
+    names = dict.fromkeys(row.kernel for row in rows)
+    known = (problem.ceiling_kernel, *registry.peers(problem.name), problem.naive_kernel)
+    subject = [f"{problem.title} {first.dtype}", *(f"{name} {count}" for name, count in first.case.parameters)]
+    subject += [f"stride {first.stride}"] if first.stride else []
+    subject += [f"{first.cache} cache"] if problem.memory == "device" else []
+    beside = next((kernel for kernel in known if kernel in names and len(names) > 1), None)
     square = all(row.m == row.n and row.k in (None, row.n) for row in rows)
-    axis = "side n" if square else "bytes per launch"
-    ceiling = problem.ceiling_kernel
-    reference = [row for row in rows if row.kernel == ceiling]
-    panels = grouped(rows, lambda row: row.kernel)
-    if ceiling in panels and len(panels) > 1:
-        del panels[str(ceiling)]
-    blocks = list(dict.fromkeys(row.block for row in rows if row.block))
+    return Family(best, beside or "", ", ".join([*subject, first.device]), square)
 
-    def size(row: Row) -> int:
-        return row.n if square else row.bytes
 
-    def line(canvas: Canvas, axes: Axes, members: Sequence[Row], colour: str, marker: str) -> tuple[float, str, str]:
-        """Draw a line and its points; returns what ``label_ends`` takes."""
-        ordered = sorted(members, key=size)
-        values = [value(row, column) or 0.0 for row in ordered]
-        style = "--" if colour == MUTED else "-"
-        axes.plot([size(row) for row in ordered], values, color=colour, linestyle=style, linewidth=1.3)
-        for row, shown in zip(ordered, values, strict=True):
-            (point,) = axes.plot(size(row), shown, marker=marker, color=colour)
-            canvas.mark(point, f"{label(row)}, {row.case.size}: {figure.text(shown)} {unit}")
-        return values[-1], _series(ordered[0]) or ordered[0].kernel, colour
+def _is_own(row: Row) -> bool:
+    """Whether a row's kernel solves its problem and is no other library's."""
+    kernel = registry.find(row.problem, row.kernel, row.case.kind, row.compiler)
+    return kernel is not None and not kernel.peer and solves(kernel)
 
-    def draw(canvas: Canvas) -> None:
-        grid = canvas.panels(len(panels), sharey=True)
-        _scale(grid[0], sorted({size(row) for row in rows}), [value(row, column) or 0.0 for row in rows])
-        grid[0].xaxis.set_major_formatter(tick if square else prefixed)
-        for axes, (kernel, members) in zip(grid, panels.items(), strict=True):
-            axes.set_title(kernel)
-            ends = []
-            if reference and kernel != ceiling:
-                ends.append(line(canvas, axes, reference, MUTED, "."))
-            for place, found in enumerate(grouped(members, _series).values()):
-                # A block has the same colour in every panel; lines of one block with different pads differ by markers.
-                colour = SERIES[blocks.index(found[0].block) % len(SERIES)] if found[0].block else SERIES[0]
-                ends.append(line(canvas, axes, found, colour, MARKERS[place % len(MARKERS)]))
-            label_ends(axes, ends)
-        canvas.figure.supxlabel(axis, fontsize=9)
-        canvas.figure.supylabel(unit, fontsize=9)
 
-    stride = f", stride {first.stride}" if first.stride else ""
-    stride += "".join(f", {name} {number}" for name, number in first.case.parameters)
-    cache = f" · {first.cache} cache" if problem.memory == "device" else ""
-    subject = f"{problem.title} {first.dtype}{stride}{cache} · {first.device}"
-    title = f"{'Time' if timed else unit} over size: {subject}"
-    place = f"{first.problem}-{first.device}-{first.dtype}-{first.cache}{stride}"
-    by_case = {(label(row), row.case.size): figure.text(value(row, column)) for row in rows}
+def aligned(row: Row) -> str:
+    """``aligned`` if every row of a case's matrices begins at a cache line, else ``ragged``; "" without matrices."""
+    if row.m == 1:
+        return ""
+    sides = (row.n, row.k) if row.k else (row.m, row.n)
+    return "ragged" if any(side * ITEMSIZE[row.dtype] % _LINE_BYTES for side in sides) else "aligned"
 
-    def at(size: str) -> Callable[[str], str]:
-        return lambda name: by_case.get((name, size), "")
 
-    return Plot(
-        name=file_name(f"{'time' if timed else 'rate'}-{place}"),
-        title=title,
-        caption=(
-            f"{'Median time per launch in ms' if timed else unit} over the {axis}, a panel per kernel"
-            f"{' and a line per block' if blocks else ''}{f', with {ceiling} dashed' if reference else ''}; "
-            f"{'lower' if timed else 'higher'} is faster."
-        ),
-        size=(7.0, 0.6 + 2.1 * ceil(len(panels) / 2)),
-        draw=draw,
+def best_over_sizes(family: Family) -> Chart | None:
+    """The fastest kernel of each size beside the limit; None without a limit."""
+    rows = family.fastest
+    if not rows:
+        return None
+    values = [
+        {"size": family.size(row), "figure": family.ratio(row), "shape": aligned(row), "says": _said(family, row)}
+        for row in rows
+    ]
+    domain = sorted({str(value["shape"]) for value in values})
+    shape = names_axis("shape", domain, scale={"domain": domain}, **({} if len(domain) > 1 else {"legend": None}))
+    ratios = [1.0, *(family.ratio(row) or 1.0 for row in rows)]
+    limits = [min(ratios) / 1.03, max(ratios) * 1.03]
+    y = number_axis("figure", family.unit, domain=limits, nice=False)
+    marks = {"x": _size_axis(family, rows), "y": y, "color": shape, "shape": shape}
+    return Chart(
+        name=file_name(f"fastest-{rows[0].problem}-{rows[0].dtype}-{rows[0].cache}"),
+        title=f"The fastest kernel of each size beside {family.beside}",
+        caption=f"{_sentence(family.subject)}; above 1 is faster. {_APART if len(domain) > 1 else ''}",
+        spec={
+            "height": 240,
+            "layer": [_one(y), layer("point", values, {"filled": True, "size": 80, "opacity": 1}, **marks)],
+        },
         data=table(
-            f"{title}, {unit}",
-            dict.fromkeys(name for name, _ in by_case),
-            {"case": str, **{size: at(size) for _, size in by_case}},
-            words=("case",),
+            f"The fastest kernel of each size: {family.subject}",
+            rows,
+            {
+                "size": lambda row: row.case.size,
+                "kernel": label,
+                **figures(family.problem, ["elapsed_ms", family.problem.columns[0]]),
+                f"over {family.beside}": lambda row: times(family.ratio(row)),
+                "rows": aligned,
+            },
+            words=("size", "kernel", "rows"),
         ),
     )
 
 
-def _scale(axes: Axes, sizes: Sequence[int], values: Sequence[float]) -> None:
-    from matplotlib.ticker import NullLocator
-
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(apart(sizes, _TICKS))
-    axes.xaxis.set_minor_locator(NullLocator())
-    if min(values) > 0 and max(values) / min(values) > _DECADES:
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(tick)
-        axes.yaxis.set_minor_locator(NullLocator())
-        axes.set_ylim(min(values) / 1.5, 1.5 * max(values))
-    else:
-        axes.set_ylim(0, 1.05 * max(values) or 1)
-
-
-def apart(sizes: Sequence[int], most: int) -> list[int]:
-    """About ``most`` of the ascending sizes, those whose numbers do not overlap on a logarithmic axis."""
-    gap = (sizes[-1] / sizes[0]) ** (1 / most)
-    found = [sizes[0]]
-    for size in sizes:
-        if size >= gap * found[-1] * (1 - 1e-9) and size > found[-1]:
-            found.append(size)
+def over_sizes(rows: Sequence[Row]) -> list[Chart]:
+    """A chart for each family, or two with the same axes and kernels where it has aligned and ragged sizes."""
+    found = []
+    for family in families(rows):
+        shapes = dict.fromkeys(aligned(row) for row in family.best.values())
+        found += [_chart(family, shape, apart=len(shapes) > 1) for shape in sorted(shapes)]
     return found
 
 
-def prefixed(count: float, _: float = 0) -> str:
-    """A number of bytes in short: ``64Ki`` where that is exact, else ``80k``."""
-    binary, decimal = (min(int(log(count, base) + 1e-9), 3) for base in (1024, 1000))
-    if count % 1024**binary == 0:
-        return f"{count / 1024**binary:.4g}{('', 'Ki', 'Mi', 'Gi')[binary]}"
-    return f"{count / 1000**decimal:.4g}{('', 'k', 'M', 'G')[decimal]}"
+def _chart(family: Family, shape: str, *, apart: bool) -> Chart:
+    lines = family.lines
+    shown = list(lines)[:_MOST]
+    every = [family.figure(row) or 0.0 for kernel in shown for row in lines[kernel]] or [1.0]
+    own = {key: row for key, row in family.best.items() if aligned(row) == shape}
+    values = [
+        {"kernel": kernel, "size": family.size(row), "figure": family.figure(row), "says": _said(family, row)}
+        for kernel in shown
+        for row in lines[kernel]
+        if aligned(row) == shape
+    ]
+    scale: Spec = {"type": "log" if max(every) > _WIDE * min(every) else "linear", "nice": False}
+    y = number_axis("figure", family.unit, domain=[min(every) / 1.05, 1.05 * max(every)], **scale)
+    names = names_axis("kernel", shown, scale={"domain": shown})
+    marks: Spec = {"x": _size_axis(family, own.values()), "y": y, "color": names}
+    few = f" The {len(shown)} fastest of {len(lines)} kernels; the table has all." if len(lines) > len(shown) else ""
+    title = f"{_sentence(family.subject)}{f': {shape} sizes' if apart else ''}"
+    return Chart(
+        name=file_name(f"sizes-{family.first.problem}-{family.subject.removeprefix(family.problem.title)}-{shape}"),
+        title=title,
+        caption=f"{_sentence(family.unit)} over the size; higher is faster.{few} {_APART if apart else ''}",
+        spec={
+            "height": 280,
+            "layer": [
+                *([_one(y)] if family.beside else []),
+                # Ragged sizes are ragged in different ways: a line between them would say nothing.
+                *([] if shape == "ragged" else [layer("line", values, {"strokeWidth": 1.5}, **marks)]),
+                layer("point", values, {"filled": True, "size": 50, "opacity": 1}, **marks, shape=names),
+            ],
+        },
+        data=_table(family, own, f"{title}, {family.unit}"),
+    )
 
 
-def _series(row: Row) -> str:
-    """The label of a line within its kernel's panel: ``32x32 +1``."""
-    return label(row).removeprefix(row.kernel).strip()
+def _table(family: Family, own: Mapping[tuple[str, str], Row], heading: str) -> Section:
+    def at(size: str) -> Callable[[str], str]:
+        return lambda kernel: number(family.figure(own[kernel, size])) if (kernel, size) in own else ""
+
+    sizes = dict.fromkeys(row.case.size for row in sorted(own.values(), key=family.size))
+    kernels = dict.fromkeys(kernel for kernel, _ in own)
+    return table(heading, kernels, {"kernel": str, **{size: at(size) for size in sizes}}, words=("kernel",))
+
+
+def _said(family: Family, row: Row) -> str:
+    figure = family.figure(row)
+    said = f"{times(figure)} {family.beside}" if family.beside else f"{number(figure)} {family.unit}"
+    return f"{label(row)}, {row.case.size}: {said}"
+
+
+def _one(y: Spec) -> Spec:
+    """The line at which a kernel is as fast as what it stands beside."""
+    return layer("rule", [{"figure": 1}], {"color": "var(--ink)", "strokeDash": [4, 3]}, y=y)
+
+
+def _size_axis(family: Family, rows: Iterable[Row]) -> Spec:
+    every = sorted({family.size(row) for row in family.best.values()})
+    sizes = sorted({family.size(row) for row in rows})
+    form, title = ("d", "side n") if family.square else (".3~s", "bytes per launch")
+    axis: Spec = {"values": _spaced(sizes), "format": form, "grid": False}
+    domain = [every[0] / 1.1, every[-1] * 1.1]
+    return number_axis("size", title, axis, type="log", base=2, domain=domain, nice=False)
+
+
+def _spaced(sizes: Sequence[int]) -> list[int]:
+    """Those of the ascending sizes whose numbers do not overlap on a logarithmic axis."""
+    gap = (sizes[-1] / sizes[0]) ** (1 / _TICKS)
+    found = sizes[:1]
+    for size in sizes:
+        if size >= max(gap, 1.1) * found[-1] * (1 - 1e-9):
+            found = [*found, size]
+    return list(found)
+
+
+def _time(row: Row) -> float:
+    return row.elapsed_ms or 0.0
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -35,6 +35,9 @@ def examine() -> list[Check]:
 def _software() -> Iterator[Check]:
     for name, installed in versions().items():
         yield Check(name, installed)
+    for toolchain in compilers():
+        if not toolchain.installed:
+            yield Check(f"compiler {toolchain.name}", "not installed", False, toolchain.install)
 
 
 def _gpu() -> Iterator[Check]:
@@ -70,7 +73,7 @@ def _compilers() -> Iterator[Check]:
 
     major = checked(driver.cuDriverGetVersion()) // 1000
     fix = f"pip install 'smembench[cu{major}]', or install the CUDA {major} toolkit"
-    for toolchain in compilers():
+    for toolchain in (each for each in compilers() if each.installed):
         reason = toolchain.unavailable()
         found = reason or f"compiles {toolchain.language} kernels"
         fatal = reason is not None and toolchain.name == DEFAULT_COMPILER

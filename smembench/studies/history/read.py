@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import StringIO
@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from smembench.model.errors import UsageError
 from smembench.model.measurement import moment
 from smembench.model.ranges import Milliseconds
-from smembench.store.files import read_whole, there
+from smembench.store.files import read_whole, resolved, there
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, JOURNAL, read_description
 from smembench.store.run_json import Description
@@ -135,6 +135,33 @@ def night_of(stored: Run) -> Night:
             times[key] = Timed(row.elapsed_ms, clock, row.throttle_reasons or "")
     path = stored.path or Path()
     return Night(path, stored.id, began(stored), stored.description, times, unusable, stored.complete)
+
+
+def read_runs(paths: Iterable[Path], step: Step = unseen) -> tuple[list[Run], list[str]]:
+    """Every run at these paths once, of a folder of runs all below it; and a line for each below that cannot be read.
+
+    Args:
+        paths: runs' folders, folders of runs, and files.
+        step: called before each run is read.
+
+    Raises:
+        UsageError: for a path that was given and cannot be read.
+    """
+    places: dict[Path, tuple[Path, bool]] = {}
+    for path in paths:
+        inside = list(_run_folders(path)) if there(path) and path.is_dir() else []
+        several = bool(inside) and path not in inside
+        places |= {resolved(one): (one, several) for one in (inside if several else [path])}
+    runs, skipped = [], []
+    for number, (path, several) in enumerate(places.values(), 1):
+        step(path.name, number, len(places))
+        try:
+            runs.append(load(path))
+        except UsageError as error:
+            if not several:
+                raise
+            skipped.append(f"skipped {error}")
+    return runs, skipped
 
 
 def _run_folders(root: Path) -> Iterator[Path]:

@@ -19,7 +19,7 @@ from smembench.studies.difference import tells_apart
 class Rung:
     """A step that was measured.
 
-    ``row`` is that of its fastest block; ``gain`` the time of the rung below over its own, None for the lowest;
+    ``row`` is that of its fastest block; ``gain`` the time of the fastest rung below over its own, None for the lowest;
     ``differs`` whether the gain is beyond the noise.
     """
 
@@ -43,10 +43,7 @@ def problems() -> tuple[str, ...]:
 def sweeps(problem: str, device: str = "auto", **axes: object) -> list[dict[str, object]]:
     """The sweeps of a config that measures the ladder of a problem, one for each device of a list.
 
-    Args:
-        problem: one that has a ladder.
-        device: names separated by commas; the kind of each decides its steps.
-        axes: other keys of the sweeps; those that are None are left out.
+    The kind of a device decides its steps. ``axes`` are other keys of the sweeps; those that are None are left out.
 
     Raises:
         UsageError: for a problem without a ladder, and a device that does not exist.
@@ -74,7 +71,7 @@ def check(problem: str) -> None:
 def _kind(device: str) -> str:
     """The kind of the device of this name."""
     try:
-        ((name,), _) = resolve([device])
+        name, _ = resolve(device)
     except UsageError as error:
         raise UsageError(f"--device: {error}") from None
     return name.partition(":")[0]
@@ -93,7 +90,7 @@ def climb(run: Run) -> list[Rung]:
         done = [row for row in times if (row.kernel, row.compiler) == (kernel.name, kernel.compiler)]
         if done:
             row = min(done, key=times.__getitem__)
-            below = rungs[-1].row if rungs else None
+            below = min((rung.row for rung in rungs), key=times.__getitem__, default=None)
             gain = times[below] / times[row] if below else None
             rungs.append(Rung(kernel, row, gain, below is not None and tells_apart(run, below, row)))
     return rungs

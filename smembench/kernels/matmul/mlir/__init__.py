@@ -1,0 +1,1 @@
+"""The documents' matrix products by numba-cuda-mlir."""

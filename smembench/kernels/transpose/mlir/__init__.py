@@ -1,0 +1,1 @@
+"""The documents' transposes by numba-cuda-mlir."""

@@ -1,0 +1,1 @@
+"""Transposes in Triton."""

@@ -1,0 +1,36 @@
+"""All cases of a problem as one table, to sort and to filter."""
+
+from __future__ import annotations
+
+from smembench.kernels.problems import PROBLEMS
+from smembench.store.run import Run
+from smembench.views.columns import figures, within
+from smembench.views.sections import Section, device_names, interval, label, notes, spread, table
+
+
+def cases(run: Run) -> Section:
+    """The rows of one problem in all sizes, dtypes and cache modes."""
+    problem = PROBLEMS[run.rows[0].problem]
+    more = {
+        "dtype": lambda row: row.dtype,
+        "cache": lambda row: row.cache,
+        "by": lambda row: row.compiler,
+        "on": lambda row: row.device,
+    }
+    columns = {
+        "kernel": label,
+        "size": lambda row: problem.size(row.case),
+        "elapsed ms": lambda row: within(row.elapsed_ms, row.precision) or row.status,
+        **figures(problem, problem.columns),
+        "95 % CI": interval,
+        "spread": spread,
+        **{name: text for name, text in more.items() if len(set(map(text, run.rows))) > 1},
+    }
+    return table(
+        f"{device_names(run)} · {problem.title}: every case",
+        run.rows,
+        {name: text for name, text in columns.items() if any(map(text, run.rows))},
+        words=("kernel", "size", *more),
+        wide=("by", "on"),
+        notes=notes(run.rows),
+    )

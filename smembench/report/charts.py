@@ -1,0 +1,154 @@
+"""Charts: Vega-Lite specifications, which a page draws in place, and PNG and SVG of them without a browser.
+
+A specification is JSON (https://vega.github.io/vega-lite/docs/); a colour in it is a CSS variable, such as
+``var(--ink)``, which stands for a value of ``THEMES``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from smembench.model.text import visible
+from smembench.views.sections import Section
+
+THEMES: Mapping[str, Mapping[str, str]] = {
+    "light": {
+        "paper": "#ffffff",
+        "raised": "#f4f6f8",
+        "ink": "#1b1f24",
+        "muted": "#59626d",
+        "line": "#d5dae0",
+        "link": "#0b63aa",
+        "warn": "#8a4b00",
+        "good": "#116b4f",
+        "bad": "#a6201b",
+        "series-0": "#0b63aa",
+        "series-1": "#b3470b",
+        "series-2": "#1a8077",
+        "series-3": "#9a45d5",
+        "series-4": "#797806",
+        "series-5": "#1a2a5e",
+    },
+    "dark": {
+        "paper": "#14171b",
+        "raised": "#1d2126",
+        "ink": "#e8ebee",
+        "muted": "#a3acb6",
+        "line": "#363d45",
+        "link": "#7ab8f0",
+        "warn": "#f0b35c",
+        "good": "#4fd0a2",
+        "bad": "#ff8f85",
+        "series-0": "#62aef0",
+        "series-1": "#ff8a4f",
+        "series-2": "#0fd39a",
+        "series-3": "#c984ff",
+        "series-4": "#e8df6a",
+        "series-5": "#d3dcec",
+    },
+}
+"""Every colour but that of lines has a contrast of 4.5:1 on the theme's paper."""
+SERIES = [f"var(--series-{place})" for place in range(6)]
+"""Distinguishable with protanopia, deuteranopia and tritanopia."""
+_FONT = "system-ui, 'DejaVu Sans', sans-serif"
+_CONFIG = {
+    "font": _FONT,
+    "background": "var(--paper)",
+    "view": {"stroke": None},
+    "range": {"category": SERIES},
+    "axis": {
+        **{f"{part}Color": "var(--ink)" for part in ("label", "title")},
+        "gridColor": "var(--line)",
+        "domainColor": "var(--muted)",
+        "tickColor": "var(--muted)",
+        "titleFontWeight": "normal",
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "labelLimit": 230,
+    },
+    "axisDiscrete": {"grid": False, "ticks": False, "domain": False},
+    "legend": {
+        "labelColor": "var(--ink)",
+        "titleColor": "var(--ink)",
+        "orient": "bottom",
+        "columns": 2,
+        "labelFontSize": 12,
+    },
+    "title": {"color": "var(--ink)", "anchor": "start", "fontSize": 15, "offset": 12},
+    "mark": {"color": SERIES[0]},
+    "text": {"color": "var(--ink)", "fontSize": 12},
+}
+ROW = 22
+"""Height of a bar or another line of a chart, in pixels."""
+
+Spec = dict[str, object]
+Values = Sequence[Mapping[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart that is drawn on demand.
+
+    ``name`` is its file's name, ``caption`` says what is shown and in which units. ``data`` has the values as a table,
+    for readers who cannot see the chart.
+    """
+
+    name: str
+    title: str
+    caption: str
+    spec: Spec
+    data: Section
+
+    @property
+    def json(self) -> str:
+        """The whole specification, as wide as its place, without signs that would end a script in HTML."""
+        shared: Spec = {"config": _CONFIG, "width": "container", "description": f"{self.title}. {self.caption}"}
+        return json.dumps(_fit(shared | self.spec), separators=(",", ":")).replace("<", "\\u003c")
+
+
+def layer(kind: str, values: Values, look: Spec | None = None, /, **encoding: object) -> Spec:
+    """Marks of one kind; each says the ``says`` of its value to a pointer and a screen reader. Lines are silent."""
+    says: Spec = {"tooltip": {"field": "says"}, "description": {"field": "says"}}
+    silent = kind == "line" or not values or "says" not in values[0]
+    mark: Spec = {"type": kind, **(look or {}), **({"aria": False} if silent else {})}
+    return {"mark": mark, "encoding": encoding | ({} if silent else says), "data": {"values": values}}
+
+
+def number_axis(field: str, title: str, axis: Spec | None = None, /, **scale: object) -> Spec:
+    """An encoding of numbers."""
+    return {"field": field, "type": "quantitative", "title": title, "axis": axis or {}, "scale": scale}
+
+
+def names_axis(field: str, names: Sequence[str], /, **more: object) -> Spec:
+    """An encoding of names, in their order."""
+    return {"field": field, "type": "nominal", "title": None, "sort": list(names), **more}
+
+
+def rendered(chart: Chart, kind: Literal["png", "svg"]) -> bytes:
+    """The bytes of a file that stands alone: titled, on white."""
+    import vl_convert
+
+    light = THEMES["light"]
+    text = re.sub(r"var\(--([a-z0-9-]+)\)", lambda name: light.get(name[1], name[0]), chart.json)
+    spec = json.loads(text) | {"title": visible(chart.title), "width": 720}
+    return vl_convert.vegalite_to_png(spec, scale=2) if kind == "png" else vl_convert.vegalite_to_svg(spec).encode()
+
+
+def file_name(text: str) -> str:
+    """Text as a file name: letters, digits, dots and dashes."""
+    return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.") or "chart"
+
+
+def _fit(part: object) -> object:
+    """The same without characters that XML does not allow, which become escapes, and numbers of six digits."""
+    if isinstance(part, str):
+        return visible(part, keep="\t\n")
+    if isinstance(part, float):
+        return float(f"{part:.6g}")
+    if isinstance(part, Mapping):
+        return {name: _fit(value) for name, value in part.items()}
+    return [_fit(value) for value in part] if isinstance(part, list | tuple) else part

@@ -1,0 +1,88 @@
+"""Bars of rates: of a table's cases, and of the steps of a ladder with the best one marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from smembench.kernels.problems import PROBLEMS
+from smembench.report.charts import ROW, SERIES, Chart, Spec, Values, layer, names_axis, number_axis
+from smembench.store.run import Run
+from smembench.studies.ladder.climb import Rung
+from smembench.views.columns import FIGURES, number, times, value
+from smembench.views.sections import Section, label
+
+
+def rates(section: Section, name: str, subject: str) -> Chart | None:
+    """The section's bars; None if it has none."""
+    values = [
+        {"case": bar.label, "rate": bar.value, "text": number(bar.value), "says": f"{bar.label}: {number(bar.value)}"}
+        for bar in section.bars
+    ]
+    if not values:
+        return None
+    unit = section.bars[0].unit
+    return Chart(
+        name=f"rate-{name}",
+        title=f"{subject}: {unit}",
+        caption=f"{unit} of each kernel and block, in the order of the table; longer is faster.",
+        spec=_bars(values, unit),
+        data=section,
+    )
+
+
+def climbed(run: Run, rungs: Sequence[Rung], section: Section, name: str, subject: str) -> Chart:
+    """A ladder from the lowest step down the page to the highest, with the ceiling and libraries below.
+
+    Args:
+        run: the rows of one ladder.
+        rungs: its steps.
+        section: the ladder as a table.
+        name: of the file.
+        subject: what is climbed.
+    """
+    rate = PROBLEMS[run.rows[0].problem].columns[0]
+    unit = FIGURES[rate].unit
+    steps = {rung.row: rung for rung in rungs}
+    best = min(steps, key=lambda row: row.elapsed_ms or 0.0)
+    values = []
+    for row in [*steps, *(row for row in run.rows if row.ok and row not in steps and label(row) in _named(section))]:
+        gain = steps[row].gain if row in steps else None
+        said = f"{label(row)}: {number(value(row, rate))} {unit}" + (f", {times(gain)}" if gain else "")
+        text = " ".join(filter(None, (times(gain), "best" if row is best else "")))
+        role = "best" if row is best else "step" if row in steps else "limit or library"
+        values.append(
+            {"case": label(row), "rate": value(row, rate), "text": text, "role": role, "says": f"{label(row)}: {said}"}
+        )
+    return Chart(
+        name=f"ladder-{name}",
+        title=f"The ladder of {subject}",
+        caption=f"{unit} of each step's fastest block; at its end the gain over the best step before it.",
+        spec=_bars(
+            values,
+            unit,
+            color={
+                "field": "role",
+                "type": "nominal",
+                "title": None,
+                "scale": {
+                    "domain": ["step", "best", "limit or library"],
+                    "range": [SERIES[0], SERIES[1], "var(--muted)"],
+                },
+            },
+        ),
+        data=section,
+    )
+
+
+def _named(section: Section) -> set[str]:
+    return {line[0] for line in section.cells}
+
+
+def _bars(values: Values, unit: str, **encoding: object) -> Spec:
+    most = max(float(str(value["rate"])) for value in values) or 1.0
+    room = 1.05 + 0.04 * max(len(str(value["text"])) for value in values)
+    x = number_axis("rate", unit, {"format": "~s", "tickCount": 5}, domain=[0, room * most], nice=False)
+    y = names_axis("case", [str(value["case"]) for value in values])
+    texts = [{name: value[name] for name in ("case", "rate", "text")} for value in values]
+    text = layer("text", texts, {"align": "left", "dx": 5}, x=x, y=y, text={"field": "text"})
+    return {"height": ROW * len(values), "layer": [layer("bar", values, x=x, y=y, **encoding), text]}

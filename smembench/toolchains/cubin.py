@@ -1,0 +1,53 @@
+"""What an object file of machine code says of its kernel: a name, registers and local memory."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from io import BytesIO
+
+_TEXT = ".text."
+_INFO = ".nv.info"
+_REGISTERS, _FRAME = 0x2F, 0x11
+"""Attributes of the section ``.nv.info``, EIATTR_REGCOUNT and EIATTR_FRAME_SIZE as ``cuobjdump -elf`` names them."""
+_PAYLOAD = 4
+"""The format of an attribute whose value follows it, as many bytes as its last two say."""
+
+
+def entry(code: bytes) -> str:
+    """The name of its only kernel, as the file has it.
+
+    Raises:
+        ValueError: if it has several, or none.
+    """
+    (name,) = (name.removeprefix(_TEXT) for name, _ in _sections(code) if name.startswith(_TEXT))
+    return name
+
+
+def usage(code: bytes) -> tuple[int, int]:
+    """Registers and bytes of local memory per thread, of the kernel that takes most."""
+    found = {_REGISTERS: 0, _FRAME: 0}
+    for name, data in _sections(code):
+        if name == _INFO:
+            for attribute, value in _attributes(data):
+                if attribute in found:
+                    _, number = struct.unpack("<II", value)  # the first is the kernel's symbol
+                    found[attribute] = max(found[attribute], number)
+    return found[_REGISTERS], found[_FRAME]
+
+
+def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Attributes of a section with their values; four bytes each, and then the value of those that have one."""
+    at = 0
+    while at + 4 <= len(data):
+        form, attribute, size = struct.unpack_from("<BBH", data, at)
+        at += 4
+        if form == _PAYLOAD:
+            yield attribute, data[at : at + size]
+            at += size
+
+
+def _sections(code: bytes) -> Iterator[tuple[str, bytes]]:
+    from elftools.elf.elffile import ELFFile
+
+    return ((section.name, section.data()) for section in ELFFile(BytesIO(code)).iter_sections())

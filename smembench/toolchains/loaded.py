@@ -1,0 +1,91 @@
+"""Machine code on the current GPU: loaded and launched through cuda.core, as Numba launches its own kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from smembench.kernels.program import CudaCKernel, MlirKernel, TritonKernel
+from smembench.model.hardware import STATIC_SHARED_BYTES
+from smembench.model.measurement import Resources
+from smembench.toolchains.registry import Compiled
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from smembench.model.problem import Array
+
+
+G = TypeVar("G", bound=CudaCKernel | MlirKernel | TritonKernel)
+
+
+def pointer(array: Any) -> tuple[int, ...]:
+    """An array on the device as an argument in C: its address."""
+    return (int(array.device_ctypes_pointer.value),)
+
+
+class Loaded(Compiled[G]):
+    """A kernel of an object file (``cuda.core.ObjectCode``), which is loaded at its first use.
+
+    Args:
+        code: the object file.
+        entry: the kernel's name in it.
+        passed: the arguments that an array becomes.
+        last: arguments after the scalars.
+        dynamic_bytes: shared memory per block that the compiler asks a launch for.
+    """
+
+    def __init__(
+        self,
+        code: Any,
+        entry: str,
+        *,
+        passed: Callable[[Any], tuple[int, ...]] = pointer,
+        last: Sequence[int] = (),
+        dynamic_bytes: int = 0,
+    ) -> None:
+        self._code, self._kernel = code, code.get_kernel(entry)
+        self._passed, self._last, self._dynamic_bytes = passed, last, dynamic_bytes
+
+    def launcher(self, program: G, stream: int, scalars: Sequence[np.uint32]) -> Callable[..., Any]:
+        """A launch with the arrays, then the scalars."""
+        from cuda.core import LaunchConfig, Stream, launch
+
+        queue, kernel, passed = Stream.from_handle(stream), self._kernel, self._passed
+        dynamic_bytes = program.dynamic_bytes + self._dynamic_bytes
+        if dynamic_bytes > STATIC_SHARED_BYTES:
+            self._allow(dynamic_bytes)
+        config = LaunchConfig(grid=program.grid, block=program.block, shmem_size=dynamic_bytes)
+        rest = (*scalars, *self._last)
+
+        def enqueue(*arrays: Any) -> None:
+            launch(queue, config, kernel, *(argument for array in arrays for argument in passed(array)), *rest)
+
+        return enqueue
+
+    def _allow(self, dynamic_bytes: int) -> None:
+        """Let launches have more shared memory than a kernel gets unasked."""
+        from cuda.bindings import driver
+
+        from smembench.kernels.numba_cuda import checked
+
+        name = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        device = checked(driver.cuCtxGetDevice())
+        checked(driver.cuKernelSetAttribute(name, dynamic_bytes, self._kernel.handle, device))
+
+    def fill(self, variable: str, values: Array, stream: int) -> None:
+        """Loads the code if it is not yet loaded."""
+        from smembench.toolchains.symbols import copy_to_symbol
+
+        copy_to_symbol(self._code.handle, variable, values, stream)
+
+    def resources(self) -> Resources:
+        """Attributes of the kernel on the current device."""
+        from cuda.bindings import driver
+
+        from smembench.kernels.numba_cuda import checked
+
+        names = driver.CUfunction_attribute
+        wanted = (names.CU_FUNC_ATTRIBUTE_NUM_REGS, names.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)
+        device = checked(driver.cuCtxGetDevice())
+        return Resources(*(checked(driver.cuKernelGetAttribute(name, self._kernel.handle, device)) for name in wanted))

@@ -1,0 +1,82 @@
+"""numba-cuda-mlir, NVIDIA's successor to numba-cuda: Numba's dialect compiled by MLIR, NVVM and nvJitLink."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.program import MlirKernel
+from smembench.model.case import Case
+from smembench.model.text import visible
+from smembench.toolchains.cubin import entry
+from smembench.toolchains.loaded import Loaded
+from smembench.toolchains.registry import Refused, Toolchain
+
+_MOST = 200
+"""Characters of the reason why a kernel is refused; messages have pages."""
+
+
+class NumbaCudaMlir(Toolchain[MlirKernel]):
+    """Takes the Python functions of Numba's kernels as far as its dialect does."""
+
+    name = "mlir"
+    language = "numba-cuda-mlir"
+    kind = MlirKernel
+    module = "numba_cuda_mlir"
+    packages = ("numba-cuda-mlir",)
+    makers = ("numba-cuda-mlir", "nvjitlink")
+
+    def compile(self, case: Case, program: MlirKernel, capability: str) -> Loaded[MlirKernel]:
+        """Compiles at once."""
+        from cuda.core import ObjectCode
+
+        code = compiled(case, program, capability)
+        return Loaded(ObjectCode.from_cubin(code), entry(code), passed=descriptor)
+
+    def machine_code(self, case: Case, program: MlirKernel, capability: str) -> tuple[str, bytes]:
+        """By the same call as for a launch. It hands on no report of ptxas."""
+        return "", compiled(case, program, capability)
+
+
+def descriptor(array: Any) -> tuple[int, ...]:
+    """A one-dimensional array as MLIR passes it (``memref``): buffer, address of elements, offset, size and stride."""
+    address = int(array.device_ctypes_pointer.value)
+    return (address, address, 0, int(array.size), 1)
+
+
+def compiled(case: Case, program: MlirKernel, capability: str) -> bytes:
+    """Machine code for a compute capability, optimised at link time as Numba's is.
+
+    Raises:
+        Refused: if the dialect lacks what the kernel uses.
+        Exception: a missing library's own.
+    """
+    from numba_cuda_mlir import tools
+    from numba_cuda_mlir.compiler import compile_cubin
+    from numba_cuda_mlir.errors import InternalCompilerError, UserFacingInternalCompilerError
+    from numba_cuda_mlir.numba_cuda import types
+    from numba_cuda_mlir.numba_cuda.core.errors import NumbaError
+
+    from smembench.toolchains.mlir_dialect import install, translated
+
+    major, minor = capability.split(".")
+    # It asks the driver for the GPU's, whatever it compiles for; told this it compiles without a GPU, too.
+    tools._cached_cc = (int(major), int(minor))
+    problem = PROBLEMS[case.problem]
+    arrays = [getattr(types, case.dtype)[::1]] * len(problem.arrays)
+    signature = types.void(*arrays, *[types.uint32] * len(problem.scalars(case)))
+    options = {} if program.launch_bounds is None else {"launch_bounds": program.launch_bounds}
+    try:
+        install()
+        return bytes(compile_cubin(translated(program.function), signature, lto=not program.constant, **options))
+    except (NumbaError, InternalCompilerError, UserFacingInternalCompilerError, NotImplementedError) as error:
+        raise Refused(_reason(error)) from error
+
+
+def _reason(error: Exception) -> str:
+    """The beginning of its message, without the line that names the compiler's pass."""
+    lines = (line for line in str(error).splitlines() if not line.startswith("Failed in"))
+    return visible(" ".join(" ".join(lines).split()))[:_MOST]
+
+
+TOOLCHAIN = NumbaCudaMlir()

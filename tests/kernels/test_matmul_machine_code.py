@@ -1,0 +1,114 @@
+"""The products of the ladder: what the compiler makes of them, in PTX and in machine code."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import groupby
+
+import pytest
+
+from conftest import Ptx
+from ladder import PIPELINED, SERPENTINE, TILED
+from ladder import matmul as case
+from programs import cuda_kernel, numba_kernel
+from smembench.kernels.matmul.remainder import AT_ONCE, SIDE
+from smembench.model.problem import ITEMSIZE
+from smembench.toolchains import numba
+from smembench.toolchains.machine_code import instructions as machine_instructions
+from smembench.toolchains.machine_code import opcodes, parse
+from smembench.toolchains.register_bank_conflicts import main_loop
+
+pytestmark = pytest.mark.slow
+WRITTEN_OUT = ("unrolled", "interleaved", "tiled16x8", "slicedK", *PIPELINED)
+
+
+def instructions(text: str) -> Counter[str]:
+    """Some instructions of PTX without types, and those of several elements as ``ld.global.v``."""
+    return Counter(re.findall(r"\b((?:ld|st)\.(?:global|shared)(?:\.v)?|fma|bar|call)[.24\s]", text))
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [*[(name, "float32") for name in TILED if name != "interleaved"], ("vectorized", "float64")],  # see serpentine's
+)
+def test_the_compiler_keeps_results_in_registers(ptx: Ptx, name: str, dtype: str) -> None:
+    text = ptx(case(name, dtype))
+    found = instructions(text)
+    across, down = cuda_kernel("matmul", name).results
+    sliced, ahead = name == "slicedK", name in PIPELINED
+    down *= 2 if sliced else 1
+    vector = 16 // ITEMSIZE[dtype]
+    steps = 16 if name in PIPELINED else 8
+    results, handed_over = down * across, down * across // vector if sliced else 0
+    assert not re.search(r"\.local|\bred\.", text)
+    # Of a tile 16 deep a thread copies 8 elements of A and two vectors of B.
+    copied = [text.count(f"cp.async.{cache}.shared.global") for cache in ("ca", "cg")]
+    assert copied == ([8, 2] if name == "streamK" else [0, 0])
+    assert not found["call"] + found["ld.global"] + found["ld.shared"] + found["st.global"]
+    assert found["st.global.v"] == results // vector
+    if name in WRITTEN_OUT:
+        assert found["fma"] == results * steps
+        # Those that load ahead do so once before the loop.
+        assert found["ld.shared.v"] == (down + across) // vector * (steps + ahead) + handed_over
+        # Sums are handed over between two more barriers, and loads of vectors held back by one of a warp.
+        assert found["bar"] == 2 + (2 * down if sliced else 2 if name == "streamK" else name in SERPENTINE)
+
+        # Between the loads for the next tile and its stores lie all multiplications, or copies lie between those.
+        loop = text.partition("bar.sync")[2].partition("bar.sync")[0]
+        order = groupby(re.findall(r"\b(ld\.global|fma\.rn|st\.shared|cp\.async\.c[ag]|cp\.async\.wait)", loop))
+        vectors, elements = ["fma.rn", "cp.async.cg"], ["fma.rn", "cp.async.ca"] * 4
+        copying = [*vectors, *elements, "fma.rn", "cp.async.wait"]
+        expected = copying if name == "streamK" else ["ld.global", "fma.rn", "st.shared"]
+        assert [kind for kind, _ in order] == expected
+    if name in ("unrolled", "tiled16x8", "slicedK", *SERPENTINE):
+        check_machine_code(name)
+
+
+def check_machine_code(name: str) -> None:
+    """Loads of the next tiles leave before most multiplications in machine code too.
+
+    In a branch of their own ptxas puts them behind all but two, and each tile waits for global memory.
+    """
+    load, multiply_add = 0x981, 0x223  # LDG and FFMA for compute capability 9.0
+    log, code = numba.TOOLCHAIN.machine_code(case(name), numba_kernel(case(name)), "9.0")
+    found, parsed = opcodes(code), parse(log, code)
+    assert parsed is not None
+    assert parsed.spilled_bytes == 0
+    last_load = max(place for place, opcode in enumerate(found) if opcode == load)
+    assert found[:last_load].count(multiply_add) <= 0.75 * found.count(multiply_add)
+    loop = main_loop(machine_instructions(code))
+    assert loop is not None
+    assert loop.multiply_adds == found.count(multiply_add)
+    assert loop.bound > (0.8 if name in SERPENTINE else 0.6)
+
+
+def test_three_slices_keep_12_by_6_results_in_registers(ptx: Ptx) -> None:
+    text = ptx(case("slicedK12x6"))
+    found = instructions(text)
+    # Vectors of A's fragment, pairs of B's; six elements of A and of B for the first tile, and as many for the next.
+    assert found["ld.shared.v"] == 8 * (12 // 4 + 6 // 2)
+    assert (found["fma"], found["ld.global"], found["st.global"]) == (8 * 72, 24, 72)
+    assert ".local" not in text
+    check_machine_code("slicedK12x6")
+
+
+@pytest.mark.parametrize("name", ["serpentine", "streamK"])
+def test_what_is_left_over_stays_in_registers(name: str, ptx: Ptx) -> None:
+    text = ptx(case(name, n=3073))
+    assert ".local" not in text
+    assert "ld.shared.f32" in text
+    # Between two branches are several steps along k of a piece, those within k or the rest: loads can come first.
+    between = [(part.count("ld.global"), part.count("fma.rn")) for part in re.split(r"\bbra\b|\n\$L", text)]
+    assert between.count((AT_ONCE * (SIDE + 1), AT_ONCE * SIDE)) == 2
+    # Where rows are not aligned streamK's elements pass the registers, and sums are added in memory.
+    copies, additions = text.count("cp.async.ca.shared.global"), "red.relaxed.gpu.global.add.f32" in text
+    assert (copies, additions) == ((16, True) if name == "streamK" else (0, False))
+
+
+def test_the_compiler_loads_single_elements_where_rows_are_not_aligned(ptx: Ptx) -> None:
+    found = instructions(ptx(case("vectorized", n=4097)))
+    assert not found["ld.global.v"] + found["st.global.v"]
+    assert found["ld.global"]
+    assert found["st.global"] == 64
+    assert found["ld.shared.v"]
