@@ -71,7 +71,7 @@ def test_transposes_of_both_compilers_are_right_and_timed_warm_and_cold(fake_dri
 def test_the_gain_of_a_step_is_measured_in_the_blocks_shown(fake_driver: FakeDriver, kernels: Path) -> None:
     command = ["smembench", "ladder", "transpose", "--diff", "transposeSmemPad", "--n", "100", "--csv", "-", *FEW]
     out, err = ended(fake_driver(*command, kernels=kernels))
-    both = {(row["kernel"], row["block_x"], row["status"]) for row in rows(out)}
+    both = {(row["kernel"], row["block_x"], row["status"]) for row in records(out)}
     assert both >= {("transposeSmem", "32", "ok"), ("transposeSmemPad", "32", "ok")}
     assert len(both) == 3  # and the ceiling
     assert "+width = 33" in err
