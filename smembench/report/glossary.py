@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from smembench.kernels.problems import PROBLEMS
 from smembench.views.sections import Section
+
+CEILINGS = [problem.ceiling_kernel for problem in PROBLEMS.values() if problem.ceiling_kernel]
 
 WORDS = {
     "kernel": "The kernel's name, as --kernel takes it.",
@@ -16,7 +19,7 @@ WORDS = {
     "GB/s": "Effective bandwidth: the bytes that the problem must move, in 10⁹ per second.",
     "GFLOP/s": "Floating-point operations, in 10⁹ per second.",
     "% of copyGmem": "Speed beside a copy by the same loads and stores, without the transpose.",
-    "% of memcpy": "Speed beside the driver's copy on the device, the practical ceiling.",
+    **{f"% of {name}": f"Speed beside {name}, which only moves the data: the practical ceiling." for name in CEILINGS},
     "% of peak": "Share of the peak that the device's data sheet gives for what bounds the problem.",
     "% of roof": "Share of the roof above the case: of bandwidth or of arithmetic, whichever is lower.",
     "bytes/clk per SM": "Bytes of shared memory that a multiprocessor delivers per clock; the banks deliver 128.",

@@ -271,7 +271,9 @@ def test_kills_at_random_moments_lose_nothing_that_was_finished(config: Path, tm
         begun, before = list(root.glob(f"*/{JOURNAL}")), set(root.glob("*/*cases.csv*"))
         process = start(*(["--resume", begun[0].parent] if begun else [config, "--output", root]))
         whom = rng.choice(["run", "worker", "both", "run that finishes"])
-        until = time.monotonic() + (20 if whom == "run that finishes" else rng.uniform(0.5, 4.0))
+        while process.poll() is None and not children(process.pid):
+            time.sleep(0.001)
+        until = time.monotonic() + (20 if whom == "run that finishes" else rng.uniform(0.0, 3.0))
         while time.monotonic() < until and process.poll() is None:
             if whom == "run that finishes" and set(root.glob("*/*cases.csv*")) - before:
                 break

@@ -13,6 +13,7 @@ import programs
 from smembench.kernels import registry
 from smembench.kernels.common.peers import needs
 from smembench.kernels.matmul.peers import cublas
+from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.run.plan import Planned
 
@@ -21,7 +22,7 @@ def planned(problem: str, **sweep: object) -> list[Planned]:
     return programs.planned({"problem": problem, "n": 64, "block": "16x16", "device": "cuda", **sweep})
 
 
-@pytest.mark.parametrize("problem", ["transpose", "matmul"])
+@pytest.mark.parametrize("problem", [name for name in PROBLEMS if registry.peers(name)])
 def test_peers_run_beside_the_others_when_asked_for(problem: str) -> None:
     without, with_peers = planned(problem), planned(problem, peers=True)
     assert with_peers[: len(without)] == without

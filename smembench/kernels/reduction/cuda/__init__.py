@@ -1,0 +1,1 @@
+"""CUDA kernels of the reduction problem, in Numba."""

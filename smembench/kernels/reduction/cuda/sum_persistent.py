@@ -1,0 +1,77 @@
+"""sumPersistent: sumVectorized with a persistent grid, whose blocks go over the elements in strides of the grid.
+
+There are no more blocks than run at once, so the warps' sums, the barrier and the atomic are there once per resident
+block, whatever n is. As many vectors are in flight as before, and no block starts late.
+"""
+
+from __future__ import annotations
+
+from smembench.kernels.common.grids import block_of, threads_of
+from smembench.kernels.intrinsics.vector import load_vector, vector_width
+from smembench.kernels.numba_cuda import cuda, number
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.reduction.problem import SUM
+from smembench.kernels.reduction.threads import SM_THREADS, VECTORS, blocks_of_vectors, power_of_two, warps_of
+from smembench.kernels.reduction.warp_sum import warp_sum
+from smembench.kernels.registry import Kernel
+from smembench.kernels.types import Array, Index
+from smembench.model.case import Case
+from smembench.model.hardware import WARP
+
+
+def build(case: Case) -> NumbaKernel:
+    """Program for ``(out, inp, n)``; the tile has an element per warp."""
+    block, threads, warps = block_of(case), threads_of(case), warps_of(case)
+    bx, span, wide = block.x, VECTORS * threads, vector_width(case.dtype)
+    dtype = number(case.dtype)
+    zero = dtype(0)
+    add_lanes = warp_sum(case.dtype)
+
+    def sum_persistent(out: Array, inp: Array, n: Index) -> None:
+        tile = cuda.shared.array(warps, dtype)
+        tid = cuda.threadIdx.y * bx + cuda.threadIdx.x
+        total = zero
+        start = cuda.blockIdx.x * span
+        while start < n // wide:
+            for first in range(0, span, threads):
+                v = start + first + tid
+                if v < n // wide:
+                    vector = load_vector(inp, v * wide)
+                    for lane in range(wide):
+                        total += vector[lane]
+            start += cuda.gridDim.x * span
+        if cuda.blockIdx.x == 0 and tid < n % wide:
+            total += inp[n - 1 - tid]
+
+        of_warp = add_lanes(total)
+        if tid % WARP == 0:
+            tile[tid // WARP] = of_warp
+        cuda.syncthreads()
+        if tid < WARP:
+            of_block = add_lanes(tile[tid] if tid < warps else zero)
+            if tid == 0:
+                cuda.atomic.add(out, 0, of_block)
+
+    blocks, held = blocks_of_vectors(case, threads), max(SM_THREADS // threads, 1)
+    return NumbaKernel(
+        sum_persistent,
+        grid=(blocks, 1),
+        block=block,
+        launch_bounds=(threads, held),
+        zeroed=True,
+        persistent_blocks=lambda multiprocessors: min(blocks, held * multiprocessors),
+    )
+
+
+KERNEL = Kernel(
+    problem="reduction",
+    name="sumPersistent",
+    kind="cuda",
+    summary="a persistent grid: no more blocks than run at once",
+    build=build,
+    computes=SUM,
+    results=(16, 1),
+    tile_elements=warps_of,
+    unsupported=power_of_two(WARP),
+    ladder="a persistent grid: no more blocks than run at once",
+)

@@ -1,0 +1,1 @@
+"""CUDA C ports of the reduction kernels."""

@@ -1,0 +1,38 @@
+"""What the kernels ask of a block: a power of two of threads, so that they can be halved, and whole warps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from smembench.kernels.common.grids import block_of, ceil_div, threads_of
+from smembench.kernels.intrinsics.vector import vector_width
+from smembench.model.case import Case
+from smembench.model.hardware import WARP
+
+VECTORS = 4
+"""128-bit loads of a thread that do not wait for each other."""
+
+SM_THREADS = 2048
+"""Most threads per SM (compute capabilities 8.0, 9.0 and 10.0)."""
+
+
+def power_of_two(least: int) -> Callable[[Case], str | None]:
+    """Why a block does not have a power of two of threads, from ``least`` on, or None."""
+
+    def unsupported(case: Case) -> str | None:
+        threads = threads_of(case)
+        if threads >= least and threads & (threads - 1) == 0:
+            return None
+        return f"{case.kernel} needs a block of {least} threads or twice as many, and so on, not {block_of(case)}"
+
+    return unsupported
+
+
+def warps_of(case: Case) -> int:
+    """Warps of a block."""
+    return threads_of(case) // WARP
+
+
+def blocks_of_vectors(case: Case, threads: int) -> int:
+    """Blocks of so many threads that cover n elements with ``VECTORS`` vectors per thread; at least one."""
+    return max(ceil_div(case.n // vector_width(case.dtype), VECTORS * threads), 1)

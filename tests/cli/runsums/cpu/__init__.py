@@ -1,0 +1,1 @@
+"""Its kernels on the CPU."""

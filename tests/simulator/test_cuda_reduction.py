@@ -1,0 +1,58 @@
+"""The sums in Numba's simulator, at the edges of warps, blocks, vectors and grids."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+import simulated
+from programs import assert_right, case_of, numba_kernel
+from smembench.kernels import registry
+from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import Kernel
+from smembench.model.case import Block, Case
+
+SIZES = [1, 3, 31, 33, 64, 65, 1000, 4097]
+BLOCKS = [Block(64, 1), Block(128, 1), Block(16, 8), Block(32, 8)]
+KERNELS = [
+    kernel for kernel in registry.of_problem("reduction") if kernel.kind == "cuda" and not (kernel.peer or kernel.port)
+]
+
+
+def verify(case: Case, kernel: Kernel | None = None) -> None:
+    chosen = kernel or registry.kernel_of(case)
+    assert_right(case, lambda inputs: simulated.run(case, chosen, PROBLEMS["reduction"], inputs), chosen.computes)
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+def test_a_sum_is_right_at_every_edge(kernel: Kernel, n: int) -> None:
+    dtypes = PROBLEMS["reduction"].dtypes[: 3 if n < 1000 else 1]
+    for dtype, block in zip(dtypes, BLOCKS, strict=False):
+        verify(case_of(kernel, 1, n, dtype=dtype, block=block))
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+def test_a_sum_is_right_in_blocks_of_any_shape(kernel: Kernel, block: Block) -> None:
+    if kernel.blocks:
+        verify(case_of(kernel, 1, 777, dtype="int32", block=block))
+
+
+@pytest.mark.parametrize(("blocks", "n"), [*product((1, 2, 3, 7), (5, 1024, 3333))])
+def test_a_persistent_grid_of_any_size_goes_over_all_elements(blocks: int, n: int) -> None:
+    (kernel,) = (kernel for kernel in KERNELS if kernel.name == "sumPersistent")
+    case = case_of(kernel, 1, n, dtype="float64", block=Block(64, 1))
+    program: NumbaKernel = replace(numba_kernel(case), grid=(blocks, 1), persistent_blocks=None)
+    verify(case, replace(kernel, build=lambda _: program))
+
+
+def test_a_sum_that_finds_no_zeros_is_caught() -> None:
+    """The output is poisoned before a launch, and only the program's own zeros make it right."""
+    case = case_of(KERNELS[1], 1, 100, dtype="int32", block=Block(64, 1))
+    program: NumbaKernel = replace(numba_kernel(case), zeroed=False)
+    with pytest.raises(AssertionError, match="the result is"):
+        verify(case, replace(KERNELS[1], build=lambda _: program))
