@@ -53,6 +53,18 @@ def test_the_ports_are_those_of_the_run(mark: str, kernels: tuple[str, ...]) -> 
     assert f"<!-- {mark} -->{min(ratios):.3f} to {max(ratios):.3f}<!-- end -->" in README
 
 
+def test_what_padding_buys_is_that_of_the_run() -> None:
+    (unpadded, padded) = (
+        row.elapsed_ms
+        for row in load(LIMITS).rows
+        if row.kernel in ("transposeSmem", "transposeSmemPad")
+        and (row.n, row.dtype, str(row.block), row.compiler) == (4096, "float32", "32x32", "numba")
+    )
+    assert unpadded
+    assert padded
+    assert f"<!-- padding -->{unpadded / padded:.2f}<!-- end -->" in README
+
+
 def test_the_limits_are_those_of_the_run() -> None:
     rows = load(LIMITS).rows
     block = README.partition("<!-- limits -->")[2].partition("<!-- end -->")[0]
