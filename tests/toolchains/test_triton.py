@@ -144,7 +144,7 @@ def test_triton_compiles_a_kernel(kernel: Kernel, n: int, dtype: str) -> None:
 @needs_triton
 @every_kernel
 @pytest.mark.slow
-@pytest.mark.skipif(VERSION < (3, 9), reason="with this NumPy the interpreter of Triton 3.6 has no loops")
+@pytest.mark.skipif(() < VERSION < (3, 9), reason="with this NumPy the interpreter of Triton 3.6 has no loops")
 def test_interpreted_a_kernel_is_right(kernel: Kernel) -> None:
     command = [sys.executable, str(TESTS / "interpreted.py"), kernel.name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
