@@ -74,6 +74,11 @@ def explain(
         Path | None, typer.Option(metavar="PATH", help="With --measure: write the comparison as CSV.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="As a page that steps through wavefronts and pads."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing HTML file.")] = False,
 ) -> None:
     """Explain a kernel from a trace of itself, without a GPU: bank conflicts, coalescing, occupancy, roofs.
 
@@ -88,18 +93,21 @@ def explain(
       smembench explain transposeSmemPad --block 16x16 --dtype float64 --best-pad
       smembench explain tiled --run results/reference/20261120T181658Z-documents
       smembench explain naive --stride 5000 --json
+      smembench explain transposeSmemPad --html banks.html
       smembench explain transposeSmem,transposeSmemPad --block 32x32,16x16 --pad-width 1,2 --measure
     """
     from smembench.explain.analysis import best_pad as search_pad
     from smembench.explain.record import to_dict
     from smembench.kernels import registry
     from smembench.model.text import json_text
+    from smembench.report.files import check_extra
+    from smembench.store.files import Output
     from smembench.studies.explain import cases, explained, target
     from smembench.views.console import say, stderr, stdout
     from smembench.views.explain import pads, print_explanation
     from smembench.views.table import draw
 
-    one_of(measure=measure, best_pad=best_pad, json=json)
+    one_of(measure=measure, best_pad=best_pad, json=json, html=html is not None)
     if csv is not None and not measure:
         raise UsageError(f"--csv {csv}: is written with --measure; use --json for the explanation itself")
     device, capability = target(run, capability)
@@ -116,7 +124,16 @@ def explain(
         best, tried = search_pad(case)
         draw(stdout, [pads(tried, best, f"{case.kernel} · block {case.block} · {case.dtype}")])
         return
+    page_file = None if html is None else Output(html, force=force, what="--html")
+    if page_file is not None:
+        check_extra("explain --html", "jinja2")
     said = explained(case, capability)
+    if page_file is not None:
+        from smembench.report.explanation import explanation_page
+
+        page_file.write(explanation_page(said, capability, device))
+        say(stderr, f"wrote {html}")
+        return
     if json:
         typer.echo(json_text(to_dict(said, capability, device), indent=2))
         return

@@ -40,7 +40,6 @@ def report(
       smembench report results -o nightly.html --force
       smembench report results/20260101T020000Z-nightly --png slides --figure "ladder-*,roofline-*"
     """
-    from smembench.model.version import VERSION
     from smembench.report.contents import contents
     from smembench.report.files import check_extra, chosen, write_figures
     from smembench.report.page import page
@@ -53,7 +52,7 @@ def report(
     if figure is not None and not (png or svg):
         raise UsageError(f"--figure {figure}: chooses what --png and --svg write; give one of them")
     page_file = Output(target, force=force, what="-o") if target is not None and str(target) != "-" else None
-    check_extra()
+    check_extra("report", "jinja2", "vl_convert")
     with steps() as step:
         runs, skipped = read_runs(paths, step)
     for line in skipped:
@@ -70,7 +69,7 @@ def report(
             say(stderr, f"wrote {len(figures)} charts to {folder}")
     if target is None:
         return
-    text = page(report, version=VERSION)
+    text = page(report)
     if page_file is None:
         typer.echo(text, nl=False)
     else:

@@ -43,6 +43,25 @@ def wavefronts(addresses: Sequence[int | None], width: int) -> int:
     return sum(max(map(len, banks)) for banks in parts.values())
 
 
+def served(addresses: Sequence[int | None], width: int) -> list[list[int]]:
+    """The lanes that each wavefront of a request completes, wavefront by wavefront.
+
+    A bank delivers its words in the order of the lanes that ask for them. That order is chosen for a picture: no guide
+    tells the hardware's.
+    """
+    parts: dict[int, list[dict[int, int]]] = {}
+    turns: dict[int, int] = {}
+    for lane, address in active_lanes(addresses, width):
+        banks = parts.setdefault(_part(lane, width), [{} for _ in range(BANKS)])
+        of_words = ((banks[bank_of(byte)], byte // WORD_BYTES) for byte in range(address, address + width, WORD_BYTES))
+        turns[lane] = max(bank.setdefault(word, len(bank)) for bank, word in of_words)
+    return [
+        [lane for lane, at in turns.items() if at == turn and _part(lane, width) == part]
+        for part, banks in parts.items()
+        for turn in range(max(map(len, banks)))
+    ]
+
+
 def ideal_wavefronts(addresses: Sequence[int | None], width: int) -> int:
     """Wavefronts without conflicts: one per part of the warp that has an active lane.
 

@@ -15,15 +15,15 @@ from smembench.store.files import write_whole
 from smembench.studies.history.read import Step, unseen
 
 
-def check_extra() -> None:
-    """Check that the libraries of the report extra are installed.
+def check_extra(what: str, *modules: str) -> None:
+    """Check that modules of the report extra, which ``what`` needs, are installed.
 
     Raises:
         UsageError: for missing ones.
     """
-    missing = [name for name in ("jinja2", "vl_convert") if find_spec(name) is None]
+    missing = [name for name in modules if find_spec(name) is None]
     if missing:
-        raise UsageError(f'report needs {" and ".join(missing)}: pip install "smembench[report]"')
+        raise UsageError(f'{what} needs {" and ".join(missing)}: pip install "smembench[report]"')
 
 
 def chosen(charts: Sequence[Chart], patterns: str | None) -> list[Chart]:

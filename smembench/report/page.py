@@ -1,13 +1,14 @@
-"""A report as one self-contained HTML file, which makes no network request."""
+"""Pages: self-contained HTML files that make no network request."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.resources import files
 
 from smembench.model.text import visible
+from smembench.model.version import VERSION
 from smembench.report.charts import THEMES
 from smembench.report.contents import Report
 from smembench.report.glossary import explained, plain
@@ -15,18 +16,25 @@ from smembench.studies.compare import Verdict
 from smembench.views.sections import Section
 
 
-def page(report: Report, *, version: str) -> str:
-    """The file's text.
+def page(report: Report) -> str:
+    """A report. Vega, Vega-Lite and Vega-Embed, which draw the charts, are in its script."""
+    import vl_convert
+
+    script = vl_convert.javascript_bundle(asset("charts.js") + asset("tables.js"))
+    return document("report.html.j2", script, _sections(report), report=report)
+
+
+def document(template: str, script: str, tables: Iterable[Section], **context: object) -> str:
+    """The text of a page that shows some tables.
 
     Every string is escaped by the template or in JSON. The content security policy allows one script, by its hash,
-    and no requests: Vega, Vega-Lite and Vega-Embed, which draw the charts, with ``report.js``.
+    and no requests.
     """
-    import vl_convert
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
     # A script ends at its end tag, which only the libraries' texts could contain.
-    script = vl_convert.javascript_bundle(_asset("report.js")).replace("</script", "<\\/script")
+    script = script.replace("</script", "<\\/script")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment = Environment(
         loader=PackageLoader("smembench.report", "."),
@@ -39,18 +47,22 @@ def page(report: Report, *, version: str) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    return environment.get_template("report.html.j2").render(
-        report=report,
-        version=version,
+    dark = f"@media (prefers-color-scheme: dark) {{ {_theme('dark')} }}\n"
+    return environment.get_template(template).render(
+        version=VERSION,
         plain=plain,
         verdicts=list(Verdict),
-        words=explained(_sections(report)),
-        style=Markup(
-            _theme("light") + f"@media (prefers-color-scheme: dark) {{ {_theme('dark')} }}\n" + _asset("report.css")
-        ),
+        words=explained(tables),
+        style=Markup(_theme("light") + dark + asset("report.css")),
         script=Markup(script),
         policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
+        **context,
     )
+
+
+def asset(name: str) -> str:
+    """The text of a file of this package."""
+    return (files("smembench.report") / name).read_text(encoding="utf-8")
 
 
 def _sections(report: Report) -> Iterator[Section]:
@@ -64,7 +76,3 @@ def _sections(report: Report) -> Iterator[Section]:
 def _theme(name: str) -> str:
     """The colours of a theme as CSS variables."""
     return f":root {{ {' '.join(f'--{colour}: {value};' for colour, value in THEMES[name].items())} }}\n"
-
-
-def _asset(name: str) -> str:
-    return (files("smembench.report") / name).read_text(encoding="utf-8")

@@ -123,7 +123,7 @@ def drive(report: Path, folder: Path, script: str, *arguments: str, library: str
     text = re.sub(r"<meta http-equiv[^>]*>", "", report.read_text(encoding="utf-8"))
     waits = (
         "const pause = (ms) => new Promise((done) => setTimeout(done, ms));"
-        "while (!document.querySelector('.plot svg')) await pause(50);"
+        "while (!document.querySelector('.plot svg, #banks rect')) await pause(50);"
     )
     found = "document.body.append(Object.assign(document.createElement('pre'), {id: 'found', textContent}));"
     driven = folder / "driven.html"
@@ -228,7 +228,11 @@ def test_a_history_zooms_and_its_charts_are_saved(nights: Path, tmp_path: Path) 
 
 @browser
 @pytest.mark.parametrize("width", [400, 1280])
-def test_it_fits_narrow_screens_and_axe_finds_nothing(report: Path, tmp_path: Path, width: int) -> None:
+@pytest.mark.parametrize("kind", ["report", "explanation"])
+def test_it_fits_narrow_screens_and_axe_finds_nothing(
+    kind: str, width: int, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """With AXE, the path of axe-core's axe.min.js, it also looks for violations of WCAG 2.1 AA."""
     script = """
         for (const part of document.querySelectorAll('details')) part.open = true;
         await pause(2000);
@@ -237,6 +241,57 @@ def test_it_fits_narrow_screens_and_axe_finds_nothing(report: Path, tmp_path: Pa
         return [document.documentElement.scrollWidth - innerWidth, run];
     """
     library = Path(os.environ["AXE"]).read_text(encoding="utf-8") if "AXE" in os.environ else ""
-    beyond, violations = drive(report, tmp_path, script, f"--window-size={width},900", library=library)
+    beyond, violations = drive(
+        request.getfixturevalue(kind), tmp_path, script, f"--window-size={width},900", library=library
+    )
     assert beyond <= 0
     assert violations == []
+
+
+@pytest.fixture(scope="module")
+def explanation(program: Program, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page that explains a padded transpose."""
+    path = tmp_path_factory.mktemp("explain") / "banks.html"
+    ran = program("explain", "transposeSmemPad", "--block", "32x32", "--pad-width", 0, "--html", path)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", f"wrote {path}\n")
+    return path
+
+
+def test_an_explanation_is_one_file_of_every_pad(program: Program, explanation: Path) -> None:
+    text = explanation.read_text(encoding="utf-8")
+    assert not re.search(r"(src|href)=\"(?!#)", text)
+    assert len(text) < 200_000
+    (data,) = re.findall(r'<script type="application/json" id="steps">(.*?)</script>', text)
+    pads = {int(pad): accesses[1] for pad, accesses in json.loads(data)["pads"].items()}
+    assert {pad: len(load["waves"]) for pad, load in pads.items()} == {0: 32, 1: 1, 2: 2, 3: 1, 4: 4}
+    assert {pad: load["columns"] for pad, load in pads.items()} == {pad: 32 + pad for pad in range(5)}
+    ran = program("explain", "transposeSmemPad", "--html", explanation)
+    assert ran.returncode == 2
+    assert "--force" in ran.stderr
+
+
+def test_a_kernel_without_shared_memory_has_no_banks_to_draw(program: Program, tmp_path: Path) -> None:
+    ran = program("explain", "naiveGmem", "--html", tmp_path / "banks.html")
+    assert (ran.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert "naiveGmem uses no shared memory" in ran.stderr
+
+
+@browser
+def test_an_explanation_steps_through_wavefronts_and_pads(explanation: Path, tmp_path: Path) -> None:
+    script = """
+        const of = (id) => document.getElementById(id);
+        const lines = () => document.querySelectorAll('#banks line').length;
+        const seen = [of('said').textContent];
+        of('next').click();
+        seen.push(of('said').textContent, lines());
+        of('pad').value = 1;
+        of('pad').dispatchEvent(new Event('input'));
+        seen.push(of('said').textContent, lines(), of('next').disabled, of('waves').rows.length);
+        return seen;
+    """
+    first, second, lane, padded, lanes, last, rows = drive(explanation, tmp_path, script)
+    assert first.startswith("Wavefront 1 of 32")
+    assert second.startswith("Wavefront 2 of 32")
+    assert "lane 1 by bank 0" in second
+    assert padded.startswith("Wavefront 1 of 1")
+    assert (lane, lanes, last, rows) == (1, 32, True, 1)

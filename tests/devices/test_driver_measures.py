@@ -48,6 +48,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = Case("transpose", "copyGmem", "cuda:0", "float32", 40, 40, None, BLOCK)
     cases = [square, replace(square, kernel="tiled"), copy, replace(copy, kernel="naiveGmem")]
     cases += [replace(copy, kernel="transposeSmem", pad=0), replace(copy, kernel="transposeSmemPad", pad=1)]
+    cases += [replace(case, block=Block(32, 32)) for case in cases[-2:]]
     cases += [Case("constant", "constantUniform", "cuda:0", "float32", 1, 1000, None, Block(256, 1))]
     add_one = HostKernel("addOne", "7add_one", ADD_ONE, (128, 1), 2, 1)
     by_triton = HostKernel("transpose", "no kernel by Numba", BY_TRITON, (256, 1), 2, 2)
@@ -65,6 +66,16 @@ def test_transposes_of_both_compilers_are_right_and_timed_warm_and_cold(fake_dri
         assert float(row["elapsed_ms"]) > 0
         assert row["throttle_reasons"] == "none"
         assert bool(row["registers"]) == (row["kernel"] != "memcpy")
+
+
+def test_the_gain_of_a_step_is_measured_in_the_blocks_shown(fake_driver: FakeDriver, kernels: Path) -> None:
+    command = ["smembench", "ladder", "transpose", "--diff", "transposeSmemPad", "--n", "100", "--csv", "-", *FEW]
+    out, err = ended(fake_driver(*command, kernels=kernels))
+    both = {(row["kernel"], row["block_x"], row["status"]) for row in records(out)}
+    assert both >= {("transposeSmem", "32", "ok"), ("transposeSmemPad", "32", "ok")}
+    assert len(both) == 3  # and the ceiling
+    assert "+width = 33" in err
+    assert "gain" in err
 
 
 @pytest.mark.parametrize(("compiler", "module"), [("mlir", "numba_cuda_mlir"), ("triton", "triton")])

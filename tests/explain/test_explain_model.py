@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smembench.explain.banks import bank_of, conflict_degree, ideal_wavefronts, is_broadcast, wavefronts
+from smembench.explain.banks import bank_of, conflict_degree, ideal_wavefronts, is_broadcast, served, wavefronts
 from smembench.explain.coalescing import efficiency, ideal_sectors, sectors
 from smembench.explain.occupancy import Occupancy, occupancy
 
@@ -51,6 +51,19 @@ def brute_force_wavefronts(addresses: Addresses, width: int) -> int:
 @given(requests())
 def test_wavefronts_agree_with_a_simulation_of_the_banks(request_: Request) -> None:
     assert wavefronts(*request_) == brute_force_wavefronts(*request_)
+
+
+@given(requests())
+def test_each_lane_is_served_once_and_no_bank_twice_at_once(request_: Request) -> None:
+    addresses, width = request_
+    found = served(addresses, width)
+    assert len(found) == wavefronts(addresses, width)
+    lanes = [lane for lane, address in enumerate(addresses) if address is not None]
+    assert sorted(lane for wavefront in found for lane in wavefront) == lanes
+    for wavefront in found:
+        starts = (address for lane in wavefront if (address := addresses[lane]) is not None)
+        words = {byte // 4 for start in starts for byte in range(start, start + width, 4)}
+        assert len({word % 32 for word in words}) == len(words) > 0
 
 
 @given(requests(), st.randoms(use_true_random=False))

@@ -120,7 +120,7 @@ def hostile(stored: Run) -> Run:
 
 
 def html(runs: Sequence[Run]) -> str:
-    return page(contents(runs), version="1")
+    return page(contents(runs))
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from smembench.kernels.common.grids import block_of, ceil_div, tile_elements, ti
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 from smembench.model.problem import ITEMSIZE
 
@@ -58,7 +59,7 @@ def build(case: Case, *, sets: LayoutOf, reads: LayoutOf, dynamic: bool = False)
     read_run, read_step, read_next, _ = reads(case)
     length = 0 if dynamic else count * size
 
-    def access(out: Any, inp: Any, n: Any, passes: Any) -> None:
+    def access(out: Array, inp: Array, n: Index, passes: Index) -> None:
         shared = cuda.shared.array(length, dtype)
         held = cuda.local.array(count, dtype)
         t = cuda.threadIdx.y * bx + cuda.threadIdx.x

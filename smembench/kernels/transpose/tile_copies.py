@@ -1,21 +1,53 @@
 """Copies of a square tile by 128-bit accesses, as device functions: each moves a thread's share of it.
 
-A thread has column ``vector`` of the tile's vectors, of which there are as many side by side as threads, and row
-``top`` and every row a block's height below it. In shared memory vector v of row r lies at v XOR (r / vector width
-modulo 8), counted from ``base``. ``x0`` and ``y0`` are the tile's column and row in the input. What lies over the edge
-is neither read nor written. Each function is cached by its arguments, since Numba keeps every function it meets.
+In shared memory vector v of row r lies at v XOR (r / vector width modulo 8), counted from ``base``. What lies over the
+edge of the matrix is neither read nor written. Each function is cached by its arguments, since Numba keeps every
+function it meets.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from smembench.kernels.intrinsics.vector import copy_vector, load_vector, store_vector, vector_width
-from smembench.kernels.numba_cuda import DeviceFunction, device
+from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, load_vector, store_vector, vector_width
+from smembench.kernels.numba_cuda import cuda, device, number
 from smembench.kernels.transpose.tile_geometry import ACROSS, WARP_ROWS
+from smembench.kernels.types import Array, Index, Vector
 from smembench.model.case import Block
 from smembench.model.hardware import WARP
+
+
+class Sides(NamedTuple):
+    """Columns and rows of the input."""
+
+    nx: Index
+    ny: Index
+
+
+class Corner(NamedTuple):
+    """Column and row of the input at which a tile begins."""
+
+    x: Index
+    y: Index
+
+
+class Share(NamedTuple):
+    """A thread's share of a tile: the vectors of one column, in row ``top`` and every row a block's height below it."""
+
+    vector: Index
+    top: Index
+
+
+CopyVector: TypeAlias = Callable[[Array, Index, Array, Index], None]
+"""``(target, place, source, index)``: one vector, as copy_vector."""
+
+StoreVector: TypeAlias = Callable[[Array, Index, Vector], None]
+"""``(array, index, values)``: one vector, as store_vector."""
+
+ShareOf: TypeAlias = Callable[[Index, Index], Share]
+"""``(x, y)``: the share of a block's thread."""
 
 
 class TileOrder(NamedTuple):
@@ -26,7 +58,7 @@ class TileOrder(NamedTuple):
     """
 
     turned: bool
-    tile_of: DeviceFunction
+    tile_of: Callable[[Index, Index], tuple[Index, Index]]
     label: str = ""
 
     def grid(self, columns: int, rows: int) -> tuple[int, int]:
@@ -35,20 +67,19 @@ class TileOrder(NamedTuple):
 
 
 @device
-def _itself(x: Any, y: Any) -> tuple[Any, Any]:
+def across_then_down(x: Index, y: Index) -> tuple[Index, Index]:
+    """The tile of a block in row after row of tiles."""
     return x, y
 
 
 @device
-def _turned(x: Any, y: Any) -> tuple[Any, Any]:
+def down_then_across(x: Index, y: Index) -> tuple[Index, Index]:
+    """The tile of a block in column after column of tiles."""
     return y, x
 
 
-IN_ROWS = TileOrder(False, _itself)
-"""Row after row of tiles."""
-
-IN_COLUMNS = TileOrder(True, _turned)
-"""Column after column of tiles."""
+IN_ROWS = TileOrder(False, across_then_down)
+IN_COLUMNS = TileOrder(True, down_then_across)
 
 
 @cache
@@ -58,42 +89,47 @@ def in_pairs(apart: int) -> TileOrder:
     The number of tiles across must be a multiple of twice ``apart``.
     """
 
-    def tile_of(x: Any, y: Any) -> tuple[Any, Any]:
+    def alternating(x: Index, y: Index) -> tuple[Index, Index]:
         within = y % (2 * apart)
         column = within // 2 + within % 2 * apart
         return y - within + column, x
 
-    return TileOrder(True, device(tile_of), "in pairs")
+    return TileOrder(True, device(alternating), "in pairs")
 
 
 @cache
-def in_lines(block: Block) -> DeviceFunction:
-    """``(x, y)``: the ``vector`` and ``top`` of a block's thread; a warp covers 8 vectors by 4 rows of the tile."""
+def in_lines(block: Block) -> ShareOf:
+    """A warp covers 8 vectors by 4 rows of the tile."""
     width, warps_across = block.x, block.x // ACROSS
 
-    def position_of(x: Any, y: Any) -> tuple[Any, Any]:
+    def line_share(x: Index, y: Index) -> Share:
         thread = y * width + x
         warp = thread // WARP
         left = warp % warps_across * ACROSS
         above = warp // warps_across * WARP_ROWS
         line = thread // ACROSS % WARP_ROWS
-        return thread % ACROSS + left, line + above
+        return Share(thread % ACROSS + left, line + above)
 
-    return device(position_of)
+    return device(line_share)
 
 
-def as_in_block(_block: Block) -> DeviceFunction:
-    """``(x, y)``: the ``vector`` and ``top`` of a block's thread; a warp covers the tile as it does the block."""
-    return _itself
+@device
+def _block_share(x: Index, y: Index) -> Share:
+    return Share(x, y)
+
+
+def as_in_block(_block: Block) -> ShareOf:
+    """A warp covers the tile as it does the block."""
+    return _block_share
 
 
 @cache
-def swizzled_place(block: Block, dtype: str) -> DeviceFunction:
+def swizzled_place(block: Block, dtype: str) -> Callable[[Index, Index], Index]:
     """``(row, vector)``: where in the tile a vector begins, in elements."""
     wide = vector_width(dtype)
     side = wide * block.x
 
-    def place_of(row: Any, vector: Any) -> Any:
+    def place_of(row: Index, vector: Index) -> Index:
         swizzled = vector ^ row // wide % ACROSS
         return row * side + swizzled * wide
 
@@ -101,76 +137,77 @@ def swizzled_place(block: Block, dtype: str) -> DeviceFunction:
 
 
 @cache
-def tile_load(block: Block, dtype: str, copy: DeviceFunction) -> DeviceFunction:
-    """``(tile, base, inp, x0, y0, nx, ny, vector, top)``: global to shared memory, by ``copy``.
-
-    ``copy(tile, place, inp, index)`` moves one vector.
-    """
+def tile_load(
+    block: Block, dtype: str, copy: CopyVector
+) -> Callable[[Array, Index, Array, Corner, Sides, Share], None]:
+    """``(tile, base, inp, corner, sides, share)``: global to shared memory, by ``copy``."""
     wide = vector_width(dtype)
     side, by, place_of = wide * block.x, block.y, swizzled_place(block, dtype)
 
-    def load_tile(tile: Any, base: Any, inp: Any, x0: Any, y0: Any, nx: Any, ny: Any, vector: Any, top: Any) -> None:
-        ix = x0 + vector * wide
+    def load_tile(tile: Array, base: Index, inp: Array, corner: Corner, sides: Sides, share: Share) -> None:
+        ix = corner.x + share.vector * wide
         for first in range(0, side, by):
-            row = top + first
-            if ix < nx and y0 + row < ny:
-                copy(tile, base + place_of(row, vector), inp, (y0 + row) * nx + ix)
+            row = share.top + first
+            iy = corner.y + row
+            if ix < sides.nx and iy < sides.ny:
+                copy(tile, base + place_of(row, share.vector), inp, iy * sides.nx + ix)
 
     return device(load_tile)
 
 
 @cache
-def tile_prefetch(block: Block, dtype: str) -> DeviceFunction:
-    """``(held, inp, x0, y0, nx, ny, vector, top)``: global memory to registers, for ``tile_store``."""
+def tile_prefetch(block: Block, dtype: str) -> Callable[[Array, Array, Corner, Sides, Share], None]:
+    """``(held, inp, corner, sides, share)``: global memory to registers, for ``tile_store``."""
     wide = vector_width(dtype)
     by, count = block.y, wide * block.x // block.y
 
-    def prefetch_tile(held: Any, inp: Any, x0: Any, y0: Any, nx: Any, ny: Any, vector: Any, top: Any) -> None:
-        ix = x0 + vector * wide
+    def prefetch_tile(held: Array, inp: Array, corner: Corner, sides: Sides, share: Share) -> None:
+        ix = corner.x + share.vector * wide
         for i in range(count):
-            iy = y0 + top + i * by
-            if ix < nx and iy < ny:
-                copy_vector(held, i * wide, inp, iy * nx + ix)
+            iy = corner.y + share.top + i * by
+            if ix < sides.nx and iy < sides.ny:
+                copy_vector(held, i * wide, inp, iy * sides.nx + ix)
 
     return device(prefetch_tile)
 
 
 @cache
-def tile_store(block: Block, dtype: str) -> DeviceFunction:
-    """``(tile, base, held, vector, top)``: registers to shared memory; beyond the edge whatever they hold."""
+def tile_store(block: Block, dtype: str) -> Callable[[Array, Index, Array, Share], None]:
+    """``(tile, base, held, share)``: registers to shared memory; beyond the edge whatever they hold."""
     wide = vector_width(dtype)
     by, count, place_of = block.y, wide * block.x // block.y, swizzled_place(block, dtype)
 
-    def store_tile(tile: Any, base: Any, held: Any, vector: Any, top: Any) -> None:
+    def store_tile(tile: Array, base: Index, held: Array, share: Share) -> None:
         for i in range(count):
-            row = top + i * by
-            copy_vector(tile, base + place_of(row, vector), held, i * wide)
+            row = share.top + i * by
+            copy_vector(tile, base + place_of(row, share.vector), held, i * wide)
 
     return device(store_tile)
 
 
 @cache
-def tile_write(block: Block, dtype: str, store: DeviceFunction = store_vector) -> DeviceFunction:
-    """``(out, tile, base, packed, x0, y0, nx, ny, vector, top)``: shared to global memory, transposed.
+def tile_write(
+    block: Block, dtype: str, store: StoreVector = store_vector
+) -> Callable[[Array, Array, Index, Corner, Sides, Share], None]:
+    """``(out, tile, base, corner, sides, share)``: shared to global memory by ``store``, transposed.
 
-    Elements of a column of the tile are packed into the vector ``packed``, which ``store(out, index, values)``
-    writes.
+    Elements of a column of the tile are packed into a vector in registers.
     """
-    wide = vector_width(dtype)
+    wide, element = vector_width(dtype), number(dtype)
     side, by = wide * block.x, block.y
 
-    def write_tile(
-        out: Any, tile: Any, base: Any, packed: Any, x0: Any, y0: Any, nx: Any, ny: Any, vector: Any, top: Any
-    ) -> None:
-        ox = y0 + vector * wide
+    def write_tile(out: Array, tile: Array, base: Index, corner: Corner, sides: Sides, share: Share) -> None:
+        packed = cuda.local.array(wide, element, alignment=ALIGNMENT)
+        ox = corner.y + share.vector * wide
         for first in range(0, side, by):
-            row = top + first
-            swizzled = row // wide ^ vector % ACROSS
+            row = share.top + first
+            oy = corner.x + row
+            swizzled = row // wide ^ share.vector % ACROSS
             start = swizzled * wide + row % wide
-            if ox < ny and x0 + row < nx:
+            if ox < sides.ny and oy < sides.nx:
                 for lane in range(wide):
-                    below = vector * wide + lane
+                    below = share.vector * wide + lane
                     packed[lane] = tile[base + (below * side + start)]
-                store(out, (x0 + row) * ny + ox, load_vector(packed, 0))
+                store(out, oy * sides.ny + ox, load_vector(packed, 0))
 
     return device(write_tile)

@@ -20,14 +20,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from math import gcd
-from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, load_vector, store_vector, vector_width
-from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
+from smembench.kernels.numba_cuda import cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.transpose.tile_copies import IN_ROWS, TileOrder, in_lines
+from smembench.kernels.transpose.tile_copies import (
+    IN_ROWS,
+    CopyVector,
+    Corner,
+    Share,
+    ShareOf,
+    Sides,
+    StoreVector,
+    TileOrder,
+    in_lines,
+)
 from smembench.kernels.transpose.tile_geometry import unaligned_elements, vector_side
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
 
 
@@ -35,43 +45,41 @@ def unaligned(
     case: Case,
     *,
     order: TileOrder = IN_ROWS,
-    position: Callable[[Block], DeviceFunction] = in_lines,
-    copy: Callable[[Any, Any, Any, Any], None] = copy_vector,
-    store: Callable[[Any, Any, Any], None] = store_vector,
+    share: Callable[[Block], ShareOf] = in_lines,
+    copy: CopyVector = copy_vector,
+    store: StoreVector = store_vector,
 ) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``, with arguments as transposeVectorized's."""
     block = block_of(case)
     bx, side, wide = block.x, vector_side(case), vector_width(case.dtype)
     elements, dtype = unaligned_elements(case), number(case.dtype)
-    position_of = position(block)
+    share_of = share(block)
     load_tile, write_tile = tile_load(block, case.dtype, copy), tile_write(block, case.dtype, store)
     # What precedes an output row in its first vector is a multiple of gcd(ny, wide) and less than wide.
     columns, rows = covering(case.n, case.m + wide - gcd(case.m, wide), Block(side, side))
     grid, tile_of = order.grid(columns, rows), order.tile_of
 
-    def transpose_unaligned(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    def transpose_unaligned(out: Array, inp: Array, nx: Index, ny: Index) -> None:
         tile = cuda.shared.array(elements, dtype, alignment=ALIGNMENT)
-        packed = cuda.local.array(wide, dtype, alignment=ALIGNMENT)
-        places = cuda.local.array(wide, uint32)
+        sides = Sides(nx, ny)
         across, down = tile_of(cuda.blockIdx.x, cuda.blockIdx.y)
-        x0 = across * side
-        y0 = down * side
-        upper = y0 - min(y0, wide - 1)
+        corner = Corner(across * side, down * side)
+        upper = corner.y - min(corner.y, wide - 1)
         thread = cuda.threadIdx.y * bx + cuda.threadIdx.x
-        load_tile(tile, inp, x0, upper, nx, ny, thread)
+        load_tile(tile, inp, Corner(corner.x, upper), sides, thread)
         cuda.syncthreads()
-        vector, top = position_of(cuda.threadIdx.x, cuda.threadIdx.y)
-        write_tile(out, tile, packed, places, x0, y0, upper, nx, ny, vector, top)
+        own = share_of(cuda.threadIdx.x, cuda.threadIdx.y)
+        write_tile(out, tile, corner, upper, sides, own)
 
     return NumbaKernel(transpose_unaligned, grid=grid, block=block, variant="unaligned")
 
 
 @cache
-def element_place(block: Block, dtype: str) -> DeviceFunction:
-    """``(y, upper, nx)``: offset in the tile of column ``x0`` of row ``y``, after what precedes it in its vector."""
+def element_place(block: Block, dtype: str) -> Callable[[Index, Index, Index], Index]:
+    """``(y, upper, nx)``: offset in the tile of its first column of row ``y``, after what precedes it in its vector."""
     wide, across = vector_width(dtype), block.x + 1
 
-    def place_of(y: Any, upper: Any, nx: Any) -> Any:
+    def place_of(y: Index, upper: Index, nx: Index) -> Index:
         row = y - upper
         vectors = row * across + row // wide
         return vectors * wide + y * nx % wide
@@ -80,8 +88,8 @@ def element_place(block: Block, dtype: str) -> DeviceFunction:
 
 
 @cache
-def tile_load(block: Block, dtype: str, copy: DeviceFunction) -> DeviceFunction:
-    """``(tile, inp, x0, upper, nx, ny, thread)``: global to shared memory by ``copy(tile, place, inp, index)``.
+def tile_load(block: Block, dtype: str, copy: CopyVector) -> Callable[[Array, Array, Corner, Sides, Index], None]:
+    """``(tile, inp, corner, sides, thread)``: global to shared memory by ``copy``; the tile has more rows than columns.
 
     Threads take the tile's vectors in row-major order. Surplus threads of the last pass copy the last vector again,
     which saves a branch.
@@ -90,7 +98,9 @@ def tile_load(block: Block, dtype: str, copy: DeviceFunction) -> DeviceFunction:
     side, across, threads = wide * block.x, block.x + 1, block.x * block.y
     rows = side + wide - 1
 
-    def load_tile(tile: Any, inp: Any, x0: Any, upper: Any, nx: Any, ny: Any, thread: Any) -> None:
+    def load_tile(tile: Array, inp: Array, corner: Corner, sides: Sides, thread: Index) -> None:
+        nx, ny = sides
+        x0, upper = corner
         whole = nx * ny // wide * wide
         for first in range(0, rows * across, threads):
             number = min(thread + first, rows * across - 1)
@@ -112,36 +122,29 @@ def tile_load(block: Block, dtype: str, copy: DeviceFunction) -> DeviceFunction:
 
 
 @cache
-def tile_write(block: Block, dtype: str, store: DeviceFunction) -> DeviceFunction:
-    """``(out, tile, packed, places, x0, y0, upper, nx, ny, vector, top)``: shared to global memory, transposed.
+def tile_write(
+    block: Block, dtype: str, store: StoreVector
+) -> Callable[[Array, Array, Corner, Index, Sides, Share], None]:
+    """``(out, tile, corner, upper, sides, share)``: shared to global memory by ``store``, transposed.
 
-    Elements of a column are packed into the vector ``packed``, which ``store(out, index, values)`` writes. ``places``
-    holds their offsets in the first pass; in later passes they lie as far to the right as their column.
+    The tile in shared memory begins with row ``upper``. Elements of a column are packed into a vector in registers;
+    their offsets are computed for the first pass, and lie as far to the right as their column in later passes.
     """
-    wide, place_of = vector_width(dtype), element_place(block, dtype)
+    wide, place_of, element = vector_width(dtype), element_place(block, dtype), number(dtype)
     side, by = wide * block.x, block.y
 
-    def write_tile(
-        out: Any,
-        tile: Any,
-        packed: Any,
-        places: Any,
-        x0: Any,
-        y0: Any,
-        upper: Any,
-        nx: Any,
-        ny: Any,
-        vector: Any,
-        top: Any,
-    ) -> None:
+    def write_tile(out: Array, tile: Array, corner: Corner, upper: Index, sides: Sides, share: Share) -> None:
+        packed = cuda.local.array(wide, element, alignment=ALIGNMENT)
+        places = cuda.local.array(wide, uint32)
+        nx, ny = sides
         # The same in all passes: a tile begins at a multiple of wide, and a block's height is one.
-        before = top * ny % wide
-        ox = y0 + vector * wide
-        left = x0 + top
+        before = share.top * ny % wide
+        ox = corner.y + share.vector * wide
+        left = corner.x + share.top
         if before <= ox < ny and ny - ox >= wide - before:
             y = ox - before
             for lane in range(wide):
-                places[lane] = place_of(y + lane, upper, nx) + top
+                places[lane] = place_of(y + lane, upper, nx) + share.top
             for first in range(0, side, by):
                 x = left + first
                 if x < nx:
@@ -156,7 +159,7 @@ def tile_write(block: Block, dtype: str, store: DeviceFunction) -> DeviceFunctio
                     reach = ox + lane
                     if x < nx and before <= reach and reach - before < ny:
                         y = reach - before
-                        place = place_of(y, upper, nx) + (top + first)
+                        place = place_of(y, upper, nx) + (share.top + first)
                         out[x * ny + y] = tile[place]
 
     return device(write_tile)

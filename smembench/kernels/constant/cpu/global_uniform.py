@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from smembench.kernels.constant.problem import TAPS
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
+
+if TYPE_CHECKING:
+    from smembench.model.problem import Array
 
 
 def build(case: Case) -> HostFunction:
@@ -15,7 +18,7 @@ def build(case: Case) -> HostFunction:
     from numba import njit, prange, uint64
 
     @njit(parallel=True, nogil=True)
-    def stencil(out: Any, inp: Any, coefficients: Any, n: Any) -> None:
+    def stencil(out: Array, inp: Array, coefficients: Array, n: int) -> None:
         for i in prange(n):
             total = out.dtype.type(0)
             for tap in range(TAPS):

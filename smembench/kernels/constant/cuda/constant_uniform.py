@@ -7,8 +7,6 @@ cudaMemcpyToSymbol in CUDA C.
 
 from __future__ import annotations
 
-from typing import Any
-
 from smembench.kernels.common.grids import block_of, threads_of
 from smembench.kernels.constant.problem import RADIUS, TAPS
 from smembench.kernels.constant.stencil import COEFFICIENTS, UNIFORM, few_threads, grid_of, tile_elements
@@ -16,6 +14,7 @@ from smembench.kernels.intrinsics.constant_memory import constant_array
 from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 
 
@@ -27,7 +26,7 @@ def build(case: Case, lanes: int = UNIFORM) -> NumbaKernel:
     dtype = number(case.dtype)
     zero = dtype(0)
 
-    def constant_uniform(out: Any, inp: Any, coefficients: Any, n: Any) -> None:
+    def constant_uniform(out: Array, inp: Array, coefficients: Array, n: Index) -> None:
         tile = cuda.shared.array(width, dtype)
         table = constant_array(coefficients, COEFFICIENTS, TAPS)
         t = cuda.threadIdx.y * bx + cuda.threadIdx.x

@@ -5,14 +5,13 @@ A block copies the coefficients from global memory once. Their reads then share 
 
 from __future__ import annotations
 
-from typing import Any
-
 from smembench.kernels.common.grids import block_of, threads_of
 from smembench.kernels.constant.problem import RADIUS, TAPS
 from smembench.kernels.constant.stencil import UNIFORM, few_threads, grid_of, tile_elements
 from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 
 
@@ -24,7 +23,7 @@ def build(case: Case, lanes: int = UNIFORM) -> NumbaKernel:
     dtype = number(case.dtype)
     zero = dtype(0)
 
-    def shared_uniform(out: Any, inp: Any, coefficients: Any, n: Any) -> None:
+    def shared_uniform(out: Array, inp: Array, coefficients: Array, n: Index) -> None:
         tile = cuda.shared.array(width, dtype)
         table = cuda.shared.array(TAPS, dtype)
         t = cuda.threadIdx.y * bx + cuda.threadIdx.x

@@ -5,11 +5,14 @@ Numba compiles it to vector instructions, as a C compiler does. Numbers go from 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
+
+if TYPE_CHECKING:
+    from smembench.model.problem import Array
 
 
 def build(case: Case) -> HostFunction:
@@ -17,7 +20,7 @@ def build(case: Case) -> HostFunction:
     from numba import njit, uint64
 
     @njit(nogil=True)
-    def add_one(out: Any, inp: Any, n: Any) -> None:
+    def add_one(out: Array, inp: Array, n: int) -> None:
         for i in range(n):
             out[uint64(i)] = inp[uint64(i)] + 1
 

@@ -5,18 +5,21 @@ It is about what a copy from pageable memory does on its way, and so a yardstick
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
+
+if TYPE_CHECKING:
+    from smembench.model.problem import Array
 
 
 def build(case: Case) -> HostFunction:
     """Program for ``(out, inp, n)``."""
     import numpy as np
 
-    def copy(out: Any, inp: Any, n: int) -> None:
+    def copy(out: Array, inp: Array, n: int) -> None:
         np.copyto(out, inp)
 
     return HostFunction(copy)

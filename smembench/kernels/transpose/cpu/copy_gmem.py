@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from smembench.kernels.common.grids import block_of
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import COPY
 from smembench.model.case import Case
+
+if TYPE_CHECKING:
+    from smembench.model.problem import Array
 
 
 def build(case: Case) -> HostFunction:
@@ -18,7 +21,7 @@ def build(case: Case) -> HostFunction:
     bx, by = block_of(case)
 
     @njit(parallel=True, nogil=True)
-    def copy_gmem(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    def copy_gmem(out: Array, inp: Array, nx: int, ny: int) -> None:
         for row_of_blocks in prange((ny + by - 1) // by):
             y0 = row_of_blocks * by
             for x0 in range(0, nx, bx):

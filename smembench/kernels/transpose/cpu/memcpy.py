@@ -5,19 +5,22 @@ On a machine with many cores the parallel kernels can pass it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import COPY
 from smembench.model.case import Case
 
+if TYPE_CHECKING:
+    from smembench.model.problem import Array
+
 
 def build(case: Case) -> HostFunction:
     """Program for ``(out, inp, nx, ny)``."""
     import numpy as np
 
-    def copy(out: Any, inp: Any, nx: int, ny: int) -> None:
+    def copy(out: Array, inp: Array, nx: int, ny: int) -> None:
         np.copyto(out, inp)
 
     return HostFunction(copy)

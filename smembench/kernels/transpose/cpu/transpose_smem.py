@@ -5,13 +5,16 @@ The cache plays shared memory's part: memory is read and written along rows, and
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from smembench.kernels.common.grids import block_of, tile_elements, tile_width
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.model.case import Case
+
+if TYPE_CHECKING:
+    from smembench.model.problem import Array
 
 
 def build(case: Case) -> HostFunction:
@@ -23,7 +26,7 @@ def build(case: Case) -> HostFunction:
     width = tile_width(case)
 
     @njit(parallel=True, nogil=True)
-    def transpose_smem(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    def transpose_smem(out: Array, inp: Array, nx: int, ny: int) -> None:
         for row_of_blocks in prange((ny + by - 1) // by):
             tile = np.empty((by, width), inp.dtype)
             y0 = row_of_blocks * by

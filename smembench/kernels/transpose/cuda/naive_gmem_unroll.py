@@ -7,13 +7,12 @@ help.
 
 from __future__ import annotations
 
-from typing import Any
-
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
 
 
@@ -22,7 +21,7 @@ def build(case: Case) -> NumbaKernel:
     block = block_of(case)
     bx, by = block
 
-    def naive_gmem_unroll(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    def naive_gmem_unroll(out: Array, inp: Array, nx: Index, ny: Index) -> None:
         ix = cuda.blockIdx.x * (2 * bx) + cuda.threadIdx.x
         iy = cuda.blockIdx.y * by + cuda.threadIdx.y
         right = ix + bx

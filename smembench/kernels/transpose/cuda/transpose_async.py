@@ -10,41 +10,41 @@ saves no instructions: the stores are gone, but a copy needs both addresses at i
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 from smembench.kernels.common.grids import block_of, covering, threads_of
 from smembench.kernels.intrinsics.async_copy import commit_copies, copy_vector_async, wait_for_copies
-from smembench.kernels.intrinsics.vector import ALIGNMENT, vector_width
+from smembench.kernels.intrinsics.vector import ALIGNMENT
 from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
+from smembench.kernels.transpose.cuda import transpose_pipelined
 from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
-from smembench.kernels.transpose.problem import TRANSPOSE
-from smembench.kernels.transpose.tile_copies import IN_COLUMNS, in_lines, tile_load, tile_write
-from smembench.kernels.transpose.tile_geometry import resident, two_tiles, two_tiles_fit, vector_side, vectors_align
+from smembench.kernels.transpose.tile_copies import IN_COLUMNS, Corner, Sides, in_lines, tile_load, tile_write
+from smembench.kernels.transpose.tile_geometry import resident, vector_side, vectors_align
 from smembench.kernels.transpose.unaligned_rows import unaligned
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
 
 
 def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``; the tiles are as in transposeVectorized."""
-    block, side = block_of(case), vector_side(case)
     if not vectors_align(case):
         return unaligned(case, order=IN_COLUMNS)
-    elements, wide, dtype = side * side, vector_width(case.dtype), number(case.dtype)
-    both, height = 2 * elements, TILES * side
-    position_of = in_lines(block)
-    load_tile, write_tile = tile_load(block, case.dtype, copy_vector_async), tile_write(block, case.dtype)
+    block, side, dtype = block_of(case), vector_side(case), number(case.dtype)
+    elements, height = side * side, TILES * side
+    both = 2 * elements
+    share_of, load_tile = in_lines(block), tile_load(block, case.dtype, copy_vector_async)
+    write_tile = tile_write(block, case.dtype)
 
-    def transpose_async(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    def transpose_async(out: Array, inp: Array, nx: Index, ny: Index) -> None:
         tile = cuda.shared.array(both, dtype, alignment=ALIGNMENT)
-        packed = cuda.local.array(wide, dtype, alignment=ALIGNMENT)
-        vector, top = position_of(cuda.threadIdx.x, cuda.threadIdx.y)
+        sides = Sides(nx, ny)
+        own = share_of(cuda.threadIdx.x, cuda.threadIdx.y)
         x0 = cuda.blockIdx.y * side
         y0 = cuda.blockIdx.x * height
         end = min(ny, y0 + height)
         base = uint32(0)
-        load_tile(tile, base, inp, x0, y0, nx, ny, vector, top)
+        load_tile(tile, base, inp, Corner(x0, y0), sides, own)
         commit_copies()
         while y0 < end:
             wait_for_copies(0)
@@ -52,9 +52,9 @@ def build(case: Case) -> NumbaKernel:
             below = y0 + side
             other = elements - base
             if below < end:
-                load_tile(tile, other, inp, x0, below, nx, ny, vector, top)
+                load_tile(tile, other, inp, Corner(x0, below), sides, own)
             commit_copies()
-            write_tile(out, tile, base, packed, x0, y0, nx, ny, vector, top)
+            write_tile(out, tile, base, Corner(x0, y0), sides, own)
             y0 = below
             base = other
 
@@ -63,18 +63,10 @@ def build(case: Case) -> NumbaKernel:
     return NumbaKernel(transpose_async, grid=(rows, columns), block=block, launch_bounds=bounds)
 
 
-KERNEL = Kernel(
-    problem="transpose",
+KERNEL = replace(
+    transpose_pipelined.KERNEL,
     name="transposeAsync",
-    kind="cuda",
     summary="transposePipelined by asynchronous copies past the registers",
     build=build,
-    computes=TRANSPOSE,
-    results=(8 * TILES, 8),
-    default_blocks=(Block(16, 32), Block(16, 16), Block(8, 16)),
-    pad=False,
-    tile_elements=two_tiles,
-    unsupported=two_tiles_fit,
-    standard=False,
     ladder="asynchronous copies: to shared memory past the registers",
 )

@@ -10,43 +10,42 @@ results/reference/notes/transpose_coarsened.md.
 
 from __future__ import annotations
 
-from typing import Any
-
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tile_geometry import rows_fit
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
 
 
 def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``; the tile is bx × (bx + pad)."""
     block = block_of(case)
-    side, rows = block
+    side, by = block
     width = side + (case.pad or 0)
     dtype = number(case.dtype)
 
-    def transpose_coarsened(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    def transpose_coarsened(out: Array, inp: Array, nx: Index, ny: Index) -> None:
         tile = cuda.shared.array((side, width), dtype)
-        tx = cuda.threadIdx.x
-        ty = cuda.threadIdx.y
-        x0 = cuda.blockIdx.x * side
-        y0 = cuda.blockIdx.y * side
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        x0, y0 = cuda.blockIdx.x * side, cuda.blockIdx.y * side
 
         ix = x0 + tx
-        for first in range(0, side, rows):
+        for first in range(0, side, by):
             row = ty + first
-            if ix < nx and y0 + row < ny:
-                tile[row, tx] = inp[(y0 + row) * nx + ix]
+            iy = y0 + row
+            if ix < nx and iy < ny:
+                tile[row, tx] = inp[iy * nx + ix]
         cuda.syncthreads()
 
         ox = y0 + tx
-        for first in range(0, side, rows):
+        for first in range(0, side, by):
             row = ty + first
-            if ox < ny and x0 + row < nx:
-                out[(x0 + row) * ny + ox] = tile[tx, row]
+            oy = x0 + row
+            if ox < ny and oy < nx:
+                out[oy * ny + ox] = tile[tx, row]
 
     return NumbaKernel(transpose_coarsened, grid=covering(case.n, case.m, Block(side, side)), block=block)
 

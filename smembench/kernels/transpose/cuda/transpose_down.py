@@ -11,32 +11,16 @@ results/reference/notes/transpose_down.md.
 
 from __future__ import annotations
 
-from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
-from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
-from smembench.kernels.transpose.problem import TRANSPOSE
+from dataclasses import replace
+from functools import partial
+
+from smembench.kernels.transpose.cuda import transpose_vectorized
 from smembench.kernels.transpose.tile_copies import IN_COLUMNS
-from smembench.kernels.transpose.tile_geometry import one_tile, vectors_fit
-from smembench.model.case import Block, Case
 
-
-def build(case: Case) -> NumbaKernel:
-    """Program for ``(out, inp, nx, ny)``."""
-    return vectorized(case, order=IN_COLUMNS)
-
-
-KERNEL = Kernel(
-    problem="transpose",
+KERNEL = replace(
+    transpose_vectorized.KERNEL,
     name="transposeDown",
-    kind="cuda",
     summary="transposeVectorized with blocks that go down the input, so that writes run on",
-    build=build,
-    computes=TRANSPOSE,
-    results=(8, 8),
-    default_blocks=(Block(16, 32), Block(16, 16)),
-    pad=False,
-    tile_elements=one_tile,
-    unsupported=vectors_fit,
-    standard=False,
+    build=partial(transpose_vectorized.vectorized, order=IN_COLUMNS),
     ladder="blocks go down the input: writes run on, reads are scattered",
 )

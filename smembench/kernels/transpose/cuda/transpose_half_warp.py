@@ -12,34 +12,16 @@ float16. Findings: results/reference/notes/transpose_half_warp.md.
 
 from __future__ import annotations
 
-from smembench.kernels.intrinsics.vector import store_vector_streaming
-from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
-from smembench.kernels.transpose.cuda.transpose_streamed import copy_streaming
-from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
-from smembench.kernels.transpose.problem import TRANSPOSE
+from dataclasses import replace
+from functools import partial
+
+from smembench.kernels.transpose.cuda import transpose_streamed
 from smembench.kernels.transpose.tile_copies import IN_COLUMNS, as_in_block
-from smembench.kernels.transpose.tile_geometry import one_tile, vectors_fit
-from smembench.model.case import Block, Case
 
-
-def build(case: Case) -> NumbaKernel:
-    """Program for ``(out, inp, nx, ny)``."""
-    return vectorized(case, order=IN_COLUMNS, position=as_in_block, copy=copy_streaming, store=store_vector_streaming)
-
-
-KERNEL = Kernel(
-    problem="transpose",
+KERNEL = replace(
+    transpose_streamed.KERNEL,
     name="transposeHalfWarp",
-    kind="cuda",
     summary="transposeStreamed whose half-warps access 256 bytes of a row each",
-    build=build,
-    computes=TRANSPOSE,
-    results=(8, 8),
-    default_blocks=(Block(16, 32), Block(16, 16)),
-    pad=False,
-    tile_elements=one_tile,
-    unsupported=vectors_fit,
-    standard=False,
+    build=partial(transpose_streamed.streamed, order=IN_COLUMNS, share=as_in_block),
     ladder="256 bytes of a row at once, for 2-way conflicts",
 )

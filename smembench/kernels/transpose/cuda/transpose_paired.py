@@ -11,16 +11,16 @@ results/reference/notes/transpose_paired.md.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from smembench.kernels.common.grids import block_of
-from smembench.kernels.intrinsics.vector import BYTES, store_vector_streaming
+from smembench.kernels.intrinsics.vector import BYTES
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
-from smembench.kernels.transpose.cuda.transpose_streamed import copy_streaming
-from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
-from smembench.kernels.transpose.problem import TRANSPOSE
+from smembench.kernels.transpose.cuda import transpose_half_warp
+from smembench.kernels.transpose.cuda.transpose_streamed import streamed
 from smembench.kernels.transpose.tile_copies import IN_COLUMNS, as_in_block, in_pairs
-from smembench.kernels.transpose.tile_geometry import one_tile, vectors_align, vectors_fit
-from smembench.model.case import Block, Case
+from smembench.kernels.transpose.tile_geometry import vectors_align
+from smembench.model.case import Case
 from smembench.model.problem import ITEMSIZE
 
 APART = 16 * 1024
@@ -40,21 +40,13 @@ def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``; a tile is as wide as in transposeVectorized, 16 bytes a thread."""
     pairs = rows_conflict(case) and vectors_align(case)
     order = in_pairs(max(1, APART // (BYTES * block_of(case).x))) if pairs else IN_COLUMNS
-    return vectorized(case, order=order, position=as_in_block, copy=copy_streaming, store=store_vector_streaming)
+    return streamed(case, order=order, share=as_in_block)
 
 
-KERNEL = Kernel(
-    problem="transpose",
+KERNEL = replace(
+    transpose_half_warp.KERNEL,
     name="transposePaired",
-    kind="cuda",
     summary="transposeHalfWarp in pairs of columns of tiles, where rows are powers of two from 128 KiB on",
     build=build,
-    computes=TRANSPOSE,
-    results=(8, 8),
-    default_blocks=(Block(16, 32), Block(16, 16)),
-    pad=False,
-    tile_elements=one_tile,
-    unsupported=vectors_fit,
-    standard=False,
     ladder="rows of 128 KiB, 256 KiB …: two columns of tiles in turn",
 )

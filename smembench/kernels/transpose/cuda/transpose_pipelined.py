@@ -14,17 +14,24 @@ Findings: results/reference/notes/transpose_pipelined.md.
 
 from __future__ import annotations
 
-from typing import Any
-
 from smembench.kernels.common.grids import block_of, covering, threads_of
-from smembench.kernels.intrinsics.vector import ALIGNMENT, vector_width
+from smembench.kernels.intrinsics.vector import ALIGNMENT
 from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
-from smembench.kernels.transpose.tile_copies import IN_COLUMNS, in_lines, tile_prefetch, tile_store, tile_write
+from smembench.kernels.transpose.tile_copies import (
+    IN_COLUMNS,
+    Corner,
+    Sides,
+    in_lines,
+    tile_prefetch,
+    tile_store,
+    tile_write,
+)
 from smembench.kernels.transpose.tile_geometry import resident, two_tiles, two_tiles_fit, vector_side, vectors_align
 from smembench.kernels.transpose.unaligned_rows import unaligned
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
 
 TILES = 4
@@ -33,39 +40,35 @@ TILES = 4
 
 def build(case: Case) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``; the tiles are as in transposeVectorized."""
-    block, side = block_of(case), vector_side(case)
     if not vectors_align(case):
         return unaligned(case, order=IN_COLUMNS)
-    elements, wide, dtype = side * side, vector_width(case.dtype), number(case.dtype)
-    both, share = 2 * elements, elements // threads_of(case)
-    position_of = in_lines(block)
-    prefetch_tile, store_tile, write_tile = (
-        tile_prefetch(block, case.dtype),
-        tile_store(block, case.dtype),
-        tile_write(block, case.dtype),
-    )
+    block, side, dtype = block_of(case), vector_side(case), number(case.dtype)
+    elements, height = side * side, TILES * side
+    both, each = 2 * elements, elements // threads_of(case)
+    share_of, prefetch_tile = in_lines(block), tile_prefetch(block, case.dtype)
+    store_tile, write_tile = tile_store(block, case.dtype), tile_write(block, case.dtype)
 
-    def transpose_pipelined(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    def transpose_pipelined(out: Array, inp: Array, nx: Index, ny: Index) -> None:
         tile = cuda.shared.array(both, dtype, alignment=ALIGNMENT)
-        held = cuda.local.array(share, dtype, alignment=ALIGNMENT)
-        packed = cuda.local.array(wide, dtype, alignment=ALIGNMENT)
-        vector, top = position_of(cuda.threadIdx.x, cuda.threadIdx.y)
+        held = cuda.local.array(each, dtype, alignment=ALIGNMENT)
+        sides = Sides(nx, ny)
+        own = share_of(cuda.threadIdx.x, cuda.threadIdx.y)
         x0 = cuda.blockIdx.y * side
-        y0 = cuda.blockIdx.x * (TILES * side)
-        end = min(ny, y0 + TILES * side)
+        y0 = cuda.blockIdx.x * height
+        end = min(ny, y0 + height)
         base = uint32(0)
-        prefetch_tile(held, inp, x0, y0, nx, ny, vector, top)
+        prefetch_tile(held, inp, Corner(x0, y0), sides, own)
         while y0 < end:
-            store_tile(tile, base, held, vector, top)
+            store_tile(tile, base, held, own)
             cuda.syncthreads()
             below = y0 + side
             if below < end:
-                prefetch_tile(held, inp, x0, below, nx, ny, vector, top)
-            write_tile(out, tile, base, packed, x0, y0, nx, ny, vector, top)
+                prefetch_tile(held, inp, Corner(x0, below), sides, own)
+            write_tile(out, tile, base, Corner(x0, y0), sides, own)
             y0 = below
             base = elements - base
 
-    columns, rows = covering(case.n, case.m, Block(side, TILES * side))
+    columns, rows = covering(case.n, case.m, Block(side, height))
     bounds = (threads_of(case), resident(case))
     return NumbaKernel(transpose_pipelined, grid=(rows, columns), block=block, launch_bounds=bounds)
 

@@ -6,19 +6,14 @@ load has no conflicts.
 
 from __future__ import annotations
 
-from smembench.kernels.common.grids import tile_elements
-from smembench.kernels.registry import Kernel
-from smembench.kernels.transpose.cuda.transpose_smem import build
-from smembench.kernels.transpose.problem import TRANSPOSE
+from dataclasses import replace
 
-KERNEL = Kernel(
-    problem="transpose",
+from smembench.kernels.transpose.cuda import transpose_smem
+
+KERNEL = replace(
+    transpose_smem.KERNEL,
     name="transposeSmemPad",
-    kind="cuda",
     summary="transposeSmem with padded rows: a tile's column lies in different banks",
-    build=build,
-    computes=TRANSPOSE,
     pad=True,
-    tile_elements=tile_elements,
     ladder="padded rows: no bank conflicts in the tile",
 )

@@ -6,19 +6,13 @@ of a 32-wide float32 tile into 32 different banks, and the load has no conflicts
 
 from __future__ import annotations
 
-from smembench.kernels.common.grids import tile_elements
-from smembench.kernels.registry import Kernel
-from smembench.kernels.transpose.cuda.transpose_smem_dyn import build
-from smembench.kernels.transpose.problem import TRANSPOSE
+from dataclasses import replace
 
-KERNEL = Kernel(
-    problem="transpose",
+from smembench.kernels.transpose.cuda import transpose_smem_dyn
+
+KERNEL = replace(
+    transpose_smem_dyn.KERNEL,
     name="transposeSmemPadDyn",
-    kind="cuda",
     summary="transposeSmemDyn with padded rows: a tile's column lies in different banks",
-    build=build,
-    computes=TRANSPOSE,
     pad=True,
-    tile_elements=tile_elements,
-    standard=False,
 )

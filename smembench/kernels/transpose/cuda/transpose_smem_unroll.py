@@ -10,13 +10,12 @@ float32 block as before, and 16-way instead of 8-way with 16x16, where the store
 
 from __future__ import annotations
 
-from typing import Any
-
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
 
 
@@ -37,15 +36,12 @@ def build(case: Case) -> NumbaKernel:
     width = tile_width(case)
     dtype = number(case.dtype)
 
-    def transpose_smem_unroll(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    def transpose_smem_unroll(out: Array, inp: Array, nx: Index, ny: Index) -> None:
         tile = cuda.shared.array((by, width), dtype)
-        tx = cuda.threadIdx.x
-        ty = cuda.threadIdx.y
-        x0 = cuda.blockIdx.x * (2 * bx)
-        y0 = cuda.blockIdx.y * by
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        x0, y0 = cuda.blockIdx.x * (2 * bx), cuda.blockIdx.y * by
 
-        ix = x0 + tx
-        iy = y0 + ty
+        ix, iy = x0 + tx, y0 + ty
         right = ix + bx
         if ix < nx and iy < ny:
             first = inp[iy * nx + ix]
@@ -57,10 +53,8 @@ def build(case: Case) -> NumbaKernel:
 
         # Thread index in the transposed block, which is by wide and bx high; the second such block lies below.
         bidx = ty * bx + tx
-        irow = bidx // by
-        icol = bidx % by
-        ox = y0 + icol
-        oy = x0 + irow
+        irow, icol = bidx // by, bidx % by
+        ox, oy = y0 + icol, x0 + irow
         below = oy + bx
         if ox < ny and oy < nx:
             first = tile[icol, irow]

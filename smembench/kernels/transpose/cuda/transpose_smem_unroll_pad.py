@@ -7,18 +7,13 @@ columns.
 
 from __future__ import annotations
 
-from smembench.kernels.registry import Kernel
-from smembench.kernels.transpose.cuda.transpose_smem_unroll import build, tile_elements
-from smembench.kernels.transpose.problem import TRANSPOSE
+from dataclasses import replace
 
-KERNEL = Kernel(
-    problem="transpose",
+from smembench.kernels.transpose.cuda import transpose_smem_unroll
+
+KERNEL = replace(
+    transpose_smem_unroll.KERNEL,
     name="transposeSmemUnrollPad",
-    kind="cuda",
     summary="transposeSmemUnroll with padded rows: a tile's column lies in different banks",
-    build=build,
-    computes=TRANSPOSE,
     pad=True,
-    tile_elements=tile_elements,
-    standard=False,
 )

@@ -8,42 +8,30 @@ results/reference/notes/transpose_streamed.md.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from functools import partial
 
 from smembench.kernels.intrinsics.vector import load_vector_streaming, store_vector, store_vector_streaming
 from smembench.kernels.numba_cuda import device
-from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
+from smembench.kernels.transpose.cuda import transpose_down
 from smembench.kernels.transpose.cuda.transpose_vectorized import vectorized
-from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tile_copies import IN_COLUMNS
-from smembench.kernels.transpose.tile_geometry import one_tile, vectors_fit
-from smembench.model.case import Block, Case
+from smembench.kernels.types import Array, Index
 
 
 @device
-def copy_streaming(tile: Any, place: Any, inp: Any, index: Any) -> None:
+def copy_streaming(tile: Array, place: Index, inp: Array, index: Index) -> None:
     """Copy a vector to shared memory, with lines that the caches may evict first."""
     store_vector(tile, place, load_vector_streaming(inp, index))
 
 
-def build(case: Case) -> NumbaKernel:
-    """Program for ``(out, inp, nx, ny)``."""
-    return vectorized(case, order=IN_COLUMNS, copy=copy_streaming, store=store_vector_streaming)
+streamed = partial(vectorized, copy=copy_streaming, store=store_vector_streaming)
+"""``vectorized`` with streaming accesses."""
 
-
-KERNEL = Kernel(
-    problem="transpose",
+KERNEL = replace(
+    transpose_down.KERNEL,
     name="transposeStreamed",
-    kind="cuda",
     summary="transposeDown with streaming accesses, whose lines the caches may drop first",
-    build=build,
-    computes=TRANSPOSE,
-    results=(8, 8),
-    default_blocks=(Block(16, 32), Block(16, 16)),
-    pad=False,
-    tile_elements=one_tile,
-    unsupported=vectors_fit,
-    standard=False,
+    build=partial(streamed, order=IN_COLUMNS),
     ladder="evict-first hints: every line is used once",
 )

@@ -10,14 +10,13 @@ The XOR costs an instruction per access. Predictions: results/reference/notes/tr
 
 from __future__ import annotations
 
-from typing import Any
-
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tile_geometry import power_of_two, rows_fit
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
 from smembench.model.hardware import BANKS, WORD_BYTES
 from smembench.model.problem import ITEMSIZE
@@ -31,31 +30,30 @@ def build(case: Case) -> NumbaKernel:
     step = max(WORD_BYTES // itemsize, 1) if side * itemsize >= BANKS * WORD_BYTES else 1
     dtype = number(case.dtype)
 
-    def transpose_swizzled(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    def transpose_swizzled(out: Array, inp: Array, nx: Index, ny: Index) -> None:
         tile = cuda.shared.array((side, side), dtype)
-        column = cuda.threadIdx.x
-        top = cuda.threadIdx.y
-        x0 = cuda.blockIdx.x * side
-        y0 = cuda.blockIdx.y * side
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        x0, y0 = cuda.blockIdx.x * side, cuda.blockIdx.y * side
 
         # Over the edge, load the edge again and never store it: without a branch no load waits for the one before.
-        ix = x0 + column
+        ix = x0 + tx
         if ix >= nx:
             ix = nx - 1
         for first in range(0, side, by):
-            row = top + first
+            row = ty + first
             iy = y0 + row
             if iy >= ny:
                 iy = ny - 1
-            tile[row, column ^ row * step % side] = inp[iy * nx + ix]
+            tile[row, tx ^ row * step % side] = inp[iy * nx + ix]
         cuda.syncthreads()
 
-        ox = y0 + column
+        ox = y0 + tx
         for first in range(0, side, by):
-            row = top + first
-            value = tile[column, row ^ column * step % side]
-            if ox < ny and x0 + row < nx:
-                out[(x0 + row) * ny + ox] = value
+            row = ty + first
+            oy = x0 + row
+            value = tile[tx, row ^ tx * step % side]
+            if ox < ny and oy < nx:
+                out[oy * ny + ox] = value
 
     return NumbaKernel(transpose_swizzled, grid=covering(case.n, case.m, Block(side, side)), block=block)
 

@@ -15,17 +15,28 @@ Findings: results/reference/notes/transpose_vectorized.md.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from smembench.kernels.common.grids import block_of, covering
-from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, store_vector, vector_width
-from smembench.kernels.numba_cuda import DeviceFunction, cuda, number, uint32
+from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, store_vector
+from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
-from smembench.kernels.transpose.tile_copies import IN_ROWS, TileOrder, in_lines, tile_load, tile_write
+from smembench.kernels.transpose.tile_copies import (
+    IN_ROWS,
+    CopyVector,
+    Corner,
+    ShareOf,
+    Sides,
+    StoreVector,
+    TileOrder,
+    in_lines,
+    tile_load,
+    tile_write,
+)
 from smembench.kernels.transpose.tile_geometry import one_tile, vector_side, vectors_align, vectors_fit
 from smembench.kernels.transpose.unaligned_rows import unaligned
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
 
 
@@ -33,46 +44,38 @@ def vectorized(
     case: Case,
     *,
     order: TileOrder = IN_ROWS,
-    position: Callable[[Block], DeviceFunction] = in_lines,
-    copy: Callable[[Any, Any, Any, Any], None] = copy_vector,
-    store: Callable[[Any, Any, Any], None] = store_vector,
+    share: Callable[[Block], ShareOf] = in_lines,
+    copy: CopyVector = copy_vector,
+    store: StoreVector = store_vector,
 ) -> NumbaKernel:
     """Program for ``(out, inp, nx, ny)``; the tile is ``vector_width`` times as wide as the block, and as high as wide.
 
     Args:
         case: the case.
         order: in which blocks take tiles.
-        position: which vectors a thread has.
+        share: which vectors a thread has.
         copy: how a vector comes from global into shared memory.
         store: how it is written to global memory.
     """
-    block = block_of(case)
-    side = vector_side(case)
     if not vectors_align(case):
-        return unaligned(case, order=order, position=position, copy=copy, store=store)
-    elements, wide, dtype = side * side, vector_width(case.dtype), number(case.dtype)
-    position_of = position(block)
+        return unaligned(case, order=order, share=share, copy=copy, store=store)
+    block, side = block_of(case), vector_side(case)
+    elements, dtype = side * side, number(case.dtype)
+    tile_of, share_of = order.tile_of, share(block)
     load_tile, write_tile = tile_load(block, case.dtype, copy), tile_write(block, case.dtype, store)
-    tile_of = order.tile_of
 
-    def transpose_vectorized(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    def transpose_vectorized(out: Array, inp: Array, nx: Index, ny: Index) -> None:
         tile = cuda.shared.array(elements, dtype, alignment=ALIGNMENT)
-        packed = cuda.local.array(wide, dtype, alignment=ALIGNMENT)
+        sides = Sides(nx, ny)
         across, down = tile_of(cuda.blockIdx.x, cuda.blockIdx.y)
-        x0 = across * side
-        y0 = down * side
-        vector, top = position_of(cuda.threadIdx.x, cuda.threadIdx.y)
-        load_tile(tile, uint32(0), inp, x0, y0, nx, ny, vector, top)
+        corner = Corner(across * side, down * side)
+        own = share_of(cuda.threadIdx.x, cuda.threadIdx.y)
+        load_tile(tile, uint32(0), inp, corner, sides, own)
         cuda.syncthreads()
-        write_tile(out, tile, uint32(0), packed, x0, y0, nx, ny, vector, top)
+        write_tile(out, tile, uint32(0), corner, sides, own)
 
     grid = order.grid(*covering(case.n, case.m, Block(side, side)))
     return NumbaKernel(transpose_vectorized, grid=grid, block=block, variant=order.label)
-
-
-def build(case: Case) -> NumbaKernel:
-    """Program for ``(out, inp, nx, ny)``."""
-    return vectorized(case)
 
 
 KERNEL = Kernel(
@@ -80,7 +83,7 @@ KERNEL = Kernel(
     name="transposeVectorized",
     kind="cuda",
     summary="transposeSwizzled with 128-bit accesses of global memory on both sides",
-    build=build,
+    build=vectorized,
     computes=TRANSPOSE,
     results=(8, 8),
     default_blocks=(Block(16, 32), Block(16, 16)),
