@@ -56,6 +56,10 @@ def _wrapped(value: int, kind: Any) -> Value:
     return Value(value % 2**kind.width, kind)
 
 
+def _dtype(kind: Any) -> str:
+    return {"float": "f4", "double": "f8", "i32": "u4"}[str(kind)]
+
+
 def _number(operand: Any) -> Any:
     return operand.constant if isinstance(operand, ir.Constant) else operand.value
 
@@ -97,8 +101,8 @@ class Builder:
     ptrtoint = addrspacecast = bitcast
 
     def _count(self, array: Recorded, kind: Any) -> int:
-        words: int = kind.count  # of 32 bits
-        return 4 * words // array.itemsize
+        size: int = kind.count * np.dtype(_dtype(kind.element)).itemsize
+        return size // array.itemsize
 
     def load(self, pointer: Any) -> Value:
         (array, index), kind = pointer.value, pointer.type.pointee
@@ -118,11 +122,32 @@ class Builder:
     def extract_value(self, struct: Any, index: int) -> Any:
         return struct.value[index]
 
+    def extract_element(self, vector: Any, lane: Any) -> Value:
+        kind = vector.type.element
+        return Value(np.frombuffer(vector.value, _dtype(kind))[_number(lane)], kind)
+
+    def insert_element(self, vector: Any, element: Any, lane: Any) -> Value:
+        elements = np.frombuffer(vector.value if isinstance(vector, Value) else bytes(16), _dtype(vector.type.element))
+        elements = elements.copy()
+        elements[_number(lane)] = _number(element)
+        return Value(elements.tobytes(), vector.type)
+
     def call(self, function: Any, args: Sequence[Any]) -> Any:
         """Inline assembly, by its text."""
         assembly = function.asm
         if assembly.startswith("fma."):
             return self.fma(*args)
+        if assembly.startswith("red.relaxed.gpu.global.add."):
+            array, index = args[0].value
+            array[index] += _number(args[1])
+            return None
+        words = ir.VectorType(ir.IntType(32), 4)
+        if assembly.startswith("ld.global.cs.v4.b32"):
+            vector = self.load(Value(args[0].value, words.as_pointer()))
+            return Value([self.extract_element(vector, Value(lane)) for lane in range(4)])
+        if assembly.startswith("st.global.cs.v4.b32"):
+            packed = b"".join(np.array(_number(word), "u4").tobytes() for word in args[1:])
+            return self.store(Value(packed, words), args[0])
         copy = re.fullmatch(r"cp\.async\.(cg|ca)\.shared\.global \[\$0\], \[\$1\], (\d+);", assembly)
         assert copy, assembly
         (tile, place), (array, index) = (arg.value for arg in args)
@@ -133,8 +158,11 @@ class Builder:
         return Value(None)
 
 
-def execute(intrinsic: Callable[..., Any], types: Sequence[Any], args: Sequence[Any]) -> None:
-    """Run an intrinsic's lowering on arguments of Numba types: arrays, unsigned integers, and tuples of them."""
+def execute(intrinsic: Callable[..., Any], types: Sequence[Any], args: Sequence[Any], result: Any = None) -> Any:
+    """Run an intrinsic's lowering on arguments of Numba types: arrays, numbers, and tuples of them.
+
+    ``result`` is the Numba type of a tuple that it returns, whose elements are returned.
+    """
     (lowering,) = [lower for lower, function, _ in builtin_registry.functions if function is intrinsic]
 
     def data(kind: Any) -> Any:
@@ -147,8 +175,18 @@ def execute(intrinsic: Callable[..., Any], types: Sequence[Any], args: Sequence[
         if isinstance(argument, tuple):
             fields = tuple(value_of(each, one) for each, one in zip(kind, argument, strict=True))
             return Value(fields, fields)
+        if "float" in str(kind):
+            return Value(argument, float_of(kind))
         return Value(int(argument), ir.IntType(kind.bitwidth))
 
-    context = SimpleNamespace(make_array=data, get_dummy_value=lambda: None)
-    signature = SimpleNamespace(args=tuple(types))
-    lowering(context, Builder(), signature, [value_of(*pair) for pair in zip(types, args, strict=True)])
+    def float_of(kind: Any) -> Any:
+        return ir.FloatType() if kind.bitwidth == 32 else ir.DoubleType()
+
+    context = SimpleNamespace(
+        make_array=data,
+        get_dummy_value=lambda: None,
+        get_value_type=float_of,
+        make_tuple=lambda _builder, _type, values: tuple(value.value for value in values),
+    )
+    signature = SimpleNamespace(args=tuple(types), return_type=result)
+    return lowering(context, Builder(), signature, [value_of(*pair) for pair in zip(types, args, strict=True)])

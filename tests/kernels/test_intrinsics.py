@@ -1,7 +1,8 @@
-"""Intrinsics of several accesses: the Python body touches what the IR touches, in every lane, and computes the same."""
+"""Intrinsics that access memory: the Python body touches what the IR touches, in every lane, and computes the same."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -11,9 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lowered import Access, Recorded, execute
-from smembench.kernels.intrinsics.async_copy import copies_async
+from smembench.kernels.intrinsics.async_copy import copies_async, copy_element_async, copy_vector_async
+from smembench.kernels.intrinsics.block_flags import accumulate
 from smembench.kernels.intrinsics.fragments import copy_vectors, outer_product
 from smembench.kernels.intrinsics.row_products import row_products
+from smembench.kernels.intrinsics.vector import (
+    copy_vector,
+    load_pair,
+    load_vector,
+    load_vector_streaming,
+    store_vector,
+    store_vector_streaming,
+)
 from smembench.kernels.matmul.interleaved_copies import copies, lanes_along_b
 from smembench.kernels.matmul.register_pipelining import ResultOrder
 from smembench.kernels.matmul.remainder import AT_ONCE, SIDE
@@ -123,6 +133,56 @@ def test_copies_of_tiles_go_where_the_ir_copies(
     both.agree()
 
 
+@pytest.mark.parametrize("load", [load_vector, load_pair, load_vector_streaming])
+@given(index=st.integers(0, 3), wide=st.booleans(), dtype=DTYPES)
+def test_a_vector_is_loaded_where_the_ir_loads_it(load: Callable[..., Any], index: int, wide: bool, dtype: str) -> None:
+    width = 2 if load is load_pair else 16 // ITEMSIZE[dtype]
+    both, kind = Both(dtype, array=4 * width), types.UniTuple(getattr(types, dtype), width)
+    found = execute(load, [array_of(dtype), U64 if wide else U32], (both.ir["array"], index * width), kind)
+    assert found == load(both.body["array"], index * width)
+    assert len(found) == width
+    of_body, of_ir = both.accesses("array")
+    assert of_body == of_ir
+
+
+@pytest.mark.parametrize("store", [store_vector, store_vector_streaming])
+@given(index=st.integers(0, 3), dtype=DTYPES)
+def test_a_vector_is_stored_where_the_ir_stores_it(store: Callable[..., Any], index: int, dtype: str) -> None:
+    width = 16 // ITEMSIZE[dtype]
+    both, values = Both(dtype, array=4 * width), tuple(map(np.dtype(dtype).type, range(1, width + 1)))
+    store(both.body["array"], index * width, values)
+    kinds = [array_of(dtype), U32, types.UniTuple(getattr(types, dtype), width)]
+    execute(store, kinds, (both.ir["array"], index * width, values))
+    of_body, of_ir = both.accesses("array")
+    assert of_body == of_ir
+    both.agree()
+
+
+@pytest.mark.parametrize(("copy", "vectors"), [(copy_vector, 1), (copy_vector_async, 1), (copy_element_async, 0)])
+@given(place=st.integers(0, 3), index=st.integers(0, 3), dtype=DTYPES)
+def test_a_copy_goes_where_the_ir_copies(
+    copy: Callable[..., Any], vectors: int, place: int, index: int, dtype: str
+) -> None:
+    width = 16 // ITEMSIZE[dtype] if vectors else 1
+    both = Both(dtype, tile=4 * width, array=4 * width)
+    copy(both.body["tile"], place * width, both.body["array"], index * width)
+    kinds = [array_of(dtype), U32, array_of(dtype), U64]
+    execute(copy, kinds, (both.ir["tile"], place * width, both.ir["array"], index * width))
+    of_body, of_ir = both.accesses("tile", "array")
+    assert of_body == of_ir
+    both.agree()
+
+
+@given(index=st.integers(0, 7), dtype=DTYPES)
+def test_an_element_is_added_to_where_the_ir_adds(index: int, dtype: str) -> None:
+    both = Both(dtype, array=8)
+    accumulate(both.body["array"], index, 3)
+    execute(accumulate, [array_of(dtype), U32, getattr(types, dtype)], (both.ir["array"], index, 3))
+    of_body, of_ir = both.accesses("array")
+    assert of_body == of_ir
+    both.agree()
+
+
 @given(offsets=st.lists(st.integers(0, 6), min_size=1, max_size=4), at=st.integers(0, 3), dtype=DTYPES)
 def test_vectors_come_from_where_the_ir_loads(offsets: list[int], at: int, dtype: str) -> None:
     width = 16 // ITEMSIZE[dtype]
@@ -150,5 +210,6 @@ def test_an_outer_product_is_added_in_the_order_given(
     execute(product, [array_of(dtype)] * 3, tuple(both.ir.values()))
     of_body, of_ir = both.accesses("total")
     assert of_body == of_ir
+    assert [index for kind, _, index, _ in of_ir if kind == "store"] == [i * across + j for i, j in results]
     assert set(both.accesses("a", "b")[0]) == set(both.accesses("a", "b")[1])
     both.agree()
