@@ -13,19 +13,11 @@ In the simulator and in a trace the functions do nothing: blocks run in order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.lowering import assemble, register, types
+from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, assemble, register, types
 from smembench.kernels.intrinsics.vector import pointer_to
 from smembench.kernels.types import Array, Index, Scalar
-
-if TYPE_CHECKING:
-    from numba.cuda.core.base import BaseContext as Context
-    from numba.cuda.types import Type
-    from numba.cuda.typing.templates import Signature
 
 MOST_BLOCKS = 4096
 """Most blocks of a grid: the number of flags."""
@@ -49,7 +41,7 @@ def accumulate(array: Array, index: Index, value: Scalar) -> None:
     array[index] += value
 
 
-def _type(_context: Context) -> Callable[..., Type | None]:
+def _type(_context: Context) -> Typer:
     return lambda block: types.void
 
 
@@ -64,16 +56,12 @@ def _flag(builder: ir.IRBuilder, block: ir.Value) -> ir.Value:
     return builder.add(first, builder.mul(place, ir.Constant(ir.IntType(64), _BYTES)))
 
 
-def _lower_raise_flag(
-    context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]
-) -> ir.Value:
+def _lower_raise_flag(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
     assemble(builder, "st.release.gpu.global.u32 [$0], 1;", "l,", _flag(builder, *args))
     return context.get_dummy_value()
 
 
-def _lower_wait_for_flag(
-    context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]
-) -> ir.Value:
+def _lower_wait_for_flag(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
     # LLVM numbers the label, so that a kernel may wait more than once.
     wait = (
         "{ .reg .u32 flag; .reg .pred down;"
@@ -84,7 +72,7 @@ def _lower_wait_for_flag(
     return context.get_dummy_value()
 
 
-def _type_accumulate(_context: Context) -> Callable[..., Type | None]:
+def _type_accumulate(_context: Context) -> Typer:
     def typer(array: Type, index: Type, value: Type) -> Type | None:
         known = isinstance(array, types.Array) and array.ndim == 1 and array.dtype == value
         return types.void if known and isinstance(index, types.Integer) else None
@@ -92,9 +80,7 @@ def _type_accumulate(_context: Context) -> Callable[..., Type | None]:
     return typer
 
 
-def _lower_accumulate(
-    context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]
-) -> ir.Value:
+def _lower_accumulate(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
     bits = signature.args[2].bitwidth
     pointer = pointer_to(context, builder, *signature.args[:2], *args[:2])
     constraints = f"l,{'f' if bits == 32 else 'd'},"

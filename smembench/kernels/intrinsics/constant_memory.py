@@ -8,18 +8,10 @@ would hide the name, so such a program is compiled with ``lto=False``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.lowering import register, types
+from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, register, types
 from smembench.kernels.types import Array
-
-if TYPE_CHECKING:
-    from numba.cuda.core.base import BaseContext as Context
-    from numba.cuda.types import Type
-    from numba.cuda.typing.templates import Signature
 
 _ADDRESS_SPACE = 4
 """Constant memory in NVVM IR (NVVM IR Specification, "Address Spaces")."""
@@ -34,7 +26,7 @@ def constant_array(array: Array, name: str, count: int) -> Array:
     return array
 
 
-def _type(_context: Context) -> Callable[..., Type | None]:
+def _type(_context: Context) -> Typer:
     def typer(array: Type, name: Type, count: Type) -> Type | None:
         literal = isinstance(name, types.StringLiteral) and isinstance(count, types.IntegerLiteral)
         return types.Array(array.dtype, 1, "C", readonly=True) if literal and isinstance(array, types.Array) else None
@@ -42,7 +34,7 @@ def _type(_context: Context) -> Callable[..., Type | None]:
     return typer
 
 
-def _lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]) -> ir.Value:
+def _lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
     _, name, count = signature.args
     element = context.get_data_type(signature.return_type.dtype)
     size = context.get_abi_sizeof(element)

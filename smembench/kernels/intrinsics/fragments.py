@@ -6,21 +6,14 @@ Numba most of its compile time. Arrays of registers are indexed by constants alo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.lowering import assemble, register, types
+from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Values, assemble, register, types
 from smembench.kernels.intrinsics.vector import copy_vector, emit_copy, pointer_to
 from smembench.kernels.numba_cuda import DeviceFunction, uint64
 from smembench.kernels.types import Array, Index
-
-if TYPE_CHECKING:
-    from numba.cuda.core.base import BaseContext as Context
-    from numba.cuda.types import Type
-    from numba.cuda.typing.templates import Signature
 
 _ASSEMBLY = {"float": ("f", "fma.rn.f32"), "double": ("d", "fma.rn.f64")}
 """LLVM type to assembly constraint and instruction."""
@@ -33,9 +26,7 @@ def scheduling_barrier() -> None:
     """
 
 
-def _lower_scheduling_barrier(
-    context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]
-) -> ir.Value:
+def _lower_scheduling_barrier(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
     assemble(builder, "bar.warp.sync 0xffffffff;")
     return context.get_dummy_value()
 
@@ -51,7 +42,7 @@ def copy_vectors(copies: tuple[tuple[int, int], ...]) -> DeviceFunction:
         for place, offset in copies:
             copy_vector(target, place, source, uint64(at + uint64(offset)))
 
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]) -> ir.Value:
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
         (target_type, source_type, index), (target, source, at) = signature.args, args
         for place, offset in copies:
             wide = builder.add(at, ir.Constant(ir.IntType(64), offset))
@@ -81,7 +72,7 @@ def outer_product(
         for i, j in results:
             total[i * across + j] += a[first_a + i] * b[first_b + j]
 
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]) -> ir.Value:
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
         kinds = zip(signature.args, args, strict=True)
         sums, a, b = (context.make_array(kind)(context, builder, array).data for kind, array in kinds)
 

@@ -7,7 +7,7 @@ IR by an ``ir.IRBuilder``, given Numba's target context, the signature, and the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numba
 from llvmlite import ir
@@ -15,17 +15,25 @@ from llvmlite import ir
 from smembench.kernels.numba_cuda import DeviceFunction, lower_builtin, type_callable
 
 if TYPE_CHECKING:
-    from numba.cuda.core.base import BaseContext as Context
-    from numba.cuda.types import Type
-    from numba.cuda.typing.templates import Signature
+    from numba.cuda.core.base import BaseContext
+    from numba.cuda.types import Type as NumbaType
+    from numba.cuda.typing.templates import Signature as NumbaSignature
 
-    Typing = Callable[[Context], Callable[..., Type | None]]
-    Lowering = Callable[[Context, ir.IRBuilder, Signature, Sequence[ir.Value]], ir.Value]
+Context: TypeAlias = "BaseContext"
+Signature: TypeAlias = "NumbaSignature"
+Type: TypeAlias = "NumbaType"
+Typer: TypeAlias = "Callable[..., Type | None]"
+Values: TypeAlias = "Sequence[ir.Value]"
 
 types: Any = numba.types  # its stub lacks UniTuple
 
 
-def register(function: DeviceFunction, typing: Typing, lowering: Lowering, *arguments: type[Type]) -> None:
+def register(
+    function: DeviceFunction,
+    typing: Callable[[Context], Typer],
+    lowering: Callable[..., ir.Value],
+    *arguments: type[Type],
+) -> None:
     """Make a plain function callable from kernels, by its typing and its lowering."""
     type_callable(function)(typing)
     lower_builtin(function, *arguments)(lowering)

@@ -5,21 +5,14 @@ Lowered as one function: NVVM would unroll a loop less, and wait in each iterati
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.lowering import register, types
+from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Values, register, types
 from smembench.kernels.matmul.structs import Matrix, Place
 from smembench.kernels.numba_cuda import DeviceFunction, uint64
 from smembench.kernels.types import Array, Index
-
-if TYPE_CHECKING:
-    from numba.cuda.core.base import BaseContext as Context
-    from numba.cuda.types import Type
-    from numba.cuda.typing.templates import Signature
 
 
 @cache
@@ -40,7 +33,7 @@ def row_products(rows: int, count: int, apart: int, *, within: bool) -> DeviceFu
                     start = min(first.row + i, A.rows - 1) * A.stride
                     held[i] += A.elements[uint64(start) + place] * factor
 
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]) -> ir.Value:
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
         wide, narrow = ir.IntType(64), ir.IntType(32)
         held_type, a_type, b_type, *_ = signature.args
         (a_array, a_rows, k, lda), (b_array, _, _, ldb) = _fields(builder, args[1]), _fields(builder, args[2])

@@ -11,20 +11,12 @@ first), for global arrays only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.lowering import register, types
+from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, register, types
 from smembench.kernels.numba_cuda import SIMULATED
 from smembench.kernels.types import Array, Index, Vector
 from smembench.model.problem import ITEMSIZE
-
-if TYPE_CHECKING:
-    from numba.cuda.core.base import BaseContext as Context
-    from numba.cuda.types import Type
-    from numba.cuda.typing.templates import Signature
 
 BYTES = 16
 """Bytes per access, the most per thread and instruction (PTX ISA, ``ld``)."""
@@ -114,28 +106,28 @@ def vector_of(array: Type) -> Type | None:
     return types.UniTuple(array.dtype, 8 * BYTES // array.dtype.bitwidth)
 
 
-def _type_load(_context: Context) -> Callable[..., Type | None]:
+def _type_load(_context: Context) -> Typer:
     def typer(array: Type, index: Type) -> Type | None:
         return vector_of(array) if isinstance(index, types.Integer) else None
 
     return typer
 
 
-def _type_load_pair(_context: Context) -> Callable[..., Type | None]:
+def _type_load_pair(_context: Context) -> Typer:
     def typer(array: Type, index: Type) -> Type | None:
         return types.UniTuple(array.dtype, PAIR) if vector_of(array) and isinstance(index, types.Integer) else None
 
     return typer
 
 
-def _type_store(_context: Context) -> Callable[..., Type | None]:
+def _type_store(_context: Context) -> Typer:
     def typer(array: Type, index: Type, values: Type) -> Type | None:
         return types.void if isinstance(index, types.Integer) and values == vector_of(array) else None
 
     return typer
 
 
-def type_copy(_context: Context) -> Callable[..., Type | None]:
+def type_copy(_context: Context) -> Typer:
     """The typing of a copy: void where target and source have the same vectors."""
 
     def typer(target: Type, place: Type, source: Type, index: Type) -> Type | None:
@@ -174,15 +166,13 @@ def _packed(context: Context, builder: ir.IRBuilder, tuple_type: Type, values: i
     return builder.bitcast(elements, _VECTOR)
 
 
-def _lower_load(context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]) -> ir.Value:
+def _lower_load(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
     loaded = builder.load(pointer_to(context, builder, *signature.args, *args))
     loaded.align = BYTES
     return _unpacked(context, builder, signature.return_type, loaded)
 
 
-def _lower_load_pair(
-    context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]
-) -> ir.Value:
+def _lower_load_pair(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
     elements = _elements_type(context, signature.return_type)
     pointer = builder.bitcast(pointer_to(context, builder, *signature.args, *args), elements.as_pointer())
     loaded = builder.load(pointer)
@@ -190,7 +180,7 @@ def _lower_load_pair(
     return _unpacked(context, builder, signature.return_type, loaded)
 
 
-def _lower_store(context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]) -> ir.Value:
+def _lower_store(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
     vector = _packed(context, builder, signature.args[2], args[2])
     stored = builder.store(vector, pointer_to(context, builder, *signature.args[:2], *args[:2]))
     stored.align = BYTES
@@ -204,15 +194,13 @@ def emit_copy(builder: ir.IRBuilder, target: ir.Value, source: ir.Value) -> None
     loaded.align = stored.align = BYTES
 
 
-def _lower_copy(context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]) -> ir.Value:
+def _lower_copy(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
     source = pointer_to(context, builder, *signature.args[2:], *args[2:])
     emit_copy(builder, pointer_to(context, builder, *signature.args[:2], *args[:2]), source)
     return context.get_dummy_value()
 
 
-def _lower_load_streaming(
-    context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]
-) -> ir.Value:
+def _lower_load_streaming(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
     pointer = pointer_to(context, builder, *signature.args, *args)
     words = ir.LiteralStructType([_WORD] * _VECTOR.count)
     assembly = ir.InlineAsm(
@@ -225,9 +213,7 @@ def _lower_load_streaming(
     return _unpacked(context, builder, signature.return_type, vector)
 
 
-def _lower_store_streaming(
-    context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]
-) -> ir.Value:
+def _lower_store_streaming(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
     vector = _packed(context, builder, signature.args[2], args[2])
     pointer = pointer_to(context, builder, *signature.args[:2], *args[:2])
     words = [builder.extract_element(vector, _WORD(word)) for word in range(_VECTOR.count)]
