@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 @takes(sampling=Sampling, running=Running)
 def ladder(
-    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="Whose ladder: transpose, matmul and others.")],
+    problem: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROBLEM",
+            help="Whose ladder: transpose, matmul and others.",
+            autocompletion=options.complete_problem,
+        ),
+    ],
     *,
     n: Annotated[
         str | None,
