@@ -120,7 +120,7 @@ def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -
 
 
 def read(path: str | Path) -> Result:
-    """A stored run, from its folder, even if it was cut off, or from a cases.csv.
+    """A stored run, from its folder, even if it was cut off, or from a cases.csv; ``last`` is the newest in results.
 
     A damaged journal is read up to the damage; a warning tells what was dropped.
 

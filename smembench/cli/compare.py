@@ -98,7 +98,8 @@ def compare(
     environments stand above the verdicts. Exit code 3 always means a regression.
 
     With last:N or baseline in place of BASE, NEW is held against the runs before it in its folder, or the pinned one:
-    the verdict and the exit code of `run --compare-to`, of stored runs.
+    the verdict and the exit code of `run --compare-to`, of stored runs. One run alone is held against the run before
+    it and the pinned one. `last` is the newest run in results, `DIR/last` in DIR.
 
     --aa compares runs of one configuration with each other, where every verdict of a change is false. It reports the
     rate of false verdicts, by class of duration the smallest slowdown that is seen with 95 % in 95 % of the cases, and
@@ -114,6 +115,8 @@ def compare(
 
       smembench compare last:7 results/20260102T020000Z-nightly
 
+      smembench compare last
+
       smembench compare --aa quick --runs 10
     """
     from smembench.run.axes import parse_names
@@ -121,7 +124,7 @@ def compare(
     from smembench.studies.compare.beside import beside
     from smembench.studies.compare.comparability import FACETS
     from smembench.studies.compare.verdicts import Rules, Verdict
-    from smembench.studies.load import load_side
+    from smembench.studies.load import LAST, load_side, named
     from smembench.studies.nightly.against import is_named
     from smembench.views.compare import comparison_sections, self_section
 
@@ -144,8 +147,10 @@ def compare(
         return
     if given := _measuring(runs, output, anonymous):
         raise UsageError(f"{given[0]}: belongs to --aa CONFIG.toml")
-    if base is None or new is None:
+    if base is None or (new is None and is_named(base) and base != LAST):
         raise UsageError("give BASE and NEW, two runs' folders or cases.csv files, or --aa CONFIG.toml")
+    if new is None:
+        base, new = LAST, base
     sections_of = partial(comparison_sections, every=all_, ambiguous=fail_on is FailOn.AMBIGUOUS)
     if is_named(base):
         from smembench.studies.nightly.finish import held
@@ -155,7 +160,9 @@ def compare(
         if facets:
             raise UsageError(f"--across: belongs to two runs' folders; {base} takes only runs on the same devices")
         with steps() as step:
-            night = held(base, Path(new), lambda stored: given_rules(stored if threshold is None else threshold), step)
+            night = held(
+                base, named(Path(new)), lambda stored: given_rules(stored if threshold is None else threshold), step
+            )
         sections = [
             section
             for asked, found in night.compared

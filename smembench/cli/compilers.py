@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from smembench.cli import options
 from smembench.cli.options import Running, Sampling, takes
 from smembench.model.errors import DeviceUnavailable
+
+if TYPE_CHECKING:
+    from smembench.views.sections import Section
 
 
 @takes(sampling=Sampling, running=Running)
@@ -66,17 +69,21 @@ def compilers(
     from smembench.views.console import say, stderr, stdout
     from smembench.views.table import draw
 
-    for toolchain in toolchains():
-        if missing := toolchain.not_installed():
-            say(stderr, missing)
+    def shown(found: list[Section]) -> list[Section]:
+        """The tables, once what is not in them for want of a package has been named."""
+        for toolchain in toolchains():
+            if missing := toolchain.not_installed():
+                say(stderr, missing)
+        return found
+
     where = "cuda" if static else device or "cuda"
     sweeps = study.sweeps(problem, kernel, n=n, block=block, dtype=dtype, device=where)
     config = from_flags({"name": "compilers", **sampling.config(), "sweep": sweeps})
     if static:
         pairs = study.static(config, capability)
-        draw(stdout, ports(pairs, f"compute capability {capability}", versions(cuda=True)))
+        draw(stdout, shown(ports(pairs, f"compute capability {capability}", versions(cuda=True))))
         return
     try:
-        measure(config, running, draw=of_run)
+        measure(config, running, draw=lambda run: shown(of_run(run)))
     except DeviceUnavailable as error:
         raise DeviceUnavailable(f"{error}; --static compares the machine code without a GPU") from None

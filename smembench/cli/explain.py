@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.cli.options import SIZE, one_of
+from smembench.cli.options import SIZE, complete_kernel, one_of
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 def explain(
     kernel: Annotated[
-        str, typer.Argument(metavar="KERNEL", help="CUDA kernels, such as transposeSmem; several with --measure.")
+        str,
+        typer.Argument(
+            metavar="KERNEL",
+            help="CUDA kernels, such as transposeSmem; several with --measure.",
+            autocompletion=complete_kernel,
+        ),
     ],
     block: Annotated[
         str | None,

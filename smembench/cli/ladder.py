@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 @takes(sampling=Sampling, running=Running)
 def ladder(
-    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="Whose ladder: transpose, matmul and others.")],
+    problem: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROBLEM",
+            help="Whose ladder: transpose, matmul and others.",
+            autocompletion=options.complete_problem,
+        ),
+    ],
     *,
     n: Annotated[
         str | None,
@@ -55,7 +62,7 @@ def ladder(
       smembench ladder transpose --n 4096,16384 --dtype float32,float16
       smembench ladder matmul --n 4096 --csv ladder.csv
       smembench ladder transpose --diff transposeSmemPad
-      smembench ladder matmul --diff interleaved,serpentine --run results/reference/20261122T140814Z-limits
+      smembench ladder matmul --diff interleaved,serpentine --run results/<run>
     """
     from smembench.cli.measure import measure
     from smembench.run.config import from_flags
@@ -105,7 +112,7 @@ def _show_change(
     if measured is not None:
         draw(console, gain(measured))
     elif gpu is None:
-        say(console, "The gain is not measured, since there is no GPU here; --run DIR takes it from a stored run.")
+        say(console, "The gain is not measured without a GPU; --run DIR takes it from a stored run.")
     else:
         return changed
     return None

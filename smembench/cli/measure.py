@@ -22,14 +22,13 @@ if TYPE_CHECKING:
     from smembench.store.run import Run
     from smembench.store.run_folder import RunFolder
     from smembench.studies.run import Outcome
-    from smembench.views.export import Form
     from smembench.views.sections import Section
 
     After = Callable[[Path, Console], int]
     Draw = Callable[[Run], list[Section]]
 
 
-_FORMS: dict[str, Form] = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
+_FORMS: dict[str, str] = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
 """The form of an exported file by its suffix."""
 
 
@@ -119,11 +118,11 @@ def leave(outcome: Outcome, code: int = 0) -> None:
         raise typer.Exit(code or FAILED)
 
 
-def _files(running: Running) -> list[tuple[Output, Form]]:
+def _files(running: Running) -> list[tuple[Output, str]]:
     """The files of --csv and --export, checked now and written later, with their forms."""
     from smembench.store.files import Output
 
-    files: list[tuple[Output, Form]] = []
+    files: list[tuple[Output, str]] = []
     if running.csv is not None and str(running.csv) != "-":
         files.append((Output(running.csv, force=running.force), "csv"))
     if running.export is not None:

@@ -20,7 +20,8 @@ from smembench.toolchains.registry import names
 T = TypeVar("T")
 
 
-def _complete_kernel(context: typer.Context, incomplete: str) -> list[str]:
+def complete_kernel(context: typer.Context, incomplete: str) -> list[str]:
+    """Names of the command's kernels, after those of a list that are there."""
     from smembench.kernels import registry
     from smembench.kernels.problems import COMMANDS, PROBLEMS
 
@@ -28,6 +29,13 @@ def _complete_kernel(context: typer.Context, incomplete: str) -> list[str]:
     chosen, comma, start = incomplete.rpartition(",")
     names = [name for problem in problems for name in registry.names(problem)]
     return [f"{chosen}{comma}{name}" for name in names if name.lower().startswith(start.lower())]
+
+
+def complete_problem(incomplete: str) -> list[str]:
+    """Names of problems."""
+    from smembench.kernels.problems import PROBLEMS
+
+    return [name for name in PROBLEMS if name.startswith(incomplete)]
 
 
 def complete_config(incomplete: str) -> list[str]:
@@ -62,7 +70,7 @@ def of_axis(axis: Axis, metavar: str = "N,…") -> Any:
 
 Kernels = Annotated[
     str | None,
-    typer.Option("--kernel", metavar="NAME,…", help="Kernels by name. (default: all)", autocompletion=_complete_kernel),
+    typer.Option("--kernel", metavar="NAME,…", help="Kernels by name. (default: all)", autocompletion=complete_kernel),
 ]
 Blocks = Annotated[str | None, of_axis(BLOCK, "XxY,…")]
 Dtypes = Annotated[str | None, of_axis(Axis("dtype", "Element types.", "float32"), "NAME,…")]

@@ -12,7 +12,7 @@ from smembench.model.errors import UsageError
 
 
 def show(
-    path: Annotated[Path, typer.Argument(metavar="DIR|cases.csv", help="A run's folder or a CSV of cases.")],
+    path: Annotated[Path, typer.Argument(metavar="DIR|cases.csv", help="A run's folder, a CSV of cases, or last.")],
     documents: Annotated[
         bool, typer.Option("--documents", help="Beside the documents' figures, as reproduce shows them.")
     ] = False,
@@ -25,6 +25,7 @@ def show(
     compilers: Annotated[
         bool, typer.Option("--compilers", help="Only kernels and their ports, as compilers shows them.")
     ] = False,
+    json: Annotated[bool, typer.Option("--json", help="The cases as JSON.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="As LaTeX, with booktabs.")] = False,
 ) -> None:
@@ -34,27 +35,28 @@ def show(
 
       smembench show results/20260101T020000Z-nightly
       smembench show results/20260101T020000Z-limits --limits
+      smembench show last --json
       smembench show cases.csv --markdown
       smembench show cases.csv --latex > tables.tex
     """
     from smembench.studies.load import load
     from smembench.views.compilers import of_run
     from smembench.views.console import stdout
+    from smembench.views.export import exported
     from smembench.views.ladder import ladder as steps
-    from smembench.views.latex import latex as as_latex
     from smembench.views.limits import limits as best
-    from smembench.views.markdown import markdown as as_markdown
     from smembench.views.reproduce import reproduction
     from smembench.views.sections import sections
     from smembench.views.table import draw
 
-    form = one_of(markdown=markdown, latex=latex)
+    form = one_of(json=json, markdown=markdown, latex=latex)
     view = one_of(documents=documents, ladder=ladder, limits=limits, compilers=compilers)
     views = {"documents": reproduction, "ladder": steps, "limits": best, "compilers": of_run}
-    found = views.get(view, sections)(load(path))
+    run = load(path)
+    found = views.get(view, sections)(run)
     if view and not found:
         raise UsageError(f"{path}: has nothing that --{view} shows")
     if form:
-        typer.echo(as_markdown(found) if markdown else as_latex(found), nl=False)
+        typer.echo(exported(form, run, found), nl=False)
     else:
         draw(stdout, found)

@@ -13,7 +13,14 @@ from smembench.cli.options import Sampling, takes
 
 @takes(sampling=Sampling)
 def tune(
-    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="What to tune: transpose, matmul and others.")],
+    problem: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROBLEM",
+            help="What to tune: transpose, matmul and others.",
+            autocompletion=options.complete_problem,
+        ),
+    ],
     *,
     n: Annotated[
         int | None,

@@ -4,14 +4,16 @@ numba-cuda is in maintenance; a successor with the same dialect is taken up here
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numba
 import numpy as np
 from cuda.bindings import driver
-from numba import cuda, uint32, uint64
+from numba import cuda
 from numba.cuda.core import config
 from numba.cuda.extending import lower_builtin, register_jitable, type_callable
+
+from smembench.kernels.types import Index
 
 __all__ = [
     "SIMULATED",
@@ -30,6 +32,8 @@ __all__ = [
 DeviceFunction = Callable[..., Any]
 """A function that kernels call, and that ``device`` or ``register`` made known to Numba."""
 
+Function = TypeVar("Function", bound=DeviceFunction)
+
 if not hasattr(np, "row_stack"):  # NumPy 2.5 took the name away; numba-cuda, when it first compiles, looks it up
     np.row_stack = np.vstack
 
@@ -39,9 +43,12 @@ config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 SIMULATED: bool = bool(config.ENABLE_CUDASIM)
 """Whether kernels run in Numba's simulator (NUMBA_ENABLE_CUDASIM=1 at import), one Python thread per CUDA thread."""
 
-if SIMULATED:  # the same casts, without the detour over Numba's signatures that takes most of a simulated launch
-    uint32, uint64 = np.uint32, np.uint64
-else:
+# The same casts in the simulator, without the detour over Numba's signatures that takes most of a simulated launch.
+_integers: Any = np if SIMULATED else numba
+uint32: Callable[[Index], Index] = _integers.uint32
+uint64: Callable[[Index], Index] = _integers.uint64
+
+if not SIMULATED:
     from smembench.kernels.intrinsics.unsigned import install
 
     install()
@@ -52,7 +59,7 @@ def number(dtype: str) -> Any:
     return getattr(numba.types, dtype)
 
 
-def device(function: Callable[..., Any]) -> Callable[..., Any]:
+def device(function: Function) -> Function:
     """Make a function callable from kernels, inlined where it is called.
 
     It stays a plain Python function for the simulator and for traces. To Numba it looks like a

@@ -10,11 +10,14 @@ from smembench.store import journal
 from smembench.store.csv_files import read_rows, read_samples
 from smembench.store.files import resolved, there
 from smembench.store.run import Run
-from smembench.store.run_folder import CASES, JOURNAL, SAMPLES, read_description
+from smembench.store.run_folder import CASES, JOURNAL, RUN, SAMPLES, read_description
+
+LAST = "last"
+"""The name of the newest run."""
 
 
 def load(path: Path, *, predicted: bool = True) -> Run:
-    """Read a run's folder, or a cases.csv with what lies beside it.
+    """Read a run's folder, a cases.csv with what lies beside it, or the run that ``last`` names.
 
     A journal has every trial, so where there is one it is read. What it has of damages is a ``Dropped`` warning.
     It has no predictions; without ``predicted`` no kernel is imported to make them.
@@ -22,6 +25,7 @@ def load(path: Path, *, predicted: bool = True) -> Run:
     Raises:
         UsageError: for a path that is neither, and for damaged files, with the line.
     """
+    path = named(path)
     if not there(path):
         raise UsageError(f"{path}: there is no such file or folder; give a run's folder or a cases.csv")
     if not path.is_dir() and path.name != CASES:
@@ -34,6 +38,21 @@ def load(path: Path, *, predicted: bool = True) -> Run:
     rows, description = read_rows(folder / CASES), read_description(folder)
     samples = read_samples(folder / SAMPLES) if there(folder / SAMPLES) else {}
     return Run(rows, description, samples, path, complete=description.complete is not False)
+
+
+def named(path: Path) -> Path:
+    """The newest run of a folder for ``DIR/last``, of results for ``last``; any other path as it is.
+
+    Raises:
+        UsageError: for a folder without runs.
+    """
+    if path.name != LAST or there(path):
+        return path
+    folder = path.parent if len(path.parts) > 1 else Path("results")
+    runs = sorted(run.parent for run in folder.glob(f"*/{RUN}"))
+    if not runs:
+        raise UsageError(f"{path}: {folder} holds no run; name a run's folder")
+    return max(runs, key=lambda run: (read_description(run).started_at_utc, run.name))
 
 
 def load_side(text: str) -> list[Run]:

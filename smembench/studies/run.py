@@ -100,9 +100,6 @@ def run(
         for note in session.notes:
             watch.note(note)
         infos = session.infos.values()
-        count = sum(not item.skip for item in session.planned)
-        models = ", ".join(info.model for info in infos)
-        watch.note(f"cases: {count} on {models}, compiled and checked first; rounds: at least {config.rounds}")
         anonymous = resume.description.host is None if resume else anonymous
         described = describe_run(
             new_run_id(config.name), config, session.seed, infos, anonymous=anonymous, argv=list(argv)
@@ -113,6 +110,9 @@ def run(
             described = resume.description
         elif output is not None:
             folder = RunFolder.create(output, described)
+        count = sum(not item.skip for item in session.planned)
+        models = ", ".join(info.model for info in infos)
+        watch.note(f"cases: {count} on {models}, compiled and checked first; rounds: at least {config.rounds}")
         with closing(folder) if folder else nullcontext():
             if untold := [device.name for device in described.devices if not described.identity(device.name)]:
                 watch.note(

@@ -91,7 +91,8 @@ def _sentence(pairs: Sequence[PortedCase]) -> str:
         return ""
     (lowest, low), (highest, high) = timed[0], timed[-1]
     ours, port = _language(low.case.compiler), _language(low.compiler)
-    said = f"{ours}'s kernels run at {number(lowest)} to {number(highest)} of the speed of {port}"
+    ratios = " to ".join(dict.fromkeys((number(lowest), number(highest))))
+    said = f"{ours}'s kernels run at {ratios} of the speed of {port}"
     if lowest * highest <= 1:
         end = f"lowest for {low.case.kernel} {low.case.block}{_reason(low.ours, low.port, lowest, ours)}"
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from smembench.model.text import json_text
 from smembench.store import schema
@@ -13,10 +12,8 @@ from smembench.views.latex import latex
 from smembench.views.markdown import markdown
 from smembench.views.sections import Section
 
-Form = Literal["csv", "json", "markdown", "latex"]
 
-
-def exported(form: Form, run: Run, sections: Sequence[Section]) -> str:
+def exported(form: str, run: Run, sections: Sequence[Section]) -> str:
     """The cases as CSV, as JSON below what run.json says of the run, or the sections as Markdown or LaTeX."""
     if form == "csv":
         return table_text(schema.COLUMNS, map(schema.to_fields, run.rows))

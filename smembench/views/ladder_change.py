@@ -25,6 +25,9 @@ _FIGURES: dict[str, Callable[[Step], str]] = {
     "instructions": lambda step: "" if (code := step.explained.code) is None else str(code.instructions),
 }
 
+_MOST_KINDS = 15
+"""Kinds of instructions that are shown, those that change most."""
+
 
 def print_change(console: Console, change: Change, capability: str | None) -> None:
     """The lines of a step that differ from those before, and a table of both steps' figures."""
@@ -48,7 +51,10 @@ def figures(change: Change, capability: str | None) -> Section:
     steps = (change.before, change.after)
     cells = {"block": tuple(block(step.explained.case) for step in steps)}
     cells |= {name: (text(steps[0]), text(steps[1])) for name, text in _FIGURES.items()}
-    cells |= {f"  {kind}": (str(old), str(new)) for kind, (old, new) in change.instructions.items()}
+    kinds = list(change.instructions.items())
+    cells |= {f"  {kind}": (str(old), str(new)) for kind, (old, new) in kinds[:_MOST_KINDS]}
+    if others := [numbers for _, numbers in kinds[_MOST_KINDS:]]:
+        cells[f"  {len(others)} other kinds"] = tuple(str(sum(numbers)) for numbers in zip(*others, strict=True))
     case = change.after.explained.case
     where = f"compute capability {capability}" if capability else "a GPU of unknown limits"
     missing = any(step.explained.code is None for step in steps)

@@ -14,7 +14,7 @@ import pytest
 from conftest import DOCUMENTS, QUICK, ROOT, Program, records
 from smembench import __version__
 from smembench.store.schema import COLUMNS, SAMPLE_COLUMNS
-from smembench.toolchains.registry import names
+from smembench.toolchains.registry import compilers, names
 
 CONFIG = """
 samples = 3
@@ -225,6 +225,11 @@ def test_list_and_doctor_say_what_there_is(program: Program) -> None:
         assert words in listed.stdout
     for words in ("numba-cuda: ", "--   GPU: ", "fix: ", "CPU: "):
         assert words in examined.stdout
+    said = program("list", "compilers").stdout
+    for toolchain in compilers():
+        assert f"{toolchain.name} " in said
+        for text in (said, examined.stdout):
+            assert (toolchain.install in text) != toolchain.installed, "what is not installed is named"
 
 
 ASCII = {"PYTHONIOENCODING": "ascii"}

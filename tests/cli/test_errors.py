@@ -89,7 +89,8 @@ REFUSED = [
     ("show /dev/zero", "/dev/zero"),
     # compare
     ("compare", "give BASE and NEW"),
-    ("compare {nightly}", "give BASE and NEW"),
+    ("compare baseline", "give BASE and NEW"),
+    ("show {root}/results/reference/notes/last", "notes holds no run"),
     ("compare {nightly} nowhere", "nowhere: there is no such file or folder"),
     ("compare {nightly} {root}/README.md", "README.md: not a cases.csv"),
     ("compare {nightly} {documents},", "there is no such file or folder"),

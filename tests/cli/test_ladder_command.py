@@ -46,3 +46,15 @@ def test_without_a_gpu_there_is_no_gain(program: Program) -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "128×128×128 float32 · compute capability 9.0" in ran.stdout
     assert "The gain is not measured" in ran.stdout.splitlines()[-1]
+
+
+def test_a_kernel_of_a_file_comes_after_the_last_step(program: Program, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from dataclasses import replace\n"
+        "from smembench.kernels.transpose.cuda import naive_gmem\n"
+        "KERNEL = replace(naive_gmem.KERNEL, name='mine', ladder='a first try')\n"
+    )
+    ran = program("ladder", "transpose", "--diff", "mine", "--n", 64, SMEMBENCH_KERNELS=str(file))
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines()[0] == "mine against transposePersistent"

@@ -97,3 +97,10 @@ def test_what_cannot_be_judged_is_refused(
     ran = program("compare", *(night(results, 2) if word == "RUN" else word for word in arguments))
     assert (ran.returncode, ran.stdout) == (2, "")
     assert said in ran.stderr
+
+
+def test_one_run_is_held_against_the_run_before_it_and_the_newest_has_a_name(program: Program, results: Path) -> None:
+    newest = night(results, BEFORE + AFTER + 1)
+    alone, named = program("compare", results / "last", "--json"), program("compare", "last", newest, "--json")
+    assert (alone.returncode, alone.stdout) == (named.returncode, named.stdout)
+    assert json.loads(program("show", results / "last", "--json").stdout)["run"]["run_id"] == newest.name

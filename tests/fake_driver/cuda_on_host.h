@@ -38,7 +38,8 @@ template <class T> static inline T atomicAdd(T *to, T value)
 #define __launch_bounds__(threads, blocks)
 #define __syncwarp()
 #define __threadfence()
-#define __syncthreads() swapcontext(&on_host::turns[on_host::thread], &on_host::scheduler)
+#define __syncthreads() on_host::take_turns()
+#define __shfl_down_sync(mask, value, lanes) on_host::shuffle_down(value, lanes)
 
 namespace on_host {
 
@@ -53,6 +54,20 @@ static void run_thread()
 {
     kernel();
     ended[thread] = true;
+}
+
+static void take_turns() { swapcontext(&turns[thread], &scheduler); }
+
+// Of all threads of a block that have not ended: each of them has to come here.
+template <class T> static T shuffle_down(T value, unsigned lanes)
+{
+    static T given[MOST_THREADS];
+    unsigned here = thread, lane = here % 32;
+    given[here] = value;
+    take_turns();
+    T found = given[lane + lanes < 32 ? here + lanes : here];
+    take_turns();
+    return found;
 }
 
 static void run_block(Index block)

@@ -98,6 +98,14 @@ def test_a_persistent_grid_goes_round_more_than_once(gpu: CudaDevice, dtype: str
     verify(gpu, case)
 
 
+@pytest.mark.parametrize("dtype", PROBLEMS["reduction"].dtypes)
+def test_a_grid_of_the_gpus_size_adds_up_all_elements_at_every_launch(gpu: CudaDevice, dtype: str) -> None:
+    case = Case("reduction", "sumPersistent", "cuda:0", dtype, 1, 2**26 + 3, None, Block(256, 1))
+    program = numba_kernel(case)
+    assert prod(program.grid) > 2 * prod(program.on(gpu.info.sm_count or 1).grid)
+    verify(gpu, case, launches=3)
+
+
 @pytest.mark.parametrize(
     "kernel", [k for k in CUDA if k.problem == "matmul" and k.strided], ids=lambda k: f"{k.name}-{k.compiler}"
 )

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import programs
-from conftest import QUICK, Program, records
+from conftest import QUICK, Measured, Program, records
 from fake_driver.host_code import compile_for_host, port
 from fake_driver.process import FEW, FakeDriver, ended
 from programs import case_of, cuda_kernel, numba_kernel
@@ -25,11 +25,15 @@ from smembench.explain.banks import conflict_degree
 from smembench.explain.trace import trace
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS, Verification
+from smembench.kernels.reduction.cuda.sum_persistent import TURNS
 from smembench.kernels.reduction.problem import EXACT_BITS, READ, SUM, most_quarter
 from smembench.kernels.reduction.threads import VECTORS
 from smembench.model.case import Block, Case
+from smembench.store.run import Run
+from smembench.store.run_json import Description
 from smembench.studies.ladder.climb import steps
 from smembench.toolchains.machine_code import machine_code
+from smembench.views.sections import sections
 from traces import elements
 
 Array = NDArray[Any]
@@ -172,9 +176,25 @@ def test_the_output_is_added_to_without_waiting_for_it(ptx: Any, dtype: str) -> 
     assert len(re.findall(r"(?:red|atom)[.\w]*\.add", text)) == 1
 
 
-def test_a_persistent_grid_has_as_many_blocks_as_run_at_once_or_fewer() -> None:
+def test_a_persistent_grid_has_a_few_turns_of_the_blocks_that_run_at_once_or_fewer() -> None:
     grids = [numba_kernel(sum_of(n, "sumPersistent")).on(132).grid for n in (1, 2**20, 2**28)]
-    assert grids == [(1, 1), (256, 1), (8 * 132, 1)]
+    assert grids == [(1, 1), (256, 1), (TURNS * 8 * 132, 1)]
+
+
+def test_a_table_names_the_ceiling_and_says_what_the_steps_gain(measured: Measured) -> None:
+    times = {"readGmem": 0.9, "sumDivergent": 8.0, "sumInterleaved": 4.0, "sumSequential": 2.0, "sumPersistent": 1.0}
+    blocks = {"readGmem": None}
+    done = [
+        measured(kernel, [ms] * 30, problem="reduction", n=2**28, block=blocks.get(kernel, Block(256, 1)))
+        for kernel, ms in times.items()
+    ]
+    (table,) = sections(Run.of(Description(), done))
+    assert "% of\nreadGmem" in [column.heading for column in table.columns]
+    for words in (
+        "bank conflicts the sum is 2.00× as fast",
+        "8.00× as fast as sumDivergent and reaches 90 % of readGmem",
+    ):
+        assert words in table.sentence
 
 
 @pytest.mark.parametrize(

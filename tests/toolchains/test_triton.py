@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -26,6 +27,7 @@ from smembench.toolchains.triton import Triton, compiled
 
 TESTS = Path(__file__).parents[1]
 KERNELS = [kernel for kernel in registry.kernels() if kernel.compiler == "triton"]
+VERSION = tuple(int(part) for part in version("triton").split(".")[:2]) if find_spec("triton") else ()
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="needs Triton: pip install 'smembench[triton]'")
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 
@@ -127,13 +129,14 @@ def test_triton_compiles_a_kernel(kernel: Kernel, n: int, dtype: str) -> None:
     assert "mma.sync" not in done.asm["ptx"] or dtype == "float64", "float32 is multiplied in float32"
     found = machine_code(case, "9.0")
     assert found
-    assert 0 < found.registers < 255
+    assert 0 < found.registers <= 255
     assert found.spilled_bytes == 0
 
 
 @needs_triton
 @every_kernel
 @pytest.mark.slow
+@pytest.mark.skipif(VERSION < (3, 9), reason="with this NumPy the interpreter of Triton 3.6 has no loops")
 def test_interpreted_a_kernel_is_right(kernel: Kernel) -> None:
     command = [sys.executable, str(TESTS / "interpreted.py"), kernel.name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

@@ -10,6 +10,7 @@ In the simulator and in a trace a copy is a load and a store at once, and groups
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from llvmlite import ir
@@ -24,12 +25,14 @@ from smembench.kernels.intrinsics.vector import (
     types,
     vector_of,
 )
+from smembench.kernels.numba_cuda import DeviceFunction, uint32, uint64
+from smembench.kernels.types import Array, Index
 
 _SHARED_SPACE = 3
 """Address space of shared memory in NVVM IR, where a pointer to it has 32 bits."""
 
 
-def copy_vector_async(tile: Any, place: Any, array: Any, index: Any) -> None:
+def copy_vector_async(tile: Array, place: Index, array: Array, index: Index) -> None:
     """Start to copy the ``vector_width`` elements of a global array from ``index`` on into a tile from ``place`` on.
 
     Raises:
@@ -38,7 +41,7 @@ def copy_vector_async(tile: Any, place: Any, array: Any, index: Any) -> None:
     copy_vector(tile, place, array, index)
 
 
-def copy_element_async(tile: Any, place: Any, array: Any, index: Any) -> None:
+def copy_element_async(tile: Array, place: Index, array: Array, index: Index) -> None:
     """Start to copy one element of a global array into a tile: 4 or 8 bytes, through the L1 (``.ca``)."""
     tile[place] = array[index]
 
@@ -47,7 +50,7 @@ def commit_copies() -> None:
     """Commit the copies that this thread started since the last commit as a group, which may be empty."""
 
 
-def wait_for_copies(newest: Any) -> None:
+def wait_for_copies(newest: int) -> None:
     """Wait until all groups of this thread but the ``newest`` ones, a constant, are complete."""
 
 
@@ -71,8 +74,8 @@ def _type_element(_context: Any) -> Any:
     return typer
 
 
-def emit_copy_async(builder: Any, target: Any, source: Any, size: int) -> None:
-    """Start to copy ``size`` bytes from one pointer to another, for functions lowered as one intrinsic."""
+def _emit(builder: Any, target: Any, source: Any, size: int) -> None:
+    """Start to copy ``size`` bytes from one pointer to another."""
     cache = "cg" if size == BYTES else "ca"
     target = builder.addrspacecast(target, target.type.pointee.as_pointer(_SHARED_SPACE))
     assembly = f"cp.async.{cache}.shared.global [$0], [$1], {size};"
@@ -87,10 +90,49 @@ def _lower_element(context: Any, builder: Any, signature: Any, args: Any) -> Any
     return _start(context, builder, signature, args, signature.args[0].dtype.bitwidth // 8)
 
 
+@cache
+def copies_async(copies: tuple[tuple[int, int, int], ...], *, vectors: bool) -> DeviceFunction:
+    """``(tile, place, array, index, stride)``: start copies of a tile from a matrix whose rows lie ``stride`` apart.
+
+    Each copy has rows below, elements along and a place, all constants, relative to ``index`` and ``place``. It copies
+    a vector, or an element. Copies from one row share an address up to a constant. Lowered as one function: inlining a
+    call per copy takes Numba most of its compile time.
+    """
+    copy = copy_vector_async if vectors else copy_element_async
+
+    def start(tile: Array, place: Index, array: Array, index: Index, stride: Index) -> None:
+        for below, along, offset in copies:
+            at = uint64(index + uint32(below) * stride)
+            copy(tile, place + uint64(offset), array, at + along)
+
+    def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        narrow, wide = ir.IntType(32), ir.IntType(64)
+        tile_type, index_type, array_type, *_ = signature.args
+        tile, place, array, index, stride = args
+        size = BYTES if vectors else tile_type.dtype.bitwidth // 8
+        for below, along, offset in copies:
+            row = builder.zext(builder.add(index, builder.mul(stride, ir.Constant(narrow, below))), wide)
+            at = builder.add(row, ir.Constant(wide, along))
+            to = builder.add(place, ir.Constant(wide, offset))
+            _emit(
+                builder,
+                pointer_to(context, builder, tile_type, index_type, tile, to),
+                pointer_to(context, builder, array_type, index_type, array, at),
+                size,
+            )
+        return context.get_dummy_value()
+
+    def typer(tile: Any, place: Any, array: Any, index: Any, stride: Any) -> Any:
+        return types.void if place == types.uint64 and index == stride == types.uint32 else None
+
+    register(start, lambda _context: typer, lower, *_PLACES, types.Integer)
+    return start
+
+
 def _start(context: Any, builder: Any, signature: Any, args: Any, size: int) -> Any:
     target = pointer_to(context, builder, *signature.args[:2], *args[:2])
     source = pointer_to(context, builder, *signature.args[2:], *args[2:])
-    emit_copy_async(builder, target, source, size)
+    _emit(builder, target, source, size)
     return context.get_dummy_value()
 
 

@@ -2,70 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from smembench.kernels.intrinsics.block_flags import accumulate
 from smembench.kernels.intrinsics.vector import load_vector, store_vector
+from smembench.kernels.matmul.structs import Matrix, Memory, Place
 from smembench.kernels.matmul.tiling import LANES_DOWN, Tiling
-from smembench.kernels.numba_cuda import device, uint32
+from smembench.kernels.numba_cuda import DeviceFunction, device, uint32
+from smembench.kernels.types import Array, Index, Scalar
 
 
 @cache
-def write_within(tiling: Tiling, width: int) -> Callable[..., Any]:
-    """``(c, total, row0, col0, top, left, m, n, ldc)``: write results in rows ``top`` to m and columns ``left`` to n.
+def write_within(tiling: Tiling, width: int) -> DeviceFunction:
+    """``(C, total, first, least)``: write a thread's results, of which the first belongs at ``first``.
 
-    A thread's first result belongs at ``row0``, ``col0``; each access writes ``width`` elements.
+    Those above or left of ``least`` and beyond the edges are left out; each access writes ``width`` elements.
     """
     down, across = tiling.down, tiling.across
     (a_size, b_size), (rows_apart, columns_apart) = tiling.fragments, tiling.apart
 
-    def write(c: Any, total: Any, row0: Any, col0: Any, top: Any, left: Any, m: Any, n: Any, ldc: Any) -> None:
+    def write(C: Matrix, total: Array, first: Place, least: Place) -> None:
         for i in range(down):
-            row = row0 + (i // a_size * rows_apart + i % a_size)
+            row = first.row + (i // a_size * rows_apart + i % a_size)
             for j in range(0, across, width):
-                col = col0 + (j // b_size * columns_apart + j % b_size)
-                if row >= top and col >= left and row < m and col < n:
+                col = first.col + (j // b_size * columns_apart + j % b_size)
+                if row >= least.row and col >= least.col and row < C.rows and col < C.columns:
                     if width == 1:
-                        c[row * ldc + col] = total[i * across + j]
+                        C.elements[row * C.stride + col] = total[i * across + j]
                     else:
-                        store_vector(c, row * ldc + col, load_vector(total, i * across + j))
+                        store_vector(C.elements, row * C.stride + col, load_vector(total, i * across + j))
 
     return device(write)
 
 
 @cache
-def add_within(tiling: Tiling, width: int) -> Callable[..., Any]:
-    """``(total, c, row0, col0, top, left, m, n, ldc)``: add what ``write_within`` would overwrite, by vectors."""
+def add_within(tiling: Tiling, width: int) -> DeviceFunction:
+    """``(total, C, first, least)``: add what ``write_within`` would overwrite, by vectors."""
     down, across = tiling.down, tiling.across
     (a_size, b_size), (rows_apart, columns_apart) = tiling.fragments, tiling.apart
 
-    def add(total: Any, c: Any, row0: Any, col0: Any, top: Any, left: Any, m: Any, n: Any, ldc: Any) -> None:
+    def add(total: Array, C: Matrix, first: Place, least: Place) -> None:
         for i in range(down):
-            row = row0 + (i // a_size * rows_apart + i % a_size)
+            row = first.row + (i // a_size * rows_apart + i % a_size)
             for j in range(0, across, width):
-                col = col0 + (j // b_size * columns_apart + j % b_size)
-                if row >= top and col >= left and row < m and col < n:
-                    begun = load_vector(c, row * ldc + col)
+                col = first.col + (j // b_size * columns_apart + j % b_size)
+                if row >= least.row and col >= least.col and row < C.rows and col < C.columns:
+                    begun = load_vector(C.elements, row * C.stride + col)
                     for p in range(width):
                         total[i * across + j + p] += begun[p]
 
     return device(add)
 
 
+class Window(NamedTuple):
+    """Where a tile of C begins, and the first row and column that is written of it."""
+
+    corner: Place
+    least: Place
+
+
 class Staging(NamedTuple):
     """Writing through shared memory, some rows of each thread at a time.
 
-    ``parts``: how often. ``stage(tile, total, row, col, part)``: stores rows of the thread whose first result lies at
-    ``row`` and ``col`` of the block's tile. ``write(c, tile, thread, part, begun, row0, col0, top, left, m, n, ldc)``:
-    what all threads staged of a tile from ``row0`` and ``col0``, within the bounds of ``write_within``; with ``begun``
-    it is added to C instead.
+    ``parts``: how often. ``stage(memory, own, part)``: stores rows of the thread whose first result lies at ``own`` of
+    the block's tile. ``write(C, tile, thread, part, begun, window)``: what all threads staged of a tile; with
+    ``begun`` it is added to C instead.
     """
 
     parts: int
-    stage: Callable[..., Any]
-    write: Callable[..., Any]
+    stage: DeviceFunction
+    write: DeviceFunction
 
 
 @cache
@@ -80,49 +87,47 @@ def staging(tiling: Tiling, elements: int) -> Staging:
     at_once = min(elements // (of_threads * columns), a_size)
     staged = of_threads * at_once * columns
 
-    def stage(tile: Any, total: Any, row: Any, col: Any, part: Any) -> None:
-        own = row // warp_rows * LANES_DOWN + row % warp_rows // a_size
-        at = own * (at_once * columns) + col
+    def stage(memory: Memory, own: Place, part: Index) -> None:
+        line = own.row // warp_rows * LANES_DOWN + own.row % warp_rows // a_size
+        at = line * (at_once * columns) + own.col
         for i in range(at_once):
             for j in range(0, across, size):
                 place = at + (i * columns + j // b_size * columns_apart + j % b_size)
-                store_vector(tile, place, load_vector(total, (part * at_once + i) * across + j))
+                store_vector(memory.tiles.b, place, load_vector(memory.total, (part * at_once + i) * across + j))
 
     # A thread writes the same column of all its lines. Those are apart by powers of two, so their rows add up.
     lines = threads // columns
     in_warps, in_turn = LANES_DOWN * at_once, LANES_DOWN * at_once // lines
 
     @device
-    def row_of(line: Any) -> Any:
+    def row_of(line: Index) -> Index:
         return line // at_once * a_size + line % at_once
 
     @device
-    def store(c: Any, index: Any, value: Any) -> None:
+    def store(c: Array, index: Index, value: Scalar) -> None:
         c[index] = value
 
-    def lines_by(put: Callable[..., Any]) -> Callable[..., Any]:
-        def write_lines(c: Any, tile: Any, thread: Any, row: Any, col: Any, top: Any, m: Any, ldc: Any) -> None:
+    def lines_by(put: DeviceFunction) -> DeviceFunction:
+        def write_lines(C: Matrix, tile: Array, thread: Index, first: Place, top: Index) -> None:
             for warps in range(staged // columns // in_warps):
                 for turn in range(in_turn):
-                    line = row + (warps * warp_rows + row_of(uint32(turn * lines)))
-                    if line >= top and line < m:
+                    line = first.row + (warps * warp_rows + row_of(uint32(turn * lines)))
+                    if line >= top and line < C.rows:
                         place = thread + (warps * in_turn + turn) * threads
-                        put(c, line * ldc + col, tile[place])
+                        put(C.elements, line * C.stride + first.col, tile[place])
 
         return device(write_lines)
 
     write_new, add_to_old = lines_by(store), lines_by(accumulate)
 
-    def write(
-        c: Any, tile: Any, thread: Any, part: Any, begun: Any, row0: Any, col0: Any, top: Any, left: Any, m: Any,
-        n: Any, ldc: Any,
-    ) -> None:  # fmt: skip
+    def write(C: Matrix, tile: Array, thread: Index, part: Index, begun: bool, window: Window) -> None:
+        (row0, col0), (top, left) = window
         first = row0 + (part * at_once // a_size * rows_apart + part * at_once % a_size)
         row, col = first + row_of(thread // columns), col0 + thread % columns
-        if col >= left and col < n:
+        if col >= left and col < C.columns:
             if begun:
-                add_to_old(c, tile, thread, row, col, top, m, ldc)
+                add_to_old(C, tile, thread, Place(row, col), top)
             else:
-                write_new(c, tile, thread, row, col, top, m, ldc)
+                write_new(C, tile, thread, Place(row, col), top)
 
     return Staging(tiling.down // at_once, device(stage), device(write))

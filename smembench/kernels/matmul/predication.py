@@ -8,12 +8,14 @@ checks. Otherwise, where a size is smaller than the tile, every load is predicat
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from smembench.kernels.intrinsics.vector import load_vector, store_vector
-from smembench.kernels.matmul.tile_steps import load_a, load_b
+from smembench.kernels.matmul import tile_steps
+from smembench.kernels.matmul.structs import Matrix, Offsets, Operands, Share
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import DeviceFunction, device, uint32
+from smembench.kernels.types import Index
 from smembench.model.case import Case
 
 
@@ -21,17 +23,16 @@ class Predication(NamedTuple):
     """The functions for one tiling and the sides of one case.
 
     ``origin(index, tile, side)``: the first row or column of a block's tile. ``short(k)``: by how much the first tile
-    along k is shorter than the others; positions along k begin that much before its first element. ``first(k, short)``:
-    where that tile ends. ``begin(thread, row0, col0, lda, ldb)``: where a thread's share begins, for ``load(a_held,
-    b_held, a, b, from_a, from_b, thread, row0, col0, k0, short, m, n, k, lda, ldb)``, which loads the tiles at ``k0``;
-    past the end it loads the last ones again, or zeros.
+    along k is shorter than the others. ``first(k, short)``: where that tile ends. ``start(A, B, share)``: where a
+    thread's share of the tiles begins, for ``load(held, A, B, share, start, k0)``, which loads it at ``k0``; past the
+    end it loads the last tiles again, or zeros.
     """
 
     label: str
     origin: DeviceFunction
     short: DeviceFunction
     first: DeviceFunction
-    begin: DeviceFunction
+    start: DeviceFunction
     load: DeviceFunction
 
 
@@ -43,12 +44,14 @@ def predication(tiling: Tiling, case: Case) -> Predication:
     if any(side < tile for side, tile in sides):
         return predicated(tiling, case)
     if all(side % tile == 0 for side, tile in sides):
-        return Predication("whole tiles", device(_in_grid), device(_nothing), device(_all), *_straight(tiling, case))
+        return Predication(
+            "whole tiles", device(_in_grid), device(_nothing), tile_steps.all_of_k, *_straight(tiling, case)
+        )
 
-    def short(k: Any) -> Any:
+    def short(k: Index) -> Index:
         return depth - 1 - (k - 1) % depth
 
-    def first(k: Any, short: Any) -> Any:
+    def first(k: Index, short: Index) -> Index:
         return depth - short
 
     return Predication("tiles moved inwards", device(_inwards), device(short), device(first), *_straight(tiling, case))
@@ -56,72 +59,60 @@ def predication(tiling: Tiling, case: Case) -> Predication:
 
 def predicated(tiling: Tiling, case: Case) -> Predication:
     """The functions with a bounds check per load."""
-    a_width, b_width = tiling.widths(case)
-    of_a, of_b = load_a(tiling, a_width), load_b(tiling, b_width)
+    load_both = tile_steps.load(tiling, *tiling.widths(case))
 
-    def load(
-        a_held: Any, b_held: Any, a: Any, b: Any, from_a: Any, from_b: Any, thread: Any, row0: Any, col0: Any,
-        k0: Any, short: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any,
-    ) -> None:  # fmt: skip
-        of_a(a_held, a, thread, row0, k0, m, k, lda)
-        of_b(b_held, b, thread, col0, k0, n, k, ldb)
+    def load(held: Operands, A: Matrix, B: Matrix, share: Share, start: Offsets, k0: Index) -> None:
+        load_both(held, A, B, share.thread, share.corner, k0)
 
-    return Predication("", device(_in_grid), device(_nothing), device(_all), device(_nowhere), device(load))
+    return Predication("", device(_in_grid), device(_nothing), tile_steps.all_of_k, device(_nowhere), device(load))
 
 
-def _in_grid(index: Any, tile: Any, side: Any) -> Any:
+def _in_grid(index: Index, tile: int, side: Index) -> Index:
     return index * tile
 
 
-def _inwards(index: Any, tile: Any, side: Any) -> Any:
+def _inwards(index: Index, tile: int, side: Index) -> Index:
     return min(index * tile, side - tile)
 
 
-def _nothing(k: Any) -> Any:
+def _nothing(k: Index) -> Index:
     return uint32(0)
 
 
-def _all(k: Any, short: Any) -> Any:
-    return k
-
-
-def _nowhere(thread: Any, row0: Any, col0: Any, lda: Any, ldb: Any) -> Any:
-    return uint32(0), uint32(0)
+def _nowhere(A: Matrix, B: Matrix, share: Share) -> Offsets:
+    return Offsets(uint32(0), uint32(0))
 
 
 def _straight(tiling: Tiling, case: Case) -> tuple[DeviceFunction, DeviceFunction]:
-    """``begin`` and ``load`` for tiles without bounds checks."""
+    """``start`` and ``load`` for tiles without bounds checks."""
     a_width, b_width = tiling.widths(case)
     depth, threads = tiling.depth, tiling.threads
     a_across, b_across = depth // a_width, tiling.columns // b_width
     a_step, b_step = threads // a_across, threads // b_across
     a_count, b_count = tiling.rows // a_step, depth // b_step
 
-    def begin(thread: Any, row0: Any, col0: Any, lda: Any, ldb: Any) -> Any:
-        a_col = thread % a_across * a_width
-        b_col = col0 + thread % b_across * b_width
-        from_a = (row0 + thread // a_across) * lda + a_col
-        from_b = thread // b_across * ldb + b_col
-        return from_a, from_b
+    def start(A: Matrix, B: Matrix, share: Share) -> Offsets:
+        a_col = share.thread % a_across * a_width
+        b_col = share.corner.col + share.thread % b_across * b_width
+        from_a = (share.corner.row + share.thread // a_across) * A.stride + a_col
+        from_b = share.thread // b_across * B.stride + b_col
+        return Offsets(from_a, from_b)
 
-    def load(
-        a_held: Any, b_held: Any, a: Any, b: Any, from_a: Any, from_b: Any, thread: Any, row0: Any, col0: Any,
-        k0: Any, short: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any,
-    ) -> None:  # fmt: skip
-        at_k = min(k0 - short, k - depth)
-        at_a = from_a + at_k
-        at_b = from_b + at_k * ldb
+    def load(held: Operands, A: Matrix, B: Matrix, share: Share, start: Offsets, k0: Index) -> None:
+        at_k = min(k0 - share.short, A.columns - depth)
+        at_a = start.a + at_k
+        at_b = start.b + at_k * B.stride
         for i in range(a_count):
-            at = at_a + i * a_step * lda
+            at = at_a + i * a_step * A.stride
             if a_width == 1:
-                a_held[i] = a[at]
+                held.a[i] = A.elements[at]
             else:
-                store_vector(a_held, i * a_width, load_vector(a, at))
+                store_vector(held.a, i * a_width, load_vector(A.elements, at))
         for i in range(b_count):
-            at = at_b + i * b_step * ldb
+            at = at_b + i * b_step * B.stride
             if b_width == 1:
-                b_held[i] = b[at]
+                held.b[i] = B.elements[at]
             else:
-                store_vector(b_held, i * b_width, load_vector(b, at))
+                store_vector(held.b, i * b_width, load_vector(B.elements, at))
 
-    return device(begin), device(load)
+    return device(start), device(load)

@@ -14,13 +14,13 @@ for every block as one in the middle has. Findings: results/reference/notes/rema
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from llvmlite import ir
-
-from smembench.kernels.intrinsics.vector import register, types
+from smembench.kernels.intrinsics.row_products import row_products
+from smembench.kernels.matmul.structs import Matrix, Memory, Place
 from smembench.kernels.matmul.tiling import Tiling
-from smembench.kernels.numba_cuda import DeviceFunction, device, number, uint64
+from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint64
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 
 SIDE = 8
@@ -49,144 +49,106 @@ class Remainder(NamedTuple):
     """The functions for one tiling.
 
     ``chunks(m, n)``: their number. ``corner(chunk, m, n)``: first row and column of one; those of the last columns
-    come first. ``sum_up(tile, held, a, b, thread, row, col, m, n, k, lda, ldb)``: each thread's sums for the
-    chunk that begins there, into SIDE registers ``held`` and from there into shared memory; beyond the edges of C the
-    last row and column are read. ``write(c, tile, thread, row, col, m, n, ldc)``: its results, a thread each.
+    come first. ``compute(C, A, B, memory, thread)``: this block's chunks; all its threads call it.
     """
 
     chunks: DeviceFunction
     corner: DeviceFunction
-    sum_up: DeviceFunction
-    write: DeviceFunction
+    compute: DeviceFunction
 
 
 @cache
-def remainder(tiling: Tiling) -> Remainder:
-    """The functions for a tiling. All threads of a block call ``sum_up`` and, after a barrier, ``write``."""
-    rows, columns, threads = tiling.rows, tiling.columns, tiling.threads
-    members, pitch = threads // SIDE, _pitch(tiling)
-    zero = number(tiling.dtype)(0)
+def remainder(tiling: Tiling, *, tiles_follow: bool = False) -> Remainder:
+    """The functions for a tiling, whose tiles are computed before the chunks or ``tiles_follow``."""
+    rows, columns = tiling.rows, tiling.columns
 
     @device
-    def strips(side: Any, tile: Any) -> Any:
+    def strips(side: Index, tile: Index) -> Index:
         """Strips of SIDE rows or columns beyond whole tiles."""
         return (side % tile + (SIDE - 1)) // SIDE
 
     @device
-    def chunks_down(m: Any) -> Any:
+    def chunks_down(m: Index) -> Index:
         return (m + (SIDE - 1)) // SIDE
 
     @device
-    def chunks_across(n: Any) -> Any:
+    def chunks_across(n: Index) -> Index:
         return n // columns * (columns // SIDE)
 
-    def chunks(m: Any, n: Any) -> Any:
+    @device
+    def chunks(m: Index, n: Index) -> Index:
         of_columns = chunks_down(m) * strips(n, columns)
         return of_columns + chunks_across(n) * strips(m, rows)
 
-    def corner(chunk: Any, m: Any, n: Any) -> Any:
+    @device
+    def corner(chunk: Index, m: Index, n: Index) -> Place:
         of_columns = chunks_down(m) * strips(n, columns)
         if chunk < of_columns:
             down, strip = chunk % chunks_down(m), chunk // chunks_down(m)
             first = n // columns * columns
-            return down * SIDE, first + strip * SIDE
+            return Place(down * SIDE, first + strip * SIDE)
         more = chunk - of_columns
         across, strip = more % chunks_across(n), more // chunks_across(n)
         first = m // rows * rows
-        return first + strip * SIDE, across * SIDE
+        return Place(first + strip * SIDE, across * SIDE)
 
-    add_all, add_rest = (_products(SIDE, AT_ONCE, members, within) for within in (True, False))
+    sum_up, write = _sum_up(tiling), _write(tiling)
 
-    def sum_up(
-        tile: Any, held: Any, a: Any, b: Any, thread: Any, row: Any, col: Any, m: Any, n: Any, k: Any, lda: Any,
-        ldb: Any,
-    ) -> None:  # fmt: skip
-        own = min(col + thread % SIDE, n - 1)
+    def compute(C: Matrix, A: Matrix, B: Matrix, memory: Memory, thread: Index) -> None:
+        chunk = cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x
+        while chunk < chunks(C.rows, C.columns):
+            first = corner(chunk, C.rows, C.columns)
+            if not tiles_follow:
+                cuda.syncthreads()
+            sum_up(memory, A, B, thread, first)
+            cuda.syncthreads()
+            write(C, memory.tiles.b, thread, first)
+            if tiles_follow:
+                cuda.syncthreads()
+            chunk = chunk + cuda.gridDim.x * cuda.gridDim.y
+
+    return Remainder(chunks, corner, device(compute))
+
+
+def _sum_up(tiling: Tiling) -> DeviceFunction:
+    """``(memory, A, B, thread, corner)``: a thread's sums for a chunk, into SIDE registers and then into B's tile.
+
+    Beyond the edges of C the last row and column are read.
+    """
+    members, pitch = tiling.threads // SIDE, _pitch(tiling)
+    zero = number(tiling.dtype)(0)
+    add_all, add_rest = (row_products(SIDE, AT_ONCE, members, within=within) for within in (True, False))
+
+    def sum_up(memory: Memory, A: Matrix, B: Matrix, thread: Index, corner: Place) -> None:
+        first = Place(corner.row, min(corner.col + thread % SIDE, B.columns - 1))
         at = uint64(thread // SIDE)
         for i in range(SIDE):
-            held[i] = zero
-        while at + (AT_ONCE - 1) * members < uint64(k):
-            add_all(held, a, b, row, own, at, m, k, lda, ldb)
+            memory.total[i] = zero
+        while at + (AT_ONCE - 1) * members < uint64(A.columns):
+            add_all(memory.total, A, B, first, at)
             at = at + AT_ONCE * members
-        if at < uint64(k):
-            add_rest(held, a, b, row, own, at, m, k, lda, ldb)
+        if at < uint64(A.columns):
+            add_rest(memory.total, A, B, first, at)
         for i in range(SIDE):
-            tile[i * pitch + thread] = held[i]
+            memory.tiles.b[i * pitch + thread] = memory.total[i]
 
-    def write(c: Any, tile: Any, thread: Any, row: Any, col: Any, m: Any, n: Any, ldc: Any) -> None:
+    return device(sum_up)
+
+
+def _write(tiling: Tiling) -> DeviceFunction:
+    """``(C, tile, thread, corner)``: add up the sums of a chunk and write its results, a thread each."""
+    members, pitch, threads = tiling.threads // SIDE, _pitch(tiling), tiling.threads
+    zero = number(tiling.dtype)(0)
+
+    def write(C: Matrix, tile: Array, thread: Index, corner: Place) -> None:
         place = thread
         while place < SIDE * SIDE:
             i, j = place // SIDE, place % SIDE
-            if row + i < m and col + j < n:
+            if corner.row + i < C.rows and corner.col + j < C.columns:
                 total = zero
                 for other in range(members):
                     total += tile[i * pitch + other * SIDE + j]
-                c[(row + i) * ldc + (col + j)] = total
+                C.elements[(corner.row + i) * C.stride + (corner.col + j)] = total
             place = place + threads
 
-    return Remainder(device(chunks), device(corner), device(sum_up), device(write))
-
-
-@cache
-def _products(rows: int, count: int, apart: int, within: bool) -> DeviceFunction:
-    """``(held, a, b, row, col, at, m, k, lda, ldb)``: add up to ``rows`` rows of A by a column of B.
-
-    They are at ``count`` positions along k, from ``at`` and ``apart`` from each other; with ``within`` all lie before
-    k. All loads come before all multiplications. Lowered as one intrinsic: NVVM would unroll a loop less, and wait in
-    each iteration.
-    """
-
-    def add(held: Any, a: Any, b: Any, row: Any, col: Any, at: Any, m: Any, k: Any, lda: Any, ldb: Any) -> None:
-        for j in range(count):
-            place = at + j * apart
-            if place < uint64(k):
-                factor = b[place * uint64(ldb) + uint64(col)]
-                for i in range(rows):
-                    own = min(row + i, m - 1) * lda
-                    held[i] += a[uint64(own) + place] * factor
-
-    def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        wide, narrow = ir.IntType(64), ir.IntType(32)
-        held, a, b = (
-            context.make_array(kind)(context, builder, array).data
-            for kind, array in zip(signature.args[:3], args[:3], strict=True)
-        )
-        row, col, at, m, k, lda, ldb = args[3:]
-
-        def least(x: Any, y: Any) -> Any:
-            return builder.select(builder.icmp_unsigned("<", x, y), x, y)
-
-        def widened(x: Any) -> Any:
-            return builder.zext(x, wide)
-
-        last_row = builder.sub(m, ir.Constant(narrow, 1))
-        below = [least(builder.add(row, ir.Constant(narrow, i)), last_row) for i in range(rows)]
-        starts = [builder.gep(a, [widened(builder.mul(one, lda))]) for one in below]
-        factors, columns = [], []
-        for j in range(count):
-            place = asked = builder.add(at, ir.Constant(wide, j * apart))
-            if not within:
-                place = least(asked, builder.sub(widened(k), ir.Constant(wide, 1)))
-            index = builder.add(builder.mul(place, widened(ldb)), widened(col))
-            factor = builder.load(builder.gep(b, [index]))
-            if not within:
-                factor = builder.select(builder.icmp_unsigned("==", place, asked), factor, factor.type(0))
-            factors.append(factor)
-            columns.append([builder.load(builder.gep(start, [place])) for start in starts])
-        for i in range(rows):
-            target = builder.gep(held, [ir.Constant(wide, i)])
-            total = builder.load(target)
-            for factor, column in zip(factors, columns, strict=True):
-                total = builder.fma(column[i], factor, total)
-            builder.store(total, target)
-        return context.get_dummy_value()
-
-    register(add, lambda _context: _typed, lower, *[types.Array] * 3, *[types.Integer] * 7)
-    return add
-
-
-def _typed(
-    held: Any, a: Any, b: Any, row: Any, col: Any, at: Any, m: Any, k: Any, lda: Any, ldb: Any
-) -> Any:  # fmt: skip
-    fit = at == types.uint64 and all(kind == types.uint32 for kind in (row, col, m, k, lda, ldb))
-    return types.void if fit else None
+    return device(write)

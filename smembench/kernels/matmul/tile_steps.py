@@ -1,9 +1,9 @@
 """Tile loads, tile stores, the MMA step and the write-back of a Tiling, as device functions.
 
-An element goes from global memory to registers (``load_a``, ``load_b``), to shared memory (``store_a``, ``store_b``),
-and back to registers as part of a fragment (``mma_step``); a result goes to C (``write``). ``width`` is the elements
-per global access: a vector, or one where rows do not begin and end at multiples of 16 bytes. Consecutive threads take
-consecutive parts of a row either way.
+An element goes from global memory to registers (``load``), to shared memory (``store``), and back to registers as part
+of a fragment (``mma_step``); a result goes to C (``write``). ``width`` is the elements per global access: a vector, or
+one where rows do not begin and end at multiples of 16 bytes. Consecutive threads take consecutive parts of a row either
+way.
 
 Rows and columns beyond the edge of C are read as the last one and their results are not written, so the loop tests k
 only: beyond k the tiles are zero.
@@ -16,12 +16,14 @@ function it meets.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from smembench.kernels.intrinsics.vector import load_pair, load_vector, store_vector
+from smembench.kernels.intrinsics.vector import ALIGNMENT, load_pair, load_vector, store_vector
 from smembench.kernels.matmul.epilogue import write_within
+from smembench.kernels.matmul.structs import Matrix, Memory, Offsets, Operands, Place, Share
 from smembench.kernels.matmul.tiling import LANES_ACROSS, LANES_DOWN, Tiling
-from smembench.kernels.numba_cuda import DeviceFunction, device, number, uint32, uint64
+from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 from smembench.model.hardware import WARP
 
@@ -29,89 +31,140 @@ from smembench.model.hardware import WARP
 class TileSteps(NamedTuple):
     """The functions for one tiling and the widths of one case."""
 
+    allocate: DeviceFunction
     position: DeviceFunction
-    load_a: DeviceFunction
-    load_b: DeviceFunction
-    store_a: DeviceFunction
-    store_b: DeviceFunction
+    begin: DeviceFunction
+    load: DeviceFunction
+    store: DeviceFunction
     mma_step: DeviceFunction
     write: DeviceFunction
 
 
-def tile_steps(case: Case, tiling: Tiling, steps: int = 1) -> TileSteps:
-    """The functions for a case; ``mma_step`` does ``steps`` along k."""
+@device
+def all_of_k(k: Index, short: Index) -> Index:
+    """Where the first tile along k may end if it is as deep as the others."""
+    return k
+
+
+def tile_steps(
+    case: Case, tiling: Tiling, steps: int = 1, *, buffers: int = 2, parts: int = 1, first: DeviceFunction = all_of_k
+) -> TileSteps:
+    """The functions for a case; ``mma_step`` does ``steps`` along k.
+
+    There are ``buffers`` of each tile, and registers for ``parts`` fragments of A and of B. ``first``: see ``begin``.
+    """
     a_width, b_width = tiling.widths(case)
     return TileSteps(
+        allocate(tiling, buffers, parts),
         position(tiling),
-        load_a(tiling, a_width),
-        load_b(tiling, b_width),
-        store_a(tiling, a_width),
-        store_b(tiling, b_width),
+        begin(tiling, a_width, b_width, first),
+        load(tiling, a_width, b_width),
+        store(tiling, a_width, b_width),
         mma_step(tiling, steps),
         write(tiling, b_width),
     )
 
 
 @cache
-def load_a(tiling: Tiling, width: int) -> DeviceFunction:
-    """``(held, a, thread, row0, k0, m, k, lda)``: load a thread's share of the columns from ``k0`` into registers."""
+def allocate(tiling: Tiling, buffers: int, parts: int) -> DeviceFunction:
+    """``()``: the memory of a thread."""
+    dtype = number(tiling.dtype)
+    a_elements, b_elements = buffers * tiling.a_elements, buffers * tiling.b_elements
+    results, down, across = tiling.results, parts * tiling.down, parts * tiling.across
+    a_share, b_share = tiling.a_share, tiling.b_share
+
+    def memory() -> Memory:
+        a_tile = cuda.shared.array(a_elements, dtype, alignment=ALIGNMENT)
+        b_tile = cuda.shared.array(b_elements, dtype, alignment=ALIGNMENT)
+        total = cuda.local.array(results, dtype, alignment=ALIGNMENT)
+        a_part = cuda.local.array(down, dtype, alignment=ALIGNMENT)
+        b_part = cuda.local.array(across, dtype, alignment=ALIGNMENT)
+        a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
+        b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
+        return Memory(Operands(a_tile, b_tile), total, Operands(a_part, b_part), Operands(a_held, b_held))
+
+    return device(memory)
+
+
+@cache
+def load(tiling: Tiling, a_width: int, b_width: int) -> DeviceFunction:
+    """``(held, A, B, thread, corner, k0)``: load a thread's share of the tiles at ``k0`` into registers."""
+    load_a, load_b = _load_a(tiling, a_width), _load_b(tiling, b_width)
+
+    def both(held: Operands, A: Matrix, B: Matrix, thread: Index, corner: Place, k0: Index) -> None:
+        load_a(held.a, A, thread, corner.row, k0)
+        load_b(held.b, B, thread, corner.col, k0)
+
+    return device(both)
+
+
+def _load_a(tiling: Tiling, width: int) -> DeviceFunction:
     across = tiling.depth // width
     step = tiling.threads // across
     count = tiling.rows // step
     zero = number(tiling.dtype)(0)
 
-    def load(held: Any, a: Any, thread: Any, row0: Any, k0: Any, m: Any, k: Any, lda: Any) -> None:
+    def load_columns(held: Array, A: Matrix, thread: Index, row0: Index, k0: Index) -> None:
         row = row0 + thread // across
         col = k0 + thread % across * width
         for i in range(count):
-            if col < k:
-                at = min(row + i * step, m - 1) * lda + col
+            if col < A.columns:
+                at = min(row + i * step, A.rows - 1) * A.stride + col
                 if width == 1:
-                    held[i] = a[at]
+                    held[i] = A.elements[at]
                 else:
-                    store_vector(held, i * width, load_vector(a, at))
+                    store_vector(held, i * width, load_vector(A.elements, at))
             else:
                 for j in range(width):
                     held[i * width + j] = zero
 
-    return device(load)
+    return device(load_columns)
 
 
-@cache
-def load_b(tiling: Tiling, width: int) -> DeviceFunction:
-    """``(held, b, thread, col0, k0, n, k, ldb)``: load a thread's share of the rows from ``k0`` into registers."""
+def _load_b(tiling: Tiling, width: int) -> DeviceFunction:
     across = tiling.columns // width
     step = tiling.threads // across
     count = tiling.depth // step
     zero = number(tiling.dtype)(0)
 
-    def load(held: Any, b: Any, thread: Any, col0: Any, k0: Any, n: Any, k: Any, ldb: Any) -> None:
+    def load_rows(held: Array, B: Matrix, thread: Index, col0: Index, k0: Index) -> None:
         row = k0 + thread // across
         col = col0 + thread % across * width
         for i in range(count):
             r = row + i * step
-            if r < k:
-                at = r * ldb + min(col, n - width)
+            if r < B.rows:
+                at = r * B.stride + min(col, B.columns - width)
                 if width == 1:
-                    held[i] = b[at]
+                    held[i] = B.elements[at]
                 else:
-                    store_vector(held, i * width, load_vector(b, at))
+                    store_vector(held, i * width, load_vector(B.elements, at))
             else:
                 for j in range(width):
                     held[i * width + j] = zero
 
-    return device(load)
+    return device(load_rows)
 
 
 @cache
-def store_a(tiling: Tiling, width: int) -> DeviceFunction:
-    """``(tile, base, held, thread)``: store what ``load_a`` loaded into shared memory, transposed."""
+def store(tiling: Tiling, a_width: int, b_width: int) -> DeviceFunction:
+    """``(memory, buffer, thread)``: store what ``load`` loaded into a buffer of each tile, A's transposed."""
+    store_a, store_b = _store_a(tiling, a_width), _store_b(tiling, b_width)
+    a_elements, b_elements = tiling.a_elements, tiling.b_elements
+
+    def both(memory: Memory, buffer: Index, thread: Index) -> None:
+        store_a(memory.tiles.a, uint64(buffer * a_elements), memory.held.a, thread)
+        store_b(memory.tiles.b, uint64(buffer * b_elements), memory.held.b, thread)
+
+    return device(both)
+
+
+def _store_a(tiling: Tiling, width: int) -> DeviceFunction:
     pitch = tiling.pitch
     across = tiling.depth // width
     step = tiling.threads // across
     count = tiling.rows // step
 
-    def store(tile: Any, base: Any, held: Any, thread: Any) -> None:
+    def store_columns(tile: Array, base: Index, held: Array, thread: Index) -> None:
         row = thread // across
         col = thread % across * width
         at = base + uint64(col * pitch + row)
@@ -119,18 +172,16 @@ def store_a(tiling: Tiling, width: int) -> DeviceFunction:
             for j in range(width):
                 tile[at + (j * pitch + i * step)] = held[i * width + j]
 
-    return device(store)
+    return device(store_columns)
 
 
-@cache
-def store_b(tiling: Tiling, width: int) -> DeviceFunction:
-    """``(tile, base, held, thread)``: store what ``load_b`` loaded into shared memory."""
+def _store_b(tiling: Tiling, width: int) -> DeviceFunction:
     columns = tiling.columns
     across = columns // width
     step = tiling.threads // across
     count = tiling.depth // step
 
-    def store(tile: Any, base: Any, held: Any, thread: Any) -> None:
+    def store_rows(tile: Array, base: Index, held: Array, thread: Index) -> None:
         row = thread // across
         col = thread % across * width
         at = base + uint64(row * columns + col)
@@ -140,12 +191,33 @@ def store_b(tiling: Tiling, width: int) -> DeviceFunction:
             else:
                 store_vector(tile, at + i * step * columns, load_vector(held, i * width))
 
-    return device(store)
+    return device(store_rows)
+
+
+@cache
+def begin(tiling: Tiling, a_width: int, b_width: int, first: DeviceFunction) -> DeviceFunction:
+    """``(memory, A, B, share, k0)``: clear the sums, load and store the tiles at ``k0``, and wait for all threads.
+
+    ``first(k, short)`` is where those tiles end. It is asked for each of them, which settles the order of instructions.
+    """
+    load_a, load_b = _load_a(tiling, a_width), _load_b(tiling, b_width)
+    store_both, results, zero = store(tiling, a_width, b_width), tiling.results, number(tiling.dtype)(0)
+
+    def first_tiles(memory: Memory, A: Matrix, B: Matrix, share: Share, k0: Index) -> None:
+        thread, corner, short = share
+        for i in range(results):
+            memory.total[i] = zero
+        load_a(memory.held.a, Matrix(A.elements, A.rows, first(B.rows, short), A.stride), thread, corner.row, k0)
+        load_b(memory.held.b, Matrix(B.elements, first(B.rows, short), B.columns, B.stride), thread, corner.col, k0)
+        store_both(memory, uint32(0), thread)
+        cuda.syncthreads()
+
+    return device(first_tiles)
 
 
 @cache
 def mma_step(tiling: Tiling, steps: int = 1) -> DeviceFunction:
-    """``(total, a_part, b_part, a_tile, b_tile, at_a, at_b)``: the outer product of two fragments, ``steps`` along k.
+    """``(memory, at)``: add the outer product of the fragments at ``at``, ``steps`` along k.
 
     NVVM unrolls a constant loop only up to about 128 multiplications per body, two steps of 8 × 8. So steps are
     unrolled here: a function of several steps calls one of half as many twice.
@@ -156,9 +228,9 @@ def mma_step(tiling: Tiling, steps: int = 1) -> DeviceFunction:
         half = mma_step(tiling, steps // 2)
         a_half, b_half = steps // 2 * tiling.pitch, steps // 2 * tiling.columns
 
-        def twice(total: Any, a_part: Any, b_part: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any) -> None:
-            half(total, a_part, b_part, a_tile, b_tile, at_a, at_b)
-            half(total, a_part, b_part, a_tile, b_tile, at_a + a_half, at_b + b_half)
+        def twice(memory: Memory, at: Offsets) -> None:
+            half(memory, at)
+            half(memory, Offsets(at.a + a_half, at.b + b_half))
 
         return device(twice)
 
@@ -166,14 +238,15 @@ def mma_step(tiling: Tiling, steps: int = 1) -> DeviceFunction:
     (a_size, b_size), (rows_apart, columns_apart) = tiling.fragments, tiling.apart
     copy_a, copy_b = _copy(tiling, a_size), _copy(tiling, b_size)
 
-    def once(total: Any, a_part: Any, b_part: Any, a_tile: Any, b_tile: Any, at_a: Any, at_b: Any) -> None:
+    def once(memory: Memory, at: Offsets) -> None:
+        tiles, total, parts, _ = memory
         for i in range(down // a_size):
-            copy_a(a_part, i * a_size, a_tile, at_a + i * rows_apart)
+            copy_a(parts.a, i * a_size, tiles.a, at.a + i * rows_apart)
         for j in range(across // b_size):
-            copy_b(b_part, j * b_size, b_tile, at_b + j * columns_apart)
+            copy_b(parts.b, j * b_size, tiles.b, at.b + j * columns_apart)
         for j in range(across):
             for i in range(down):
-                total[i * across + j] += a_part[i] * b_part[j]
+                total[i * across + j] += parts.a[i] * parts.b[j]
 
     return device(once)
 
@@ -182,10 +255,10 @@ def mma_step(tiling: Tiling, steps: int = 1) -> DeviceFunction:
 def _copy(tiling: Tiling, size: int) -> DeviceFunction:
     """``(part, place, tile, index)``: load from a tile into registers in one access."""
 
-    def vector(part: Any, place: Any, tile: Any, index: Any) -> None:
+    def vector(part: Array, place: Index, tile: Array, index: Index) -> None:
         store_vector(part, place, load_vector(tile, index))
 
-    def pair(part: Any, place: Any, tile: Any, index: Any) -> None:
+    def pair(part: Array, place: Index, tile: Array, index: Index) -> None:
         part[place], part[place + 1] = load_pair(tile, index)
 
     return device(vector if size == tiling.vector else pair)
@@ -193,33 +266,33 @@ def _copy(tiling: Tiling, size: int) -> DeviceFunction:
 
 @cache
 def write(tiling: Tiling, width: int) -> DeviceFunction:
-    """``(c, total, row0, col0, m, n, ldc)``: write a thread's results; the first belongs at ``row0``, ``col0``."""
+    """``(C, total, first)``: write a thread's results; the first belongs at ``first``."""
     within = write_within(tiling, width)
 
-    def store(c: Any, total: Any, row0: Any, col0: Any, m: Any, n: Any, ldc: Any) -> None:
-        within(c, total, row0, col0, uint32(0), uint32(0), m, n, ldc)
+    def results(C: Matrix, total: Array, first: Place) -> None:
+        within(C, total, first, Place(uint32(0), uint32(0)))
 
-    return device(store)
+    return device(results)
 
 
 @cache
 def position(tiling: Tiling) -> DeviceFunction:
-    """``(thread)``: row and column of a thread's first result in the tile."""
+    """``(thread)``: the place of a thread's first result in the tile."""
     width, (a_size, b_size) = tiling.block.x, tiling.fragments
     warps_across = tiling.block.x // LANES_ACROSS
     warp_rows, warp_columns = LANES_DOWN * tiling.down, LANES_ACROSS * tiling.across
     pair = 2 if tiling.interleaved else 1
 
-    def in_block(thread: Any) -> Any:
-        return thread // width * a_size, thread % width * b_size
+    def in_block(thread: Index) -> Place:
+        return Place(thread // width * a_size, thread % width * b_size)
 
-    def in_warps(thread: Any) -> Any:
+    def in_warps(thread: Index) -> Place:
         warp, lane = thread // WARP, thread % WARP
         # Lanes lie in rows of 8, or of 8 pairs one below the other.
         lane_row = lane // (LANES_ACROSS * pair) * pair + lane % pair
         lane_col = lane // pair % LANES_ACROSS
         row = warp // warps_across * warp_rows + lane_row * a_size
         col = warp % warps_across * warp_columns + lane_col * b_size
-        return row, col
+        return Place(row, col)
 
     return device(in_warps if tiling.warps else in_block)

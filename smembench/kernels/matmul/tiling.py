@@ -123,6 +123,11 @@ class Tiling:
         return down * of_a, across * of_b
 
     @property
+    def results(self) -> int:
+        """Results of a thread."""
+        return self.down * self.across
+
+    @property
     def registers(self) -> int:
         """32-bit registers per thread."""
         return registers(self.dtype, self.down, self.across)
@@ -182,28 +187,30 @@ def kernel_of_tiling(
     *,
     summary: str,
     results: tuple[int, int],
-    block: Block,
+    blocks: tuple[Block, ...],
     ladder: str = "",
+    buffers: int = 2,
 ) -> Kernel:
-    """A kernel with two tiles of A and two of B in shared memory, for files that declare several.
+    """A kernel on tiles of A and of B in shared memory.
 
     Args:
         name: the kernel's.
         tiling_of: how a case's block divides its tile.
         program_of: the program for ``(c, a, b, m, n, k, lda, ldb, ldc)``.
         summary, results, ladder: as Kernel's.
-        block: the default, and of tiles that are loaded by elements the one that a refusal names.
+        blocks: the defaults; of tiles that are loaded by elements a refusal names the first.
+        buffers: how many tiles of A and of B a block has.
     """
 
     def build(case: Case) -> NumbaKernel:
         return program_of(case, tiling_of(case))
 
     def tile_elements(case: Case) -> int:
-        return 2 * tiling_of(case).elements
+        return buffers * tiling_of(case).elements
 
     def unsupported(case: Case) -> str | None:
         tiling = tiling_of(case)
-        return tiling.unsupported(name, str(block)) if tiling.by_elements else tiling.unsupported(name)
+        return tiling.unsupported(name, str(blocks[0])) if tiling.by_elements else tiling.unsupported(name)
 
     return Kernel(
         problem="matmul",
@@ -212,7 +219,7 @@ def kernel_of_tiling(
         summary=summary,
         build=build,
         results=results,
-        default_blocks=(block,),
+        default_blocks=blocks,
         tile_elements=tile_elements,
         unsupported=unsupported,
         strided=True,

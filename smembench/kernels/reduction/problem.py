@@ -72,10 +72,10 @@ class Reduction(Problem):
         clauses = []
         if conflicts and without:
             clauses.append(f"without bank conflicts the sum is {compared(without, conflicts)}")
-        if first and last:
-            clauses.append(f"{last.kernel} is {compared(last, first)}")
-        if last and read:
-            clauses.append(f"{last.kernel} reaches {100 * time(read) / time(last):.0f} % of {read.kernel}")
+        if last and (first or read):
+            said = [f"is {compared(last, first)}"] if first else []
+            said += [f"reaches {100 * time(read) / time(last):.0f} % of {read.kernel}"] if read else []
+            clauses.append(f"{last.kernel} {' and '.join(said)}")
         return clauses
 
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:

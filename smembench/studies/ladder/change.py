@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from difflib import unified_diff
 from pathlib import Path
+from pprint import pformat
 from textwrap import dedent
 from types import FunctionType
 from typing import TypeGuard
@@ -23,6 +24,9 @@ from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.explain import cases, explained
 from smembench.studies.ladder import climb
+
+_WIDTH = 100
+"""Characters per line of a constant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +150,8 @@ def listing(kernel: Callable[..., None]) -> list[str]:
     for function in functions:  # grows by what each calls
         found = inspect.getclosurevars(function)
         known = dict(sorted({**found.globals, **found.nonlocals}.items()))
-        lines += [f"{name} = {text}" for name, value in known.items() if (text := _text(value)) not in ("", name)]
+        constants = [f"{name} = {text}" for name, value in known.items() if (text := _text(value)) not in ("", name)]
+        lines += "\n".join(constants).splitlines()
         lines += [*dedent(inspect.getsource(function)).splitlines(), ""]
         functions += [value for value in known.values() if _is_shown(value) and value not in functions]
     return lines[:-1]
@@ -156,7 +161,7 @@ def _text(value: object) -> str:
     """A constant, or a function's name; "" for modules, types and whatever else a kernel refers to."""
     if isinstance(value, FunctionType):
         return value.__name__
-    return repr(value) if isinstance(value, (int, str, tuple)) else ""
+    return pformat(value, width=_WIDTH, compact=True) if isinstance(value, (int, str, tuple)) else ""
 
 
 def _is_shown(value: object) -> TypeGuard[Callable[..., object]]:

@@ -16,11 +16,11 @@ from smembench.studies.compare import Comparison, Rules, compare_runs
 from smembench.studies.compare.beside import beside
 from smembench.studies.compare.comparability import alike
 from smembench.studies.history.read import Step, unseen
-from smembench.studies.load import load
+from smembench.studies.load import LAST, load
 from smembench.studies.nightly.last import READ, compare_with_last
 from smembench.studies.nightly.runs import runs_before, unnamed
 
-LAST, BASELINE = "last", "baseline"
+BASELINE = "baseline"
 
 
 def is_named(text: str) -> bool:

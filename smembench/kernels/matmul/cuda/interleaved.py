@@ -11,10 +11,8 @@ explain`` leaves that rule out, so it counts no difference. Findings: results/re
 from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of
-from smembench.kernels.matmul.cuda.double_buffered import program
-from smembench.kernels.matmul.tiling import Tiling
-from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
+from smembench.kernels.matmul.cuda.unrolled import program
+from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.model.case import Block, Case
 
 
@@ -23,33 +21,12 @@ def tiling_of(case: Case) -> Tiling:
     return Tiling(block_of(case), case.dtype, warps=True, interleaved=True)
 
 
-def build(case: Case) -> NumbaKernel:
-    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
-    tiling = tiling_of(case)
-    return program(case, tiling, tiling.depth)
-
-
-def tile_elements(case: Case) -> int:
-    """Two tiles of A, padded, and two of B."""
-    return 2 * tiling_of(case).elements
-
-
-def unsupported(case: Case) -> str | None:
-    """Why the block does not fit the tiles, or None."""
-    return tiling_of(case).unsupported(case.kernel)
-
-
-KERNEL = Kernel(
-    problem="matmul",
-    name="interleaved",
-    kind="cuda",
+KERNEL = kernel_of_tiling(
+    "interleaved",
+    tiling_of,
+    program,
     summary="unrolled, neighbouring lanes of a warp below each other in pairs",
-    build=build,
     results=(8, 8),
-    default_blocks=(Block(16, 16), Block(16, 8)),
-    tile_elements=tile_elements,
-    unsupported=unsupported,
-    strided=True,
-    standard=False,
+    blocks=(Block(16, 16), Block(16, 8)),
     ladder="lanes interleaved in pairs",
 )

@@ -5,26 +5,26 @@
 3. At the end all groups but the first pass their sums to it through shared memory, a few at a time.
 
 It hides latency where C has few tiles and so few warps. slicedK has two slices: 16 × 16 threads compute 64 × 128 of C,
-each pair of threads 8 × 8 where a thread of tiled16x8 has 16 × 8. slicedK12x6 has three slices of 128 threads with 12
-× 6 results, for sides a little over a multiple of slicedK's tile: tiles of 96 × 96, loaded by elements, which needs no
-alignment.
+each pair of threads 8 × 8. slicedK12x6 has three slices of 128 threads with 12 × 6 results, for sides a little over a
+multiple of slicedK's tile: tiles of 96 × 96, loaded by elements, which needs no alignment.
 Findings: results/reference/notes/sliced_k.md.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from smembench.kernels.common.grids import block_of
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector
 from smembench.kernels.matmul.predication import predicated, predication
 from smembench.kernels.matmul.remainder import remainder, small_remainder
+from smembench.kernels.matmul.structs import Matrix, Offsets, Place, Share
 from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.numba_cuda import cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE
 
@@ -58,71 +58,59 @@ def program(case: Case, tiling: Tiling, at_once: int) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` whose slices pass on ``at_once`` sums at a time."""
     slices = tiling.slices
     steps = tiling.depth // slices
-    position, load_a, load_b, store_a, store_b, multiply, write = tile_steps(case, tiling, steps)
     # Without bounds checks slicedK has more loads in flight than the registers of two blocks per SM hold, and spills.
-    label, origin, short_of, first, begin, load = (predication if tiling.by_elements else predicated)(tiling, case)
-    few = tiling.by_elements and small_remainder(case, tiling)
-    chunk_count, corner, sum_up, write_sums = remainder(tiling)
+    choose = predication if tiling.by_elements else predicated
+    label, origin, short_of, first, start_of, load = choose(tiling, case)
+    allocate, position, begin, _, store, multiply, write = tile_steps(case, tiling, steps, first=first)
+    few, compute_remainder = tiling.by_elements and small_remainder(case, tiling), remainder(tiling).compute
     dtype = number(case.dtype)
-    zero = dtype(0)
-    width, rows, columns, depth, vector = tiling.block.x, tiling.rows, tiling.columns, tiling.depth, tiling.vector
-    down, across, results = tiling.down, tiling.across, tiling.down * tiling.across
-    a_elements, b_elements, a_share, b_share = tiling.a_elements, tiling.b_elements, tiling.a_share, tiling.b_share
-    a_both, b_both = 2 * a_elements, 2 * b_elements
-    a_slice, b_slice = steps * tiling.pitch, steps * columns
+    width, depth, vector, results = tiling.block.x, tiling.depth, tiling.vector, tiling.results
+    rows, columns, a_elements, b_elements = tiling.rows, tiling.columns, tiling.a_elements, tiling.b_elements
+    a_slice, b_slice = steps * tiling.pitch, steps * tiling.columns
     members = tiling.threads // slices
     size = vector if at_once % vector == 0 else 1
 
-    def only(part: Any) -> Any:
+    def only(part: Index) -> Index:
         """Offset of the second of two slices; any arithmetic here costs the main loop registers."""
         return uint32(0)
 
-    def several(part: Any) -> Any:
+    def several(part: Index) -> Index:
         return (part - 1) * (at_once * members)
 
-    def copy_element(target: Any, place: Any, source: Any, index: Any) -> None:
+    def copy_element(target: Array, place: Index, source: Array, index: Index) -> None:
         target[place] = source[index]
 
     copy = device(copy_element) if size == 1 else copy_vector
     place_of = device(only if slices == 2 else several)
 
-    def sliced_k(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
-        a_tile = cuda.shared.array(a_both, dtype, alignment=ALIGNMENT)
-        b_tile = cuda.shared.array(b_both, dtype, alignment=ALIGNMENT)
-        total = cuda.local.array(results, dtype, alignment=ALIGNMENT)
-        a_part = cuda.local.array(down, dtype, alignment=ALIGNMENT)
-        b_part = cuda.local.array(across, dtype, alignment=ALIGNMENT)
+    def sliced_k(
+        c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index
+    ) -> None:
+        C, A, B = Matrix(c, m, n, ldc), Matrix(a, m, k, lda), Matrix(b, k, n, ldb)
+        memory = allocate()
         sums = cuda.local.array(at_once, dtype, alignment=ALIGNMENT)
-        a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
-        b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
         thread = cuda.threadIdx.y * width + cuda.threadIdx.x
         member = thread % members
         part = thread // members
-        row0 = origin(cuda.blockIdx.y, uint32(rows), m)
-        col0 = origin(cuda.blockIdx.x, uint32(columns), n)
+        row0 = origin(cuda.blockIdx.y, rows, m)
+        col0 = origin(cuda.blockIdx.x, columns, n)
         short = short_of(k)
-        from_a, from_b = begin(thread, row0, col0, lda, ldb)
+        share = Share(thread, Place(row0, col0), short)
+        from_a, from_b = start_of(A, B, share)
         row, col = position(member)
-        for i in range(results):
-            total[i] = zero
         k0 = uint32(0)
         buffer = uint32(0)
-        load_a(a_held, a, thread, row0, k0, m, first(k, short), lda)
-        load_b(b_held, b, thread, col0, k0, n, first(k, short), ldb)
-        store_a(a_tile, uint64(0), a_held, thread)
-        store_b(b_tile, uint64(0), b_held, thread)
-        cuda.syncthreads()
+        begin(memory, A, B, share, k0)
         while k0 < k + short:
-            k0 = k0 + depth
-            load(a_held, b_held, a, b, from_a, from_b, thread, row0, col0, k0, short, m, n, k, lda, ldb)
+            k0 += depth
+            load(memory.held, A, B, share, Offsets(from_a, from_b), k0)
             a_base = uint64(buffer * a_elements)
             b_base = uint64(buffer * b_elements)
             at_a = a_base + uint64(part * a_slice + row)
             at_b = b_base + uint64(part * b_slice + col)
-            multiply(total, a_part, b_part, a_tile, b_tile, at_a, at_b)
+            multiply(memory, Offsets(at_a, at_b))
             buffer = 1 - buffer
-            store_a(a_tile, uint64(buffer * a_elements), a_held, thread)
-            store_b(b_tile, uint64(buffer * b_elements), b_held, thread)
+            store(memory, buffer, thread)
             cuda.syncthreads()
         # A few rows of results at a time, through B's tile.
         for first_sum in range(0, results, at_once):
@@ -131,26 +119,19 @@ def program(case: Case, tiling: Tiling, at_once: int) -> NumbaKernel:
                 place = place_of(part)
                 for j in range(0, at_once, size):
                     at = place + (j * members + member * size)
-                    copy(b_tile, at, total, first_sum + j)
+                    copy(memory.tiles.b, at, memory.total, first_sum + j)
             cuda.syncthreads()
             if part == 0:
                 for other in range(slices - 1):
                     for j in range(0, at_once, size):
                         at = (other * at_once + j) * members + member * size
-                        copy(sums, j, b_tile, at)
+                        copy(sums, j, memory.tiles.b, at)
                     for j in range(at_once):
-                        total[first_sum + j] += sums[j]
+                        memory.total[first_sum + j] += sums[j]
         if part == 0:
-            write(c, total, row0 + row, col0 + col, m, n, ldc)
+            write(C, memory.total, Place(row0 + row, col0 + col))
         if few:
-            chunk = cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x
-            while chunk < chunk_count(m, n):
-                first_row, first_col = corner(chunk, m, n)
-                cuda.syncthreads()
-                sum_up(b_tile, total, a, b, thread, first_row, first_col, m, n, k, lda, ldb)
-                cuda.syncthreads()
-                write_sums(c, b_tile, thread, first_row, first_col, m, n, ldc)
-                chunk = chunk + cuda.gridDim.x * cuda.gridDim.y
+            compute_remainder(C, A, B, memory, thread)
 
     return tiling.program(sliced_k, case, label, few=few)
 
@@ -161,7 +142,7 @@ def _kernel(name: str, variant: Variant, block: Block, *, summary: str, ladder: 
 
     results = (variant.across, variant.down // variant.slices)
     return kernel_of_tiling(
-        name, variant.tiling, program_of, summary=summary, results=results, block=block, ladder=ladder
+        name, variant.tiling, program_of, summary=summary, results=results, blocks=(block,), ladder=ladder
     )
 
 

@@ -18,27 +18,22 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from math import prod
-from typing import Any
 
 from smembench.kernels.intrinsics.async_copy import commit_copies, wait_for_copies
 from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS, raise_flag, wait_for_flag
-from smembench.kernels.intrinsics.vector import ALIGNMENT
+from smembench.kernels.intrinsics.fragments import scheduling_barrier
 from smembench.kernels.matmul.cuda.serpentine import Variant
-from smembench.kernels.matmul.epilogue import add_within, staging, write_within
+from smembench.kernels.matmul.epilogue import Window, add_within, staging, write_within
 from smembench.kernels.matmul.interleaved_copies import steps_with_copies
 from smembench.kernels.matmul.predication import predication
-from smembench.kernels.matmul.register_pipelining import (
-    ResultOrder,
-    load_fragments,
-    outer_product,
-    pipelined_steps,
-    scheduling_barrier,
-)
+from smembench.kernels.matmul.register_pipelining import ResultOrder, load_fragments, outer_product, pipelined_steps
 from smembench.kernels.matmul.remainder import remainder, small_remainder
+from smembench.kernels.matmul.structs import Matrix, Offsets, Place, Share
 from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
-from smembench.kernels.numba_cuda import cuda, device, number, uint32, uint64
+from smembench.kernels.numba_cuda import cuda, device, uint32, uint64
 from smembench.kernels.program import NumbaKernel
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
 
 FEWEST = 16
@@ -72,7 +67,7 @@ COPYING = 8
 
 
 @device
-def first_step(block: Any, blocks: Any, steps: Any, chunks: Any, steps_per_chunk: Any) -> Any:
+def first_step(block: Index, blocks: Index, steps: Index, chunks: Index, steps_per_chunk: Index) -> Index:
     """A block's first step, where all blocks share the steps evenly; the end for the block after the last.
 
     Chunks, which blocks take in turn, count as ``steps_per_chunk`` steps each, or fewer where a block would be left
@@ -86,35 +81,28 @@ def first_step(block: Any, blocks: Any, steps: Any, chunks: Any, steps_per_chunk
 
 def program(case: Case, tiling: Tiling) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling of an even depth, all steps written out."""
-    position, load_a, load_b, store_a, store_b, *_ = tile_steps(case, tiling)
     _, b_width = tiling.widths(case)
     few = small_remainder(case, tiling)
     # Chosen by timing: by the model of register bank conflicts B's fragment should come first for aligned rows too.
     order = replace(VARIANT.order, b_early=few or b_width == 1)
+    allocate, position, begin, load, store, *_ = tile_steps(case, tiling, parts=2)
     add, write = add_within(tiling, b_width), write_within(tiling, b_width)
-    dtype = number(case.dtype)
-    zero = dtype(0)
     width, rows, columns, depth = tiling.block.x, tiling.rows, tiling.columns, tiling.depth
-    count, both_a_parts, both_b_parts = tiling.down * tiling.across, 2 * tiling.down, 2 * tiling.across
-    a_elements, b_elements, a_share, b_share = tiling.a_elements, tiling.b_elements, tiling.a_share, tiling.b_share
-    a_both, b_both = 2 * a_elements, 2 * b_elements
+    a_elements, b_elements = tiling.a_elements, tiling.b_elements
     load_first = load_fragments(tiling, order, 0)
     all_but_last = pipelined_steps(tiling, order, 0, depth - 1)
     multiply_last = outer_product(tiling, order, 1)
     label, origin, short_of, first, *_ = predication(tiling, case)
-    parts, stage, write_staged = staging(tiling, b_both)
-    inside, copying = bool(label), steps_with_copies(tiling, b_width, order, COPYING)
+    parts, stage, write_staged = staging(tiling, 2 * b_elements)
+    inside, (ends, copying) = bool(label), steps_with_copies(tiling, b_width, order, COPYING)
     over_rows, over_columns = (0, 0) if few else (rows - 1, columns - 1)
-    chunk_count, corner, sum_up, write_sums = remainder(tiling)
+    chunk_count, _, compute_remainder = remainder(tiling, tiles_follow=True)
 
-    def stream_k(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
-        a_tile = cuda.shared.array(a_both, dtype, alignment=ALIGNMENT)
-        b_tile = cuda.shared.array(b_both, dtype, alignment=ALIGNMENT)
-        total = cuda.local.array(count, dtype, alignment=ALIGNMENT)
-        a_parts = cuda.local.array(both_a_parts, dtype, alignment=ALIGNMENT)
-        b_parts = cuda.local.array(both_b_parts, dtype, alignment=ALIGNMENT)
-        a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
-        b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
+    def stream_k(
+        c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index
+    ) -> None:
+        C, A, B = Matrix(c, m, n, ldc), Matrix(a, m, k, lda), Matrix(b, k, n, ldb)
+        memory = allocate()
         thread = cuda.threadIdx.y * width + cuda.threadIdx.x
         block = cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x
         blocks = cuda.gridDim.x * cuda.gridDim.y
@@ -128,77 +116,58 @@ def program(case: Case, tiling: Tiling) -> NumbaKernel:
         begins = first_step(block, blocks, tiles * deep, chunks, steps_per_chunk)
         end = first_step(block + 1, blocks, tiles * deep, chunks, steps_per_chunk)
         if few:
-            chunk = block
-            while chunk < chunks:
-                first_row, first_col = corner(chunk, m, n)
-                sum_up(b_tile, total, a, b, thread, first_row, first_col, m, n, k, lda, ldb)
-                cuda.syncthreads()
-                write_sums(c, b_tile, thread, first_row, first_col, m, n, ldc)
-                cuda.syncthreads()
-                chunk = chunk + blocks
+            compute_remainder(C, A, B, memory, thread)
         while end > begins:
             tile = (end - 1) // deep
             base = tile * deep
             since = max(begins, base) - base
             until = end - base
-            top = tile // wide * rows
-            left = tile % wide * columns
-            row0 = top if few else origin(tile // wide, uint32(rows), m)
-            col0 = left if few else origin(tile % wide, uint32(columns), n)
-            for i in range(count):
-                total[i] = zero
+            top, left = tile // wide * rows, tile % wide * columns
+            row0 = top if few else origin(tile // wide, rows, m)
+            col0 = left if few else origin(tile % wide, columns, n)
+            share = Share(thread, Place(row0, col0), short)
             k0 = since * depth
             last = until * depth
             buffer = uint32(0)
             from_k = k0 - short if since > 0 else uint32(0)
             to_k = k if since > 0 else first(k, short)
-            load_a(a_held, a, thread, row0, from_k, m, to_k, lda)
-            load_b(b_held, b, thread, col0, from_k, n, to_k, ldb)
-            store_a(a_tile, uint64(0), a_held, thread)
-            store_b(b_tile, uint64(0), b_held, thread)
-            cuda.syncthreads()
-            at_a = uint64(row)
-            at_b = uint64(col)
-            load_first(a_parts, b_parts, a_tile, b_tile, at_a, at_b)
+            begin(memory, Matrix(a, m, to_k, lda), Matrix(b, to_k, n, ldb), share, from_k)
+            at_a, at_b = uint64(row), uint64(col)
+            load_first(memory, Offsets(at_a, at_b))
             while k0 < last:
-                k0 = k0 + depth
+                k0 += depth
                 if inside:
                     buffer = 1 - buffer
-                    a_base = uint64(buffer * a_elements)
-                    b_base = uint64(buffer * b_elements)
-                    copying(
-                        total, a_parts, b_parts, a_tile, b_tile, at_a, at_b, a_base, b_base,
-                        a, b, thread, row0, col0, k0, short, k, lda, ldb,
-                    )  # fmt: skip
+                    source, target = ends(A, B, share, k0, buffer)
+                    copying(memory, Offsets(at_a, at_b), A, B, source, target)
                     commit_copies()
                     wait_for_copies(0)
                 else:
-                    load_a(a_held, a, thread, row0, k0, m, k, lda)
-                    load_b(b_held, b, thread, col0, k0, n, k, ldb)
+                    load(memory.held, A, B, thread, Place(row0, col0), k0)
                     scheduling_barrier()
-                    all_but_last(total, a_parts, b_parts, a_tile, b_tile, at_a, at_b)
+                    all_but_last(memory, Offsets(at_a, at_b))
                     buffer = 1 - buffer
-                    store_a(a_tile, uint64(buffer * a_elements), a_held, thread)
-                    store_b(b_tile, uint64(buffer * b_elements), b_held, thread)
+                    store(memory, buffer, thread)
                 cuda.syncthreads()
                 at_a = uint64(buffer * a_elements) + uint64(row)
                 at_b = uint64(buffer * b_elements) + uint64(col)
-                load_first(a_parts, b_parts, a_tile, b_tile, at_a, at_b)
-                multiply_last(total, a_parts, b_parts)
+                load_first(memory, Offsets(at_a, at_b))
+                multiply_last(memory)
             if since > 0:
                 if thread == 0:
                     wait_for_flag(block - 1)
                 cuda.syncthreads()
                 if b_width > 1:
-                    add(total, c, row0 + row, col0 + col, top, left, m, n, ldc)
+                    add(memory.total, C, Place(row0 + row, col0 + col), Place(top, left))
             if b_width > 1:
-                write(c, total, row0 + row, col0 + col, top, left, m, n, ldc)
+                write(C, memory.total, Place(row0 + row, col0 + col), Place(top, left))
             else:
                 for part in range(parts):
                     cuda.syncthreads()
-                    stage(b_tile, total, row, col, part)
+                    stage(memory, Place(row, col), part)
                     cuda.syncthreads()
-                    write_staged(c, b_tile, thread, part, since > 0, row0, col0, top, left, m, n, ldc)
+                    window = Window(Place(row0, col0), Place(top, left))
+                    write_staged(C, memory.tiles.b, thread, part, since > 0, window)
             # Partial sums are written before the flag is raised, and fragments read before the next tile is stored.
             cuda.syncthreads()
             if until < deep and thread == 0:
@@ -216,6 +185,6 @@ KERNEL = kernel_of_tiling(
     program,
     summary="serpentine with a persistent grid, whose blocks share all steps along k of all tiles evenly",
     results=(VARIANT.across, VARIANT.down),
-    block=Block(16, 16),
+    blocks=(Block(16, 16),),
     ladder="blocks share all steps along k, across tiles",
 )

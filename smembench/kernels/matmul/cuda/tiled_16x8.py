@@ -11,10 +11,8 @@ way. In float64 the results alone would take all registers. Predictions: results
 from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of
-from smembench.kernels.matmul.cuda.double_buffered import program
-from smembench.kernels.matmul.tiling import Tiling
-from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
+from smembench.kernels.matmul.cuda.unrolled import program
+from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.model.case import Block, Case
 
 
@@ -23,33 +21,12 @@ def tiling_of(case: Case) -> Tiling:
     return Tiling(block_of(case), case.dtype, down=16, warps=True, interleaved=True)
 
 
-def build(case: Case) -> NumbaKernel:
-    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
-    tiling = tiling_of(case)
-    return program(case, tiling, tiling.depth)
-
-
-def tile_elements(case: Case) -> int:
-    """Two tiles of A, padded, and two of B."""
-    return 2 * tiling_of(case).elements
-
-
-def unsupported(case: Case) -> str | None:
-    """Why the block does not fit the tiles, or the results do not fit a thread, or None."""
-    return tiling_of(case).unsupported(case.kernel)
-
-
-KERNEL = Kernel(
-    problem="matmul",
-    name="tiled16x8",
-    kind="cuda",
+KERNEL = kernel_of_tiling(
+    "tiled16x8",
+    tiling_of,
+    program,
     summary="interleaved, with 16 × 8 results a thread",
-    build=build,
     results=(8, 16),
-    default_blocks=(Block(16, 8), Block(8, 8)),
-    tile_elements=tile_elements,
-    unsupported=unsupported,
-    strided=True,
-    standard=False,
+    blocks=(Block(16, 8), Block(8, 8)),
     ladder="16 × 8 results a thread",
 )

@@ -9,30 +9,24 @@ not wait for the end of an iteration. Findings: results/reference/notes/unrolled
 
 from __future__ import annotations
 
-from smembench.kernels.matmul.cuda.double_buffered import program
-from smembench.kernels.matmul.cuda.warp_tiled import tile_elements, tiling_of, unsupported
+from smembench.kernels.matmul.cuda import double_buffered
+from smembench.kernels.matmul.cuda.warp_tiled import tiling_of
+from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 
 
-def build(case: Case) -> NumbaKernel:
-    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
-    tiling = tiling_of(case)
-    return program(case, tiling, tiling.depth)
+def program(case: Case, tiling: Tiling) -> NumbaKernel:
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``: doubleBuffered's, with all steps of a tile written out."""
+    return double_buffered.program(case, tiling, tiling.depth)
 
 
-KERNEL = Kernel(
-    problem="matmul",
-    name="unrolled",
-    kind="cuda",
+KERNEL = kernel_of_tiling(
+    "unrolled",
+    tiling_of,
+    program,
     summary="warpTiled, the steps along k of a tile written out",
-    build=build,
     results=(8, 8),
-    default_blocks=(Block(16, 16), Block(16, 8)),
-    tile_elements=tile_elements,
-    unsupported=unsupported,
-    strided=True,
-    standard=False,
+    blocks=(Block(16, 16), Block(16, 8)),
     ladder="k written out",
 )

@@ -14,15 +14,13 @@ consecutive threads. Predictions: results/reference/notes/vectorized.md.
 
 from __future__ import annotations
 
-from typing import Any
-
 from smembench.kernels.common.grids import block_of
-from smembench.kernels.intrinsics.vector import ALIGNMENT
+from smembench.kernels.matmul.structs import Matrix, Offsets, Place
 from smembench.kernels.matmul.tile_steps import tile_steps
-from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
 
 
@@ -31,69 +29,44 @@ def tiling_of(case: Case) -> Tiling:
     return Tiling(block_of(case), case.dtype)
 
 
-def build(case: Case) -> NumbaKernel:
+def program(case: Case, tiling: Tiling) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
-    tiling = tiling_of(case)
-    position, load_a, load_b, store_a, store_b, multiply, write = tile_steps(case, tiling)
-    dtype = number(case.dtype)
-    zero = dtype(0)
+    allocate, position, _, load, store, multiply, write = tile_steps(case, tiling, buffers=1)
+    zero = number(case.dtype)(0)
     width, rows, columns, pitch, depth = tiling.block.x, tiling.rows, tiling.columns, tiling.pitch, tiling.depth
-    down, across, results = tiling.down, tiling.across, tiling.down * tiling.across
-    a_elements, b_elements, a_share, b_share = tiling.a_elements, tiling.b_elements, tiling.a_share, tiling.b_share
+    results = tiling.results
 
-    def vectorized(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
-        a_tile = cuda.shared.array(a_elements, dtype, alignment=ALIGNMENT)
-        b_tile = cuda.shared.array(b_elements, dtype, alignment=ALIGNMENT)
-        total = cuda.local.array(results, dtype, alignment=ALIGNMENT)
-        a_part = cuda.local.array(down, dtype, alignment=ALIGNMENT)
-        b_part = cuda.local.array(across, dtype, alignment=ALIGNMENT)
-        a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
-        b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
+    def vectorized(
+        c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index
+    ) -> None:
+        C, A, B = Matrix(c, m, n, ldc), Matrix(a, m, k, lda), Matrix(b, k, n, ldb)
+        memory = allocate()
         thread = cuda.threadIdx.y * width + cuda.threadIdx.x
-        row0 = cuda.blockIdx.y * rows
-        col0 = cuda.blockIdx.x * columns
+        row0, col0 = cuda.blockIdx.y * rows, cuda.blockIdx.x * columns
         row, col = position(thread)
         for i in range(results):
-            total[i] = zero
+            memory.total[i] = zero
         k0 = uint32(0)
         while k0 < k:
-            load_a(a_held, a, thread, row0, k0, m, k, lda)
-            load_b(b_held, b, thread, col0, k0, n, k, ldb)
-            store_a(a_tile, uint64(0), a_held, thread)
-            store_b(b_tile, uint64(0), b_held, thread)
+            load(memory.held, A, B, thread, Place(row0, col0), k0)
+            store(memory, uint32(0), thread)
             cuda.syncthreads()
             for i in range(depth):
-                at_a = uint64(row) + i * pitch
-                at_b = uint64(col) + i * columns
-                multiply(total, a_part, b_part, a_tile, b_tile, at_a, at_b)
+                multiply(memory, Offsets(uint64(row) + i * pitch, uint64(col) + i * columns))
             cuda.syncthreads()
-            k0 = k0 + depth
-        write(c, total, row0 + row, col0 + col, m, n, ldc)
+            k0 += depth
+        write(C, memory.total, Place(row0 + row, col0 + col))
 
     return tiling.program(vectorized, case)
 
 
-def tile_elements(case: Case) -> int:
-    """A tile of A, padded, and one of B."""
-    return tiling_of(case).elements
-
-
-def unsupported(case: Case) -> str | None:
-    """Why the block does not fit the tiles, or None."""
-    return tiling_of(case).unsupported(case.kernel)
-
-
-KERNEL = Kernel(
-    problem="matmul",
-    name="vectorized",
-    kind="cuda",
+KERNEL = kernel_of_tiling(
+    "vectorized",
+    tiling_of,
+    program,
     summary="tiled2D with 128-bit accesses, the tile of A transposed",
-    build=build,
     results=(8, 8),
-    default_blocks=(Block(16, 16),),
-    tile_elements=tile_elements,
-    unsupported=unsupported,
-    strided=True,
-    standard=False,
+    blocks=(Block(16, 16),),
     ladder="128-bit accesses",
+    buffers=1,
 )

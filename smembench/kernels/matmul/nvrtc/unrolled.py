@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from smembench.kernels.common.cuda_c import port
 from smembench.kernels.matmul.cuda import unrolled
-from smembench.kernels.matmul.cuda.warp_tiled import tiling_of, unsupported
+from smembench.kernels.matmul.cuda.warp_tiled import tiling_of
 from smembench.kernels.matmul.tiling_c import TILING, constants_of, no_whole_vectors
 from smembench.model.case import Case
 
@@ -82,7 +82,7 @@ def _constants(case: Case) -> dict[str, int]:
 
 
 def _unsupported(case: Case) -> str | None:
-    return no_whole_vectors(case, tiling_of(case)) or unsupported(case)
+    return no_whole_vectors(case, tiling_of(case)) or unrolled.KERNEL.unsupported(case)
 
 
 KERNEL = port(unrolled.KERNEL, TILING + _SOURCE, _constants, _unsupported)

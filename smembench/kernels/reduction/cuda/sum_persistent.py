@@ -1,7 +1,8 @@
-"""sumPersistent: sumVectorized with a persistent grid, whose blocks go over the elements in strides of the grid.
+"""sumPersistent: sumVectorized with a grid of the GPU's size, whose blocks go over the elements in strides of the grid.
 
-There are no more blocks than run at once, so the warps' sums, the barrier and the atomic are there once per resident
-block, whatever n is. As many vectors are in flight as before, and no block starts late.
+However large n is, there are ``TURNS`` times as many blocks as run at once. So the warps' sums, the barrier and the
+atomic are there a few times per SM. With one turn all would wait for the SM that is farthest from the memory; with
+several it gets fewer blocks than others.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from smembench.kernels.registry import Kernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 from smembench.model.hardware import WARP
+
+TURNS = 4
+"""Blocks that follow each other where one can run."""
 
 
 def build(case: Case) -> NumbaKernel:
@@ -52,14 +56,14 @@ def build(case: Case) -> NumbaKernel:
             if tid == 0:
                 cuda.atomic.add(out, 0, of_block)
 
-    blocks, held = blocks_of_vectors(case, threads), max(SM_THREADS // threads, 1)
+    blocks, held = blocks_of_vectors(case, threads), SM_THREADS // threads
     return NumbaKernel(
         sum_persistent,
         grid=(blocks, 1),
         block=block,
         launch_bounds=(threads, held),
         zeroed=True,
-        persistent_blocks=lambda multiprocessors: min(blocks, held * multiprocessors),
+        persistent_blocks=lambda multiprocessors: min(blocks, TURNS * held * multiprocessors),
     )
 
 
@@ -67,11 +71,11 @@ KERNEL = Kernel(
     problem="reduction",
     name="sumPersistent",
     kind="cuda",
-    summary="a persistent grid: no more blocks than run at once",
+    summary="a grid of the GPU's size goes over all elements",
     build=build,
     computes=SUM,
     results=(16, 1),
     tile_elements=warps_of,
     unsupported=power_of_two(WARP),
-    ladder="a persistent grid: no more blocks than run at once",
+    ladder="a grid-stride loop: as few blocks as keep the GPU busy",
 )

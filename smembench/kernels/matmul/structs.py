@@ -1,0 +1,62 @@
+"""What the device functions of a product pass on. NamedTuples compile to the same instructions as their fields."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from smembench.kernels.types import Array, Index
+
+
+class Matrix(NamedTuple):
+    """A matrix in global memory: the element at row, col is ``elements[row * stride + col]``."""
+
+    elements: Array
+    rows: Index
+    columns: Index
+    stride: Index
+
+
+class Place(NamedTuple):
+    """A row and a column, of a matrix or of a tile."""
+
+    row: Index
+    col: Index
+
+
+class Operands(NamedTuple):
+    """An array for A and one for B: tiles in shared memory, or a thread's registers."""
+
+    a: Array
+    b: Array
+
+
+class Offsets(NamedTuple):
+    """An index into an array of A and one of B."""
+
+    a: Index
+    b: Index
+
+
+class Memory(NamedTuple):
+    """Where a thread computes: tiles in shared memory, and its registers.
+
+    ``total``: its results, row by row. ``parts``: the fragments that it multiplies. ``held``: its share of the next
+    tiles.
+    """
+
+    tiles: Operands
+    total: Array
+    parts: Operands
+    held: Operands
+
+
+class Share(NamedTuple):
+    """Which part of a block's tiles a thread loads.
+
+    ``corner``: first row and column of the tile of C. ``short``: by how much the first tile along k is shorter than the
+    others; positions along k begin that much before its first element.
+    """
+
+    thread: Index
+    corner: Place
+    short: Index
