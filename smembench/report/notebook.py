@@ -112,7 +112,7 @@ class Result(Shown):
     def chart(self, name: str | None = None) -> Chart:
         """The chart that a report of this run begins with, or the first whose name matches; ``*`` matches anything.
 
-        Needs the report extra. It shows itself in a notebook; ``spec`` is its Vega-Lite.
+        Needs the report extra. It shows itself in a notebook; ``alone`` is its Vega-Lite specification.
 
         Raises:
             UsageError: without the report extra, for a name that nothing matches, and if there is nothing to draw.
