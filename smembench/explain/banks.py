@@ -35,11 +35,7 @@ def wavefronts(addresses: Sequence[int | None], width: int) -> int:
     memory bank conflict"). No guide documents that, so it is not modelled: for wide loads of shared words the result is
     an upper bound.
     """
-    parts: dict[int, list[set[int]]] = {}
-    for lane, address in active_lanes(addresses, width):
-        banks = parts.setdefault(_part(lane, width), [set() for _ in range(BANKS)])
-        for byte in range(address, address + width, WORD_BYTES):
-            banks[bank_of(byte)].add(byte // WORD_BYTES)
+    parts = _words(addresses, width)
     return sum(max(map(len, banks)) for banks in parts.values())
 
 
@@ -49,12 +45,14 @@ def served(addresses: Sequence[int | None], width: int) -> list[list[int]]:
     A bank delivers its words in the order of the lanes that ask for them. That order is chosen for a picture: no guide
     tells the hardware's.
     """
-    parts: dict[int, list[dict[int, int]]] = {}
-    turns: dict[int, int] = {}
-    for lane, address in active_lanes(addresses, width):
-        banks = parts.setdefault(_part(lane, width), [{} for _ in range(BANKS)])
-        of_words = ((banks[bank_of(byte)], byte // WORD_BYTES) for byte in range(address, address + width, WORD_BYTES))
-        turns[lane] = max(bank.setdefault(word, len(bank)) for bank, word in of_words)
+    parts = _words(addresses, width)
+    turns = {
+        lane: max(
+            parts[_part(lane, width)][bank_of(byte)][byte // WORD_BYTES]
+            for byte in range(address, address + width, WORD_BYTES)
+        )
+        for lane, address in active_lanes(addresses, width)
+    }
     return [
         [lane for lane, at in turns.items() if at == turn and _part(lane, width) == part]
         for part, banks in parts.items()
@@ -83,6 +81,31 @@ def is_broadcast(addresses: Sequence[int | None], width: int) -> bool:
     return len(active) > 1 and len({address // WORD_BYTES for _, address in active}) == 1
 
 
+def worst_part(addresses: Sequence[int | None], width: int) -> tuple[range, list[set[int]]]:
+    """The lanes of the part of the warp that takes most wavefronts, and the distinct words that they need of each bank.
+
+    Raises:
+        ValueError: without an active lane.
+    """
+    parts = _words(addresses, width)
+    if not parts:
+        raise ValueError("no lane is active")
+    part, banks = max(parts.items(), key=lambda found: max(map(len, found[1])))
+    lanes = min(WARP, BANKS * WORD_BYTES // width)
+    return range(part * lanes, (part + 1) * lanes), list(map(set, banks))
+
+
 def _part(lane: int, width: int) -> int:
     """The part of the warp that is served together with this lane; a part's lanes fill the banks once."""
     return lane // min(WARP, BANKS * WORD_BYTES // width)
+
+
+def _words(addresses: Sequence[int | None], width: int) -> dict[int, list[dict[int, int]]]:
+    """By part of the warp, the distinct words that each bank has to deliver, with the place of each in its bank."""
+    parts: dict[int, list[dict[int, int]]] = {}
+    for lane, address in active_lanes(addresses, width):
+        banks = parts.setdefault(_part(lane, width), [{} for _ in range(BANKS)])
+        for byte in range(address, address + width, WORD_BYTES):
+            words = banks[bank_of(byte)]
+            words.setdefault(byte // WORD_BYTES, len(words))
+    return parts

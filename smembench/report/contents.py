@@ -92,7 +92,8 @@ def _comparison(before: Run, stored: Run) -> Topic:
     found = compare_runs([before], [stored])
     changed = [(found.counts[verdict], verdict.value) for verdict in (Verdict.SLOWER, Verdict.FASTER)]
     said = " and ".join(f"{count} {verdict}" for count, verdict in changed if count) or "none slower or faster"
-    said += f", {count} ambiguous" if (count := found.counts[Verdict.AMBIGUOUS]) else ""
+    for verdict in (Verdict.AMBIGUOUS, Verdict.NOT_COMPARABLE):
+        said += f", {found.counts[verdict]} {verdict}" if found.counts[verdict] else ""
     most = max(found.cases, key=lambda case: abs(log(case.ratio)) * (case.verdict in _CHANGED) if case.ratio else 0.0)
     if most.ratio and most.verdict in _CHANGED:
         said += f"; the largest change is {most.case.kernel} {most.case.size} by {percent(most.ratio)}"
@@ -105,9 +106,8 @@ def _history(ordered: Sequence[Run]) -> list[Topic]:
     found = series_of([night_of(stored) for stored in ordered], accepted=meant)
     series = [one for one in found if len(one.times) >= _SERIES]
     slower = [one for one in series if one.slowed]
-    text = (
-        f"Over {len(ordered)} runs {len(slower) or 'none'} of {len(series)} cases became slower without being accepted"
-    )
+    runs = len({night.run_id for one in series for night in one.nights})
+    text = f"Over {runs} runs {len(slower) or 'none'} of {len(series)} cases became slower without being accepted"
     if slower and (turn := slower[0].slowed):
         text += f"; {short(slower[0].case_id)} by {percent(slower[0].ratio)} from {turn.night.run_id} on"
     charts = _known(over_runs(series))

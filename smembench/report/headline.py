@@ -40,7 +40,12 @@ def headline(runs: Sequence[Run], moved: Sequence[str], charts: Sequence[Chart])
     limited = [] if moved else [family for family in families(newest.rows) if _libraries(family)]
     found = [chart for family in limited if (chart := best_over_sizes(family))]
     told = [*moved[:1], *_results(newest, limited)][:2]
-    return Headline(_title(runs), _facts(runs), [*told, _trust(newest)], next(iter([*found, *charts]), None))
+    return Headline(
+        _title(runs),
+        _facts(runs),
+        [*told, ("In the newest run: " if len(runs) > 1 else "") + _trust(newest)],
+        next(iter([*found, *charts]), None),
+    )
 
 
 def _title(runs: Sequence[Run]) -> str:

@@ -54,7 +54,7 @@ def cases(
         padding: Sequence[int | None] = [None]
         if kernel.pad is not None:
             padding = parse_ints(pads, name="--pad-width", least=0) if kernel.pad else [0]
-        (shape,) = problem.shapes({} if n is None else {"n": (n,)})
+        (shape, *_) = problem.shapes({} if n is None else {"n": (n,)})
         (parameters, *_) = problem.combinations({})
         usual = (kernel.default_blocks or problem.default_blocks)[:1]
         for dtype, block, pad in product(chosen, parse_blocks(blocks) if blocks else usual, padding):

@@ -8,29 +8,22 @@ from pathlib import Path
 from statistics import fmean
 
 from rich.console import Console
-from rich.text import Text
 
 from smembench.explain.analysis import Access, Explanation, GlobalAccess, SharedAccess
-from smembench.explain.banks import bank_of
 from smembench.explain.counters import Comparison
-from smembench.explain.recorder import SharedArray
 from smembench.model.device import DeviceInfo
-from smembench.model.hardware import BANKS, WORD_BYTES
 from smembench.views.columns import Column, compact, number, scaled
 from smembench.views.console import plain
+from smembench.views.explain_banks import picture
 from smembench.views.explain_roof import roof
 from smembench.views.sections import Section, block, grouped, table
 from smembench.views.table import draw
 
-_SCREEN = 80
-_WIDEST = 33
-"""Columns of a tile that fit a picture of 80 characters, two per bank."""
 _SITE: dict[str, Callable[[Access], str]] = {
     "line": lambda access: str(access.site.line),
     "access": lambda access: access.site.kind,
     "array": lambda access: access.site.array,
 }
-_COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "red", "bright_cyan", "bright_green")
 
 
 def print_explanation(
@@ -38,13 +31,15 @@ def print_explanation(
 ) -> None:
     """The tables, the roofs of a device or of a compute capability, and the picture of the tile."""
     draw(console, [*explanation(explained), roof(explained, capability, device)])
-    for line in picture(explained):
+    for place, line in enumerate(picture(explained)):
+        if not place:
+            console.print()
         line.plain = plain(console, line.plain)
         console.print(line, soft_wrap=True)
 
 
 def explanation(explained: Explanation) -> list[Section]:
-    """A section for shared memory, if the kernel uses any, and one for global memory.
+    """A section for the source of the accesses, one for each memory that the kernel uses, and global memory's last.
 
     ``of all`` is the share of an access in a launch's wavefronts in shared memory, or in its sectors.
     """
@@ -52,41 +47,44 @@ def explanation(explained: Explanation) -> list[Section]:
     pad = f", pad {case.pad}" if case.pad is not None else ""
     blocks = f" · block {case.block}{pad}" if case.block else ""
     file = Path(explained.trace.filename).name
-    heading = f"{case.kernel} in {file}{blocks} · {case.dtype} · {explained.threads} threads"
-    found = []
+    shared = f", {explained.shared_bytes} bytes of shared memory" if explained.shared_bytes else ""
+    accesses = sorted([*explained.shared, *explained.constant, *explained.memory], key=lambda access: access.site.line)
+    found = [
+        table(
+            f"{case.kernel} in {file}{blocks} · {case.dtype} · {explained.threads} threads{shared}",
+            dict.fromkeys((access.site.line, access.source) for access in accesses),
+            {"line": lambda place: str(place[0]), "source": lambda place: place[1]},
+            words=("line", "source"),
+        )
+    ]
     if explained.shared:
         wavefronts = sum(access.of_all for access in explained.shared)
         found.append(
             table(
-                f"{heading}, {explained.shared_bytes} bytes of shared memory",
+                "Shared memory, wavefronts of up to one word per bank",
                 explained.shared,
                 {
                     **_SITE,
                     "wavefronts\nper request": lambda access: number(access.wavefronts),
                     "conflict": conflict,
                     "of all": lambda access: _percent(access.of_all / wavefronts),
-                    "": lambda access: access.source,
                 },
-                words=(*_SITE, "conflict", ""),
+                words=(*_SITE, "conflict"),
             )
         )
     if explained.constant:
         found.append(
             table(
-                "Constant memory, one address at a time" if found else heading,
+                "Constant memory, one address at a time",
                 explained.constant,
-                {
-                    **_SITE,
-                    "addresses\nper request": lambda access: number(access.addresses),
-                    "": lambda access: access.source,
-                },
-                words=(*_SITE, ""),
+                {**_SITE, "addresses\nper request": lambda access: number(access.addresses)},
+                words=_SITE,
             )
         )
     sectors = sum(access.of_all for access in explained.memory)
     found.append(
         table(
-            "Global memory, sectors of 32 bytes" if found else heading,
+            "Global memory, sectors of 32 bytes",
             explained.memory,
             {
                 **_SITE,
@@ -94,9 +92,8 @@ def explanation(explained: Explanation) -> list[Section]:
                 "ideal": lambda access: number(access.ideal),
                 "efficiency": lambda access: _percent(access.efficiency),
                 "of all": lambda access: _percent(access.of_all / sectors),
-                "": lambda access: access.source,
             },
-            words=(*_SITE, ""),
+            words=_SITE,
             sentence=" ".join(sentences(explained)),
         )
     )
@@ -177,48 +174,6 @@ def _registers(explained: Explanation) -> str:
     return f", at {explained.code.registers} registers per thread" + (
         f" and {spilled} bytes spilled" if spilled else ""
     )
-
-
-def picture(explained: Explanation) -> list[Text]:
-    """The tile of the worst shared access: each word's bank where warp 0's lanes touch it, dots elsewhere.
-
-    A bar separates the padding. Words of one colour are in one bank: a conflict is a request that touches many words
-    of one colour in different rows. A one-dimensional array is drawn in rows of all banks, from the first word touched
-    to the last. Empty for kernels without a tile, and for tiles of more than 33 elements per row.
-    """
-    # Between equals, the load: padding is for the column that it reads.
-    worst = max(explained.shared, key=lambda access: (access.degree, access.site.kind == "load"), default=None)
-    tiles = {tile.name: tile for tile in explained.trace.shared}
-    if worst is None:
-        return []
-    tile, pad = tiles[worst.site.array], explained.case.pad or 0
-    starts = (address for address in worst.worst.addresses if address is not None)
-    touched = {start + byte for start in starts for byte in range(0, worst.site.width, tile.itemsize)}
-    if len(tile.shape) == 1:
-        columns, pad = BANKS * WORD_BYTES // tile.itemsize, 0
-        first, last = ((address - tile.base) // (columns * tile.itemsize) for address in (min(touched), max(touched)))
-        rows = range(first, last + 1)
-    else:
-        columns, rows = tile.shape[1], range(tile.shape[0])
-    if columns > _WIDEST or tile.itemsize < WORD_BYTES:
-        return []
-    title = f"{tile.name}, line {worst.site.line}: the words one warp's {worst.site.kind} touches, by bank"
-    return [Text(title), *(_row(tile, row, columns, pad, touched) for row in rows)]
-
-
-def _row(tile: SharedArray, row: int, columns: int, pad: int, touched: set[int]) -> Text:
-    line = Text()
-    cell = 3 if 3 * columns < _SCREEN else 2
-    for column in range(columns):
-        if pad and column == columns - pad:
-            line.append("|")
-        address = tile.base + (row * columns + column) * tile.itemsize
-        bank = bank_of(address)
-        if address in touched:
-            line.append(f"{bank:{cell}d}", style=f"reverse {_COLOURS[bank % len(_COLOURS)]}")
-        else:
-            line.append(f"{'.':>{cell}}", style="dim")
-    return line
 
 
 def comparison(found: Sequence[Comparison], heading: str) -> Section:

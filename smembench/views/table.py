@@ -44,7 +44,7 @@ def _draw_section(console: Console, section: Section) -> None:
             _fit(console, table)
         else:
             # In a pipe or a file names and figures stay on one line, for grep; only sentences are folded.
-            table.width = max(console.width, _least_width(console, table))
+            table.width = min(max(console.width, _least_width(console, table)), _natural_width(console, table))
         console.print(table, crop=console.is_terminal)
     if section.bars:
         if not console.is_terminal:
@@ -134,7 +134,12 @@ def _least_width(console: Console, table: Table) -> int:
     folded = [column for column in table.columns if not column.no_wrap]
     widest = [max(Measurement.get(console, unlimited, cell).maximum for cell in column.cells) for column in folded]
     spare = sum(max(width - _SENTENCE, 0) for width in widest)
-    return Measurement.get(console, unlimited, table).maximum - spare
+    return _natural_width(console, table) - spare
+
+
+def _natural_width(console: Console, table: Table) -> int:
+    """The width at which no column is folded."""
+    return Measurement.get(console, console.options.update(max_width=_UNLIMITED), table).maximum
 
 
 def _draw_bars(console: Console, bars: Sequence[Bar]) -> None:

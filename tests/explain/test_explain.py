@@ -21,9 +21,8 @@ from smembench.kernels.program import NumbaKernel
 from smembench.kernels.transpose.problem import Transpose
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
-from smembench.studies.explain import cases as cases_of
 from smembench.toolchains.machine_code import MachineCode
-from smembench.views.explain import explanation, pads, picture
+from smembench.views.explain import explanation, pads
 from traces import case, elements
 
 DOCUMENTED = [kernel for kernel in NUMBA if kernel.blocks and not kernel.default_blocks]
@@ -215,11 +214,12 @@ def test_occupancy_where_the_capability_is_known(
 def test_what_is_done_once_weighs_little_beside_a_loop() -> None:
     """The first tiles are stored before the loop, and their first fragments loaded; C is written at its end."""
     planned = Case("matmul", "serpentine", "cuda:0", "float32", 4096, 4096, 4096, Block(16, 16))
-    shared, memory = ([line[-2:] for line in section.cells] for section in explanation(explain(planned)))
-    before, loop = [share for share, _ in shared[:4]], [share for share, _ in shared[4:]]
+    source, shared, memory = (section.cells for section in explanation(explain(planned)))
+    (result,) = (line for line, code in source if code.startswith("write("))
+    before, loop = [cells[-1] for cells in shared[:4]], [cells[-1] for cells in shared[4:]]
     assert before == ["< 0.1 %"] * 4
     assert sum(float(share.removesuffix(" %")) for share in loop) == pytest.approx(100, abs=2)
-    assert [share for share, source in memory if source.startswith("write(")] == ["2 %"]
+    assert [cells[-1] for cells in memory if cells[0] == result] == ["2 %"]
 
 
 @pytest.mark.parametrize(
@@ -240,17 +240,18 @@ def test_the_smallest_pad_without_conflicts(
 
 def test_an_explanation_as_tables() -> None:
     """An access of one line is both: the load of one space, and the store of the other."""
-    shared, memory = explanation(explain(case("transposeSmem")))
-    assert [line[1:5] for line in shared.cells] == [
-        ["store", "shared0", "1.00", "none"],
-        ["load", "shared0", "32.0", "32-way"],
+    source, shared, memory = explanation(explain(case("transposeSmem")))
+    assert [line[1:] for line in shared.cells] == [
+        ["store", "shared0", "1.00", "none", "3 %"],
+        ["load", "shared0", "32.0", "32-way", "97 %"],
     ]
-    assert [line[1:6] for line in memory.cells] == [
-        ["load", "in", "4.00", "4.00", "100 %"],
-        ["store", "out", "4.00", "4.00", "100 %"],
+    assert [line[1:] for line in memory.cells] == [
+        ["load", "in", "4.00", "4.00", "100 %", "50 %"],
+        ["store", "out", "4.00", "4.00", "100 %", "50 %"],
     ]
-    assert [(line[0], line[-1]) for line in shared.cells] == [(line[0], line[-1]) for line in memory.cells]
-    assert [line[-2] for line in (*shared.cells, *memory.cells)] == ["3 %", "97 %", "50 %", "50 %"]
+    lines = [line[0] for line in source.cells]
+    assert lines == [line[0] for line in shared.cells] == [line[0] for line in memory.cells]
+    assert [code for _, code in source.cells] == ["tile[ty, tx] = inp[ti]", "out[to] = tile[icol, irow]"]
 
 
 @pytest.mark.parametrize(
@@ -267,41 +268,6 @@ def test_an_explanation_as_tables() -> None:
 def test_an_explanation_in_words(kernel: str, block: str, said: list[str]) -> None:
     sentence = explanation(explain(case(kernel, block), "9.0"))[-1].sentence
     assert [words for words in said if words not in sentence] == []
-
-
-@pytest.mark.parametrize(("kernel", "banks"), [("transposeSmem", [0] * 32), ("transposeSmemPad", list(range(32)))])
-def test_the_picture_shows_the_banks_that_one_warp_touches(kernel: str, banks: list[int]) -> None:
-    title, *rows = (line.plain for line in picture(explain(case(kernel))))
-    assert title.startswith("shared0, line ")
-    assert len(rows) == 32
-    assert {len(row) for row in rows} == {64 if kernel == "transposeSmem" else 67}
-    words = [row.replace("|", "")[start : start + 2] for row in rows for start in range(0, len(row) - 1, 2)]
-    assert sorted(int(word) for word in words if word != " .") == banks
-
-
-@pytest.mark.parametrize(
-    ("kernel", "dtype"),
-    [
-        ("copyGmem", "float32"),
-        ("transposeSmemUnroll", "float32"),  # too wide
-        ("transposeSmem", "float16"),  # two elements a word
-    ],
-)
-def test_no_picture_of_what_is_no_tile_of_words(kernel: str, dtype: str) -> None:
-    assert picture(explain(case(kernel, dtype=dtype))) == []
-
-
-def test_a_picture_of_one_dimension_has_the_banks_for_columns() -> None:
-    title, *rows = (line.plain for line in picture(explain(case("transposeSmemDyn"))))
-    assert title.startswith("shared0, line ")
-    assert [row.split() for row in rows] == [["0", *["."] * 31]] * 32
-    skewed = [line.plain for line in picture(explain(case("transposeSmemPadDyn")))[1:]]
-    assert [int(row[2 * bank : 2 * bank + 2]) for bank, row in enumerate(skewed)] == list(range(32))
-
-
-def test_a_picture_has_every_word_of_a_wide_access() -> None:
-    _, row = (line.plain for line in picture(explain(cases_of("vectorized")[0])))
-    assert row.split() == [*map(str, range(8)), *["."] * 24]
 
 
 @pytest.mark.parametrize(("problem", "k"), [("transpose", None), ("matmul", 4096)])

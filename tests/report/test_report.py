@@ -408,6 +408,13 @@ def test_two_runs_are_compared(nights: list[Run]) -> None:
     assert len(chart.data.cells) == len(nights[0].rows)
 
 
+def test_runs_that_cannot_be_compared_are_not_called_the_same(stored: Run) -> None:
+    unnamed = [again(stored, day, devices=[{**H200, "uuid": None}]) for day in (1, 2)]
+    said = contents(unnamed).headline.sentences[0]
+    assert "none slower or faster" in said
+    assert "not comparable" in said
+
+
 def test_many_runs_have_a_history(nights: list[Run]) -> None:
     report = contents(nights)
     assert "Over 8 runs 2 of 7 cases became slower" in report.headline.sentences[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from programs import case_of, cuda_kernel, numba_kernel
+from smembench.explain.prediction import predict
 from smembench.kernels import registry
 from smembench.kernels.common.mlir import port
 from smembench.kernels.numba_cuda import cuda, number, uint32
@@ -19,7 +21,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import MlirKernel
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
-from smembench.model.measurement import Status
+from smembench.model.measurement import Prediction, Status
 from smembench.run.trial import Request, TrialRunner
 from smembench.toolchains.cubin import entry
 from smembench.toolchains.machine_code import machine_code
@@ -55,6 +57,12 @@ def test_the_documents_kernels_are_compiled_from_the_same_functions() -> None:
         assert isinstance(toolchain_of(program), NumbaCudaMlir)
         assert program.function.__code__ is ours.function.__code__
         assert (program.grid, program.block) == (ours.grid, ours.block)
+
+
+@every_kernel
+def test_a_port_is_traced_as_its_kernel_is(kernel: Kernel) -> None:
+    case = square(kernel)
+    assert predict(case, "9.0") == predict(replace(case, compiler="numba"), "9.0") != Prediction()
 
 
 def test_a_function_gets_the_names_of_the_other_dialect(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 
 from programs import case_of
+from smembench.explain.trace import trace
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import TritonKernel
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
+from smembench.model.errors import UsageError
 from smembench.toolchains.cubin import entry
 from smembench.toolchains.machine_code import machine_code
 from smembench.toolchains.registry import toolchain_of
@@ -54,6 +56,12 @@ def test_a_port_has_the_threads_and_the_tiles_of_its_kernel(kernel: Kernel) -> N
     assert isinstance(toolchain_of(program), Triton)
     assert program.grid == by_numba.grid  # type: ignore[union-attr]
     assert program.block == (by_numba.block[0] * by_numba.block[1], 1)  # type: ignore[union-attr]
+
+
+@every_kernel
+def test_a_port_is_not_traced(kernel: Kernel) -> None:
+    with pytest.raises(UsageError, match="Triton is not traced"):
+        trace(kernel, square(kernel, 64))
 
 
 @every_kernel
@@ -136,7 +144,7 @@ def test_triton_compiles_a_kernel(kernel: Kernel, n: int, dtype: str) -> None:
 @needs_triton
 @every_kernel
 @pytest.mark.slow
-@pytest.mark.skipif(VERSION < (3, 9), reason="with this NumPy the interpreter of Triton 3.6 has no loops")
+@pytest.mark.skipif(() < VERSION < (3, 9), reason="with this NumPy the interpreter of Triton 3.6 has no loops")
 def test_interpreted_a_kernel_is_right(kernel: Kernel) -> None:
     command = [sys.executable, str(TESTS / "interpreted.py"), kernel.name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

@@ -10,23 +10,21 @@ In the simulator and in a trace a copy is a load and a store at once, and groups
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.vector import (
-    BYTES,
-    assemble,
-    copy_vector,
-    pointer_to,
-    register,
-    type_copy,
-    types,
-    vector_of,
-)
+from smembench.kernels.intrinsics.lowering import assemble, register, types
+from smembench.kernels.intrinsics.vector import BYTES, copy_vector, pointer_to, type_copy, vector_of
 from smembench.kernels.numba_cuda import DeviceFunction, uint32, uint64
 from smembench.kernels.types import Array, Index
+
+if TYPE_CHECKING:
+    from numba.cuda.core.base import BaseContext as Context
+    from numba.cuda.types import Type
+    from numba.cuda.typing.templates import Signature
 
 _SHARED_SPACE = 3
 """Address space of shared memory in NVVM IR, where a pointer to it has 32 bits."""
@@ -54,19 +52,19 @@ def wait_for_copies(newest: int) -> None:
     """Wait until all groups of this thread but the ``newest`` ones, a constant, are complete."""
 
 
-def _type_commit(_context: Any) -> Any:
+def _type_commit(_context: Context) -> Callable[..., Type | None]:
     return lambda: types.void
 
 
-def _type_wait(_context: Any) -> Any:
-    def typer(newest: Any) -> Any:
+def _type_wait(_context: Context) -> Callable[..., Type | None]:
+    def typer(newest: Type) -> Type | None:
         return types.void if isinstance(newest, types.IntegerLiteral) else None
 
     return typer
 
 
-def _type_element(_context: Any) -> Any:
-    def typer(tile: Any, place: Any, array: Any, index: Any) -> Any:
+def _type_element(_context: Context) -> Callable[..., Type | None]:
+    def typer(tile: Type, place: Type, array: Type, index: Type) -> Type | None:
         if vector_of(tile) is None or vector_of(array) != vector_of(tile) or array.dtype.bitwidth < 32:
             return None
         return types.void if isinstance(place, types.Integer) and isinstance(index, types.Integer) else None
@@ -74,7 +72,7 @@ def _type_element(_context: Any) -> Any:
     return typer
 
 
-def _emit(builder: Any, target: Any, source: Any, size: int) -> None:
+def _emit(builder: ir.IRBuilder, target: ir.Value, source: ir.Value, size: int) -> None:
     """Start to copy ``size`` bytes from one pointer to another."""
     cache = "cg" if size == BYTES else "ca"
     target = builder.addrspacecast(target, target.type.pointee.as_pointer(_SHARED_SPACE))
@@ -82,11 +80,11 @@ def _emit(builder: Any, target: Any, source: Any, size: int) -> None:
     assemble(builder, assembly, "r,l,", builder.ptrtoint(target, ir.IntType(32)), source)
 
 
-def _lower_vector(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _lower_vector(context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]) -> ir.Value:
     return _start(context, builder, signature, args, BYTES)
 
 
-def _lower_element(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _lower_element(context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]) -> ir.Value:
     return _start(context, builder, signature, args, signature.args[0].dtype.bitwidth // 8)
 
 
@@ -105,7 +103,7 @@ def copies_async(copies: tuple[tuple[int, int, int], ...], *, vectors: bool) -> 
             at = uint64(index + uint32(below) * stride)
             copy(tile, place + uint64(offset), array, at + along)
 
-    def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]) -> ir.Value:
         narrow, wide = ir.IntType(32), ir.IntType(64)
         tile_type, index_type, array_type, *_ = signature.args
         tile, place, array, index, stride = args
@@ -122,26 +120,28 @@ def copies_async(copies: tuple[tuple[int, int, int], ...], *, vectors: bool) -> 
             )
         return context.get_dummy_value()
 
-    def typer(tile: Any, place: Any, array: Any, index: Any, stride: Any) -> Any:
+    def typer(tile: Type, place: Type, array: Type, index: Type, stride: Type) -> Type | None:
         return types.void if place == types.uint64 and index == stride == types.uint32 else None
 
     register(start, lambda _context: typer, lower, *_PLACES, types.Integer)
     return start
 
 
-def _start(context: Any, builder: Any, signature: Any, args: Any, size: int) -> Any:
+def _start(
+    context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value], size: int
+) -> ir.Value:
     target = pointer_to(context, builder, *signature.args[:2], *args[:2])
     source = pointer_to(context, builder, *signature.args[2:], *args[2:])
     _emit(builder, target, source, size)
     return context.get_dummy_value()
 
 
-def _lower_commit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _lower_commit(context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]) -> ir.Value:
     assemble(builder, "cp.async.commit_group;")
     return context.get_dummy_value()
 
 
-def _lower_wait(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _lower_wait(context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]) -> ir.Value:
     assemble(builder, f"cp.async.wait_group {signature.args[0].literal_value};")
     return context.get_dummy_value()
 

@@ -13,11 +13,19 @@ In the simulator and in a trace the functions do nothing: blocks run in order.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.vector import assemble, pointer_to, register, types
+from smembench.kernels.intrinsics.lowering import assemble, register, types
+from smembench.kernels.intrinsics.vector import pointer_to
+from smembench.kernels.types import Array, Index, Scalar
+
+if TYPE_CHECKING:
+    from numba.cuda.core.base import BaseContext as Context
+    from numba.cuda.types import Type
+    from numba.cuda.typing.templates import Signature
 
 MOST_BLOCKS = 4096
 """Most blocks of a grid: the number of flags."""
@@ -25,15 +33,15 @@ MOST_BLOCKS = 4096
 _VARIABLE, _GLOBAL_SPACE, _BYTES = "smembench_block_flags", 1, 4
 
 
-def raise_flag(block: Any) -> None:
+def raise_flag(block: Index) -> None:
     """Raise this block's flag; for one thread, after a barrier that follows the writes of all."""
 
 
-def wait_for_flag(block: Any) -> None:
+def wait_for_flag(block: Index) -> None:
     """Wait for a block's flag and lower it; for one thread, before a barrier for the others."""
 
 
-def accumulate(array: Any, index: Any, value: Any) -> None:
+def accumulate(array: Array, index: Index, value: Scalar) -> None:
     """Add to an element in global memory where it is, without loading it.
 
     ``red.global.add`` of PTX, which takes subnormal numbers of single precision for zero.
@@ -41,11 +49,11 @@ def accumulate(array: Any, index: Any, value: Any) -> None:
     array[index] += value
 
 
-def _type(_context: Any) -> Any:
+def _type(_context: Context) -> Callable[..., Type | None]:
     return lambda block: types.void
 
 
-def _flag(builder: Any, block: Any) -> Any:
+def _flag(builder: ir.IRBuilder, block: ir.Value) -> ir.Value:
     space = ir.ArrayType(ir.IntType(8 * _BYTES), MOST_BLOCKS)
     variable = builder.module.globals.get(_VARIABLE)
     if variable is None:
@@ -56,12 +64,16 @@ def _flag(builder: Any, block: Any) -> Any:
     return builder.add(first, builder.mul(place, ir.Constant(ir.IntType(64), _BYTES)))
 
 
-def _lower_raise_flag(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _lower_raise_flag(
+    context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]
+) -> ir.Value:
     assemble(builder, "st.release.gpu.global.u32 [$0], 1;", "l,", _flag(builder, *args))
     return context.get_dummy_value()
 
 
-def _lower_wait_for_flag(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _lower_wait_for_flag(
+    context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]
+) -> ir.Value:
     # LLVM numbers the label, so that a kernel may wait more than once.
     wait = (
         "{ .reg .u32 flag; .reg .pred down;"
@@ -72,15 +84,17 @@ def _lower_wait_for_flag(context: Any, builder: Any, signature: Any, args: Any) 
     return context.get_dummy_value()
 
 
-def _type_accumulate(_context: Any) -> Any:
-    def typer(array: Any, index: Any, value: Any) -> Any:
+def _type_accumulate(_context: Context) -> Callable[..., Type | None]:
+    def typer(array: Type, index: Type, value: Type) -> Type | None:
         known = isinstance(array, types.Array) and array.ndim == 1 and array.dtype == value
         return types.void if known and isinstance(index, types.Integer) else None
 
     return typer
 
 
-def _lower_accumulate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _lower_accumulate(
+    context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]
+) -> ir.Value:
     bits = signature.args[2].bitwidth
     pointer = pointer_to(context, builder, *signature.args[:2], *args[:2])
     constraints = f"l,{'f' if bits == 32 else 'd'},"

@@ -8,17 +8,24 @@ would hide the name, so such a program is compiled with ``lto=False``.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.vector import register, types
+from smembench.kernels.intrinsics.lowering import register, types
+from smembench.kernels.types import Array
+
+if TYPE_CHECKING:
+    from numba.cuda.core.base import BaseContext as Context
+    from numba.cuda.types import Type
+    from numba.cuda.typing.templates import Signature
 
 _ADDRESS_SPACE = 4
 """Constant memory in NVVM IR (NVVM IR Specification, "Address Spaces")."""
 
 
-def constant_array(array: Any, name: str, count: int) -> Any:
+def constant_array(array: Array, name: str, count: int) -> Array:
     """The input ``array`` of ``count`` elements in constant memory, as the module's variable ``name``.
 
     ``name`` and ``count`` are literals or constants around the kernel; a kernel uses a name once. In the
@@ -27,15 +34,15 @@ def constant_array(array: Any, name: str, count: int) -> Any:
     return array
 
 
-def _type(_context: Any) -> Any:
-    def typer(array: Any, name: Any, count: Any) -> Any:
+def _type(_context: Context) -> Callable[..., Type | None]:
+    def typer(array: Type, name: Type, count: Type) -> Type | None:
         literal = isinstance(name, types.StringLiteral) and isinstance(count, types.IntegerLiteral)
         return types.Array(array.dtype, 1, "C", readonly=True) if literal and isinstance(array, types.Array) else None
 
     return typer
 
 
-def _lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]) -> ir.Value:
     _, name, count = signature.args
     element = context.get_data_type(signature.return_type.dtype)
     size = context.get_abi_sizeof(element)

@@ -6,14 +6,21 @@ Numba most of its compile time. Arrays of registers are indexed by constants alo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.vector import assemble, copy_vector, emit_copy, pointer_to, register, types
+from smembench.kernels.intrinsics.lowering import assemble, register, types
+from smembench.kernels.intrinsics.vector import copy_vector, emit_copy, pointer_to
 from smembench.kernels.numba_cuda import DeviceFunction, uint64
 from smembench.kernels.types import Array, Index
+
+if TYPE_CHECKING:
+    from numba.cuda.core.base import BaseContext as Context
+    from numba.cuda.types import Type
+    from numba.cuda.typing.templates import Signature
 
 _ASSEMBLY = {"float": ("f", "fma.rn.f32"), "double": ("d", "fma.rn.f64")}
 """LLVM type to assembly constraint and instruction."""
@@ -26,7 +33,9 @@ def scheduling_barrier() -> None:
     """
 
 
-def _lower_scheduling_barrier(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _lower_scheduling_barrier(
+    context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]
+) -> ir.Value:
     assemble(builder, "bar.warp.sync 0xffffffff;")
     return context.get_dummy_value()
 
@@ -42,7 +51,7 @@ def copy_vectors(copies: tuple[tuple[int, int], ...]) -> DeviceFunction:
         for place, offset in copies:
             copy_vector(target, place, source, uint64(at + uint64(offset)))
 
-    def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]) -> ir.Value:
         (target_type, source_type, index), (target, source, at) = signature.args, args
         for place, offset in copies:
             wide = builder.add(at, ir.Constant(ir.IntType(64), offset))
@@ -51,7 +60,7 @@ def copy_vectors(copies: tuple[tuple[int, int], ...]) -> DeviceFunction:
             emit_copy(builder, end, begin)
         return context.get_dummy_value()
 
-    def typer(target: Any, source: Any, at: Any) -> Any:
+    def typer(target: Type, source: Type, at: Type) -> Type | None:
         return types.void if at == types.uint64 else None
 
     register(copy, lambda _context: typer, lower, types.Array, types.Array, types.Integer)
@@ -72,11 +81,11 @@ def outer_product(
         for i, j in results:
             total[i * across + j] += a[first_a + i] * b[first_b + j]
 
-    def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]) -> ir.Value:
         kinds = zip(signature.args, args, strict=True)
         sums, a, b = (context.make_array(kind)(context, builder, array).data for kind, array in kinds)
 
-        def at(data: Any, index: int) -> Any:
+        def at(data: ir.Value, index: int) -> ir.Value:
             return builder.gep(data, [ir.Constant(ir.IntType(64), index)])
 
         rows = [builder.load(at(a, first_a + i)) for i in range(1 + max(i for i, _ in results))]
@@ -91,7 +100,7 @@ def outer_product(
     return product
 
 
-def _multiply_add(builder: Any, x: Any, y: Any, addend: Any) -> Any:
+def _multiply_add(builder: ir.IRBuilder, x: ir.Value, y: ir.Value, addend: ir.Value) -> ir.Value:
     kind = addend.type
     letter, instruction = _ASSEMBLY[str(kind)]
     function = ir.FunctionType(kind, [kind] * 3)

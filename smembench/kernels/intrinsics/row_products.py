@@ -5,15 +5,21 @@ Lowered as one function: NVVM would unroll a loop less, and wait in each iterati
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.vector import register, types
+from smembench.kernels.intrinsics.lowering import register, types
 from smembench.kernels.matmul.structs import Matrix, Place
 from smembench.kernels.numba_cuda import DeviceFunction, uint64
 from smembench.kernels.types import Array, Index
+
+if TYPE_CHECKING:
+    from numba.cuda.core.base import BaseContext as Context
+    from numba.cuda.types import Type
+    from numba.cuda.typing.templates import Signature
 
 
 @cache
@@ -34,7 +40,7 @@ def row_products(rows: int, count: int, apart: int, *, within: bool) -> DeviceFu
                     start = min(first.row + i, A.rows - 1) * A.stride
                     held[i] += A.elements[uint64(start) + place] * factor
 
-    def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]) -> ir.Value:
         wide, narrow = ir.IntType(64), ir.IntType(32)
         held_type, a_type, b_type, *_ = signature.args
         (a_array, a_rows, k, lda), (b_array, _, _, ldb) = _fields(builder, args[1]), _fields(builder, args[2])
@@ -45,10 +51,10 @@ def row_products(rows: int, count: int, apart: int, *, within: bool) -> DeviceFu
             for kind, array in ((held_type, args[0]), (a_type[0], a_array), (b_type[0], b_array))
         )
 
-        def least(x: Any, y: Any) -> Any:
+        def least(x: ir.Value, y: ir.Value) -> ir.Value:
             return builder.select(builder.icmp_unsigned("<", x, y), x, y)
 
-        def widened(x: Any) -> Any:
+        def widened(x: ir.Value) -> ir.Value:
             return builder.zext(x, wide)
 
         last_row = builder.sub(a_rows, ir.Constant(narrow, 1))
@@ -77,10 +83,10 @@ def row_products(rows: int, count: int, apart: int, *, within: bool) -> DeviceFu
     return add
 
 
-def _fields(builder: Any, struct: Any) -> list[Any]:
+def _fields(builder: ir.IRBuilder, struct: ir.Value) -> list[ir.Value]:
     return [builder.extract_value(struct, field) for field in range(len(struct.type))]
 
 
-def _typed(held: Any, A: Any, B: Any, first: Any, at: Any) -> Any:
+def _typed(held: Type, A: Type, B: Type, first: Type, at: Type) -> Type | None:
     numbers = {*A.types[1:], *B.types[1:], *first.types}
     return types.void if at == types.uint64 and numbers == {types.uint32} else None

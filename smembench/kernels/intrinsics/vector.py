@@ -12,13 +12,19 @@ first), for global arrays only.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
-import numba
 from llvmlite import ir
 
-from smembench.kernels.numba_cuda import SIMULATED, lower_builtin, type_callable
+from smembench.kernels.intrinsics.lowering import register, types
+from smembench.kernels.numba_cuda import SIMULATED
+from smembench.kernels.types import Array, Index, Vector
 from smembench.model.problem import ITEMSIZE
+
+if TYPE_CHECKING:
+    from numba.cuda.core.base import BaseContext as Context
+    from numba.cuda.types import Type
+    from numba.cuda.typing.templates import Signature
 
 BYTES = 16
 """Bytes per access, the most per thread and instruction (PTX ISA, ``ld``)."""
@@ -29,8 +35,6 @@ PAIR = 2
 ALIGNMENT = None if SIMULATED else BYTES
 """For ``cuda.shared.array`` and ``cuda.local.array``: the simulator knows no alignment."""
 
-types: Any = numba.types  # its stub lacks UniTuple
-
 _WORD = ir.IntType(32)
 _VECTOR = ir.VectorType(_WORD, BYTES // 4)
 
@@ -40,7 +44,7 @@ def vector_width(dtype: str) -> int:
     return BYTES // ITEMSIZE[dtype]
 
 
-def load_vector(array: Any, index: Any) -> tuple[Any, ...]:
+def load_vector(array: Array, index: Index) -> Vector:
     """``vector_width`` elements of a one-dimensional array from ``index`` on, in one access.
 
     Raises:
@@ -49,7 +53,7 @@ def load_vector(array: Any, index: Any) -> tuple[Any, ...]:
     return tuple(array[_span(array, index)])
 
 
-def load_pair(array: Any, index: Any) -> tuple[Any, ...]:
+def load_pair(array: Array, index: Index) -> Vector:
     """Two elements of a one-dimensional array from ``index`` on, in one access.
 
     Raises:
@@ -58,7 +62,7 @@ def load_pair(array: Any, index: Any) -> tuple[Any, ...]:
     return tuple(array[_span(array, index, PAIR)])
 
 
-def store_vector(array: Any, index: Any, values: Sequence[Any]) -> None:
+def store_vector(array: Array, index: Index, values: Vector) -> None:
     """Store a tuple of ``vector_width`` elements at ``index`` and after it, in one access.
 
     Raises:
@@ -67,7 +71,7 @@ def store_vector(array: Any, index: Any, values: Sequence[Any]) -> None:
     array[_span(array, index)] = values
 
 
-def copy_vector(target: Any, place: Any, source: Any, index: Any) -> None:
+def copy_vector(target: Array, place: Index, source: Array, index: Index) -> None:
     """Copy ``vector_width`` elements from ``index`` to ``place``, with one load and one store.
 
     Raises:
@@ -76,7 +80,7 @@ def copy_vector(target: Any, place: Any, source: Any, index: Any) -> None:
     store_vector(target, place, load_vector(source, index))
 
 
-def load_vector_streaming(array: Any, index: Any) -> tuple[Any, ...]:
+def load_vector_streaming(array: Array, index: Index) -> Vector:
     """load_vector with lines that the caches may evict first: ``ld.global.cs``.
 
     Raises:
@@ -85,7 +89,7 @@ def load_vector_streaming(array: Any, index: Any) -> tuple[Any, ...]:
     return load_vector(array, index)
 
 
-def store_vector_streaming(array: Any, index: Any, values: Sequence[Any]) -> None:
+def store_vector_streaming(array: Array, index: Index, values: Vector) -> None:
     """store_vector with lines that the caches may evict first: ``st.global.cs``.
 
     Raises:
@@ -94,7 +98,7 @@ def store_vector_streaming(array: Any, index: Any, values: Sequence[Any]) -> Non
     store_vector(array, index, values)
 
 
-def _span(array: Any, index: Any, elements: int = 0) -> slice:
+def _span(array: Array, index: Index, elements: int = 0) -> slice:
     """The elements of one access, as a slice."""
     count = elements or BYTES // array.itemsize
     if index % count:
@@ -103,45 +107,47 @@ def _span(array: Any, index: Any, elements: int = 0) -> slice:
     return slice(index, index + count)
 
 
-def vector_of(array: Any) -> Any:
+def vector_of(array: Type) -> Type | None:
     """Numba's type of the elements of one access; None, which matches nothing, for arrays without 128-bit accesses."""
     if not isinstance(array, types.Array) or array.ndim != 1 or array.layout != "C":
         return None
     return types.UniTuple(array.dtype, 8 * BYTES // array.dtype.bitwidth)
 
 
-def _type_load(_context: Any) -> Any:
-    def typer(array: Any, index: Any) -> Any:
+def _type_load(_context: Context) -> Callable[..., Type | None]:
+    def typer(array: Type, index: Type) -> Type | None:
         return vector_of(array) if isinstance(index, types.Integer) else None
 
     return typer
 
 
-def _type_load_pair(_context: Any) -> Any:
-    def typer(array: Any, index: Any) -> Any:
+def _type_load_pair(_context: Context) -> Callable[..., Type | None]:
+    def typer(array: Type, index: Type) -> Type | None:
         return types.UniTuple(array.dtype, PAIR) if vector_of(array) and isinstance(index, types.Integer) else None
 
     return typer
 
 
-def _type_store(_context: Any) -> Any:
-    def typer(array: Any, index: Any, values: Any) -> Any:
+def _type_store(_context: Context) -> Callable[..., Type | None]:
+    def typer(array: Type, index: Type, values: Type) -> Type | None:
         return types.void if isinstance(index, types.Integer) and values == vector_of(array) else None
 
     return typer
 
 
-def type_copy(_context: Any) -> Any:
+def type_copy(_context: Context) -> Callable[..., Type | None]:
     """The typing of a copy: void where target and source have the same vectors."""
 
-    def typer(target: Any, place: Any, source: Any, index: Any) -> Any:
+    def typer(target: Type, place: Type, source: Type, index: Type) -> Type | None:
         integers = isinstance(place, types.Integer) and isinstance(index, types.Integer)
         return types.void if integers and vector_of(target) == vector_of(source) is not None else None
 
     return typer
 
 
-def pointer_to(context: Any, builder: Any, array_type: Any, index_type: Any, array: Any, index: Any) -> Any:
+def pointer_to(
+    context: Context, builder: ir.IRBuilder, array_type: Type, index_type: Type, array: ir.Value, index: ir.Value
+) -> ir.Value:
     """The address of an element, as a pointer to four words."""
     data = context.make_array(array_type)(context, builder, array).data
     widen = builder.sext if index_type.signed else builder.zext
@@ -149,18 +155,18 @@ def pointer_to(context: Any, builder: Any, array_type: Any, index_type: Any, arr
     return builder.bitcast(builder.gep(data, [wide]), _VECTOR.as_pointer())
 
 
-def _elements_type(context: Any, tuple_type: Any) -> Any:
+def _elements_type(context: Context, tuple_type: Type) -> ir.VectorType:
     return ir.VectorType(context.get_value_type(tuple_type.dtype), tuple_type.count)
 
 
-def _unpacked(context: Any, builder: Any, tuple_type: Any, vector: Any) -> Any:
+def _unpacked(context: Context, builder: ir.IRBuilder, tuple_type: Type, vector: ir.Value) -> ir.Value:
     """A tuple of the elements that lie in four words."""
     elements = builder.bitcast(vector, _elements_type(context, tuple_type))
     values = [builder.extract_element(elements, _WORD(lane)) for lane in range(tuple_type.count)]
     return context.make_tuple(builder, tuple_type, values)
 
 
-def _packed(context: Any, builder: Any, tuple_type: Any, values: Any) -> Any:
+def _packed(context: Context, builder: ir.IRBuilder, tuple_type: Type, values: ir.Value) -> ir.Value:
     """Four words that hold the elements of a tuple."""
     elements = ir.Constant(_elements_type(context, tuple_type), ir.Undefined)
     for lane in range(tuple_type.count):
@@ -168,13 +174,15 @@ def _packed(context: Any, builder: Any, tuple_type: Any, values: Any) -> Any:
     return builder.bitcast(elements, _VECTOR)
 
 
-def _lower_load(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _lower_load(context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]) -> ir.Value:
     loaded = builder.load(pointer_to(context, builder, *signature.args, *args))
     loaded.align = BYTES
     return _unpacked(context, builder, signature.return_type, loaded)
 
 
-def _lower_load_pair(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _lower_load_pair(
+    context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]
+) -> ir.Value:
     elements = _elements_type(context, signature.return_type)
     pointer = builder.bitcast(pointer_to(context, builder, *signature.args, *args), elements.as_pointer())
     loaded = builder.load(pointer)
@@ -182,27 +190,29 @@ def _lower_load_pair(context: Any, builder: Any, signature: Any, args: Any) -> A
     return _unpacked(context, builder, signature.return_type, loaded)
 
 
-def _lower_store(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _lower_store(context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]) -> ir.Value:
     vector = _packed(context, builder, signature.args[2], args[2])
     stored = builder.store(vector, pointer_to(context, builder, *signature.args[:2], *args[:2]))
     stored.align = BYTES
     return context.get_dummy_value()
 
 
-def emit_copy(builder: Any, target: Any, source: Any) -> None:
+def emit_copy(builder: ir.IRBuilder, target: ir.Value, source: ir.Value) -> None:
     """``copy_vector`` from one pointer to another, for functions lowered as one intrinsic."""
     loaded = builder.load(source)
     stored = builder.store(loaded, target)
     loaded.align = stored.align = BYTES
 
 
-def _lower_copy(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _lower_copy(context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]) -> ir.Value:
     source = pointer_to(context, builder, *signature.args[2:], *args[2:])
     emit_copy(builder, pointer_to(context, builder, *signature.args[:2], *args[:2]), source)
     return context.get_dummy_value()
 
 
-def _lower_load_streaming(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _lower_load_streaming(
+    context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]
+) -> ir.Value:
     pointer = pointer_to(context, builder, *signature.args, *args)
     words = ir.LiteralStructType([_WORD] * _VECTOR.count)
     assembly = ir.InlineAsm(
@@ -215,7 +225,9 @@ def _lower_load_streaming(context: Any, builder: Any, signature: Any, args: Any)
     return _unpacked(context, builder, signature.return_type, vector)
 
 
-def _lower_store_streaming(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _lower_store_streaming(
+    context: Context, builder: ir.IRBuilder, signature: Signature, args: Sequence[ir.Value]
+) -> ir.Value:
     vector = _packed(context, builder, signature.args[2], args[2])
     pointer = pointer_to(context, builder, *signature.args[:2], *args[:2])
     words = [builder.extract_element(vector, _WORD(word)) for word in range(_VECTOR.count)]
@@ -227,18 +239,6 @@ def _lower_store_streaming(context: Any, builder: Any, signature: Any, args: Any
     )
     builder.call(assembly, [pointer, *words])
     return context.get_dummy_value()
-
-
-def register(function: Callable[..., Any], typing: Any, lowering: Any, *arguments: Any) -> None:
-    """Make a plain function callable from kernels, by its typing and its lowering."""
-    type_callable(function)(typing)
-    lower_builtin(function, *arguments)(lowering)
-
-
-def assemble(builder: Any, assembly: str, constraints: str = "", *args: Any) -> None:
-    """Emit inline assembly with a memory clobber, so that no memory access moves across it."""
-    function = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])
-    builder.call(ir.InlineAsm(function, assembly, f"{constraints}~{{memory}}", side_effect=True), args)
 
 
 register(load_vector, _type_load, _lower_load, types.Array, types.Integer)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from smembench.kernels.common.grids import covering
 from smembench.kernels.intrinsics import vector
+from smembench.kernels.numba_cuda import DeviceFunction
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
@@ -137,7 +137,7 @@ class Tiling:
         """Threads per block, and the blocks per SM that the registers allow."""
         return self.threads, _REGISTERS // (self.threads * self.registers)
 
-    def program(self, function: Callable[..., Any], case: Case, label: str = "", *, few: bool = False) -> NumbaKernel:
+    def program(self, function: DeviceFunction, case: Case, label: str = "", *, few: bool = False) -> NumbaKernel:
         """The program that computes a case by a function for this tiling, the case's widths and what the label says.
 
         With ``few`` the function computes what whole tiles leave over, and there are no others.

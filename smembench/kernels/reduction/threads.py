@@ -1,4 +1,7 @@
-"""What the kernels ask of a block: a power of two of threads, so that they can be halved, and whole warps."""
+"""Threads of a block, and what they load: a power of two, so that they can be halved, and several vectors each.
+
+With a power of two no index of the last block wraps around, even where n is almost 2^32.
+"""
 
 from __future__ import annotations
 

@@ -238,13 +238,13 @@ def _size_axis(family: Family, rows: Iterable[Row]) -> Spec:
 
 
 def _spaced(sizes: Sequence[int]) -> list[int]:
-    """Those of the ascending sizes whose numbers do not overlap on a logarithmic axis."""
-    gap = (sizes[-1] / sizes[0]) ** (1 / _TICKS)
-    found = sizes[:1]
-    for size in sizes:
-        if size >= max(gap, 1.1) * found[-1] * (1 - 1e-9):
-            found = [*found, size]
-    return list(found)
+    """Those of the sizes whose numbers do not overlap on a logarithmic axis, multiples of large powers of 2 first."""
+    gap = max((sizes[-1] / sizes[0]) ** (1 / _TICKS), 1.1)
+    found: list[int] = []
+    for size in sorted(sizes, key=lambda size: -(size & -size)):
+        if all(max(size / other, other / size) >= gap for other in found):
+            found.append(size)
+    return sorted(found)
 
 
 def _time(row: Row) -> float:

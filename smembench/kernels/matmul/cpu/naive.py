@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from smembench.kernels.common.grids import block_of
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
+
+if TYPE_CHECKING:
+    from smembench.model.problem import Array
 
 
 def build(case: Case) -> HostFunction:
@@ -17,7 +20,7 @@ def build(case: Case) -> HostFunction:
     bx, by = block_of(case)
 
     @njit(parallel=True, nogil=True)
-    def naive(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
+    def naive(c: Array, a: Array, b: Array, m: int, n: int, k: int, lda: int, ldb: int, ldc: int) -> None:
         for row_of_blocks in prange((m + by - 1) // by):
             y0 = row_of_blocks * by
             for x0 in range(0, n, bx):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from smembench.kernels.common.grids import block_of, square_only
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
+
+if TYPE_CHECKING:
+    from smembench.model.problem import Array
 
 
 def build(case: Case) -> HostFunction:
@@ -18,7 +21,7 @@ def build(case: Case) -> HostFunction:
     tile = block_of(case).x
 
     @njit(parallel=True, nogil=True)
-    def tiled(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
+    def tiled(c: Array, a: Array, b: Array, m: int, n: int, k: int, lda: int, ldb: int, ldc: int) -> None:
         for row_of_blocks in prange((m + tile - 1) // tile):
             a_tile = np.empty((tile, tile), c.dtype)
             b_tile = np.empty((tile, tile), c.dtype)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from smembench.kernels.program import HostFunction
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
+
+if TYPE_CHECKING:
+    from smembench.model.problem import Array
 
 
 def build(case: Case) -> HostFunction:
@@ -14,7 +17,7 @@ def build(case: Case) -> HostFunction:
     from numba import njit, uint64
 
     @njit(nogil=True)
-    def triple_loop(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
+    def triple_loop(c: Array, a: Array, b: Array, m: int, n: int, k: int, lda: int, ldb: int, ldc: int) -> None:
         for i in range(m):
             for j in range(n):
                 total = c.dtype.type(0)

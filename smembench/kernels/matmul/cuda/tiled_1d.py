@@ -10,13 +10,12 @@ no bank conflicts. Predictions: results/reference/notes/tiled_1d.md.
 
 from __future__ import annotations
 
-from typing import Any
-
 from smembench.kernels.common.grids import block_of, ceil_div, covering
 from smembench.kernels.matmul.tiling import results_fit
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
+from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
 
 DEPTH = 8
@@ -33,7 +32,7 @@ def program(case: Case, across: int) -> NumbaKernel:
     dtype = number(case.dtype)
     zero = dtype(0)
 
-    def tiled(c: Any, a: Any, b: Any, m: Any, n: Any, k: Any, lda: Any, ldb: Any, ldc: Any) -> None:
+    def tiled(c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index) -> None:
         a_tile = cuda.shared.array((rows, DEPTH), dtype)
         b_tile = cuda.shared.array((DEPTH, columns), dtype)
         total = cuda.local.array((DOWN, across), dtype)
