@@ -102,7 +102,7 @@ def leave(outcome: Outcome, code: int = 0) -> None:
     """Print where the results are, and exit with ``code``, or if that is 0 with the run's exit code.
 
     Raises:
-        SmembenchError: for what ended the run.
+        SmembenchError: for what ended the run, or if every case was skipped.
         typer.Exit: when ``code`` is not 0, or a case failed.
     """
     from smembench.views.console import say, stderr
@@ -116,6 +116,8 @@ def leave(outcome: Outcome, code: int = 0) -> None:
         raise error
     if outcome.run.failed or code:
         raise typer.Exit(code or FAILED)
+    if not any(row.ok for row in outcome.run.rows):
+        raise SmembenchError("nothing was measured: every case was skipped, for the reasons above")
 
 
 def _files(running: Running) -> list[tuple[Output, str]]:

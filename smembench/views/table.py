@@ -17,7 +17,7 @@ from smembench.views.columns import number
 from smembench.views.console import can_show, plain
 from smembench.views.sections import Bar, Section
 
-_WIDE = 100
+_WIDE = 104
 """Characters per line from which every column of a table is shown."""
 _UNLIMITED = 10_000
 _SENTENCE = 16
