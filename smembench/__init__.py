@@ -1,18 +1,30 @@
 """smembench: a benchmark of GPU shared memory in plain Python.
 
-For notebooks and scripts; tables are pandas DataFrames with the columns of cases.csv, one row per case::
+For notebooks and scripts: what is measured, read, compared, explained or found shows itself, as a table in a notebook
+and as text in a terminal.
 
-    import smembench
-    frame = smembench.measure(problem="transpose", n=256)              # one sweep
-    frame = smembench.measure("quick", output="results")               # a config, stored in results/<run>
-    frame = smembench.resume("results/<run>")                          # continue an interrupted run
-    frame = smembench.read("results/<run>")
-    smembench.compare("results/<before>", "results/<after>").counts
-    smembench.explain_kernel("transposeSmem", n=1024).degree("load")
-    smembench.tune("transpose", device="cuda").best
+    >>> import smembench
+    >>> result = smembench.measure(problem="transpose", n=64, kernel="memcpy", device="cpu", max_seconds=0.05)
+    >>> result.frame[["kernel", "n", "verified"]]
+       kernel   n  verified
+    0  memcpy  64      True
+    >>> list(result.samples.columns)
+    ['case_id', 'round', 'sample', 'elapsed_ms']
+    >>> result.chart()
+    <Chart rate-transpose-64x64-float32-warm: matrix transpose 64×64 float32 · warm cache: GB/s>
+    >>> result.compare(result).regressions
+    []
+    >>> padded = smembench.explain_kernel("transposeSmemPad", n=256, pad_width=1, capability="9.0")
+    >>> padded.degree("load")
+    1.0
+    >>> padded  # doctest: +ELLIPSIS
+    transposeSmemPad in transpose_smem.py · block 32x32, pad 1 ...
+
+A config is measured by its name or file, ``measure("quick", output="results")``, and stored; ``resume`` continues a
+run that was cut off, ``read`` loads one. ``tune("transpose", device="cuda").best`` is the fastest case.
 
 Errors are ``SmembenchError``s. Ctrl-C raises a KeyboardInterrupt; in ``measure`` and ``resume`` its ``run`` has
-the finished cases, and ``frame(run)`` is their DataFrame; in ``tune`` its ``so_far`` has the best so far.
+the finished cases, and ``result(run)`` shows them; in ``tune`` its ``so_far`` has the best so far.
 """
 
 from __future__ import annotations
@@ -27,13 +39,9 @@ from smembench.model.version import VERSION as __version__
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    import pandas as pd
-
-    from smembench.explain.analysis import Explanation
+    from smembench.report.notebook import Best, Compared, Explained, Result, Side
     from smembench.store.run import Run
-    from smembench.studies.compare import Comparison
     from smembench.studies.run import Outcome, Watch
-    from smembench.studies.tune import Tuned
 
 __all__ = [
     "DeviceUnavailable",
@@ -42,14 +50,12 @@ __all__ = [
     "__version__",
     "compare",
     "explain_kernel",
-    "frame",
     "measure",
     "read",
+    "result",
     "resume",
     "tune",
 ]
-
-_Paths = str | Path | list[str | Path]
 
 
 def measure(
@@ -60,7 +66,7 @@ def measure(
     anonymous: bool = False,
     progress: bool = False,
     **keys: Any,
-) -> pd.DataFrame:
+) -> Result:
     """Measure a config, or one sweep given by its keys.
 
     Args:
@@ -68,7 +74,7 @@ def measure(
         overrides: ``key=value`` as for ``smembench run --set``.
         output: the folder to make the run's folder in; nothing is stored without it.
         anonymous: leave everything that identifies the machine out of run.json.
-        progress: show a progress bar and notes on stderr.
+        progress: say on stderr what is measured, with a bar on a terminal, and a line per round elsewhere.
         keys: instead of a config, keys of one sweep and of the run: ``problem="matmul", n=[256, 512], rounds=5``.
 
     Raises:
@@ -89,13 +95,13 @@ def measure(
     return _finished(lambda: run(chosen, output=folder, anonymous=anonymous, watch=_watch(progress)))
 
 
-def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -> pd.DataFrame:
+def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -> Result:
     """Continue a run that was interrupted or killed.
 
     Args:
         folder: the run's folder.
         force: continue even if device, driver, versions or code differ; run.json records the differences.
-        progress: show a progress bar and notes on stderr.
+        progress: say on stderr what is measured, with a bar on a terminal, and a line per round elsewhere.
 
     Raises:
         UsageError: for a folder that cannot be resumed, or an environment that differs.
@@ -113,8 +119,8 @@ def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -
         return _finished(lambda: run(config, resume=begun, force=force, watch=_watch(progress)))
 
 
-def read(path: str | Path) -> pd.DataFrame:
-    """The cases of a stored run, from its folder, even if it was cut off, or from a cases.csv.
+def read(path: str | Path) -> Result:
+    """A stored run, from its folder, even if it was cut off, or from a cases.csv; ``last`` is the newest in results.
 
     A damaged journal is read up to the damage; a warning tells what was dropped.
 
@@ -123,22 +129,22 @@ def read(path: str | Path) -> pd.DataFrame:
     """
     from smembench.studies.load import load
 
-    return frame(load(Path(path)))
+    return result(load(Path(path)))
 
 
 def compare(
-    base: _Paths,
-    new: _Paths,
+    base: Side,
+    new: Side,
     *,
     threshold: float = 0.005,
     fdr: float = 0.05,
     confidence: float = 0.95,
     across: Collection[str] = (),
-) -> Comparison:
-    """Compare stored runs case by case; the runs of several paths are pooled.
+) -> Compared:
+    """Compare runs case by case.
 
     Args:
-        base: runs' folders or cases.csv files.
+        base: a result, a run's folder or a cases.csv; several in a list are pooled.
         new: the same, measured later.
         threshold: the smallest effect that counts, as a fraction.
         fdr: the false discovery rate over the cases.
@@ -148,13 +154,10 @@ def compare(
     Raises:
         UsageError: for runs that cannot be read, and for an invalid threshold, rate or confidence.
     """
-    from smembench.studies.compare import compare_runs
-    from smembench.studies.compare.beside import beside
-    from smembench.studies.load import load
+    from smembench.report.notebook import compared
+    from smembench.studies.compare import Rules
 
-    sides = [[load(Path(path)) for path in (paths if isinstance(paths, list) else [paths])] for paths in (base, new)]
-    others = beside(*sides)
-    return compare_runs(*sides, threshold=threshold, fdr=fdr, confidence=confidence, across=across, beside=others)
+    return compared(base, new, Rules(threshold, fdr, confidence), across)
 
 
 def explain_kernel(
@@ -166,17 +169,18 @@ def explain_kernel(
     n: int | None = None,
     stride: int | None = None,
     capability: str | None = None,
-) -> Explanation:
+) -> Explained:
     """Bank conflicts, sectors and occupancy of a CUDA kernel, from a trace of it; needs no GPU.
 
     Raises:
         UsageError: for an invalid name, block, dtype, pad or stride.
     """
+    from smembench.report.notebook import Explained, shown
     from smembench.studies.explain import cases, explained, target
 
     device, capability = target(capability=capability)
     (case,) = cases(kernel, blocks=block, dtypes=dtype, pads=str(pad_width), n=n, stride=stride, device=device)
-    return explained(case, capability)
+    return shown(Explained, explained(case, capability))
 
 
 def tune(
@@ -188,7 +192,7 @@ def tune(
     device: str = "auto",
     progress: bool = False,
     **sampling: Any,
-) -> Tuned:
+) -> Best:
     """Find the fastest kernel, block and pad for a problem on a device.
 
     Args:
@@ -197,7 +201,7 @@ def tune(
         dtype: element type.
         kernel: names separated by commas; all for None.
         device: auto, cuda, cuda:1, cpu.
-        progress: show a progress bar and notes on stderr.
+        progress: say on stderr what is measured, with a bar on a terminal, and a line per round elsewhere.
         sampling: keys of the run, such as ``rounds=5``.
 
     Raises:
@@ -205,22 +209,22 @@ def tune(
         DeviceUnavailable: for a device that is not there.
         TuneInterrupted: on Ctrl-C; a KeyboardInterrupt whose ``so_far`` has the best so far.
     """
+    from smembench.report.notebook import Best, shown
     from smembench.studies.tune import candidates, tuned
 
     watch = _watch(progress)
-    return tuned(candidates(problem, n=n, dtype=dtype, kernel=kernel, device=device, watch=watch), sampling, watch)
+    found = candidates(problem, n=n, dtype=dtype, kernel=kernel, device=device, watch=watch)
+    return shown(Best, tuned(found, sampling, watch))
 
 
-def frame(run: Run) -> pd.DataFrame:
-    """The cases of a run as a DataFrame with the columns of cases.csv."""
-    import pandas as pd
+def result(run: Run) -> Result:
+    """The result of a run, such as the ``run`` of an interrupted one."""
+    from smembench.report.notebook import Result
 
-    from smembench.store.schema import COLUMNS
-
-    return pd.DataFrame([[getattr(row, column) for column in COLUMNS] for row in run.rows], columns=list(COLUMNS))
+    return Result(run)
 
 
-def _finished(measured: Callable[[], Outcome]) -> pd.DataFrame:
+def _finished(measured: Callable[[], Outcome]) -> Result:
     from smembench.model.interrupts import held
     from smembench.studies.run import RunInterrupted
 
@@ -230,15 +234,11 @@ def _finished(measured: Callable[[], Outcome]) -> pd.DataFrame:
             raise RunInterrupted("interrupted at the end of the run", outcome.run)
     if outcome.error is not None:
         raise outcome.error
-    return frame(outcome.run)
+    return result(outcome.run)
 
 
 def _watch(progress: bool) -> Watch:
-    from smembench.studies.run import SILENT, Watch
+    from smembench.studies.run import SILENT
+    from smembench.views.run import watch
 
-    if not progress:
-        return SILENT
-    from smembench.views.console import say, stderr
-    from smembench.views.progress import progress as bar
-
-    return Watch(note=lambda line: say(stderr, line), progress=bar)
+    return watch() if progress else SILENT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -44,15 +45,27 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
+def test_the_examples_of_its_documentation_hold() -> None:
+    assert doctest.testmod(smembench).failed == 0
+
+
+@pytest.mark.parametrize("progress", [True, False])
+def test_progress_is_told_on_demand(capsys: pytest.CaptureFixture[str], progress: bool) -> None:
+    smembench.measure(CONFIG, ["transpose.kernel=memcpy"], progress=progress)
+    out, err = capsys.readouterr()
+    assert (out, "round 1 done" in err) == ("", progress)
+
+
 def test_a_sweep_by_its_keys() -> None:
-    frame = smembench.measure(**SWEEP, **SAMPLING)
-    assert list(frame.kernel) == ["memcpy", "copyGmem"]
-    assert set(frame.status) == {"ok"}
-    assert (frame.run_id.str.endswith("-tiny")).all()
+    result = smembench.measure(**SWEEP, **SAMPLING)
+    assert list(result["kernel"]) == ["memcpy", "copyGmem"]
+    assert {row.status for row in result} == {"ok"}
+    assert (result["run_id"].str.endswith("-tiny")).all()
+    assert list(result.samples.groupby("case_id", sort=False).size()) == list(result["samples"])
 
 
 def test_overrides_change_a_dict_and_leave_it_as_it_was() -> None:
-    frame = smembench.measure(CONFIG, ["n=16", "transpose.kernel=naiveGmem", "samples=4", "max_seconds=60"])
+    frame = smembench.measure(CONFIG, ["n=16", "transpose.kernel=naiveGmem", "samples=4", "max_seconds=60"]).frame
     assert set(frame.n) == {16}
     assert "naiveGmem" in set(frame.kernel)
     assert (frame.samples >= 4).all()
@@ -74,12 +87,14 @@ def test_what_cannot_run_is_a_usage_error(arguments: dict[str, Any], words: str)
 
 
 def test_a_stored_run_is_read_and_compared(tmp_path: Path) -> None:
-    frame = smembench.measure(CONFIG, output=tmp_path)
-    folder = tmp_path / frame.run_id[0]
-    assert smembench.read(folder).equals(smembench.read(folder / "cases.csv"))
-    assert list(smembench.read(folder).case_id) == list(frame.case_id)
-    compared = smembench.compare(folder, [folder])
-    assert {case.case.id for case in compared.cases} == set(frame.case_id)
+    result = smembench.measure(CONFIG, output=tmp_path)
+    folder = tmp_path / result["run_id"][0]
+    stored = smembench.read(folder)
+    assert stored.frame.equals(smembench.read(folder / "cases.csv").frame)
+    assert stored.samples.equals(result.samples)
+    assert repr(stored) == repr(result)
+    for compared in (smembench.compare(folder, [result]), result.compare(folder), stored.compare([result, folder])):
+        assert {case.case.id for case in compared.cases} == set(result["case_id"])
     with pytest.raises(UsageError, match="the run is complete"):
         smembench.resume(folder)
 
@@ -89,16 +104,16 @@ def test_ctrl_c_is_a_keyboard_interrupt_with_what_was_finished(interrupted: pyte
     with pytest.raises(KeyboardInterrupt) as unstored:
         smembench.measure(CONFIG)
     assert isinstance(unstored.value, RunInterrupted)
-    assert len(smembench.frame(unstored.value.run)) == 2
+    assert len(smembench.result(unstored.value.run)) == 2
 
     with pytest.raises(RunInterrupted) as stored:
         smembench.measure(CONFIG, output=tmp_path)
     folder = stored.value.run.path
     assert folder is not None
     assert f"smembench run --resume {folder}" in str(stored.value)
-    assert set(smembench.read(folder).case_id) == set(smembench.frame(stored.value.run).case_id)
+    assert set(smembench.read(folder)["case_id"]) == set(smembench.result(stored.value.run)["case_id"])
     interrupted.undo()
-    assert set(smembench.resume(folder).status) == {"ok"}
+    assert set(smembench.resume(folder)["status"]) == {"ok"}
     assert not (folder / JOURNAL).exists()
 
 

@@ -213,8 +213,9 @@ def _of_itself(text: str, runs: int | None, output: Path | None, anonymous: bool
     count = 10 if runs is None else runs
     if count < 2:
         raise UsageError(f"--runs {count}: give 2 or more; 10 tell more")
-    from smembench.cli.measure import leave, watch
+    from smembench.cli.measure import leave
     from smembench.studies.compare.measured import measured
+    from smembench.views.run import watch
 
     found = []
     config, root = from_toml(Path(text)), output or Path("results")

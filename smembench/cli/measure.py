@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from smembench.store.files import Output
     from smembench.store.run import Run
     from smembench.store.run_folder import RunFolder
-    from smembench.studies.run import Outcome, Watch
+    from smembench.studies.run import Outcome
     from smembench.views.sections import Section
 
     After = Callable[[Path, Console], int]
@@ -66,6 +66,7 @@ def measure(
     from smembench.studies.run import SILENT, run
     from smembench.views.console import stderr, stdout
     from smembench.views.export import exported
+    from smembench.views.run import watch
     from smembench.views.sections import sections
     from smembench.views.table import draw as draw_tables
 
@@ -97,27 +98,11 @@ def measure(
     leave(outcome, after(outcome.run.path, console) if after and outcome.run.path and outcome.error is None else 0)
 
 
-def watch(*, verbose: bool = False) -> Watch:
-    """A run's progress bar and its lines on stderr."""
-    from smembench.studies.run import Watch
-    from smembench.views.console import say, stderr
-    from smembench.views.progress import progress
-    from smembench.views.run import device_line, rounds_told, trial_line
-
-    def note(line: str) -> None:
-        if line:
-            say(stderr, line)
-
-    if not verbose:
-        return Watch(note=note, progress=progress) if stderr.is_terminal else Watch(note=note, trial=rounds_told(note))
-    return Watch(note, lambda info: note(device_line(info)), lambda trial: note(trial_line(trial)), progress)
-
-
 def leave(outcome: Outcome, code: int = 0) -> None:
     """Print where the results are, and exit with ``code``, or if that is 0 with the run's exit code.
 
     Raises:
-        SmembenchError: for what ended the run.
+        SmembenchError: for what ended the run, or if every case was skipped.
         typer.Exit: when ``code`` is not 0, or a case failed.
     """
     from smembench.views.console import say, stderr
@@ -131,6 +116,8 @@ def leave(outcome: Outcome, code: int = 0) -> None:
         raise error
     if outcome.run.failed or code:
         raise typer.Exit(code or FAILED)
+    if not any(row.ok for row in outcome.run.rows):
+        raise SmembenchError("nothing was measured: every case was skipped, for the reasons above")
 
 
 def _files(running: Running) -> list[tuple[Output, str]]:

@@ -53,10 +53,11 @@ def tune(
       smembench tune matmul --n 2048 --dtype float64 -o best.toml
       smembench tune transpose --kernel transposeSmemPad --dry-run
     """
-    from smembench.cli.measure import Interrupted, watch
+    from smembench.cli.measure import Interrupted
     from smembench.store.files import Output
     from smembench.studies.tune import TuneInterrupted, candidates, to_toml, tuned
     from smembench.views.console import stdout
+    from smembench.views.run import watch
     from smembench.views.table import draw
     from smembench.views.tune import counts, finals
 

@@ -109,6 +109,21 @@ class Chart:
         shared: Spec = {"config": _CONFIG, "width": "container", "description": f"{self.title}. {self.caption}"}
         return json.dumps(_fit(shared | self.spec), separators=(",", ":")).replace("<", "\\u003c")
 
+    @property
+    def alone(self) -> Spec:
+        """The specification of a picture that stands alone: titled, on white."""
+        light = THEMES["light"]
+        text = re.sub(r"var\(--([a-z0-9-]+)\)", lambda name: light.get(name[1], name[0]), self.json)
+        return {**json.loads(text), "title": visible(self.title), "width": 720}
+
+    def __repr__(self) -> str:
+        return f"<Chart {self.name}: {self.title}>"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, object]:
+        """A chart to point at for notebooks that draw Vega-Lite, and a picture for all others."""
+        svg = rendered(self, "svg").decode()
+        return {"application/vnd.vegalite.v5+json": self.alone, "image/svg+xml": svg, "text/plain": repr(self)}
+
 
 def layer(kind: str, values: Values, look: Spec | None = None, /, **encoding: object) -> Spec:
     """Marks of one kind; each says the ``says`` of its value to a pointer and a screen reader. Lines are silent."""
@@ -132,10 +147,9 @@ def rendered(chart: Chart, kind: Literal["png", "svg"]) -> bytes:
     """The bytes of a file that stands alone: titled, on white."""
     import vl_convert
 
-    light = THEMES["light"]
-    text = re.sub(r"var\(--([a-z0-9-]+)\)", lambda name: light.get(name[1], name[0]), chart.json)
-    spec = json.loads(text) | {"title": visible(chart.title), "width": 720}
-    return vl_convert.vegalite_to_png(spec, scale=2) if kind == "png" else vl_convert.vegalite_to_svg(spec).encode()
+    if kind == "png":
+        return vl_convert.vegalite_to_png(chart.alone, scale=2)
+    return vl_convert.vegalite_to_svg(chart.alone).encode()
 
 
 def file_name(text: str) -> str:

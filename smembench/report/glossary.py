@@ -53,12 +53,7 @@ WORDS = {
 }
 
 
-def plain(heading: str) -> str:
-    """A heading on one line: ``occu-\\npancy`` is ``occupancy``."""
-    return heading.replace("-\n", "").replace("\n", " ")
-
-
 def explained(sections: Iterable[Section]) -> dict[str, tuple[int, str]]:
     """The words that these tables need, each with a number and what it means."""
-    found = {plain(column.heading) for section in sections for column in section.columns}
+    found = {column.title for section in sections for column in section.columns}
     return {word: (place, meaning) for place, (word, meaning) in enumerate(WORDS.items()) if word in found}

@@ -11,7 +11,7 @@ from smembench.model.text import visible
 from smembench.model.version import VERSION
 from smembench.report.charts import THEMES
 from smembench.report.contents import Report
-from smembench.report.glossary import explained, plain
+from smembench.report.glossary import explained
 from smembench.studies.compare import Verdict
 from smembench.views.sections import Section
 
@@ -50,7 +50,6 @@ def document(template: str, script: str, tables: Iterable[Section], **context: o
     dark = f"@media (prefers-color-scheme: dark) {{ {_theme('dark')} }}\n"
     return environment.get_template(template).render(
         version=VERSION,
-        plain=plain,
         verdicts=list(Verdict),
         words=explained(tables),
         style=Markup(_theme("light") + dark + asset("report.css")),

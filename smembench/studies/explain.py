@@ -91,9 +91,14 @@ def target(run: Path | None = None, capability: str | None = None) -> tuple[Devi
         UsageError: for a run that cannot be read or has no GPU, and for both a run and a capability.
     """
     device = _device(run, capability)
-    if capability or device is None:
-        return device, capability or CAPABILITY
-    return device, device.compute_capability if device.compute_capability in CAPABILITIES else None
+    return device, capability or capability_of(device)
+
+
+def capability_of(device: DeviceInfo | None) -> str | None:
+    """The compute capability of a GPU, if its limits are known; without a GPU the usual one."""
+    if device is None:
+        return CAPABILITY
+    return device.compute_capability if device.compute_capability in CAPABILITIES else None
 
 
 def _device(run: Path | None, capability: str | None) -> DeviceInfo | None:

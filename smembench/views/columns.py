@@ -22,6 +22,11 @@ class Column:
     numeric: bool = True
     wide: bool = False
 
+    @property
+    def title(self) -> str:
+        """The heading on one line: ``occu-\\npancy`` is ``occupancy``."""
+        return self.heading.replace("-\n", "").replace("\n", " ")
+
 
 def milliseconds(value: float | None) -> str:
     """A time in ms, with at least four significant digits where that takes no more than five decimals; "" for None."""

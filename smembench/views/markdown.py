@@ -16,7 +16,7 @@ def markdown(sections: Sequence[Section]) -> str:
 def _section(section: Section) -> str:
     lines = [section.heading]
     if section.cells:
-        lines += ["", _line([column.heading.replace("-\n", "").replace("\n", " ") for column in section.columns])]
+        lines += ["", _line([column.title for column in section.columns])]
         lines.append(_line(["---:" if column.numeric else ":---" for column in section.columns]))
         lines += [_line(cells) for cells in section.cells]
     if section.sentence:

@@ -8,6 +8,21 @@ from time import monotonic
 from smembench.model.device import DeviceInfo
 from smembench.model.measurement import Status, Trial
 from smembench.stats.summary import Summary
+from smembench.studies.run import Watch
+from smembench.views.console import say, stderr
+from smembench.views.progress import progress
+
+
+def watch(*, verbose: bool = False) -> Watch:
+    """A run's notes and progress on stderr: a bar on a terminal, elsewhere a line per round; if verbose, per trial."""
+
+    def note(line: str) -> None:
+        if line:
+            say(stderr, line)
+
+    if not verbose:
+        return Watch(note=note, progress=progress) if stderr.is_terminal else Watch(note=note, trial=rounds_told(note))
+    return Watch(note, lambda info: note(device_line(info)), lambda trial: note(trial_line(trial)), progress)
 
 
 def device_line(info: DeviceInfo) -> str:

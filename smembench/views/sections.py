@@ -152,7 +152,6 @@ def _section(run: Run) -> Section:
         "stride": lambda row: str(row.stride or "") if problem.strides_in_rows else "",
         "elapsed ms": lambda row: within(row.elapsed_ms, row.precision) or row.status,
         "95 % CI": interval,
-        "spread": spread,
         **figures(problem, problem.columns),
         # Loads before stores.
         "conflicts\nld / st": lambda row: _pair(row.predicted_load_conflict, row.predicted_store_conflict),
@@ -167,7 +166,7 @@ def _section(run: Run) -> Section:
         rows,
         {name: text for name, text in columns.items() if name in _ALWAYS or any(map(text, rows))},
         words=("kernel", "by", "on", "block", "✓"),
-        wide=("spread", "sectors\nld / st", "occu-\npancy", *conflicts),
+        wide=("sectors\nld / st", "occu-\npancy", *conflicts),
         bars=bars(rows, problem.columns[0]),
         sentence=sentence(run),
         notes=notes(rows),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import StringIO
 
 from rich import box
 from rich.console import Console
@@ -16,7 +17,7 @@ from smembench.views.columns import number
 from smembench.views.console import can_show, plain
 from smembench.views.sections import Bar, Section
 
-_WIDE = 100
+_WIDE = 104
 """Characters per line from which every column of a table is shown."""
 _UNLIMITED = 10_000
 _SENTENCE = 16
@@ -30,6 +31,13 @@ def draw(console: Console, sections: Sequence[Section]) -> None:
         if index:
             console.print()
         _draw_section(console, section)
+
+
+def drawn(sections: Sequence[Section]) -> str:
+    """The same as text without colours, as wide as the terminal, or 80 columns without one."""
+    text = StringIO()
+    draw(Console(file=text, force_terminal=True, force_jupyter=False, color_system=None, highlight=False), sections)
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 
 def _draw_section(console: Console, section: Section) -> None:
@@ -72,7 +80,8 @@ def _narrow(console: Console, section: Section, columns: list[int]) -> tuple[Tab
 
     def said(cells: Sequence[str], place: int) -> str:
         column = section.columns[place]
-        return f"{_line(column.heading, ' ')} {cells[place]}" if column.numeric else _line(cells[place], ", ")
+        text = cells[place]
+        return f"{column.title} {text}" if column.numeric else text.replace("-\n", "").replace("\n", ", ")
 
     below = (
         f"{cells[0]}: {'; '.join(said(cells, place) for place in moved if cells[place])}"
@@ -80,10 +89,6 @@ def _narrow(console: Console, section: Section, columns: list[int]) -> tuple[Tab
         if any(cells[place] for place in moved)
     )
     return table, list(below)
-
-
-def _line(text: str, joined: str) -> str:
-    return text.replace("-\n", "").replace("\n", joined)
 
 
 def _table(console: Console, section: Section, columns: Sequence[int], *, near: bool = False) -> Table:

@@ -100,7 +100,7 @@ def test_a_table_goes_to_stdout_and_an_existing_csv_is_replaced_when_forced(prog
     path = tmp_path / "cases.csv"
     path.write_text("mine\n")
     case = ("--n", 8, "--kernel", "copyGmem", "--block", "4x4", "--device", "cpu")
-    ran = program("transpose", *case, *QUICK, "--csv", path, "--force")
+    ran = program("transpose", *case, *QUICK, "-q", "--csv", path, "--force")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "copyGmem" in ran.stdout
     assert "\x1b" not in ran.stdout
@@ -290,3 +290,9 @@ def test_a_config_of_the_package_runs_anywhere_by_its_name(program: Program, tmp
     assert (ran.returncode, "transpose/copyGmem/" in ran.stdout) == (0, True), ran.stderr
     mistyped = program("run", "nigthly", cwd=tmp_path)
     assert (mistyped.returncode, "did you mean nightly?" in mistyped.stderr) == (2, True)
+
+
+def test_a_run_that_skips_everything_is_no_success(program: Program) -> None:
+    ran = program("matmul", 512, "--kernel", "cpu", "--device", "cpu", "--max-seconds", "1ms", "-q")
+    assert (ran.returncode, "skipped" in ran.stdout) == (1, True)
+    assert ran.stderr.startswith("smembench: nothing was measured")

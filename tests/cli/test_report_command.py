@@ -270,6 +270,23 @@ def test_an_explanation_is_one_file_of_every_pad(program: Program, explanation: 
     assert "--force" in ran.stderr
 
 
+@pytest.mark.parametrize("pad", [0, 2])
+def test_the_wavefronts_of_a_page_are_those_of_the_figures(program: Program, explanation: Path, pad: int) -> None:
+    text = explanation.read_text(encoding="utf-8")
+    (data,) = re.findall(r'<script type="application/json" id="steps">(.*?)</script>', text)
+    drawn = json.loads(data)["pads"][str(pad)]
+    said = program("explain", "transposeSmemPad", "--block", "32x32", "--pad-width", pad, "--json")
+    figures = ("kind", "source", "wavefronts_per_request", "ideal_wavefronts_per_request")
+    assert [(access["kind"], access["source"], len(access["waves"]), access["ideal"]) for access in drawn] == [
+        tuple(access[figure] for figure in figures) for access in json.loads(said.stdout)["shared"]
+    ]
+    for access in drawn:
+        assert sorted(lane for lanes in access["waves"] for lane in lanes) == list(range(32))
+        for lanes in access["waves"]:
+            words = {word for lane in lanes for word in access["words"][lane]}
+            assert len({word % 32 for word in words}) == len(words)
+
+
 def test_a_kernel_without_shared_memory_has_no_banks_to_draw(program: Program, tmp_path: Path) -> None:
     ran = program("explain", "naiveGmem", "--html", tmp_path / "banks.html")
     assert (ran.returncode, list(tmp_path.iterdir())) == (2, [])

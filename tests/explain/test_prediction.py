@@ -220,7 +220,7 @@ def drawn(found: list[Section], width: int) -> str:
     return stream.getvalue()
 
 
-@pytest.mark.parametrize(("width", "shown"), [(99, False), (100, True)])
+@pytest.mark.parametrize(("width", "shown"), [(103, False), (104, True)])
 def test_predictions_are_shown_where_there_is_room(measured: Measured, width: int, shown: bool) -> None:
     found = ladder(measured)
     text = drawn(sections(Run([row_of("run", item, relate(found)) for item in found])), width)

@@ -18,7 +18,7 @@ from smembench.store import schema
 from smembench.store.csv_files import table_text
 
 EVIL = "\x1b[31mred\x9b0m\u202e"
-RAW = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
+RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]")
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from smembench.explain.analysis import SharedAccess, explain
 from smembench.explain.banks import ideal_wavefronts, wavefronts
@@ -15,6 +17,8 @@ from smembench.explain.recorder import AccessSite, Request, SharedArray
 from smembench.model.case import Case
 from smembench.studies.explain import cases as cases_of
 from smembench.views.explain_banks import conflict_picture, picture
+from smembench.views.sections import table
+from smembench.views.table import draw
 from traces import case
 
 SCREEN = 80
@@ -108,3 +112,10 @@ def test_every_picture_fits_and_marks_as_many_words_of_a_bank_as_it_has_to_serve
     if lines[2:] and width <= 4:  # served in one part
         words = Counter(word % 32 for word in {address // 4 for address in addresses if address is not None})
         assert marks(lines) == {bank: count for bank, count in words.items() if count > 1}
+
+
+def test_tables_in_a_pipe_are_as_wide_as_what_they_hold() -> None:
+    piped = Console(file=io.StringIO(), width=SCREEN)
+    draw(piped, [table("heading", ["a", "b"], {"name": str, "again": str})])
+    assert isinstance(piped.file, io.StringIO)
+    assert max(len(line.rstrip("\n")) for line in piped.file.getvalue().splitlines()) < 20

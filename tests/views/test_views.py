@@ -95,7 +95,6 @@ def test_a_transpose_shows_times_bandwidth_and_share_of_the_copy(rows: Rows) -> 
         "block": "32x32",
         "elapsed ms": "2.00",
         "95 % CI": "±5.0 %",
-        "spread": "2.5 %",
         "GB/s": "67.1",
         "% of copyGmem": "50.0",
         "✓": "✓",
@@ -271,9 +270,9 @@ def test_a_table_without_lines_is_left_out() -> None:
     assert markdown([empty]) == f"{empty.heading}\n\nNothing to see.\n"
 
 
-def test_one_sample_has_no_spread(rows: Rows) -> None:
+def test_one_sample_has_no_interval(rows: Rows) -> None:
     (section,) = sections(Run(rows({"copyGmem": [1.0], "naiveGmem": [1.0, 1.0, 1.0]})))
-    assert [line["spread"] for line in tabulated(section)] == ["", "0.0 %"]
+    assert [line["95 % CI"] for line in tabulated(section)] == ["", "±0.0 %"]
 
 
 def test_a_column_that_says_nothing_is_left_out(rows: Rows) -> None:

@@ -6,6 +6,8 @@
 3. Store the next tiles into the other buffer; barrier; load their first fragments.
 4. Multiply the last step's fragments, which fills the time that those loads take.
 
+A block's threads share all of k, unlike slicedK's.
+
 Tiles are loaded without bounds checks (predication.py); up to eight rows or columns beyond whole tiles are left to all
 blocks (remainder.py). serpentine16x8 has 16 × 8 results per thread in blocks of 128 threads, visited along rows.
 Findings: results/reference/notes/serpentine.md.

@@ -4,6 +4,8 @@
 2. Each group of threads multiplies its slice of them.
 3. At the end all groups but the first pass their sums to it through shared memory, a few at a time.
 
+A thread has 8 × 8 results again, half of tiled16x8's.
+
 It hides latency where C has few tiles and so few warps. slicedK has two slices: 16 × 16 threads compute 64 × 128 of C,
 each pair of threads 8 × 8. slicedK12x6 has three slices of 128 threads with 12 × 6 results, for sides a little over a
 multiple of slicedK's tile: tiles of 96 × 96, loaded by elements, which needs no alignment.

@@ -1,0 +1,177 @@
+"""What a notebook shows: results that draw themselves with the tables of the terminal and the charts of the report."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import asdict, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import pandas as pd
+
+from smembench.explain.analysis import Explanation
+from smembench.model.case import Case
+from smembench.model.errors import UsageError
+from smembench.report.charts import Chart
+from smembench.report.files import check_extra, chosen
+from smembench.store.run import Run
+from smembench.store.schema import COLUMNS, Row
+from smembench.studies.compare import Comparison, Rules, compare_runs
+from smembench.studies.compare.beside import beside
+from smembench.studies.explain import capability_of, explained
+from smembench.studies.load import load
+from smembench.studies.tune import Tuned
+from smembench.toolchains.registry import is_port
+from smembench.views.compare import comparison_sections
+from smembench.views.explain import explanation
+from smembench.views.html import html
+from smembench.views.sections import Section, sections
+from smembench.views.table import drawn
+from smembench.views.tune import finals
+
+T = TypeVar("T")
+
+
+class Shown(ABC):
+    """Data that shows itself: as a table in a notebook, as text in a terminal."""
+
+    @abstractmethod
+    def _sections(self) -> list[Section]: ...
+
+    def __repr__(self) -> str:
+        return drawn(self._sections())
+
+    def _repr_html_(self) -> str:
+        return html(self._sections())
+
+
+class Compared(Shown, Comparison):
+    """A comparison that shows what differs between the environments, and the cases that changed."""
+
+    def _sections(self) -> list[Section]:
+        return comparison_sections(self)
+
+
+class Explained(Shown, Explanation):
+    """An explanation that shows its accesses and what they cost."""
+
+    def _sections(self) -> list[Section]:
+        return explanation(self)
+
+
+class Best(Shown, Tuned):
+    """The result of a search, which shows its finalists."""
+
+    def _sections(self) -> list[Section]:
+        return [finals(self)]
+
+
+def shown(kind: Callable[..., T], data: Comparison | Explanation | Tuned) -> T:
+    """Data as the class of it that shows itself."""
+    return kind(**{field.name: getattr(data, field.name) for field in fields(data)})
+
+
+class Result(Shown):
+    """The cases of a run, just measured or stored.
+
+    It shows the tables of ``smembench run``. ``result["elapsed_ms"]`` is a column of ``frame``; ``for row in result``
+    gives each case with the columns as attributes.
+
+    Attributes:
+        run: the rows, samples, run.json and folder that everything else is made of.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def _sections(self) -> list[Section]:
+        return sections(self.run) or [Section(f"{self.run.id}: no cases", (), ())]
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """One row per case, with all columns of cases.csv."""
+        rows = [[getattr(row, column) for column in COLUMNS] for row in self.run.rows]
+        return pd.DataFrame(rows, columns=list(COLUMNS))
+
+    @cached_property
+    def samples(self) -> pd.DataFrame:
+        """One row per sample: ``case_id``, ``round``, ``sample`` within the round, ``elapsed_ms`` per launch.
+
+        Empty if the samples were not kept, as beside a lone cases.csv.
+        """
+        found = [
+            (row.case_id, number, index, elapsed_ms)
+            for row in self.run.rows
+            for number, values in self.run.samples.get(row.case_id, {}).items()
+            for index, elapsed_ms in enumerate(values)
+        ]
+        return pd.DataFrame(found, columns=["case_id", "round", "sample", "elapsed_ms"])
+
+    def chart(self, name: str | None = None) -> Chart:
+        """The chart that a report of this run begins with, or the first whose name matches; ``*`` matches anything.
+
+        Needs the report extra. It shows itself in a notebook; ``alone`` is its Vega-Lite specification.
+
+        Raises:
+            UsageError: without the report extra, for a name that nothing matches, and if there is nothing to draw.
+        """
+        check_extra("chart", "vl_convert")
+        from smembench.report.contents import contents
+
+        found = contents([self.run]) if self.run.rows else None
+        if found is None or found.headline.chart is None:
+            raise UsageError(f"{self.run.id}: nothing was measured that a chart could show")
+        return found.headline.chart if name is None else chosen(found.charts, name)[0]
+
+    def compare(self, new: Side, *, threshold: float | None = None, across: Collection[str] = ()) -> Compared:
+        """Compare this run with one that was measured later; the rest is as in ``smembench.compare``."""
+        rules = Rules() if threshold is None else Rules(threshold)
+        return compared(self, new, rules, across)
+
+    def explain(
+        self, kernel: str, *, block: str | None = None, dtype: str | None = None, n: int | None = None
+    ) -> Explained:
+        """Explain a CUDA kernel as it was measured here: on that GPU, the first of its cases that the keys fit.
+
+        Raises:
+            UsageError: if no such case was measured.
+        """
+        wanted = {"kernel": kernel, "kind": "cuda", "block": block, "dtype": dtype, "n": n}
+
+        def fits(case: Case) -> bool:
+            return all(value is None or str(getattr(case, key)) == str(value) for key, value in wanted.items())
+
+        found = next((row.case for row in self.run.rows if not is_port(row.compiler) and fits(row.case)), None)
+        if found is None:
+            raise UsageError(
+                f"{kernel}: no such case was measured on a GPU here; "
+                f"smembench.explain_kernel({kernel!r}) explains kernels that were not measured"
+            )
+        return shown(Explained, explained(found, capability_of(self.run.description.device(found.device))))
+
+    def __getitem__(self, column: str) -> pd.Series[Any]:
+        return self.frame[column]
+
+    def __len__(self) -> int:
+        return len(self.run.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.run.rows)
+
+
+Side: TypeAlias = Result | str | Path | Sequence[Result | str | Path]
+"""Results, runs' folders or cases.csv files; several are pooled."""
+
+
+def compared(base: Side, new: Side, rules: Rules, across: Collection[str]) -> Compared:
+    """Compare two sides case by case; stored runs beside them tell what lies between runs."""
+    sides = [_runs(side) for side in (base, new)]
+    others = beside(*sides)
+    return shown(Compared, compare_runs(*sides, **asdict(rules), across=across, beside=others))
+
+
+def _runs(side: Side) -> list[Run]:
+    parts = [side] if isinstance(side, Result | str | Path) else side
+    return [part.run if isinstance(part, Result) else load(Path(part)) for part in parts]
