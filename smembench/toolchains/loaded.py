@@ -71,6 +71,10 @@ class Loaded(Compiled[G]):
 
         name = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         device = checked(driver.cuCtxGetDevice())
+        optin = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+        most = checked(driver.cuDeviceGetAttribute(optin, device))
+        if dynamic_bytes > most:
+            raise RuntimeError(f"needs {dynamic_bytes} bytes of shared memory per block; this GPU has {most} at most")
         checked(driver.cuKernelSetAttribute(name, dynamic_bytes, self._kernel.handle, device))
 
     def fill(self, variable: str, values: Array, stream: int) -> None:

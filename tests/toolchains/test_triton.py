@@ -149,3 +149,11 @@ def test_interpreted_a_kernel_is_right(kernel: Kernel) -> None:
     command = [sys.executable, str(TESTS / "interpreted.py"), kernel.name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_tile_that_no_gpu_can_hold_is_refused() -> None:
+    (kernel,) = (kernel for kernel in KERNELS if kernel.name == "transposeVectorized")
+    refused = kernel.unsupported(case_of(kernel, 64, 64, block=Block(64, 4)))
+    assert refused
+    assert "shared memory" in refused
+    assert kernel.unsupported(case_of(kernel, 64, 64, block=Block(16, 16))) is None

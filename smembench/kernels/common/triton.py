@@ -17,6 +17,8 @@ from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 
 _WARP = 32
+_MOST_SHARED = 227 * 1024
+"""Bytes of shared memory that a block can have on any GPU; Triton keeps as large a tile there as the Numba kernel."""
 _STEP = 16
 """What Triton asks sizes for: whether 16 divides them, so that rows begin at multiples of 16 elements."""
 
@@ -49,6 +51,8 @@ def port(kernel: Kernel, source: Callable[[], Any], constants: Callable[[Case], 
         threads = threads_of(case)
         if threads < _WARP or any(value & (value - 1) for value in (threads, *constants(case).values())):
             return f"{kernel.name} by Triton needs sides that are powers of two, and a warp or more, not {case.block}"
+        if kernel.shared_bytes(case) > _MOST_SHARED:
+            return f"{kernel.name} by Triton needs more than {_MOST_SHARED} bytes of shared memory for {case.block}"
         return None
 
     return replace(kernel, compiler="triton", build=build, tile_elements=_of_the_compiler, unsupported=unsupported)
