@@ -43,6 +43,9 @@ Ptx = Callable[[Case], str]
 # These need NUMBA_ENABLE_CUDASIM before numba is imported: test_simulator.py runs them in a process that has it.
 collect_ignore_glob = [] if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else ["simulator/test_cuda_*.py"]
 
+# The many processes that tests start would otherwise compile every module anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = ROOT / "results/reference/20261120T181658Z-documents"
 NIGHTLY = ROOT / "results/reference/20261120T182903Z-nightly"

@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from hypothesis import given
@@ -299,10 +300,15 @@ WORDS = st.text("abc123 ./", max_size=24).map(str.strip)
 VIEWS = {"all": sections, "documents": reproduction, "ladder": ladder, "limits": limits, "compilers": of_run}
 
 
+@cache
+def stored(run: str) -> Run:
+    return load(ROOT / "results/reference" / run)
+
+
 @pytest.mark.parametrize("run", STORED)
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_terminal_of_any_width_breaks_no_name_and_no_number(run: str, view: str) -> None:
-    found = VIEWS[view](load(ROOT / "results/reference" / run))
+    found = VIEWS[view](stored(run))
     for width in (80, 100, 200):
         shown = on_terminal(found, width)
         assert max(map(cell_len, shown.splitlines()), default=0) <= width
