@@ -10,7 +10,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import TritonKernel
 from smembench.model.case import Case
 from smembench.toolchains.loaded import Loaded
-from smembench.toolchains.registry import Toolchain
+from smembench.toolchains.registry import Refused, Toolchain
 
 _WARP = 32
 _TYPES = {"float16": "fp16", "float32": "fp32", "float64": "fp64", "int32": "i32"}
@@ -32,13 +32,16 @@ class Triton(Toolchain[TritonKernel]):
 
         The kernel has pointers to scratch memory behind the arguments of its source, as many as Triton's version gives
         it; none of ours needs such memory.
+
+        Raises:
+            Refused: if a kernel needs it.
         """
         from cuda.core import ObjectCode
 
         done = compiled(case, program, capability)
         needed = {name: getattr(done.metadata, name, 0) for name in ("global_scratch_size", "profile_scratch_size")}
         if any(needed.values()):
-            raise NotImplementedError(f"{done.metadata.name} needs scratch memory: {needed}")
+            raise Refused(f"{done.metadata.name} needs scratch memory: {needed}")
         problem = PROBLEMS[case.problem]
         given = len(problem.arrays) + len(problem.scalars(case))
         return Loaded(
