@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from smembench.kernels.problems import PROBLEMS
+from smembench.stats.summary import MIN_SAMPLES
 from smembench.store.run import Run
-from smembench.views.columns import figures, within
-from smembench.views.sections import Section, device_names, interval, label, notes, spread, table
+from smembench.store.schema import Row
+from smembench.views.columns import figures, percentage, within
+from smembench.views.sections import Section, device_names, interval, label, notes, table
 
 
 def cases(run: Run) -> Section:
@@ -23,7 +25,7 @@ def cases(run: Run) -> Section:
         "elapsed ms": lambda row: within(row.elapsed_ms, row.precision) or row.status,
         **figures(problem, problem.columns),
         "95 % CI": interval,
-        "spread": spread,
+        "spread": _spread,
         **{name: text for name, text in more.items() if len(set(map(text, run.rows))) > 1},
     }
     return table(
@@ -34,3 +36,10 @@ def cases(run: Run) -> Section:
         wide=("by", "on"),
         notes=notes(run.rows),
     )
+
+
+def _spread(row: Row) -> str:
+    """Half of the quartiles' distance, in % of the median; "" for too few samples."""
+    if row.elapsed_ms is None or row.elapsed_ms_q1 is None or row.elapsed_ms_q3 is None or row.samples < MIN_SAMPLES:
+        return ""
+    return percentage(50 * (row.elapsed_ms_q3 - row.elapsed_ms_q1) / row.elapsed_ms)

@@ -221,10 +221,3 @@ def interval(row: Row) -> str:
     if row.elapsed_ms is None or row.precision is None or row.samples < MIN_SAMPLES:
         return ""
     return percentage(100 * row.precision, "±")
-
-
-def spread(row: Row) -> str:
-    """Half of the quartiles' distance, in % of the median; "" for too few samples."""
-    if row.elapsed_ms is None or row.elapsed_ms_q1 is None or row.elapsed_ms_q3 is None or row.samples < MIN_SAMPLES:
-        return ""
-    return percentage(50 * (row.elapsed_ms_q3 - row.elapsed_ms_q1) / row.elapsed_ms)
