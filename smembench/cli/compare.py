@@ -146,9 +146,9 @@ def compare(
         _print(lambda: itself.data, [self_section(itself)], json=json, markdown=markdown)
         return
     if given := _measuring(runs, output, anonymous):
-        raise UsageError(f"{given[0]}: belongs to --aa CONFIG.toml")
+        raise UsageError(f"{given[0]}: belongs to --aa CONFIG")
     if base is None or (new is None and is_named(base) and base != LAST):
-        raise UsageError("give BASE and NEW, two runs' folders or cases.csv files, or --aa CONFIG.toml")
+        raise UsageError("give BASE and NEW, two runs' folders or cases.csv files, or --aa CONFIG")
     if new is None:
         base, new = LAST, base
     sections_of = partial(comparison_sections, every=all_, ambiguous=fail_on is FailOn.AMBIGUOUS)
@@ -203,12 +203,13 @@ def _measuring(runs: int | None, output: Path | None, anonymous: bool) -> list[s
 
 def _of_itself(text: str, runs: int | None, output: Path | None, anonymous: bool) -> list[Run]:
     """Runs of one configuration: measured now for a TOML file, else stored runs or all those in a folder."""
-    from smembench.run.config import from_toml, shipped
+    from smembench.run.config import from_toml
+    from smembench.run.shipped import shipped
     from smembench.studies.load import load_together
 
     if not text.endswith(".toml") and text not in shipped():
         if given := _measuring(runs, output, anonymous):
-            raise UsageError(f"{given[0]}: belongs to --aa CONFIG.toml; {text} is stored already")
+            raise UsageError(f"{given[0]}: belongs to --aa CONFIG; {text} is stored already")
         return load_together(text)
     count = 10 if runs is None else runs
     if count < 2:

@@ -40,7 +40,7 @@ def complete_problem(incomplete: str) -> list[str]:
 
 def complete_config(incomplete: str) -> list[str]:
     """Names of the package's configs."""
-    from smembench.run.config import shipped
+    from smembench.run.shipped import shipped
 
     return [name for name in shipped() if name.startswith(incomplete)]
 
@@ -156,7 +156,7 @@ class Sampling:
         Raises:
             UsageError: for two presets at once.
         """
-        from smembench.run.config import PRESETS
+        from smembench.run.stop_rule import PRESETS
 
         values = asdict(self)
         preset = one_of(**{name: values.pop(name) for name in PRESETS})

@@ -6,7 +6,6 @@ import reprlib
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,6 +27,7 @@ from smembench.model.case import DEFAULT_COMPILER, Block
 from smembench.model.errors import UsageError
 from smembench.model.numbers import percent, seconds
 from smembench.run.axes import parse_blocks, parse_ints, parse_kernels, parse_names, split, unknown
+from smembench.run.shipped import shipped
 from smembench.store.files import read_whole
 from smembench.toolchains import registry as toolchains
 
@@ -113,15 +113,6 @@ def _first_dtype(data: dict[str, Any]) -> tuple[str, ...]:
 Names = tuple[str, ...]
 Ints = Annotated[tuple[int, ...], _values(lambda text, label, _: parse_ints(text, name=label), optional=True)]
 Blocks = Annotated[tuple[Block, ...], _values(lambda text, label, _: parse_blocks(text, name=label), optional=True)]
-
-
-PRESETS: dict[str, dict[str, Any]] = {
-    "quick": {"samples": 10, "rounds": 1, "precision": 5.0, "max_seconds": 2.0},
-    "rigorous": {"samples": 100, "rounds": 10, "precision": 0.2, "max_seconds": 120.0},
-}
-"""The keys that --quick and --rigorous set; a key's own flag overrides them."""
-
-
 Seconds = Annotated[float, BeforeValidator(seconds)]
 Percent = Annotated[float, BeforeValidator(percent)]
 
@@ -218,19 +209,6 @@ def from_data(data: Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:
     for override in overrides:
         _override(changed, override)
     return _validate(changed, where="", flags=False)
-
-
-def shipped() -> dict[str, Path]:
-    """The configs that come with the package, by name: beside it in a checkout, within it where it was installed."""
-    package = Path(__file__).parents[1]
-    within, beside = package / "configs", package.parent / "configs"
-    return {path.stem: path for path in sorted((within if within.is_dir() else beside).glob("*.toml"))}
-
-
-def about(path: Path) -> str:
-    """What a config says of itself: the first sentence of the comment at its top."""
-    lines = takewhile(lambda line: line.startswith("#"), path.read_text().splitlines())
-    return " ".join(line.lstrip("# ") for line in lines).partition(". ")[0].rstrip(".")
 
 
 def from_toml(path: Path, overrides: Sequence[str] = (), flags: Mapping[str, Any] = MappingProxyType({})) -> Config:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from smembench.run.config import Config
 from smembench.stats.summary import MIN_SAMPLES, ci_width
@@ -14,6 +15,12 @@ MAX_EXTRA_ROUNDS = 12
 
 CI_WIDTH = {"cuda": 0.005, "cpu": 0.02}
 """Default target for ``ci_width`` by kind of device; looser on CPUs, which are noisier."""
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "quick": {"samples": 10, "rounds": 1, "precision": 5.0, "max_seconds": 2.0},
+    "rigorous": {"samples": 100, "rounds": 10, "precision": 0.2, "max_seconds": 120.0},
+}
+"""The keys that --quick and --rigorous set; a key's own flag overrides them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,10 @@ from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.interrupts import held, interruptible
 from smembench.model.measurement import Measurement, Trial
 from smembench.run.axes import parse_kernels, parse_names
-from smembench.run.config import PRESETS, from_stored
+from smembench.run.config import from_stored
 from smembench.run.runner import Begin, unseen
 from smembench.run.session import open_session
+from smembench.run.stop_rule import PRESETS
 from smembench.stats.summary import median_interval
 from smembench.studies.ladder.climb import problems
 from smembench.studies.run import SILENT, Watch

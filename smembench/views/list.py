@@ -9,7 +9,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import Kernel
 from smembench.model.device import DeviceInfo
 from smembench.model.problem import Problem
-from smembench.run.config import about, shipped
+from smembench.run.shipped import about, shipped
 from smembench.studies.lesson import LESSONS
 from smembench.toolchains import registry as toolchains
 

@@ -105,7 +105,7 @@ REFUSED = [
     ("compare {nightly} --aa good.toml", "compares with itself"),
     ("compare --aa good.toml --runs 1", "--runs 1: give 2 or more"),
     ("compare --aa nowhere.toml --runs 2", "nowhere.toml: there is no such file"),
-    ("compare --aa {nightly} --runs 2", "--runs: belongs to --aa CONFIG.toml"),
+    ("compare --aa {nightly} --runs 2", "--runs: belongs to --aa CONFIG"),
     ("compare --aa {nightly}", "--aa: give 2 or more runs"),
     ("compare --aa {nightly} --fail-on never", "--fail-on: belongs to BASE and NEW"),
     ("compare --aa {nightly} --all", "--all: belongs to BASE and NEW"),
