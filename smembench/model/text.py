@@ -36,6 +36,11 @@ def brief(text: str, most: int = 2000) -> str:
     return f"{text[:head]} … {len(text) - head - tail} more characters … {text[-tail:]}"
 
 
+def duration(seconds: float) -> str:
+    """``30 s``, or ``2.5 min`` from two minutes on."""
+    return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:.3g} min"
+
+
 def one_line(error: BaseException) -> str:
     """An error's type and text on one visible line, whatever the error is."""
     try:
