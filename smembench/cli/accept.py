@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from smembench.cli.options import Json
 from smembench.model.errors import UsageError
 
 
@@ -22,13 +23,14 @@ def accept(
     withdraw: Annotated[
         bool, typer.Option("--withdraw", help="Withdraw what was accepted with this --case, or --all of it.")
     ] = False,
+    json: Json = False,
 ) -> None:
     """Accept a change: from this run on, its cases are held against their new level.
 
     A slower case is told, with exit code 3, every night until it is faster again or accepted. `run --compare-to last:N`
     and `baseline`, `compare last:N RUN` and `history` all read what is accepted, from accepted.json beside the runs. It
     holds for the devices of the run. Any later change is news again. Without --case and --all, what is accepted is
-    listed, one per line: run, case and reason.
+    listed, one per line: run, case and reason. --json lists it in any case.
 
     Examples:
 
@@ -41,6 +43,7 @@ def accept(
       smembench accept results --withdraw --case "transpose/transposeSmem/*"
     """
     from smembench.studies import accept as study
+    from smembench.views.records import json as as_json
 
     if case is not None and all_:
         raise UsageError(f"--case {case} and --all: give one of them")
@@ -65,7 +68,10 @@ def accept(
         raise UsageError("--reason: give --case or --all with it")
     else:
         known = study.accepted(study.root_of(folder))
-        for one in known:
+        for one in [] if json else known:
             typer.echo(f"{one.run}\t{one.case}\t{one.reason}")
         if not known:
             typer.echo(f"{folder}: nothing is accepted", err=True)
+    if json:
+        found = study.accepted(study.root_of(folder))
+        typer.echo(as_json(accepted=[one.model_dump(mode="json") for one in found]), nl=False)

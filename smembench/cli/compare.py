@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from functools import partial
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.cli.options import PERCENT, one_of
+from smembench.cli.options import PERCENT, Json, one_of
 from smembench.model.errors import FAILED, REGRESSION, UsageError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def compare(
         typer.Option("--fail-on", help="Verdicts that give exit code 3; ambiguous includes slower. (default: slower)"),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="List every case, not only those that changed.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    json: Json = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown, for a pull request.")] = False,
     aa: Annotated[
         str | None,
@@ -226,14 +226,16 @@ def _of_itself(text: str, runs: int | None, output: Path | None, anonymous: bool
     return found
 
 
-def _print(data: Callable[[], object], sections: Sequence[Section], *, json: bool, markdown: bool) -> None:
-    from smembench.model.text import json_text
+def _print(
+    data: Callable[[], Mapping[str, object]], sections: Sequence[Section], *, json: bool, markdown: bool
+) -> None:
     from smembench.views.console import stdout
     from smembench.views.markdown import markdown as as_markdown
+    from smembench.views.records import json as as_json
     from smembench.views.table import draw
 
     if json:
-        typer.echo(json_text(data(), indent=2))
+        typer.echo(as_json(**data()), nl=False)
     elif markdown:
         typer.echo(as_markdown(sections), nl=False)
     else:

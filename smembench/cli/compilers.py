@@ -64,9 +64,10 @@ def compilers(
     from smembench.run.environment import versions
     from smembench.studies import compilers as study
     from smembench.toolchains.registry import compilers as toolchains
+    from smembench.views.compilers import builds, of_run
     from smembench.views.compilers import compilers as ports
-    from smembench.views.compilers import of_run
     from smembench.views.console import say, stderr, stdout
+    from smembench.views.records import json as as_json
     from smembench.views.table import draw
 
     def shown(found: list[Section]) -> list[Section]:
@@ -81,7 +82,11 @@ def compilers(
     config = from_flags({"name": "compilers", **sampling.config(), "sweep": sweeps})
     if static:
         pairs = study.static(config, capability)
-        draw(stdout, shown(ports(pairs, f"compute capability {capability}", versions(cuda=True))))
+        sections = shown(ports(pairs, f"compute capability {capability}", versions(cuda=True)))
+        if running.json:
+            typer.echo(as_json(cases=builds(pairs)), nl=False)
+        else:
+            draw(stdout, sections)
         return
     try:
         measure(config, running, draw=lambda run: shown(of_run(run)))

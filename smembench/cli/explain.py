@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.cli.options import SIZE, complete_kernel, one_of
+from smembench.cli.options import SIZE, Json, complete_kernel, one_of
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def explain(
     csv: Annotated[
         Path | None, typer.Option(metavar="PATH", help="With --measure: write the comparison as CSV.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    json: Json = False,
     html: Annotated[
         Path | None,
         typer.Option("--html", metavar="FILE", help="As a page that steps through wavefronts and pads."),
@@ -99,15 +99,16 @@ def explain(
     from smembench.explain.analysis import best_pad as search_pad
     from smembench.explain.record import to_dict
     from smembench.kernels import registry
-    from smembench.model.text import json_text
     from smembench.report.files import check_extra
     from smembench.store.files import Output
     from smembench.studies.explain import cases, explained, target
     from smembench.views.console import say, stderr, stdout
-    from smembench.views.explain import pads, print_explanation
+    from smembench.views.explain import pad_records, pads, print_explanation
+    from smembench.views.records import json as as_json
     from smembench.views.table import draw
 
-    one_of(measure=measure, best_pad=best_pad, json=json, html=html is not None)
+    one_of(measure=measure, best_pad=best_pad, html=html is not None)
+    one_of(json=json, html=html is not None)
     if csv is not None and not measure:
         raise UsageError(f"--csv {csv}: is written with --measure; use --json for the explanation itself")
     device, capability = target(run, capability)
@@ -115,13 +116,16 @@ def explain(
     for mistake in registry.mistakes():
         say(stderr, mistake)
     if measure:
-        _measure(found, capability, csv)
+        _measure(found, capability, csv, json=json)
         return
     (case, *more) = found
     if more:
         raise UsageError(f"{len(found)} cases: give one; only --measure takes several")
     if best_pad:
         best, tried = search_pad(case)
+        if json:
+            typer.echo(as_json(case_id=case.id, best=best, pads=pad_records(tried)), nl=False)
+            return
         draw(stdout, [pads(tried, best, f"{case.kernel} · block {case.block} · {case.dtype}")])
         return
     page_file = None if html is None else Output(html, force=force, what="--html")
@@ -135,23 +139,27 @@ def explain(
         say(stderr, f"wrote {html}")
         return
     if json:
-        typer.echo(json_text(to_dict(said, capability, device), indent=2))
+        typer.echo(as_json(**to_dict(said, capability, device)), nl=False)
         return
     print_explanation(stdout, said, capability, device)
 
 
-def _measure(cases: Sequence[Case], capability: str | None, csv: Path | None) -> None:
+def _measure(cases: Sequence[Case], capability: str | None, csv: Path | None, *, json: bool) -> None:
     from smembench.store.files import Output
     from smembench.studies.explain import counted
     from smembench.views.console import stdout
-    from smembench.views.csv import csv as as_csv
-    from smembench.views.explain import comparison, comparison_records
+    from smembench.views.explain import comparison, counter_records
+    from smembench.views.records import csv as as_csv
+    from smembench.views.records import json as as_json
     from smembench.views.table import draw
 
     output = Output(csv) if csv is not None else None
     found = counted(cases, capability)
-    draw(stdout, [comparison(found, f"Predicted from a trace, and counted by the hardware: {len(cases)} cases")])
+    if json:
+        typer.echo(as_json(figures=counter_records(found)), nl=False)
+    else:
+        draw(stdout, [comparison(found, f"Predicted from a trace, and counted by the hardware: {len(cases)} cases")])
     if output is not None:
-        output.write(as_csv(comparison_records(found)))
+        output.write(as_csv(counter_records(found)))
     if any(item.agrees is False for item in found):
         raise typer.Exit(1)

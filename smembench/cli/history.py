@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from smembench.cli.options import PERCENT
+from smembench.cli.options import PERCENT, Json
 from smembench.model.errors import REGRESSION, UsageError
 
 
@@ -25,7 +25,7 @@ def history(
         float,
         typer.Option("--threshold", metavar="PERCENT", parser=PERCENT, help="Smallest change of level to report."),
     ] = 1.0,
-    json: Annotated[bool, typer.Option("--json", help="As JSON on stdout.")] = False,
+    json: Json = False,
     fail_on_change: Annotated[
         bool, typer.Option("--fail-on-change", help="Exit with code 3 if a case is slower and nobody accepted it.")
     ] = False,
@@ -55,6 +55,7 @@ def history(
     from smembench.views.console import can_show, say, stderr, stdout
     from smembench.views.history import LEVELS, history_data, history_sections, left_out
     from smembench.views.progress import steps
+    from smembench.views.records import json as as_json
     from smembench.views.table import draw
 
     if not 0 < threshold < 1000:
@@ -70,9 +71,7 @@ def history(
     with steps() as step:
         series = series_of(nights, wanted, threshold / 100, meant, step)
     if json:
-        from smembench.store.run_folder import to_json
-
-        typer.echo(to_json(history_data(nights, skipped, series)), nl=False)
+        typer.echo(as_json(**history_data(nights, skipped, series)), nl=False)
     elif not series:
         raise UsageError(
             f"{folder}: no run says on which device it was measured, so there is no series; two runs can be compared: "

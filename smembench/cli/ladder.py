@@ -54,7 +54,7 @@ def ladder(
     arithmetic peak for products), the gain over the best step before, and what changes.
 
     --diff shows one step: the lines that it changes, the instructions of the machine code and the predicted wavefronts,
-    sectors and occupancy, which take no GPU, and the gain.
+    sectors and occupancy, which take no GPU, and the gain. With --json nothing is measured.
 
     Examples:
 
@@ -92,8 +92,10 @@ def _show_change(
     from smembench.studies.ladder.change import change
     from smembench.studies.load import load
     from smembench.views.console import say, stderr, stdout
+    from smembench.views.export import cases as cases_of
     from smembench.views.ladder import ladder as gain
-    from smembench.views.ladder_change import print_change
+    from smembench.views.ladder_change import change_records, print_change
+    from smembench.views.records import json as as_json
     from smembench.views.table import draw
 
     (n, *more) = parse_ints(axes["n"], name="--n") if axes["n"] else [None]
@@ -106,6 +108,9 @@ def _show_change(
         raise UsageError(f"--csv {running.csv}: nothing is measured {'with --run' if stored else 'without a GPU'}")
     changed = change(problem, step, n=n, dtype=axes["dtype"], device=gpu, capability=capability)
     measured = changed.measured(load(stored)) if stored else None
+    if running.json:
+        typer.echo(as_json(**change_records(changed), cases=cases_of(measured) if measured else []), nl=False)
+        return None
     console = stderr if str(running.csv) == "-" else stdout
     print_change(console, changed, capability)
     console.print()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
@@ -99,6 +100,8 @@ Cache = Annotated[
     ),
 ]
 
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
@@ -176,7 +179,7 @@ class Running:
         Path | None,
         typer.Option(metavar="FILE", help="Write the result as its suffix says: .csv, .json, .md or .tex."),
     ] = None
-    json: Annotated[bool, typer.Option("--json", help="Print the cases as JSON instead of tables.")] = False
+    json: Json = False
     force: Annotated[
         bool, typer.Option("--force", help="Replace an existing file; resume even if something differs.")
     ] = False
@@ -203,7 +206,9 @@ def takes(**groups: type[Any]) -> Callable[[Callable[..., None]], Callable[..., 
             for field in fields(group):
                 kind = hints[field.name]
                 if panel := getattr(group, "panel", None):
-                    kind.__metadata__[0].rich_help_panel = panel
+                    option = copy(kind.__metadata__[0])
+                    option.rich_help_panel = panel
+                    kind = Annotated[kind.__origin__, option]
                 shown.append(keyword(field.name, kind, field.default))
 
         @functools.wraps(command)

@@ -7,6 +7,7 @@ from time import monotonic
 
 from smembench.model.device import DeviceInfo
 from smembench.model.measurement import Status, Trial
+from smembench.model.text import duration
 from smembench.stats.summary import Summary
 from smembench.studies.run import Watch
 from smembench.views.console import say, stderr
@@ -39,7 +40,7 @@ def rounds_told(note: Callable[[str], None]) -> Callable[[Trial], None]:
     def tell(trial: Trial) -> None:
         nonlocal current
         if trial.round > current:
-            note(f"round {trial.round} done after {monotonic() - begun:.0f} s")
+            note(f"round {trial.round} done after {duration(monotonic() - begun)}")
             current = trial.round
 
     return tell
