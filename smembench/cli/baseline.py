@@ -7,16 +7,17 @@ from typing import Annotated
 
 import typer
 
-from smembench.cli.options import Json
+from smembench.cli.options import Json, help_alone
 
-app = typer.Typer(help="Pin the run that later ones of its config are compared with.", no_args_is_help=True)
+app = typer.Typer(help="Pin the run that later runs of its config are compared with.", invoke_without_command=True)
+app.callback()(help_alone)
 
 _Root = Annotated[Path, typer.Argument(metavar="DIR", help="The folder that holds the runs.")]
 
 
 @app.command("set")
 def set_(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A complete run's folder.")]) -> None:
-    """Pin a run: run --compare-to compares with it, and --keep never removes it.
+    """Pin a run: `run --compare-to` compares with it, and --keep never removes it.
 
     baseline.json beside the run names one run per config, so the results folder can be moved.
 

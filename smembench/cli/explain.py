@@ -65,26 +65,26 @@ def explain(
         Path | None, typer.Option(metavar="DIR", help="A stored run: use the roofs of its GPU. (default: the GPU here)")
     ] = None,
     best_pad: Annotated[
-        bool, typer.Option("--best-pad", help="Find the smallest pad free of conflicts for loads and stores.")
+        bool, typer.Option("--best-pad", help="Find the smallest pad without conflicts of loads or stores.")
     ] = False,
     measure: Annotated[
         bool, typer.Option("--measure", help="Compare with the hardware's counters; needs a GPU and ncu.")
     ] = False,
     csv: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="With --measure: write the comparison as CSV.")
+        Path | None, typer.Option(metavar="PATH", help="With --measure: also write the comparison as CSV.")
     ] = None,
     json: Json = False,
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="As a page that steps through wavefronts and pads."),
+        typer.Option("--html", metavar="FILE", help="Write a page that steps through wavefronts and pads."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing HTML file.")] = False,
 ) -> None:
-    """Explain a kernel from a trace of itself, without a GPU: bank conflicts, coalescing, occupancy, roofs.
+    """Explain a kernel from a trace, without a GPU: bank conflicts, coalescing, occupancy, roofs.
 
-    The trace runs the function that is timed, on addresses alone. It gives, for each access in the source, wavefronts
-    per request in shared memory, where n times the ideal is an n-way conflict, and 32-byte sectors per request in
-    global memory. Occupancy counts registers if a compiler is installed. The roofs are those of memory, of L1 and
+    The trace runs the timed function itself, on addresses instead of data. For each access in the source it gives the
+    wavefronts per request in shared memory (n times the ideal is an n-way conflict) or the 32-byte sectors per request
+    in global memory. Occupancy counts registers if a compiler is installed. The roofs are those of memory, of L1 and
     shared memory, and of arithmetic.
 
     Examples:

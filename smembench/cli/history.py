@@ -27,16 +27,15 @@ def history(
     ] = 1.0,
     json: Json = False,
     fail_on_change: Annotated[
-        bool, typer.Option("--fail-on-change", help="Exit with code 3 if a case is slower and nobody accepted it.")
+        bool, typer.Option("--fail-on-change", help="Exit with code 3 if a case is slower and not accepted.")
     ] = False,
 ) -> None:
-    """Show every case over all runs in a folder: sparkline, changes of level, and what changed with them.
+    """Show every case over all runs in a folder: its times, its changes of level, and what else changed then.
 
-    A level has to hold for three runs, so one bad night is not a change. A slow drift is one once it adds up to the
-    threshold. A case that became slower is listed first, and stays so until it is as fast as before or `smembench
-    accept` says that the change is meant. Only times that `compare` would take count: verified, and measured neither on
-    a throttling GPU nor on a crowded host. Each GPU has its own series; runs that do not say on which GPU they were
-    measured are left out.
+    A new level has to hold for three runs, so one bad night is not a change. A slow drift is a change once it adds up
+    to the threshold. Cases that became slower come first, until they are as fast as before or accepted with `smembench
+    accept`. Only times that `compare` would use count: verified, and measured neither on a throttled GPU nor on a busy
+    host. Each GPU has its own series; runs that do not identify their GPU are left out.
 
     Examples:
 

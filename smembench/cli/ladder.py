@@ -22,7 +22,7 @@ def ladder(
         str,
         typer.Argument(
             metavar="PROBLEM",
-            help="Whose ladder: transpose, matmul and others.",
+            help="The problem, such as transpose or matmul.",
             autocompletion=options.complete_problem,
         ),
     ],
@@ -39,7 +39,7 @@ def ladder(
         str | None,
         typer.Option(
             metavar="STEP",
-            help="What this step changes from the one before it, or of two steps the second from the first.",
+            help="Show what this step changes from the one before it; of two steps, the second from the first.",
         ),
     ] = None,
     run: Annotated[
@@ -48,13 +48,13 @@ def ladder(
     sampling: Sampling,
     running: Running,
 ) -> None:
-    """Climb from the naive kernel to the hardware's limit, one idea per step, in one interleaved run.
+    """Time each step from the naive kernel to the hardware's limit, one idea per step, in one interleaved run.
 
     Each step is shown with its fastest block: the time, the rate, its share of the limit (memcpy for transposes, the
     arithmetic peak for products), the gain over the best step before, and what changes.
 
-    --diff shows one step: the lines that it changes, the instructions of the machine code and the predicted wavefronts,
-    sectors and occupancy, which take no GPU, and the gain. With --json nothing is measured.
+    --diff shows what one step changes: source lines, machine instructions, predicted wavefronts, sectors and occupancy,
+    for which no GPU is needed, and the gain. With --json the gain is only taken from --run.
 
     Examples:
 

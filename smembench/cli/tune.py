@@ -17,7 +17,7 @@ def tune(
         str,
         typer.Argument(
             metavar="PROBLEM",
-            help="What to tune: transpose, matmul and others.",
+            help="The problem, such as transpose or matmul.",
             autocompletion=options.complete_problem,
         ),
     ],
@@ -45,8 +45,9 @@ def tune(
 ) -> None:
     """Find the fastest kernel, block and pad for a problem on this device.
 
-    Candidates are pruned by the limits of a block and by the predicted memory traffic, measured quickly, and ranked
-    by the lower end of the median's 95 % interval. The finalists are then measured in one interleaved run.
+    Candidates over a block's limits or with too much predicted memory traffic are left out. The others are measured
+    quickly and ranked by the lower end of the median's 95 % interval; the finalists are then measured in one
+    interleaved run.
 
     Examples:
 
