@@ -93,9 +93,9 @@ def compare(
     """Compare runs case by case: faster, slower, same, ambiguous or not comparable.
 
     A case is slower if its time grew by more than the threshold and beyond the noise, at the false discovery rate over
-    all cases. It is the same if its whole interval lies within the threshold. The noise between runs is taken from other
-    runs of the config on the same GPU in the same folder; without any, only large changes count. Differences between
-    the environments are listed above the verdicts. Exit code 3 always means a regression.
+    all cases. It is the same if its whole interval lies within the threshold. The noise between runs is taken from
+    other runs of the config on the same GPU in the same folder; without any, only large changes count. Differences
+    between the environments are listed above the verdicts. Exit code 3 always means a regression.
 
     With last:N or baseline as BASE, NEW is compared with the runs before it in its folder, or with the pinned one, as
     `run --compare-to` does at night, with the same verdicts and exit code. A single run is compared with the run before
