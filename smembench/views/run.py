@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
 from smembench.model.measurement import Status, Trial
+from smembench.model.text import duration
 from smembench.stats.summary import Summary
 from smembench.studies.run import Watch, ignore
 from smembench.views.columns import within
@@ -88,7 +89,7 @@ class Rounds:
         """Say that a round is over if this case is not part of it."""
         if all(trial.case != case for trial in self._trials):
             return
-        number, passed = self._trials[-1].round + 1, f"{self._clock() - self._begun:.0f} s"
+        number, passed = self._trials[-1].round + 1, duration(self._clock() - self._begun)
         self._note(f"round {number} done after {passed}")
         few, long = len(self._trials) <= _FEW, sum(trial.seconds for trial in self._trials) >= _LONG
         if number == 1 and few and long:

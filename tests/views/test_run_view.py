@@ -9,7 +9,6 @@ import pytest
 
 from smembench.model.case import Block, Case
 from smembench.model.measurement import Status, Trial
-from smembench.model.text import duration
 from smembench.views.run import Rounds, first_times
 from smembench.views.sections import Section
 from smembench.views.table import drawn
@@ -66,11 +65,3 @@ def test_other_rounds_have_no_table_before_the_last(rounds: list[list[Trial]]) -
 def test_a_case_without_samples_says_why_in_the_table_of_the_first_round() -> None:
     shown = first_times([*trials(0, 6), Trial(CASES[0], 0, Status.SKIPPED, "now", "too long")], "8 s")
     assert [line[-1] for line in shown.cells] == ["4361", "4361", "skipped"]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [(0.5, "0.5 s"), (30, "30 s"), (119, "119 s"), (120, "2 min"), (150, "2.5 min"), (6000, "100 min")],
-)
-def test_a_duration_is_said_in_seconds_or_minutes(seconds: float, said: str) -> None:
-    assert duration(seconds) == said

@@ -71,5 +71,5 @@ KERNEL = Kernel(
     tile_elements=tile_elements,
     unsupported=square_only,
     strided=True,
-    ladder="naive from tiles of A and B in buffers that stay in the L1 cache",
+    ladder="tiles of A and B in buffers that stay in the L1 cache",
 )
