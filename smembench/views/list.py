@@ -34,7 +34,7 @@ def lessons() -> Iterator[str]:
     """Lessons, each with what it teaches."""
     yield "lessons:"
     for lesson, taught in LESSONS.items():
-        yield f"  {lesson:<7} {taught}"
+        yield f"  {lesson:<10} {taught}"
 
 
 def configs() -> Iterator[str]:
