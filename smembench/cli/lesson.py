@@ -23,7 +23,7 @@ def lesson(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[LESSON]", help=f"{', '.join(LESSONS)}; lists them without it.", autocompletion=complete_lesson
+            metavar="LESSON", help=f"{', '.join(LESSONS)}; lists them without it.", autocompletion=complete_lesson
         ),
     ] = None,
     runs: Annotated[int, typer.Option(min=1, help="How often a GPU repeats what depends on timing.")] = 100,

@@ -158,19 +158,18 @@ def test_what_is_compiled_has_the_barriers_and_fences_of_the_listings() -> None:
     whole = types.int32[::1]
     listings = (divergence.before_the_branch, divergence.in_each_branch, divergence.returned, divergence.waiting)
     assert [compiled(listing, whole, whole).count("bar.sync") for listing in listings] == [1, 2, 1, 2]
-    for writer, reader, before in ((False, False, True), (True, False, True), (True, True, True), (True, True, False)):
-        made = fence.build(writer_fence=writer, reader_fence=reader, read_before=before)
-        text = compiled(made, *[whole] * 4, types.int32)
-        assert len(re.findall(r"membar\.gl|fence\.\w+\.gpu", text)) == writer + reader
-        assert text.count("ld.global") == 1 + before
+    for fences, before in ((fence.NONE, True), (fence.WRITER, True), (fence.BOTH, True), (fence.BOTH, False)):
+        text = compiled(fence.build(fences, read_before=before), *[whole] * 4, types.int32)
+        assert len(re.findall(r"membar\.gl|fence\.\w+\.gpu", text)) == sum(fences)
+        assert text.count("ld.global") == 4 * (1 + before)
 
 
 @pytest.mark.parametrize(
-    ("writer", "reader", "found"),
-    [(False, False, (6, 24)), (True, False, (1, 12)), (False, True, (1, 12)), (True, True, (0, 6))],
+    ("fences", "found"),
+    [(fence.NONE, (6, 24)), (fence.WRITER, (1, 12)), (fence.READER, (1, 12)), (fence.BOTH, (0, 6))],
 )
-def test_only_both_fences_forbid_an_old_message(writer: bool, reader: bool, found: tuple[int, int]) -> None:
-    assert fence.orders(writer_fence=writer, reader_fence=reader) == found
+def test_only_both_fences_forbid_an_old_message(fences: fence.Fences, found: tuple[int, int]) -> None:
+    assert fence.orders(fences) == found
 
 
 def test_a_hang_is_a_row_and_the_simulator_shows_it() -> None:
