@@ -135,7 +135,7 @@ def _seen(fences: Fences, *, read_before: bool, unless: str = "") -> Experiment:
     return Experiment(what, fences.expected, run, needs="gpu", unless=unless)
 
 
-_TIMING = "the stores arrived in order this time, which nothing promises: a right result proves nothing"
+_TIMING = "the stores arrived in time, which nothing promises: a right result proves nothing"
 _CACHE = "the old message was no longer in the reader's L1, or its loads go past it; nothing promises either"
 
 LESSON = Lesson(
