@@ -26,8 +26,10 @@ const unsigned THREADS = 1024, WORDS = 8, STEPS = 8;
 
 template <int WIDTH> __device__ void load(unsigned (&v)[WIDTH], unsigned at)
 {
-    if constexpr (WIDTH == 1) asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(v[0]) : "r"(at));
-    if constexpr (WIDTH == 2) asm volatile("ld.volatile.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v[0]), "=r"(v[1]) : "r"(at));
+    if constexpr (WIDTH == 1)
+        asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(v[0]) : "r"(at));
+    if constexpr (WIDTH == 2)
+        asm volatile("ld.volatile.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v[0]), "=r"(v[1]) : "r"(at));
     if constexpr (WIDTH == 4)
         asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                      : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(at));
@@ -35,9 +37,12 @@ template <int WIDTH> __device__ void load(unsigned (&v)[WIDTH], unsigned at)
 
 template <int WIDTH> __device__ void store(unsigned at, unsigned v)
 {
-    if constexpr (WIDTH == 1) asm volatile("st.volatile.shared.u32 [%0], %1;" :: "r"(at), "r"(v) : "memory");
-    if constexpr (WIDTH == 2) asm volatile("st.volatile.shared.v2.u32 [%0], {%1, %1};" :: "r"(at), "r"(v) : "memory");
-    if constexpr (WIDTH == 4) asm volatile("st.volatile.shared.v4.u32 [%0], {%1, %1, %1, %1};" :: "r"(at), "r"(v) : "memory");
+    if constexpr (WIDTH == 1)
+        asm volatile("st.volatile.shared.u32 [%0], %1;" :: "r"(at), "r"(v) : "memory");
+    if constexpr (WIDTH == 2)
+        asm volatile("st.volatile.shared.v2.u32 [%0], {%1, %1};" :: "r"(at), "r"(v) : "memory");
+    if constexpr (WIDTH == 4)
+        asm volatile("st.volatile.shared.v4.u32 [%0], {%1, %1, %1, %1};" :: "r"(at), "r"(v) : "memory");
 }
 
 // Each thread has WORDS words, in vectors of WIDTH that are a block apart; its sum is out[blocks + thread].
