@@ -75,5 +75,6 @@ def test_latencies_fall_in_two_groups_or_in_one() -> None:
     groups = partitions([*far, *near])
     assert groups == [sorted(near), sorted(far)]
     assert len(partitions(near)) == 1
+    assert len(partitions([random.uniform(248, 300) for _ in range(256)])) == 1
     assert len(partitions([*near, 900.0])) == 1  # a straggler is no partition
     assert len(partitions([200.0] * 8)) == 1

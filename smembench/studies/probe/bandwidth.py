@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from smembench.kernels.program import CudaCKernel
-from smembench.studies.probe.figure import Figure, verify
+from smembench.model.hardware import BANKS, WORD_BYTES
+from smembench.studies.probe.figure import Figure, at_least, verify
 from smembench.studies.probe.timing import SPAN
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ _THREADS, _WORDS, _STEPS = 1024, 8, 8
 _BYTES = 2**16
 """Bytes per thread and launch that are timed on the SM; by events several times as many, as a launch takes longer."""
 _LONGER = 8
+_PEAK = BANKS * WORD_BYTES
+"""Bytes that shared memory delivers per clock."""
 _PUBLISHED = "124.1 of 128 (Luo et al. 2024)"
 
 
@@ -108,7 +111,9 @@ def bytes_per_clock(bench: Bench, what: str, bits: int) -> float:
     kernel, rounds = _kernel(bench, what, bits, _BYTES)
     found = bench.launch(kernel, rounds, out=(np.int64, bench.sms * (1 + _THREADS)))
     _check(found[bench.sms :], what, bits, rounds)
-    return _BYTES * _THREADS / median(map(int, found[: bench.sms]))
+    cycles = median(map(int, found[: bench.sms]))
+    at_least("the cycles", cycles, _BYTES * _THREADS / _PEAK)
+    return _BYTES * _THREADS / cycles
 
 
 def terabytes_per_second(bench: Bench, what: str, bits: int) -> float:

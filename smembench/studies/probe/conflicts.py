@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from smembench.kernels.program import CudaCKernel
-from smembench.studies.probe.figure import Figure, verify
+from smembench.studies.probe.figure import Figure, at_least, verify
 from smembench.studies.probe.timing import SPAN
 
 if TYPE_CHECKING:
@@ -57,12 +57,12 @@ _METHOD = f"{_THREADS} threads per SM with {_STEPS} loads in flight each, cycles
 
 
 def figures(bench: Bench) -> Iterator[Figure]:
-    """The cost of some conflicts, and of all the largest departure from n."""
+    """The cost of some conflicts, and of all from 1 to 32 ways the one that is farthest from n."""
     trials = [costs(bench) for _ in range(_TRIALS)]
     for n in _SHOWN:
         yield Figure.of(f"{n}-way conflict", "×", [trial[n - 1] for trial in trials], _METHOD)
-    worst = [max((abs(cost / n - 1) for n, cost in enumerate(trial, 1)), default=0) for trial in trials]
-    yield Figure.of("largest departure from n, n = 1 to 32", "%", [100 * value for value in worst], f"{_METHOD}, all n")
+    worst = [max((cost / n for n, cost in enumerate(trial, 1)), key=lambda share: abs(share - 1)) for trial in trials]
+    yield Figure.of("farthest from n", "× n", worst, f"{_METHOD} and over n, of n from 1 to 32 the farthest from 1")
 
 
 def costs(bench: Bench) -> list[float]:
@@ -94,4 +94,6 @@ def cycles_per_load(bench: Bench, n: int) -> float:
     lanes = memory.reshape(_STEPS, _CHUNK)[:, loaded].sum(axis=0, dtype=np.uint32) * np.uint32(rounds)
     wrong = int((found[bench.sms :].reshape(-1, 32) != lanes).sum())
     verify(f"the number of threads whose {n}-way loads add up to something else", wrong, 0)
-    return median(map(int, found[: bench.sms])) / (rounds * _STEPS * _THREADS // 32)
+    cycles = median(map(int, found[: bench.sms])) / (rounds * _STEPS * _THREADS // 32)
+    at_least("the cycles of a request", cycles, n)
+    return cycles

@@ -55,8 +55,8 @@ _CHAIN = f"one thread, dependent loads over an array of one word per {_LINE} byt
 def figures(bench: Bench) -> Iterator[Figure]:
     """Latency and size of the first and of the second constant cache."""
     for name, sizes, latency, size in (
-        ("L1", _SMALL, "17 (mt4g, H100)", "2112 (mt4g, H100)"),
-        ("L1.5", _LARGE, "106 (mt4g, H100)", "not found (mt4g, H100)"),
+        ("L1", _SMALL, "17 (mt4g, H100, single loads)", "2112 (mt4g, H100)"),
+        ("L1.5", _LARGE, "106 (mt4g, H100, single loads)", "not found (mt4g, H100)"),
     ):
         samples = bench.trials(partial(constant_latency, bench, sizes.start))
         yield Figure.of(f"{name} cache", "cycles", samples, f"{_CHAIN} of {sizes.start} bytes", latency)

@@ -44,6 +44,29 @@ extern "C" __global__ void follow_shared(long long *out, const unsigned *order, 
     out[3] = (at - base) / 4;
 }
 
+// Each load by itself between two readings of the clock, the second of which waits for a store of what it returned.
+extern "C" __global__ void clocked_shared(long long *out, unsigned loads)
+{
+    extern __shared__ unsigned memory[];
+    const unsigned base = (unsigned)__cvta_generic_to_shared(memory), sink = base + 4 * loads;
+    for (unsigned i = 0; i < loads; i++) memory[i] = base + 4 * ((i + 1) % loads);
+    __syncthreads();
+    unsigned at = base;
+    long long cycles = 0;
+    #pragma unroll 1
+    for (unsigned i = 0; i < loads; i++) {
+        unsigned begin, end;
+        asm volatile("mov.u32 %0, %%clock;\n\t"
+                     "ld.volatile.shared.u32 %1, [%1];\n\t"
+                     "st.volatile.shared.u32 [%3], %1;\n\t"
+                     "mov.u32 %2, %%clock;"
+                     : "=r"(begin), "+r"(at), "=r"(end) : "r"(sink) : "memory");
+        cycles += end - begin;
+    }
+    out[0] = cycles;
+    out[1] = at - base;
+}
+
 extern "C" __global__ void follow_l1(long long *out, u64 *memory, unsigned first, unsigned warm, unsigned loads)
 {
     u64 at = (u64)&memory[first];
@@ -78,17 +101,21 @@ _L2_TRIALS = 6
 _FAR_NODES = 3 * 1024
 _FAR_STEP, _FAR_WORDS = 512, 2**22
 """Words between the places for nodes in DRAM, and those that they lie among, 32 MiB: so few pages stay in the TLB."""
-_SEPARATE = 3.0
-"""Standard deviations within two groups of latencies that their means have to be apart."""
+_SEPARATE = 5.0
+"""Standard deviations within two groups of latencies that their means have to be apart: halves of evenly spread values
+are 3.5 apart."""
 
 _CHAIN = "one thread, each load's address from the load before; cycles of a chain less those of one half as long"
+_CLOCKED = "one thread, mean over loads of the cycles between two clock readings, with what these and a store take"
 _OTHERS = "mt4g, H100; Luo et al. 2024, H800"
 
 
 def figures(bench: Bench) -> Iterator[Figure]:
     """Shared memory, the L1, near and far partition of the L2, and global memory."""
     samples = bench.trials(lambda: shared_latency(bench))
-    yield Figure.of("shared memory", "cycles", samples, _CHAIN, "29.9 (mt4g, H100)")
+    yield Figure.of("shared memory", "cycles", samples, _CHAIN, "23 (Abdelkhalik et al. 2022, A100)")
+    samples = bench.trials(lambda: clocked_latency(bench))
+    yield Figure.of("shared memory, clock to clock", "cycles", samples, _CLOCKED, "29.9 (mt4g, H100)")
     order = shuffled(_NODES)
     memory = _linked(bench, order)
     samples = bench.trials(lambda: _followed(bench, "follow_l1", memory, order, _NODES))
@@ -105,6 +132,14 @@ def shared_latency(bench: Bench) -> float:
     follow = _kernel("follow_shared", shared=4 * _NODES)
     found = bench.launch(follow, order, _NODES, _NODES, _LOADS, out=(np.int64, 4))
     return per_load(found, order, _NODES, _LOADS)
+
+
+def clocked_latency(bench: Bench) -> float:
+    """Cycles between two readings of the clock around a load from shared memory, mean of many."""
+    kernel = _kernel("clocked_shared", shared=4 * (_NODES + 1))
+    cycles, end = map(int, bench.launch(kernel, _NODES, out=(np.int64, 2)))
+    verify("the last node of the chain", end, 0)
+    return cycles / _NODES
 
 
 def global_latency(bench: Bench) -> float:
