@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from importlib import import_module
 
 import numpy as np
@@ -55,12 +54,13 @@ def test_lanes_contend_for_a_word_a_bank_or_nothing() -> None:
 
 
 def test_a_chain_visits_every_node_and_tells_a_wrong_end() -> None:
-    order = shuffled(100, 64)
-    assert sorted(order) == list(range(0, 6400, 64))
-    end = order[(10 + 3 * 32) % 100]
-    assert per_load(np.array([0, 1000, 1960, end]), order, 10, 32) == 30
-    with pytest.raises(Unverified, match="the last node of the chain"):
-        per_load(np.array([0, 1000, 1960, end + 64]), order, 10, 32)
+    chain = shuffled(100, 64)
+    assert sorted(chain) == list(range(0, 6400, 64))
+    end = int(chain[(10 + 3 * 32) % 100])
+    found = np.array([960, end, 1920, end])
+    assert per_load(found, chain[np.newaxis], 10, 32).tolist() == [30, 60]
+    with pytest.raises(Unverified, match="the number of chains with a wrong end is 1, not 0"):
+        per_load(found + np.array([0, 0, 0, 64]), chain[np.newaxis], 10, 32)
 
 
 def test_an_edge_is_the_last_size_before_latency_rises() -> None:
@@ -68,13 +68,20 @@ def test_an_edge_is_the_last_size_before_latency_rises() -> None:
     assert edge({64: 20.0, 128: 20.5}) is None
 
 
-def test_latencies_fall_in_two_groups_or_in_one() -> None:
-    random.seed(1)
-    near = [random.gauss(200, 8) for _ in range(128)]
-    far = [random.gauss(260, 8) for _ in range(128)]
-    groups = partitions([*far, *near])
-    assert groups == [sorted(near), sorted(far)]
-    assert len(partitions(near)) == 1
-    assert len(partitions([random.uniform(248, 300) for _ in range(256)])) == 1
-    assert len(partitions([*near, 900.0])) == 1  # a straggler is no partition
-    assert len(partitions([200.0] * 8)) == 1
+def latencies(far: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """Of 12 SMs and 64 addresses, half of each in either partition, with slices at different distances."""
+    rng = np.random.default_rng(1)
+    sides = rng.permutation(12) % 2, rng.permutation(64) % 2
+    near: np.ndarray[tuple[int, ...], np.dtype[np.bool_]] = np.equal.outer(*sides)
+    return 250 + rng.normal(0, 6, 12)[:, np.newaxis] + rng.normal(0, 6, 64) + rng.normal(0, 1, near.shape) + far * ~near
+
+
+def test_partitions_of_the_l2_are_told_apart_by_sms_and_addresses_together() -> None:
+    near, far = partitions(latencies(30.0))
+    assert len(near) == len(far) == 12 * 64 / 2
+    assert np.median(far) - np.median(near) == pytest.approx(30, abs=5)
+
+
+def test_an_l2_of_one_partition_has_one_latency() -> None:
+    (whole,) = partitions(latencies(0.0))
+    assert whole.shape == (12 * 64,)

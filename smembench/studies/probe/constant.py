@@ -11,7 +11,7 @@ import numpy as np
 
 from smembench.kernels.program import CudaCKernel
 from smembench.model.measurement import Status
-from smembench.studies.probe.figure import Figure, verify
+from smembench.studies.probe.figure import Figure
 from smembench.studies.probe.timing import CHAIN, per_load, shuffled
 
 if TYPE_CHECKING:
@@ -24,15 +24,16 @@ SOURCE = (
     + r"""
 extern "C" { __constant__ unsigned links[16384]; }
 
-// The first address comes from memory: of one that is the same for all threads the compiler makes a uniform load.
+// The array is all of constant memory and so begins at its address 0, which is added so that there is a reference to it.
+// The first address comes from memory: if it were the same for all threads, the compiler would make a uniform load.
 extern "C" __global__ void follow_constant(long long *out, const unsigned *first, unsigned warm, unsigned loads)
 {
-    unsigned long long base;
-    asm volatile("mov.u64 %0, links;" : "=l"(base));
-    unsigned at = (unsigned)base + first[threadIdx.x];
+    unsigned long long zero;
+    asm volatile("mov.u64 %0, links;" : "=l"(zero));
+    unsigned at = (unsigned)zero + first[threadIdx.x];
     FOLLOW(asm volatile("ld.const.u32 %0, [%0];" : "+r"(at)))
-    out[3] = at;
-    out[4] = base;
+    out[2 * blockIdx.x] = cycles;
+    out[2 * blockIdx.x + 1] = at;
 }
 """
 )
@@ -49,7 +50,7 @@ _LARGE = range(4096, 4 * _WORDS + 1, 2048)
 _RISE = 1.05
 """Above the latency of the sizes before it, a size is beyond the edge."""
 
-_CHAIN = f"one thread, dependent loads over an array of one word per {_LINE} bytes"
+_CHAIN = f"one thread per SM, dependent loads over an array of one word per {_LINE} bytes"
 
 
 def figures(bench: Bench) -> Iterator[Figure]:
@@ -81,10 +82,10 @@ def constant_latency(bench: Bench, size: int) -> float:
     links = np.zeros(_WORDS, np.uint32)
     links[order // 4] = np.roll(order, -1)
     warm = -(-order.size // 32) * 32
-    kernel = CudaCKernel(source=SOURCE, entry="follow_constant", grid=(1, 1), block=(1, 1))
-    *found, base = bench.launch(kernel, order[:1], warm, _LOADS, out=(np.int64, 5), constant=("links", links))
-    verify("the address of the array in constant memory", int(base), 0)
-    return per_load(np.array(found), order, warm, _LOADS)
+    kernel = CudaCKernel(source=SOURCE, entry="follow_constant", grid=(bench.sms, 1), block=(1, 1))
+    out = (np.int64, 2 * bench.sms)
+    found = bench.launch(kernel, order[:1], warm, _LOADS, out=out, constant=("links", links))
+    return float(np.median(per_load(found, order[np.newaxis], warm, _LOADS)))
 
 
 def edge(latencies: Mapping[int, float]) -> int | None:

@@ -13,16 +13,18 @@ if TYPE_CHECKING:
 
 CHAIN = r"""
 // One thread follows a chain of addresses in three stretches of so many loads, which 32 divides: LOAD replaces `at` by
-// what it points to. The same code times all three, so that the difference of two has no overhead.
+// what it points to. The same code times all three, and `cycles` of `loads` loads is what the third, twice as long,
+// takes more than the second, without any overhead.
 #define FOLLOW(LOAD)                                                                   \
     const unsigned stretches[3] = {warm, loads, 2 * loads};                            \
-    for (int stretch = 0; stretch < 3; stretch++) {                                    \
+    long long cycles = 0;                                                              \
+    _Pragma("unroll 1") for (int stretch = 0; stretch < 3; stretch++) {                \
         const long long begin = clock64();                                             \
         _Pragma("unroll 1")                                                            \
         for (unsigned done = 0; done < stretches[stretch]; done += 32) {               \
             _Pragma("unroll") for (int step = 0; step < 32; step++) { LOAD; }          \
         }                                                                              \
-        out[stretch] = clock64() - begin;                                              \
+        cycles = clock64() - begin - (stretch == 2 ? cycles : 0);                      \
     }
 """
 
@@ -49,12 +51,16 @@ def shuffled(count: int, step: int = 1) -> Array:
     return np.random.default_rng(1).permutation(count).astype(np.uint32) * np.uint32(step)
 
 
-def per_load(found: Array, order: Array, warm: int, loads: int) -> float:
-    """Cycles per load of what a chain returned: those of its stretches, and the node at which it ended.
+def per_load(found: Array, chains: Array, warm: int, loads: int) -> Array:
+    """Cycles per load of what each chain returned: the cycles of ``loads`` loads, and the node at which it ended.
+
+    Args:
+        chains: the nodes of each chain in its order, a row per chain, or one row for all.
 
     Raises:
         Unverified: if that is not where so many loads lead.
     """
-    _, first, second, end = map(int, found)
-    verify("the last node of the chain", end, int(order[(warm + 3 * loads) % order.size]))
-    return (second - first) / loads
+    cycles, ends = found.reshape(-1, 2).T
+    right = chains[:, (warm + 3 * loads) % chains.shape[1]]
+    verify("the number of chains with a wrong end", int((ends != right).sum()), 0)
+    return cycles / loads
