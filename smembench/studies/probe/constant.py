@@ -24,7 +24,7 @@ SOURCE = (
     + r"""
 extern "C" { __constant__ unsigned links[16384]; }
 
-// The array is all of constant memory and so begins at its address 0, which is added so that there is a reference to it.
+// The array is all of constant memory and so begins at its address 0, which is added for there to be a reference to it.
 // The first address comes from memory: if it were the same for all threads, the compiler would make a uniform load.
 extern "C" __global__ void follow_constant(long long *out, const unsigned *first, unsigned warm, unsigned loads)
 {
