@@ -87,7 +87,7 @@ def _help(command: Callable[..., None]) -> str:
 
 
 _FILES = {
-    "Measure": "reproduce run tune",
+    "Measure": "reproduce probe run tune",
     "Understand": "ladder compilers explain lesson",
     "Compare and show": "show compare report",
     "Every night": "history accept",
