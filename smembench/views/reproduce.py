@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import DEFAULT_COMPILER, Block
 from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.studies.reproduce.figures import ASSUMED, BLOCKS, FIGURES, SIZES, devices_of, figure_of
+from smembench.studies.reproduce.claim import Claim
+from smembench.studies.reproduce.devices import devices as devices_of_run
+from smembench.studies.reproduce.figures import ASSUMED, BLOCKS, FIGURES, SIZES, Document, devices_of, figure_of
 from smembench.studies.reproduce.judge import CLAIMS, Holds, Judged, judge
-from smembench.studies.reproduce.measures import Answer, Here, Missing, two_digits
+from smembench.studies.reproduce.measures import Here, Missing, two_digits
 from smembench.views.columns import milliseconds, number, times
-from smembench.views.sections import Section, describe, device_names, table
+from smembench.views.sections import Section, describe, table
 
 
-def reproduction(run: Run, reference: Here | None = None) -> list[Section]:
+def reproduction(run: Run, devices: Sequence[Here] | None = None, reference: Here | None = None) -> list[Section]:
     """The tables of figures, then the claims of each document; nothing for a run without the documents' cases.
 
     Args:
-        run: its GPUs' claims, or the CPU's if it has no GPU.
-        reference: a device whose answers are shown beside those of a run without a GPU.
+        run: what was measured.
+        devices: those whose claims are judged; None for the run's own.
+        reference: a device whose answers are shown beside those of a device that is no GPU.
     """
     tables = figures(run)
-    return [*tables, *(section for here in _devices(run) for section in claims(here, reference))] if tables else []
+    if not tables:
+        return []
+    judged = devices_of_run(run) if devices is None else devices
+    return [*tables, *(_claims(document, here, reference) for here in judged for document in CLAIMS)]
 
 
 def figures(run: Run) -> list[Section]:
@@ -66,7 +73,9 @@ def _figures(run: Run, rows: Sequence[Row]) -> Section:
         return lambda row: _published(problem, row.kernel, baseline, device)
 
     def in_block(block: Block) -> Callable[[Row], str]:
-        found = {(row.kernel, row.device): row for row in run.rows if row.problem == problem and _is_documented(row, block)}
+        found = {
+            (row.kernel, row.device): row for row in run.rows if row.problem == problem and _is_documented(row, block)
+        }
         return lambda row: _here(found.get((row.kernel, row.device)))
 
     here = {f"here, {block}": in_block(block) for block in BLOCKS[problem]}
@@ -108,16 +117,80 @@ def _here(row: Row | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A claim on this device and, where it has no answer, on the reference."""
+    """A claim on a device, and on the reference."""
 
     here: Judged
-    beside: Judged | None
-
-
-def claims(here: Here, reference: Here | None = None) -> list[Section]:
-    """A section for each document: its claims that have an answer, or need a GPU."""
-    return [_claims(document, here, reference) for document in CLAIMS]
+    beside: Judged
 
 
 def _claims(document: Document, here: Here, reference: Here | None) -> Section:
-    ...
+    """The claims of a document that have an answer on the device, or would have one on a GPU."""
+    every = judge(here, CLAIMS[document])
+    beside = judge(reference, CLAIMS[document]) if reference and not here.is_gpu else every
+    lines = [
+        _Line(one, other)
+        for one, other in zip(every, beside, strict=True)
+        if one.found is not Missing.NOT_IN_RUN or other.holds
+    ]
+    columns: dict[str, Callable[[_Line], str]] = {
+        "where": lambda line: line.here.claim.place,
+        "it says": lambda line: _says(line.here.claim),
+        "here": lambda line: _answer(line.here),
+    }
+    if beside is not every and reference:
+        columns[_name(reference)] = lambda line: _answer(line.beside)
+    columns["why"] = lambda line: line.here.claim.why
+    return table(
+        f"{_name(here)} · {document}",
+        lines,
+        columns,
+        words=tuple(columns),
+        sentence=_sentence(every),
+        notes=[*_left_out(len(every) - len(lines)), *_without_gpu(here, reference)],
+    )
+
+
+def _name(here: Here) -> str:
+    return here.info.model if here.info else here.device
+
+
+def _says(claim: Claim) -> str:
+    figures = ", ".join(f"{two_digits(value)}× {device}" for device, value in claim.published.items() if device)
+    assumed = f"assumed: {claim.assumed}" if claim.assumed else ""
+    return "\n".join(filter(None, (claim.says, figures, assumed)))
+
+
+def _answer(judged: Judged) -> str:
+    found = judged.found
+    return str(found) if isinstance(found, Missing) else f"{judged.holds}\n{found.text}\n{found.beside}"
+
+
+_COUNTED = {
+    Holds.YES: "hold here",
+    Holds.NO: "do not",
+    Holds.NOT_ANY_MORE: "do not any more",
+    Holds.UNDECIDED: "undecided",
+    None: "without an answer here",
+}
+
+
+def _sentence(every: Sequence[Judged]) -> str:
+    """How many claims hold: ``Of 15 claims 9 hold here, 2 do not, 4 without an answer here.``"""
+    counts = Counter(one.holds for one in every)
+    said = (f"{counts[held]} {words}" for held, words in _COUNTED.items() if counts[held])
+    return f"Of {len(every)} claims {', '.join(said)}."
+
+
+def _left_out(count: int) -> list[str]:
+    """What a run of other cases does not answer."""
+    claims = "1 claim is" if count == 1 else f"{count} claims are"
+    return [f"{claims} about cases that are not in this run; smembench reproduce has them all"] if count else []
+
+
+def _without_gpu(here: Here, reference: Here | None) -> list[str]:
+    """Where the answers of a GPU stand."""
+    if here.is_gpu:
+        return []
+    if reference is None:
+        return ["what needs a GPU has one's answers in results/reference of smembench's repository"]
+    return [f"what needs a GPU is answered by the stored run {reference.run.id}, on {_name(reference)}"]

@@ -1,7 +1,7 @@
 """What the blog post claims with a number or a comparison.
 
 The numbers in ``says`` are the document's own, as it prints them; ``SMEMBENCH_DOCUMENTS=FOLDER pytest
-tests/studies/test_reproduce.py`` looks each of them up in the document's text.
+tests/studies/test_reproduce_documents.py`` looks each of them up in the document's text.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ CLAIMS: tuple[Claim, ...] = (
         "the same with its copies from and to page-locked memory",
         Times(Pick("roundtrip", "addOne"), Pick("roundtrip", "addOnePinned")),
         _ADD_ONE,
-        assumed="page-locked",
+        assumed="in place of the listing's pageable memory",
     ),
     Claim(
         "0. Basics of CUDA",
@@ -124,28 +124,28 @@ CLAIMS: tuple[Claim, ...] = (
         "Numba's CUDA kernels have no textures.",
     ),
     Claim(
-        "4.2 Matmul on GPU",
+        "4. Matrix Multiplication",
         "naive on the GPU is 240.19x times faster than the CPU's 582.865ms",
         Times(_matmul("cpu"), _matmul("naive")),
         "At n = 1024 the CPU's loop walks down B in steps of 4096 bytes, which few sets of its cache have to hold.",
         published={"": 582.865 / 2.42381},
     ),
     Claim(
-        "4.2 Matmul on GPU",
+        "4. Matrix Multiplication",
         "the same at another size",
         Times(_matmul("cpu", 1000), _matmul("naive", 1000)),
         "Rows of 4000 bytes spread a column of B over the CPU's whole cache.",
         assumed="1000×1000 in place of 1024×1024",
     ),
     Claim(
-        "4.2 Matmul on GPU",
+        "4. Matrix Multiplication",
         "582.865ms over 2.42381ms is 240.19",
         Sum("582.865 / 2.42381", truediv, ("582.865", "2.42381")),
         "The quotient of the times that it prints is another.",
         printed("240.19"),
     ),
     Claim(
-        "4.2 Matmul on GPU",
+        "4. Matrix Multiplication",
         "at 240x, a minute on the GPU is 4 hours on the CPU",
         Sum("240 / 60", truediv, ("240", "60")),
         "240 minutes are 4 hours.",

@@ -1,7 +1,7 @@
 """What the programming guide claims with a number or a comparison, in sections of any of its versions.
 
 The numbers in ``says`` are the document's own, as it prints them; ``SMEMBENCH_DOCUMENTS=FOLDER pytest
-tests/studies/test_reproduce.py`` looks each of them up in the document's text.
+tests/studies/test_reproduce_documents.py`` looks each of them up in the document's text.
 """
 
 from __future__ import annotations

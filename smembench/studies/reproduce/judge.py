@@ -38,19 +38,18 @@ class Judged:
 
 def judge(here: Here, claims: Iterable[Claim]) -> list[Judged]:
     """Claims on one device."""
-    return [judged(claim, claim.measure.on(here)) for claim in claims]
+    found = ((claim, claim.measure.on(here)) for claim in claims)
+    return [
+        Judged(claim, answer, None if isinstance(answer, Missing) else holds(claim, answer, on_gpu=here.is_gpu))
+        for claim, answer in found
+    ]
 
 
-def judged(claim: Claim, found: Answer | Missing) -> Judged:
-    """A claim and what was found."""
-    return Judged(claim, found, None if isinstance(found, Missing) else holds(claim, found))
-
-
-def holds(claim: Claim, found: Answer) -> Holds:
+def holds(claim: Claim, found: Answer, *, on_gpu: bool = True) -> Holds:
     """Yes if all of the interval is where it has to be, undecided if a part of it is.
 
-    If none is, then ``not any more`` says that the document's own figures bear the claim out, or that the limit which
-    it names was one.
+    If none is, then ``not any more`` says of a GPU that the claim held on the document's own: that its figures bear it
+    out, or that the limit which it names was one.
     """
     bounds = claim.holds_in
     if bounds.low <= found.low and found.high <= bounds.high:
@@ -58,7 +57,7 @@ def holds(claim: Claim, found: Answer) -> Holds:
     if found.high >= bounds.low and found.low <= bounds.high:
         return Holds.UNDECIDED
     then = claim.published.values()
-    return Holds.NOT_ANY_MORE if then and all(_within(value, bounds) for value in then) else Holds.NO
+    return Holds.NOT_ANY_MORE if on_gpu and then and all(_within(value, bounds) for value in then) else Holds.NO
 
 
 def _within(value: float, bounds: Bounds) -> bool:

@@ -27,6 +27,7 @@ class Missing(StrEnum):
 
     NEEDS_GPU = "needs a GPU"
     NOT_IN_RUN = "not in this run"
+    NO_TIME = "no time in this run"
     NOT_MEASURED = "not measured"
     NEEDS_PROBE = "needs smembench probe"
 
@@ -35,14 +36,19 @@ class Missing(StrEnum):
 class Answer:
     """A value with its 95 % interval, which has no width if the value is counted or a property of the hardware.
 
-    ``text`` says the value with its unit, ``source`` where it comes from if that is not a measurement.
+    ``text`` says the value with its unit, ``beside`` its interval, or where it comes from if it was not measured.
     """
 
     value: float
     low: float
     high: float
     text: str
-    source: str = ""
+    beside: str
+
+    @classmethod
+    def measured(cls, value: float, low: float, high: float, form: Callable[[float], str], unit: str) -> Answer:
+        """A value with its interval, as ``form`` writes them."""
+        return cls(value, low, high, f"{form(value)}{unit}", f"{form(low)}–{form(high)}")
 
     @classmethod
     def exactly(cls, value: float, text: str, source: str) -> Answer:
@@ -117,10 +123,10 @@ class Times:
             return Missing.NEEDS_GPU if Missing.NEEDS_GPU in (slower, faster) else Missing.NOT_IN_RUN
         effect = difference(here.run, faster, slower)
         if effect is None:
-            return Missing.NOT_IN_RUN
+            return Missing.NO_TIME
         per_byte = faster.bytes / slower.bytes
         value, low, high = (per_byte * ratio for ratio in (effect.ratio, effect.low, effect.high))
-        return Answer(value, low, high, f"{two_digits(value)}×")
+        return Answer.measured(value, low, high, two_digits, "×")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +182,8 @@ class Latency:
         if memory is None or over is None:
             return Missing.NEEDS_PROBE
         value, low, high = memory[0] / over[0], memory[1] / over[2], memory[2] / over[1]
-        return Answer(value, low, high, f"{two_digits(value)}×" if self.over else f"{value:.0f} cycles")
+        form, unit = (two_digits, "×") if self.over else ("{:.0f}".format, " cycles")
+        return Answer.measured(value, low, high, form, unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +216,9 @@ class Sum:
         """The same for every device."""
         value = self.function(*map(float, self.figures))
         ends = [self.function(*corner) for corner in product(*map(rounded_from, self.figures))]
-        return Answer(value, min(ends), max(ends), f"{value:.2f}".removesuffix(".00"), self.formula)
+        low, high = min(ends), max(ends)
+        rounding = f"\n{low:.2f}–{high:.2f} by rounding" if f"{low:.2f}" != f"{high:.2f}" else ""
+        return Answer(value, low, high, f"{value:.2f}".removesuffix(".00"), f"{self.formula}{rounding}")
 
 
 def rounded_from(figure: str) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """What the slides claim with a number or a comparison.
 
 The numbers in ``says`` are the document's own, as it prints them; ``SMEMBENCH_DOCUMENTS=FOLDER pytest
-tests/studies/test_reproduce.py`` looks each of them up in the document's text.
+tests/studies/test_reproduce_documents.py`` looks each of them up in the document's text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _rate(kernel: str, device: str, elapsed_ms: str, gb_s: str) -> Claim:
         "Performance of transpose kernels",
         f"{kernel}: {elapsed_ms} ms is {gb_s} GB/s ({device})",
         Sum(f"2·4096²·4 bytes / {elapsed_ms} ms", transpose_gb_s, (elapsed_ms,)),
-        f"{gb_s} GB/s takes {ms:.4f} ms; the printed time is rounded.",
+        f"At {gb_s} GB/s its bytes take {ms:.3f} ms.",
         printed(gb_s),
     )
 
