@@ -28,7 +28,6 @@ class Figure:
     gb_s: float | None = None
 
 
-# The earlier of the slides' two tables calls the K40 a K40C. ECC is off on both devices.
 M2090, K40 = "Tesla M2090", "Tesla K40"
 # The blog names neither its GPU nor its CPU. The tiles are 32 × 32.
 UNNAMED = "the blog's machine"
@@ -53,7 +52,7 @@ BLOCKS = {"transpose": (Block(16, 16), Block(32, 32)), "matmul": (Block(32, 32),
 
 ASSUMED = {
     "transpose": "The slides name neither size nor block. 4096×4096 float32 is inferred: 2·4096²·4 bytes in 1.048 ms "
-    "are their 128.07 GB/s. The block cannot be inferred. ECC was off on both of their devices",
+    "are their 128.07 GB/s. The block cannot be inferred. Their K40 is also a K40C. ECC was off on both devices",
     "matmul": "The blog names neither its CPU nor its GPU",
 }
 """What the documents leave open, by problem."""
