@@ -79,7 +79,7 @@ def test_the_help_names_every_compiler(program: Program) -> None:
 
 def test_help_breaks_its_lines_where_the_screen_ends_and_nowhere_else(program: Program) -> None:
     lines = [line.strip() for line in program("run", "--help").stdout.splitlines()]
-    begin = next(place for place, line in enumerate(lines) if line.startswith("Every trial"))
+    begin = next(place for place, line in enumerate(lines) if line.startswith("Each trial"))
     paragraph = lines[begin : lines.index("", begin)]
     assert all(len(f"{line} {after.split()[0]}") > 78 for line, after in pairwise(paragraph))
 
