@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.cli.options import one_of
+from smembench.cli.options import Json, one_of
 from smembench.studies.lesson import LESSONS
 
 if TYPE_CHECKING:
@@ -31,8 +33,9 @@ def lesson(
         str, typer.Option(metavar="NAME", help="auto, cuda, cuda:1; cpu for Numba's simulator.")
     ] = "auto",
     csv: Annotated[Path | None, typer.Option(metavar="PATH", help="Write the rows as CSV.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    json: Json = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing CSV.")] = False,
 ) -> None:
     """Run a listing of the documents, its mistakes included, and say what it should show and what it showed.
 
@@ -46,35 +49,39 @@ def lesson(
       smembench lesson bounds --device cpu
       smembench lesson fence --json
     """
-    from smembench.model.text import json_text
     from smembench.store.files import Output
     from smembench.studies.lesson.experiment import load
     from smembench.studies.lesson.run import results
     from smembench.studies.lesson.run import where as device_of
     from smembench.views.console import say, stderr, stdout
-    from smembench.views.csv import csv as as_csv
-    from smembench.views.lesson import data, section
-    from smembench.views.list import lessons
+    from smembench.views.lesson import lesson_records, section
+    from smembench.views.list import lessons, lines
     from smembench.views.markdown import markdown as as_markdown
+    from smembench.views.records import csv as as_csv
+    from smembench.views.records import json as as_json
     from smembench.views.table import draw
 
     one_of(json=json, markdown=markdown)
     if name is None:
-        for line in lessons():
+        if json:
+            typer.echo(as_json(lessons=lessons()), nl=False)
+            return
+        for line in lines("lessons", lessons()):
             say(stdout, line)
         return
-    output = Output(csv) if csv is not None else None
-    experiments, where = load(name).experiments, device_of(device)
+    loaded, where = load(name), device_of(device)
+    output = Output(csv, force=force) if csv is not None else None
+    number = count(1)
 
     def begin(experiment: Experiment) -> None:
-        say(stderr, f"{experiments.index(experiment) + 1} of {len(experiments)}: {experiment.what}")
+        say(stderr, f"{next(number)} of {len(loaded.experiments)}: {experiment.what}")
 
     found = list(results(name, where.name, runs, begin))
     shown = section(name, where, found)
     if output is not None:
-        output.write(as_csv(shown))
+        output.write(as_csv(lesson_records(name, found)))
     if json:
-        typer.echo(json_text(data(name, where, found), indent=2))
+        typer.echo(as_json(device=asdict(where), rows=lesson_records(name, found), why=loaded.why), nl=False)
     elif markdown:
         typer.echo(as_markdown([shown]), nl=False)
     else:

@@ -58,9 +58,9 @@ def measure(
         typer.Exit: when a case failed, or ``after`` returned an exit code.
     """
     csv_to_stdout = one_of(json=running.json, csv=str(running.csv) == "-") == "csv"
-    files = _files(running)
+    files = exports(running.csv, running.export, force=running.force)
     if running.dry_run:  # before what it does not need is imported
-        _show_plan(config)
+        _show_plan(config, json=running.json)
         return
     from smembench.model.interrupts import held
     from smembench.studies.run import SILENT, run
@@ -120,30 +120,41 @@ def leave(outcome: Outcome, code: int = 0) -> None:
         raise SmembenchError("nothing was measured: every case was skipped, for the reasons above")
 
 
-def _files(running: Running) -> list[tuple[Output, str]]:
-    """The files of --csv and --export, checked now and written later, with their forms."""
+def exports(csv: Path | None, export: Path | None, *, force: bool) -> list[tuple[Output, str]]:
+    """The files of --csv and --export, checked now and written later, with their forms.
+
+    Raises:
+        UsageError: for a file that is there or cannot be written, and for an unknown suffix.
+    """
     from smembench.store.files import Output
 
     files: list[tuple[Output, str]] = []
-    if running.csv is not None and str(running.csv) != "-":
-        files.append((Output(running.csv, force=running.force), "csv"))
-    if running.export is not None:
-        form = _FORMS.get(running.export.suffix.lower())
+    if csv is not None and str(csv) != "-":
+        files.append((Output(csv, force=force), "csv"))
+    if export is not None:
+        form = _FORMS.get(export.suffix.lower())
         if form is None:
-            raise UsageError(f"--export {running.export}: its suffix is none of {', '.join(_FORMS)}")
-        files.append((Output(running.export, force=running.force, what="--export"), form))
+            raise UsageError(f"--export {export}: its suffix is none of {', '.join(_FORMS)}")
+        files.append((Output(export, force=force, what="--export"), form))
     return files
 
 
-def _show_plan(config: Config) -> None:
+def _show_plan(config: Config, *, json: bool) -> None:
     from smembench.run.session import open_plan
     from smembench.views.console import say, stderr
+    from smembench.views.records import json as as_json
 
     with open_plan(config) as (planned, infos, notes):
         used = dict.fromkeys(infos, 0)
+        cases = []
         for item in planned:
             used[item.case.device] += 1
-            typer.echo(item.case.id + (f"  skipped: {visible(item.skip)}" if item.skip else ""))
+            if json:
+                cases.append({"case_id": item.case.id, "skipped": item.skip})
+            else:
+                typer.echo(item.case.id + (f"  skipped: {visible(item.skip)}" if item.skip else ""))
+        if json:
+            typer.echo(as_json(cases=cases), nl=False)
         for note in notes:
             say(stderr, note)
         devices = ", ".join(f"{name} ({info.model})" for name, info in infos.items() if used[name])

@@ -84,10 +84,15 @@ class MlirKernel(NumbaKernel):
 
 @dataclass(frozen=True, slots=True)
 class CudaCKernel(GpuKernel):
-    """CUDA C with one ``extern "C"`` kernel named ``entry``."""
+    """CUDA C with an ``extern "C"`` kernel named ``entry``.
+
+    Attributes:
+        cluster: blocks along x of a thread block cluster, 1 for none; the grid is a multiple of it.
+    """
 
     source: str
     entry: str
+    cluster: int = field(default=1, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,14 @@ def pointer(array: Any) -> tuple[int, ...]:
     return (int(array.device_ctypes_pointer.value),)
 
 
+def _grid(program: CudaCKernel | MlirKernel | TritonKernel) -> dict[str, int | tuple[int, int]]:
+    """The grid as cuda.core counts it: with clusters in clusters, not in blocks."""
+    if isinstance(program, CudaCKernel) and program.cluster > 1:
+        x, y = program.grid
+        return {"grid": (x // program.cluster, y), "cluster": program.cluster}
+    return {"grid": program.grid}
+
+
 class Loaded(Compiled[G]):
     """A kernel of an object file (``cuda.core.ObjectCode``), which is loaded at its first use.
 
@@ -55,7 +63,7 @@ class Loaded(Compiled[G]):
         dynamic_bytes = program.dynamic_bytes + self._dynamic_bytes
         if dynamic_bytes > STATIC_SHARED_BYTES:
             self._allow(dynamic_bytes)
-        config = LaunchConfig(grid=program.grid, block=program.block, shmem_size=dynamic_bytes)
+        config = LaunchConfig(**_grid(program), block=program.block, shmem_size=dynamic_bytes)
         rest = (*scalars, *self._last)
 
         def enqueue(*arrays: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from smembench.studies.lesson import LESSONS
 from smembench.studies.lesson.experiment import load
 from smembench.studies.lesson.run import Result, Where
+from smembench.views.records import Record
 from smembench.views.sections import Section, libraries, table
 
 _MARKS = {True: "yes", False: "no", None: ""}
@@ -35,25 +36,17 @@ def _note(result: Result) -> str:
     return f"{result.experiment.what}: {result.experiment.unless or 'failed: nothing explains it'}"
 
 
-def data(name: str, where: Where, found: Sequence[Result]) -> dict[str, object]:
-    """The same for programs; ``as_expected`` is null where a row could not be run here."""
-    lesson = load(name)
-    rows = [
+def lesson_records(name: str, found: Sequence[Result]) -> list[Record]:
+    """The same for programs; ``as_expected`` is None where a row could not be run here."""
+    return [
         {
+            "lesson": name,
             "experiment": result.experiment.what,
             "on": result.on,
             "expected": result.experiment.expected,
             "found": result.found.text,
             "as_expected": result.found.as_expected,
-            "failed": result.failed,
+            "unless": result.experiment.unless,
         }
         for result in found
     ]
-    return {
-        "lesson": name,
-        "document": lesson.document,
-        "device": where.model or where.name,
-        "versions": dict(where.versions),
-        "rows": rows,
-        "why": lesson.why,
-    }

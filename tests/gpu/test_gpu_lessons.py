@@ -45,5 +45,5 @@ def test_the_command_names_the_gpu() -> None:
         check=True,
     )
     found = json.loads(run.stdout)
-    assert found["device"] not in ("cpu", "cuda:0")
+    assert (found["device"]["name"], bool(found["device"]["model"])) == ("cuda:0", True)
     assert [row["as_expected"] for row in found["rows"]] == [True] * 5

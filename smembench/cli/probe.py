@@ -1,0 +1,67 @@
+"""``smembench probe``: the data sheet of a GPU's shared memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from smembench.cli.options import one_of
+from smembench.model.errors import FAILED
+from smembench.studies.probe import FAMILIES
+
+_HELP = "; ".join(f"{name}: {what}" for name, what in FAMILIES.items()) + ". (default: all)"
+
+
+def probe(
+    families: Annotated[str | None, typer.Argument(metavar="[FAMILY,…]", help=_HELP)] = None,
+    *,
+    device: Annotated[str, typer.Option(metavar="NAME", help="auto, cuda, cuda:1.")] = "auto",
+    run: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Show a sheet stored with --export FILE.json; measure nothing.")
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="PATH|-", help="Write the figures as CSV; with - to stdout.")
+    ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the sheet as its suffix says: .csv, .json, .md or .tex."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the sheet as JSON.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print it as Markdown.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
+    """Measure what shared memory this GPU has: each figure with its method, its 95 % interval, and a published one.
+
+    What the device lacks, and what fails, is a line that says so. Exit code 1: something failed.
+
+    Examples:
+
+      smembench probe
+      smembench probe latency,conflicts
+      smembench probe --export sheet.json
+      smembench probe bandwidth --run sheet.json --markdown
+    """
+    from smembench.cli.measure import exports
+    from smembench.model.measurement import Status
+    from smembench.studies.probe.sheet import chosen, measured, read
+    from smembench.views.console import say, stderr, stdout
+    from smembench.views.probe import exported, sections
+    from smembench.views.table import draw
+
+    form = one_of(json=json, markdown=markdown, csv=str(csv) == "-")
+    files = exports(csv, export, force=force)
+    wanted = chosen(families) if families else list(FAMILIES)
+    if run is not None:
+        sheet = read(run).only(wanted) if families else read(run)
+    else:
+        sheet = measured(device, wanted, lambda figure: say(stderr, f"{figure.family}: {figure.name}"))
+    for file, suffix in files:
+        file.write(exported(suffix, sheet))
+    if form:
+        typer.echo(exported(form, sheet), nl=False)
+    else:
+        draw(stdout, sections(sheet))
+    if any(figure.status not in (Status.OK, Status.SKIPPED) for figure in sheet.figures):
+        raise typer.Exit(FAILED)

@@ -1,0 +1,134 @@
+"""A GPU with what the probes need of it: CUDA C compiled and launched, samples over trials, sizes of the device.
+
+A kernel takes a pointer to its output, then its arrays, then its scalars as ``unsigned``; what it times itself it reads
+from ``clock64()``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from smembench.devices.base import POISON
+from smembench.devices.buffers import allocate, fill
+from smembench.devices.cuda_description import attribute
+from smembench.devices.cuda_graph import GraphTimer
+from smembench.kernels.numba_cuda import cuda
+from smembench.kernels.program import CudaCKernel
+from smembench.toolchains.loaded import Loaded
+from smembench.toolchains.nvrtc import compiled
+
+if TYPE_CHECKING:
+    from smembench.devices.cuda import CudaDevice
+    from smembench.model.problem import Array
+
+    Output = tuple[type[np.generic], int]
+
+TRIALS = 15
+"""Samples per figure, each of a new launch."""
+_WARMUP = 0.01
+"""Seconds of launches before a sample that is timed by events."""
+
+
+class Bench:
+    """A GPU on which probes run, one launch at a time.
+
+    Attributes:
+        info: the device's properties.
+        capability: its compute capability, such as (9, 0).
+        sms: its number of multiprocessors.
+        shared_bytes: shared memory that a block can have, with dynamic shared memory.
+    """
+
+    def __init__(self, gpu: CudaDevice) -> None:
+        self.info = gpu.info
+        self._architecture = gpu.info.compute_capability or ""
+        major, minor = self._architecture.split(".")
+        self.capability = int(major), int(minor)
+        self.sms = self.attribute("MULTIPROCESSOR_COUNT")
+        self.shared_bytes = self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+        self._stream = cuda.stream()
+        self._handle = int(getattr(self._stream.handle, "value", self._stream.handle))
+        self._code: dict[str, Any] = {}
+
+    def attribute(self, name: str) -> int:
+        """A device attribute by its CUDA name, such as ``L2_CACHE_SIZE``."""
+        return attribute(int(self.info.name.partition(":")[2]), name)
+
+    def place(self, array: Array) -> Any:
+        """A copy of an array on the device, for several launches; ``copy_to_host()`` reads it back."""
+        return cuda.to_device(array)
+
+    def empty(self, count: int, dtype: type[np.generic]) -> Any:
+        """An uninitialised array on the device."""
+        return allocate(count, dtype, "device")
+
+    def launch(
+        self, kernel: CudaCKernel, *arguments: Any, out: Output, constant: tuple[str, Array] | None = None
+    ) -> Array:
+        """Launch a kernel on a poisoned output, wait, and return the output.
+
+        Args:
+            kernel: its source is compiled once.
+            arguments: NumPy arrays, which are copied to the device, and arrays on the device; then ints.
+            out: dtype and length of the output.
+            constant: a ``__constant__`` array of the source, by name, and its content.
+
+        Raises:
+            RuntimeError: CUDA's error.
+        """
+        enqueue, output = self._prepare(kernel, arguments, out, constant)
+        enqueue()
+        return self._read(output)
+
+    def seconds(self, kernel: CudaCKernel, *arguments: Any, out: Output) -> tuple[float, Array]:
+        """Seconds per launch by events in a graph, as runs are timed, and the output of the last of its launches.
+
+        Raises:
+            RuntimeError: CUDA's error.
+        """
+        enqueue, output = self._prepare(kernel, arguments, out, None)
+        enqueue()  # loads the code, which a capture forbids
+        self._stream.synchronize()
+        residue_ms = self.info.event_pair_us or 0.0
+        timer = GraphTimer(self._handle, enqueue, cuda.defer_cleanup, residue_ms / 1000, None, _WARMUP)
+        try:
+            fill(self._handle, output, POISON)
+            return timer.take() / 1000, self._read(output)
+        finally:
+            timer.close()
+
+    def trials(self, one: Callable[[], float]) -> list[float]:
+        """Samples of a measurement, after one that compiles and warms up."""
+        one()
+        return [one() for _ in range(TRIALS)]
+
+    def _prepare(
+        self, kernel: CudaCKernel, arguments: tuple[Any, ...], out: Output, constant: tuple[str, Array] | None
+    ) -> tuple[Callable[[], Any], Any]:
+        """A function that enqueues a launch, and its output, poisoned."""
+        code = self._compile(kernel)
+        if constant is not None:
+            name, values = constant
+            code.fill(name, values, self._handle)
+        scalars = [np.uint32(argument) for argument in arguments if isinstance(argument, int)]
+        arrays = [argument for argument in arguments if not isinstance(argument, int)]
+        placed = [self.place(array) if isinstance(array, np.ndarray) else array for array in arrays]
+        dtype, count = out
+        output = self.empty(count, dtype)
+        fill(self._handle, output, POISON)
+        launch = code.launcher(kernel, self._handle, scalars)
+        return lambda: launch(output, *placed), output
+
+    def _compile(self, kernel: CudaCKernel) -> Loaded[CudaCKernel]:
+        """A kernel of its source, which is compiled once."""
+        if kernel.source not in self._code:
+            self._code[kernel.source] = compiled(kernel, self._architecture)
+        return Loaded(self._code[kernel.source], kernel.entry)
+
+    def _read(self, output: Any) -> Array:
+        self._stream.synchronize()
+        found: Array = output.copy_to_host()
+        return found

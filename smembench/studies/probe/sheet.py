@@ -1,0 +1,96 @@
+"""A data sheet: figures with the device and the versions that they were measured on, measured now or read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from smembench.devices.select import AUTO, CPU, canonical, uuid_of
+from smembench.model.device import DeviceInfo
+from smembench.model.errors import DeviceUnavailable, UsageError
+from smembench.run.axes import split, unknown
+from smembench.run.environment import versions
+from smembench.run.session import locked
+from smembench.store.run_json import Moment, read_json
+from smembench.studies.probe import FAMILIES, probe
+from smembench.studies.probe.figure import Figure
+
+
+class Sheet(BaseModel):
+    """What ``smembench probe --json`` writes. The device has no UUID: a sheet is of a model, not of one GPU."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+    schema_version: Literal[1] = 1
+    measured_at_utc: Moment
+    device: DeviceInfo
+    versions: dict[str, str]
+    figures: list[Figure]
+
+    def only(self, families: Collection[str]) -> Sheet:
+        """The same with the figures of these families."""
+        return self.model_copy(update={"figures": [figure for figure in self.figures if figure.family in families]})
+
+
+def chosen(families: str) -> list[str]:
+    """The families of a list separated by commas.
+
+    Raises:
+        UsageError: for an unknown one.
+    """
+    found = split(families)
+    for name in found:
+        if name not in FAMILIES:
+            raise UsageError(f"{name!r}: {unknown(name, list(FAMILIES), 'family')}")
+    return found
+
+
+def measured(device: str, families: Iterable[str], seen: Callable[[Figure], None] = lambda figure: None) -> Sheet:
+    """Measure a device; ``seen`` gets each figure at once.
+
+    Raises:
+        UsageError: for a device that is not a GPU.
+        DeviceUnavailable: for a GPU that is missing or in use.
+    """
+    name = canonical(device)
+    if name == CPU:
+        raise UsageError(f"--device {device}: shared memory is a GPU's; write cuda or cuda:1, or --run FILE")
+    name = "cuda:0" if name == AUTO else name
+    uuid = uuid_of(name)
+    if uuid is None:
+        from smembench.devices.cuda import why_unusable
+
+        raise DeviceUnavailable(f"device {name}: {why_unusable() or 'there is no such GPU'}; --run FILE shows a sheet")
+    with locked([name]):
+        from smembench.devices.cuda import CudaDevice
+        from smembench.studies.probe.bench import Bench
+
+        gpu = CudaDevice(int(name.partition(":")[2]))
+        began = datetime.now(UTC).isoformat(timespec="seconds")
+        found = []
+        for figure in probe(Bench(gpu), families):
+            seen(figure)
+            found.append(figure)
+    info = {name: value for name, value in gpu.info.known.items() if name != "uuid"}
+    return Sheet(
+        measured_at_utc=began,
+        device=DeviceInfo.model_validate(info),
+        versions=versions(cuda=True),
+        figures=found,
+    )
+
+
+def read(path: Path) -> Sheet:
+    """A stored sheet.
+
+    Raises:
+        UsageError: if there is none, and if it is damaged, with the field.
+    """
+    sheet = read_json(path, Sheet, "measure it again with smembench probe --export FILE.json")
+    if sheet is None:
+        raise UsageError(f"{path}: there is no such file; smembench probe --export {path} makes one")
+    return sheet

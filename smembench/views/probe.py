@@ -1,0 +1,84 @@
+"""The data sheet of a GPU: a table per family, and the figures as CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import asdict, fields
+
+from smembench.model.measurement import Status
+from smembench.model.text import json_text
+from smembench.studies.probe import FAMILIES
+from smembench.studies.probe.figure import Figure
+from smembench.studies.probe.sheet import Sheet
+from smembench.views.columns import number, percentage
+from smembench.views.latex import latex
+from smembench.views.markdown import markdown
+from smembench.views.sections import Section, grouped, libraries, table
+
+_NAMED = 3
+"""Figures whose names stand before their method."""
+_FIRST = "family"
+"""The column of a CSV that comes first."""
+
+
+def sections(sheet: Sheet) -> list[Section]:
+    """A table per family, below the device; the methods are its notes."""
+    found = [_family(name, figures) for name, figures in grouped(sheet.figures, lambda figure: figure.family).items()]
+    return [_device(sheet), *found]
+
+
+def _device(sheet: Sheet) -> Section:
+    device = sheet.device
+    parts = (device.model, f"compute capability {device.compute_capability}", f"{device.sm_count} SMs")
+    driver = f"driver {device.driver} · {libraries(sheet.versions, ('nvrtc',))} · {sheet.measured_at_utc}"
+    return Section(f"{' · '.join(parts)} · {driver}", [], [])
+
+
+def _family(name: str, figures: list[Figure]) -> Section:
+    measured = [figure for figure in figures if figure.status is Status.OK]
+    missing = [figure for figure in figures if figure.status is not Status.OK]
+    methods = grouped(measured, lambda figure: figure.method)
+    return table(
+        f"{name}: {FAMILIES.get(name, '')}",
+        measured,
+        {
+            "figure": lambda figure: figure.name,
+            "value": lambda figure: number(figure.value),
+            "unit": lambda figure: figure.unit,
+            "95 % CI": interval,
+            "published": lambda figure: figure.published or "",
+        },
+        words=("figure", "unit", "published"),
+        notes=[
+            *(f"{names(those)}: {method}" if len(methods) > 1 else method for method, those in methods.items()),
+            *(f"{figure.name}: {figure.status}: {figure.reason}" for figure in missing),
+        ],
+    )
+
+
+def names(figures: list[Figure]) -> str:
+    """The figures' names: of many the first and the last."""
+    found = [figure.name for figure in figures]
+    return ", ".join(found) if len(found) <= _NAMED else f"{found[0]} to {found[-1]}"
+
+
+def interval(figure: Figure) -> str:
+    """Half of the width of the median's 95 % interval, in % of the median."""
+    if not figure.value or figure.low is None or figure.high is None:
+        return ""
+    return percentage(50 * (figure.high - figure.low) / abs(figure.value), "±")
+
+
+def exported(form: str, sheet: Sheet) -> str:
+    """The figures as CSV, the sheet as JSON, or the tables as Markdown or LaTeX."""
+    if form == "csv":
+        columns = [_FIRST, *(field.name for field in fields(Figure) if field.name != _FIRST)]
+        stream = io.StringIO()
+        writer = csv.DictWriter(stream, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(map(asdict, sheet.figures))
+        return stream.getvalue()
+    if form == "json":
+        return json_text(sheet.model_dump(mode="json", exclude_none=True), indent=2) + "\n"
+    return markdown(sections(sheet)) if form == "markdown" else latex(sections(sheet))
