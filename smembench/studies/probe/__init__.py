@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 FAMILIES = {
     "latency": "cycles of a load that depends on the one before it, by memory",
+    "matrices": "ldmatrix and stmatrix, without conflicts and with them",
+    "carveout": "blocks that an SM holds, by their shared memory and by the carve-out that they prefer",
+    "copies": "copies from global memory: through registers, asynchronous and in bulk",
+    "clusters": "distributed shared memory, by cluster size",
 }
 """The families in their order, and what each measures."""
 
