@@ -90,7 +90,7 @@ class Loaded(Compiled[G]):
 
         from smembench.kernels.numba_cuda import checked
 
-        name = driver.CUfunction_attribute[f"CU_FUNC_ATTRIBUTE_{attribute}"]
+        name = getattr(driver.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{attribute}")
         checked(driver.cuKernelSetAttribute(name, value, self._kernel.handle, checked(driver.cuCtxGetDevice())))
 
     def function(self, dynamic_bytes: int) -> Any:

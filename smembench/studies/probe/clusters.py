@@ -7,7 +7,7 @@ Clusters").
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -142,6 +142,10 @@ def figures(bench: Bench) -> Iterator[Figure]:
             yield Figure.of("own block, by its address in the cluster: latency", "cycles", samples, _CHAIN)
         samples = bench.trials(partial(_latency, bench, size))
         yield Figure.of(f"clusters of {size}: latency", "cycles", samples, _CHAIN, _LATENCY)
+        if size == _PORTABLE:
+            for pair, of in (("nearest", np.min), ("farthest", np.max)):
+                samples = bench.trials(partial(_latency, bench, size, of))
+                yield Figure.of(f"clusters of {size}: latency, {pair} pair", "cycles", samples, _CHAIN, _LATENCY)
         samples = bench.trials(partial(_bandwidth, bench, size))
         yield Figure.of(f"clusters of {size}: bandwidth", "B/clk/SM", samples, _NEXT)
         samples = bench.trials(partial(_whole_bandwidth, bench, size))
@@ -162,8 +166,9 @@ def latencies(bench: Bench, size: int) -> Array:
     return cycles / _LOADS
 
 
-def _latency(bench: Bench, size: int) -> float:
-    return float(latencies(bench, size)[:, 1:].mean())
+def _latency(bench: Bench, size: int, of: Callable[[Array], np.float64] = np.mean) -> float:
+    """Between different blocks; ``of`` all pairs."""
+    return float(of(latencies(bench, size)[:, 1:]))
 
 
 def _bandwidth(bench: Bench, size: int) -> float:
