@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from smembench.explain.banks import conflict_degree, wavefronts
 from smembench.kernels.program import CudaCKernel
-from smembench.model.hardware import BANKS, WARP, WAVEFRONT_BYTES, WORD_BYTES
+from smembench.model.hardware import WARP, WAVEFRONT_BYTES
 from smembench.model.measurement import Status
 from smembench.studies.probe.figure import Figure, verify
 
@@ -217,7 +218,8 @@ _STEPS, _ROWS = 2048, 8
 """Instructions per warp and rows per matrix, as in the source."""
 _WARPS = 16
 """Warps of the block whose throughput is measured."""
-_PACKED, _IN_STEP = 16, WAVEFRONT_BYTES
+_ROW_BYTES = 16
+_PACKED, _IN_STEP = _ROW_BYTES, WAVEFRONT_BYTES
 """Bytes from row to row: without conflicts, and with all rows of a matrix in the same banks."""
 
 _LOADS = "one warp; a load returns the addresses of the next"
@@ -251,16 +253,10 @@ def figures(bench: Bench) -> Iterator[Figure]:
         yield _throughput(bench, "stmatrix", form, pitch)
 
 
-def wavefronts(form: str, pitch: int) -> int:
-    """Wavefronts of an instruction whose rows are ``pitch`` bytes apart; its matrices are served one after another."""
-    first_banks = [row * pitch // WORD_BYTES % BANKS for row in range(_ROWS)]
-    return _matrices(form) * max(map(first_banks.count, first_banks))
-
-
 def _throughput(bench: Bench, instruction: str, form: str, pitch: int) -> Figure:
     kernel = "load_rate" if instruction == "ldmatrix" else "store_rate"
     name = _name(instruction, form, pitch, "throughput")
-    method = f"{_WARPS} warps on one SM; {wavefronts(form, pitch)} wavefronts"
+    method = f"{_WARPS} warps on one SM; {wavefronts(_rows(form, pitch), _ROW_BYTES)} wavefronts"
     return Figure.of(name, "cycles/instruction", _cycles(bench, kernel, form, pitch, _WARPS), method)
 
 
@@ -281,8 +277,13 @@ def _cycles(bench: Bench, kernel: str, form: str, pitch: int, warps: int = 1) ->
 
 
 def _name(instruction: str, form: str, pitch: int, what: str) -> str:
-    conflicts = wavefronts(form, pitch) // _matrices(form)
-    return f"{instruction}.{form} {what}" + (f", {conflicts}-way conflicts" if conflicts > 1 else "")
+    degree = conflict_degree(_rows(form, pitch), _ROW_BYTES)
+    return f"{instruction}.{form} {what}" + (f", {degree:.0f}-way conflicts" if degree > 1 else "")
+
+
+def _rows(form: str, pitch: int) -> range:
+    """The addresses of an instruction, which are those of lanes that load 16 bytes each."""
+    return range(0, _matrices(form) * _ROWS * pitch, pitch)
 
 
 def _matrices(form: str) -> int:
