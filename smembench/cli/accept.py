@@ -1,4 +1,4 @@
-"""``smembench accept``: a change that is meant, and no news any more."""
+"""``smembench accept``: a change that is intended, and not reported any more."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from smembench.cli.options import Json
 from smembench.model.errors import UsageError
 
 
@@ -18,17 +19,18 @@ def accept(
         str | None, typer.Option("--case", metavar="ID|GLOB", help="The cases: an id, or a glob such as '*/tiled/*'.")
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Every case of the run.")] = False,
-    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why the change is meant.")] = None,
+    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why the change is intended.")] = None,
     withdraw: Annotated[
         bool, typer.Option("--withdraw", help="Withdraw what was accepted with this --case, or --all of it.")
     ] = False,
+    json: Json = False,
 ) -> None:
-    """Accept a change: from this run on, its cases are held against their new level.
+    """Accept a change: from this run on, its cases are compared with their new level.
 
-    A slower case is told, with exit code 3, every night until it is faster again or accepted. `run --compare-to last:N`
-    and `baseline`, `compare last:N RUN` and `history` all read what is accepted, from accepted.json beside the runs. It
-    holds for the devices of the run. Any later change is news again. Without --case and --all, what is accepted is
-    listed, one per line: run, case and reason.
+    A slower case is reported every night, with exit code 3, until it is as fast as before or accepted. What is accepted
+    is stored in accepted.json beside the runs, which `run --compare-to`, `compare last:N RUN` and `history` read. It
+    applies to the devices of the run, and later changes are reported again. Without --case or --all, what is accepted
+    is listed, one line each: run, case and reason.
 
     Examples:
 
@@ -41,13 +43,14 @@ def accept(
       smembench accept results --withdraw --case "transpose/transposeSmem/*"
     """
     from smembench.studies import accept as study
+    from smembench.views.records import json as as_json
 
     if case is not None and all_:
         raise UsageError(f"--case {case} and --all: give one of them")
     pattern = "*" if all_ else case
     if withdraw:
         if reason is not None:
-            raise UsageError("--reason: belongs to what is accepted, not to --withdraw")
+            raise UsageError("--reason: goes with --case or --all, not with --withdraw")
         if pattern is None:
             raise UsageError("--withdraw: give --case, as the list of what is accepted has it, or --all")
         gone = study.withdraw(study.root_of(folder), None if all_ else pattern)
@@ -57,7 +60,7 @@ def accept(
             typer.echo(f"no longer accepted: {one.case} from {one.run} on", err=True)
     elif pattern is not None:
         if reason is None:
-            raise UsageError("--reason is missing: say why the change is meant")
+            raise UsageError("--reason is missing: say why the change is intended")
         stored, cases = study.accept(folder, pattern, reason)
         some = cases[0] if len(cases) == 1 else f"{len(cases)} cases"
         typer.echo(f"accepted from {stored.run} on: {some}", err=True)
@@ -65,7 +68,10 @@ def accept(
         raise UsageError("--reason: give --case or --all with it")
     else:
         known = study.accepted(study.root_of(folder))
-        for one in known:
+        for one in [] if json else known:
             typer.echo(f"{one.run}\t{one.case}\t{one.reason}")
         if not known:
             typer.echo(f"{folder}: nothing is accepted", err=True)
+    if json:
+        found = study.accepted(study.root_of(folder))
+        typer.echo(as_json(accepted=[one.model_dump(mode="json") for one in found]), nl=False)

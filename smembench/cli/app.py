@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from smembench.cli import baseline, problems
+from smembench.cli.options import help_alone
 from smembench.cli.streams import open_streams
 from smembench.model.errors import Dropped, SmembenchError
 from smembench.model.interrupts import finish
@@ -54,7 +55,7 @@ class _Group(_PlainFlags, TyperGroup):
 app = typer.Typer(
     name="smembench",
     cls=_Group,
-    help="Benchmark of GPU shared memory: transpose and matrix multiplication, verified, then timed.",
+    help="Benchmark of GPU shared memory: transposes, matrix multiplication and sums, checked before they are timed.",
     epilog="Exit codes: 0 all ok, 1 a case failed, 2 wrong usage, 3 slower, 4 no such device, 130 interrupted.",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
@@ -76,8 +77,7 @@ def _root(
         typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+    help_alone(context)
 
 
 def _help(command: Callable[..., None]) -> str:

@@ -7,14 +7,17 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Pin the run that later ones of its config are compared with.", no_args_is_help=True)
+from smembench.cli.options import Json, help_alone
+
+app = typer.Typer(help="Pin the run that later runs of its config are compared with.", invoke_without_command=True)
+app.callback()(help_alone)
 
 _Root = Annotated[Path, typer.Argument(metavar="DIR", help="The folder that holds the runs.")]
 
 
 @app.command("set")
 def set_(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A complete run's folder.")]) -> None:
-    """Pin a run: run --compare-to compares with it, and --keep never removes it.
+    """Pin a run: `run --compare-to` compares with it, and --keep never removes it.
 
     baseline.json beside the run names one run per config, so the results folder can be moved.
 
@@ -30,7 +33,7 @@ def set_(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A complete 
 
 
 @app.command()
-def show(root: _Root = Path("results")) -> None:
+def show(root: _Root = Path("results"), json: Json = False) -> None:
     """List the pinned runs of a folder, one per line: config and run.
 
     Examples:
@@ -40,8 +43,13 @@ def show(root: _Root = Path("results")) -> None:
     from smembench.model.text import visible
     from smembench.studies.baseline import baselines
     from smembench.views.console import say, stderr
+    from smembench.views.records import json as as_json
 
     pinned = baselines(root)
+    if json:
+        records = [{"config": name, "run": str(folder), "exists": folder.is_dir()} for name, folder in pinned.items()]
+        typer.echo(as_json(pinned=records), nl=False)
+        return
     for name, folder in sorted(pinned.items()):
         typer.echo(
             "\t".join([visible(name), visible(str(folder)), *([] if folder.is_dir() else ["does not exist any more"])])

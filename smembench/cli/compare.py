@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from functools import partial
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.cli.options import PERCENT, one_of
+from smembench.cli.options import PERCENT, Json, one_of
 from smembench.model.errors import FAILED, REGRESSION, UsageError
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ def compare(
         str | None,
         typer.Argument(
             metavar="BASE[,…]|last[:N]|baseline",
-            help="A run's folder or a cases.csv; several are pooled. Or the runs before NEW, as at night.",
+            help="A run's folder or a cases.csv; several are pooled. Or the runs before NEW.",
         ),
     ] = None,
     new: Annotated[str | None, typer.Argument(metavar="NEW[,…]", help="The same, measured later.")] = None,
     threshold: Annotated[
         float | None,
         typer.Option(
-            "--threshold", metavar="PERCENT", parser=PERCENT, help="Smallest effect that counts. (default: 0.5)"
+            "--threshold", metavar="PERCENT", parser=PERCENT, help="Smallest change that counts. (default: 0.5)"
         ),
     ] = None,
     fdr: Annotated[
@@ -51,7 +51,7 @@ def compare(
     ] = 5.0,
     confidence: Annotated[
         float,
-        typer.Option("--confidence", metavar="PERCENT", parser=PERCENT, help="Of the intervals around the ratios."),
+        typer.Option("--confidence", metavar="PERCENT", parser=PERCENT, help="Confidence level of the intervals."),
     ] = 95.0,
     across: Annotated[
         str | None,
@@ -62,7 +62,7 @@ def compare(
         typer.Option("--fail-on", help="Verdicts that give exit code 3; ambiguous includes slower. (default: slower)"),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="List every case, not only those that changed.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    json: Json = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown, for a pull request.")] = False,
     aa: Annotated[
         str | None,
@@ -92,18 +92,18 @@ def compare(
 ) -> None:
     """Compare runs case by case: faster, slower, same, ambiguous or not comparable.
 
-    A case is slower when it grew by more than the threshold, as far as noise lets tell at the false discovery rate over
-    all cases. It is the same when its whole interval lies within the threshold. What lies between runs is told by other
-    runs of the config on the GPU beside the two; without any, only large changes count. Differences between the
-    environments stand above the verdicts. Exit code 3 always means a regression.
+    A case is slower if its time grew by more than the threshold and beyond the noise, at the false discovery rate over
+    all cases. It is the same if its whole interval lies within the threshold. The noise between runs is taken from
+    other runs of the config on the same GPU in the same folder; without any, only large changes count. Differences
+    between the environments are listed above the verdicts. Exit code 3 always means a regression.
 
-    With last:N or baseline in place of BASE, NEW is held against the runs before it in its folder, or the pinned one:
-    the verdict and the exit code of `run --compare-to`, of stored runs. One run alone is held against the run before
-    it and the pinned one. `last` is the newest run in results, `DIR/last` in DIR.
+    With last:N or baseline as BASE, NEW is compared with the runs before it in its folder, or with the pinned one, as
+    `run --compare-to` does at night, with the same verdicts and exit code. A single run is compared with the run before
+    it and with the pinned one. `last` is the newest run in results, `DIR/last` the newest in DIR.
 
-    --aa compares runs of one configuration with each other, where every verdict of a change is false. It reports the
-    rate of false verdicts, by class of duration the smallest slowdown that is seen with 95 % in 95 % of the cases, and
-    a threshold: half of what noise adds to it until a slowdown is seen, and more than any false verdict.
+    --aa compares runs of one configuration with each other, so that every change it finds is false. It prints the rate
+    of false verdicts, the smallest slowdown that is detected with a probability of 95 % in 95 % of the cases, for each
+    class of duration, and a suggested threshold.
 
     Examples:
 
@@ -213,7 +213,7 @@ def _of_itself(text: str, runs: int | None, output: Path | None, anonymous: bool
         return load_together(text)
     count = 10 if runs is None else runs
     if count < 2:
-        raise UsageError(f"--runs {count}: give 2 or more; 10 tell more")
+        raise UsageError(f"--runs {count}: give 2 or more, better 10")
     from smembench.cli.measure import leave
     from smembench.studies.compare.measured import measured
     from smembench.views.run import watch
@@ -226,14 +226,16 @@ def _of_itself(text: str, runs: int | None, output: Path | None, anonymous: bool
     return found
 
 
-def _print(data: Callable[[], object], sections: Sequence[Section], *, json: bool, markdown: bool) -> None:
-    from smembench.model.text import json_text
+def _print(
+    data: Callable[[], Mapping[str, object]], sections: Sequence[Section], *, json: bool, markdown: bool
+) -> None:
     from smembench.views.console import stdout
     from smembench.views.markdown import markdown as as_markdown
+    from smembench.views.records import json as as_json
     from smembench.views.table import draw
 
     if json:
-        typer.echo(json_text(data(), indent=2))
+        typer.echo(as_json(**data()), nl=False)
     elif markdown:
         typer.echo(as_markdown(sections), nl=False)
     else:

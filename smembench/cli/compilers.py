@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def compilers(
     problem: Annotated[
         str,
-        typer.Argument(metavar="[PROBLEM,…]", help="Problems with ports: transpose, matmul and others."),
+        typer.Argument(metavar="[PROBLEM,…]", help="Problems, such as transpose and matmul."),
     ] = "transpose,matmul",
     *,
     n: Annotated[
@@ -40,17 +40,17 @@ def compilers(
         bool, typer.Option("--static", help="Only compile and compare the machine code; needs no GPU.")
     ] = False,
     capability: Annotated[
-        str, typer.Option("--cc", metavar="X.Y", help="With --static: compile for this compute capability.")
+        str, typer.Option("--cc", metavar="X.Y", help="With --static: the compute capability to compile for.")
     ] = "9.0",
     sampling: Sampling,
     running: Running,
 ) -> None:
-    """Time each kernel beside its ports to other toolchains, in one interleaved run: CUDA C by NVRTC, the same Python
-    by numba-cuda-mlir, and tiles in Triton's language, as far as they are installed.
+    """Time kernels beside their ports to other toolchains, in one interleaved run.
 
-    The table also has registers and local memory per thread, as the driver reports them, shared memory per block, and
-    the instructions of the machine code, if NVIDIA's compiler libraries are installed. If all versions are slow, the
-    GPU limits the kernel; if only one is, its compiler does.
+    The ports, where installed: CUDA C by NVRTC, the same Python by numba-cuda-mlir, and Triton. The table also has the
+    registers and local memory per thread that the driver reports, shared memory per block, and, if NVIDIA's compiler
+    libraries are installed, the number of machine instructions. If all versions are slow, the GPU limits the kernel; if
+    only one is, its compiler does.
 
     Examples:
 
@@ -64,9 +64,10 @@ def compilers(
     from smembench.run.environment import versions
     from smembench.studies import compilers as study
     from smembench.toolchains.registry import compilers as toolchains
+    from smembench.views.compilers import builds, of_run
     from smembench.views.compilers import compilers as ports
-    from smembench.views.compilers import of_run
     from smembench.views.console import say, stderr, stdout
+    from smembench.views.records import json as as_json
     from smembench.views.table import draw
 
     def shown(found: list[Section]) -> list[Section]:
@@ -81,7 +82,11 @@ def compilers(
     config = from_flags({"name": "compilers", **sampling.config(), "sweep": sweeps})
     if static:
         pairs = study.static(config, capability)
-        draw(stdout, shown(ports(pairs, f"compute capability {capability}", versions(cuda=True))))
+        sections = shown(ports(pairs, f"compute capability {capability}", versions(cuda=True)))
+        if running.json:
+            typer.echo(as_json(cases=builds(pairs)), nl=False)
+        else:
+            draw(stdout, sections)
         return
     try:
         measure(config, running, draw=lambda run: shown(of_run(run)))

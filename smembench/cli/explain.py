@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.cli.options import SIZE, complete_kernel, one_of
+from smembench.cli.options import SIZE, Json, complete_kernel, one_of
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,26 +65,26 @@ def explain(
         Path | None, typer.Option(metavar="DIR", help="A stored run: use the roofs of its GPU. (default: the GPU here)")
     ] = None,
     best_pad: Annotated[
-        bool, typer.Option("--best-pad", help="Find the smallest pad free of conflicts for loads and stores.")
+        bool, typer.Option("--best-pad", help="Find the smallest pad without conflicts of loads or stores.")
     ] = False,
     measure: Annotated[
         bool, typer.Option("--measure", help="Compare with the hardware's counters; needs a GPU and ncu.")
     ] = False,
     csv: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="With --measure: write the comparison as CSV.")
+        Path | None, typer.Option(metavar="PATH", help="With --measure: also write the comparison as CSV.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    json: Json = False,
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="As a page that steps through wavefronts and pads."),
+        typer.Option("--html", metavar="FILE", help="Write a page that steps through wavefronts and pads."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing HTML file.")] = False,
 ) -> None:
-    """Explain a kernel from a trace of itself, without a GPU: bank conflicts, coalescing, occupancy, roofs.
+    """Explain a kernel from a trace, without a GPU: bank conflicts, coalescing, occupancy, roofs.
 
-    The trace runs the function that is timed, on addresses alone. It gives, for each access in the source, wavefronts
-    per request in shared memory, where n times the ideal is an n-way conflict, and 32-byte sectors per request in
-    global memory. Occupancy counts registers if a compiler is installed. The roofs are those of memory, of L1 and
+    The trace runs the timed function itself, on addresses instead of data. For each access in the source it gives the
+    wavefronts per request in shared memory (n times the ideal is an n-way conflict) or the 32-byte sectors per request
+    in global memory. Occupancy counts registers if a compiler is installed. The roofs are those of memory, of L1 and
     shared memory, and of arithmetic.
 
     Examples:
@@ -99,15 +99,16 @@ def explain(
     from smembench.explain.analysis import best_pad as search_pad
     from smembench.explain.record import to_dict
     from smembench.kernels import registry
-    from smembench.model.text import json_text
     from smembench.report.files import check_extra
     from smembench.store.files import Output
     from smembench.studies.explain import cases, explained, target
     from smembench.views.console import say, stderr, stdout
-    from smembench.views.explain import pads, print_explanation
+    from smembench.views.explain import pad_records, pads, print_explanation
+    from smembench.views.records import json as as_json
     from smembench.views.table import draw
 
-    one_of(measure=measure, best_pad=best_pad, json=json, html=html is not None)
+    one_of(measure=measure, best_pad=best_pad, html=html is not None)
+    one_of(json=json, html=html is not None)
     if csv is not None and not measure:
         raise UsageError(f"--csv {csv}: is written with --measure; use --json for the explanation itself")
     device, capability = target(run, capability)
@@ -115,13 +116,16 @@ def explain(
     for mistake in registry.mistakes():
         say(stderr, mistake)
     if measure:
-        _measure(found, capability, csv)
+        _measure(found, capability, csv, json=json)
         return
     (case, *more) = found
     if more:
         raise UsageError(f"{len(found)} cases: give one; only --measure takes several")
     if best_pad:
         best, tried = search_pad(case)
+        if json:
+            typer.echo(as_json(case_id=case.id, best=best, pads=pad_records(tried)), nl=False)
+            return
         draw(stdout, [pads(tried, best, f"{case.kernel} · block {case.block} · {case.dtype}")])
         return
     page_file = None if html is None else Output(html, force=force, what="--html")
@@ -135,23 +139,27 @@ def explain(
         say(stderr, f"wrote {html}")
         return
     if json:
-        typer.echo(json_text(to_dict(said, capability, device), indent=2))
+        typer.echo(as_json(**to_dict(said, capability, device)), nl=False)
         return
     print_explanation(stdout, said, capability, device)
 
 
-def _measure(cases: Sequence[Case], capability: str | None, csv: Path | None) -> None:
+def _measure(cases: Sequence[Case], capability: str | None, csv: Path | None, *, json: bool) -> None:
     from smembench.store.files import Output
     from smembench.studies.explain import counted
     from smembench.views.console import stdout
-    from smembench.views.csv import csv as as_csv
-    from smembench.views.explain import comparison, comparison_records
+    from smembench.views.explain import comparison, counter_records
+    from smembench.views.records import csv as as_csv
+    from smembench.views.records import json as as_json
     from smembench.views.table import draw
 
     output = Output(csv) if csv is not None else None
     found = counted(cases, capability)
-    draw(stdout, [comparison(found, f"Predicted from a trace, and counted by the hardware: {len(cases)} cases")])
+    if json:
+        typer.echo(as_json(figures=counter_records(found)), nl=False)
+    else:
+        draw(stdout, [comparison(found, f"Predicted from a trace, and counted by the hardware: {len(cases)} cases")])
     if output is not None:
-        output.write(as_csv(comparison_records(found)))
+        output.write(as_csv(counter_records(found)))
     if any(item.agrees is False for item in found):
         raise typer.Exit(1)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from smembench.cli.options import PERCENT
+from smembench.cli.options import PERCENT, Json
 from smembench.model.errors import REGRESSION, UsageError
 
 
@@ -25,18 +25,17 @@ def history(
         float,
         typer.Option("--threshold", metavar="PERCENT", parser=PERCENT, help="Smallest change of level to report."),
     ] = 1.0,
-    json: Annotated[bool, typer.Option("--json", help="As JSON on stdout.")] = False,
+    json: Json = False,
     fail_on_change: Annotated[
-        bool, typer.Option("--fail-on-change", help="Exit with code 3 if a case is slower and nobody accepted it.")
+        bool, typer.Option("--fail-on-change", help="Exit with code 3 if a case is slower and not accepted.")
     ] = False,
 ) -> None:
-    """Show every case over all runs in a folder: sparkline, changes of level, and what changed with them.
+    """Show every case over all runs in a folder: its times, its changes of level, and what else changed then.
 
-    A level has to hold for three runs, so one bad night is not a change. A slow drift is one once it adds up to the
-    threshold. A case that became slower is listed first, and stays so until it is as fast as before or `smembench
-    accept` says that the change is meant. Only times that `compare` would take count: verified, and measured neither on
-    a throttling GPU nor on a crowded host. Each GPU has its own series; runs that do not say on which GPU they were
-    measured are left out.
+    A new level has to hold for three runs, so one bad night is not a change. A slow drift is a change once it adds up
+    to the threshold. Cases that became slower come first, until they are as fast as before or accepted with `smembench
+    accept`. Only times that `compare` would use count: verified, and measured neither on a throttled GPU nor on a busy
+    host. Each GPU has its own series; runs that do not identify their GPU are left out.
 
     Examples:
 
@@ -55,6 +54,7 @@ def history(
     from smembench.views.console import can_show, say, stderr, stdout
     from smembench.views.history import LEVELS, history_data, history_sections, left_out
     from smembench.views.progress import steps
+    from smembench.views.records import json as as_json
     from smembench.views.table import draw
 
     if not 0 < threshold < 1000:
@@ -70,9 +70,7 @@ def history(
     with steps() as step:
         series = series_of(nights, wanted, threshold / 100, meant, step)
     if json:
-        from smembench.store.run_folder import to_json
-
-        typer.echo(to_json(history_data(nights, skipped, series)), nl=False)
+        typer.echo(as_json(**history_data(nights, skipped, series)), nl=False)
     elif not series:
         raise UsageError(
             f"{folder}: no run says on which device it was measured, so there is no series; two runs can be compared: "

@@ -22,7 +22,7 @@ def ladder(
         str,
         typer.Argument(
             metavar="PROBLEM",
-            help="Whose ladder: transpose, matmul and others.",
+            help="The problem, such as transpose or matmul.",
             autocompletion=options.complete_problem,
         ),
     ],
@@ -39,7 +39,7 @@ def ladder(
         str | None,
         typer.Option(
             metavar="STEP",
-            help="What this step changes from the one before it, or of two steps the second from the first.",
+            help="Show what this step changes from the one before it; of two steps, the second from the first.",
         ),
     ] = None,
     run: Annotated[
@@ -48,13 +48,13 @@ def ladder(
     sampling: Sampling,
     running: Running,
 ) -> None:
-    """Climb from the naive kernel to the hardware's limit, one idea per step, in one interleaved run.
+    """Time each step from the naive kernel to the hardware's limit, one idea per step, in one interleaved run.
 
     Each step is shown with its fastest block: the time, the rate, its share of the limit (memcpy for transposes, the
     arithmetic peak for products), the gain over the best step before, and what changes.
 
-    --diff shows one step: the lines that it changes, the instructions of the machine code and the predicted wavefronts,
-    sectors and occupancy, which take no GPU, and the gain.
+    --diff shows what one step changes: source lines, machine instructions, predicted wavefronts, sectors and occupancy,
+    for which no GPU is needed, and the gain. With --json the gain is only taken from --run.
 
     Examples:
 
@@ -92,8 +92,10 @@ def _show_change(
     from smembench.studies.ladder.change import change
     from smembench.studies.load import load
     from smembench.views.console import say, stderr, stdout
+    from smembench.views.export import cases as cases_of
     from smembench.views.ladder import ladder as gain
-    from smembench.views.ladder_change import print_change
+    from smembench.views.ladder_change import change_records, print_change
+    from smembench.views.records import json as as_json
     from smembench.views.table import draw
 
     (n, *more) = parse_ints(axes["n"], name="--n") if axes["n"] else [None]
@@ -106,6 +108,9 @@ def _show_change(
         raise UsageError(f"--csv {running.csv}: nothing is measured {'with --run' if stored else 'without a GPU'}")
     changed = change(problem, step, n=n, dtype=axes["dtype"], device=gpu, capability=capability)
     measured = changed.measured(load(stored)) if stored else None
+    if running.json:
+        typer.echo(as_json(**change_records(changed), cases=cases_of(measured) if measured else []), nl=False)
+        return None
     console = stderr if str(running.csv) == "-" else stdout
     print_change(console, changed, capability)
     console.print()

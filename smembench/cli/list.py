@@ -1,10 +1,12 @@
-"""``smembench list``: problems, kernels, compilers, lessons, configs and devices."""
+"""``smembench list``: kernels, compilers, lessons, configs and devices."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
+
+from smembench.cli.options import Json
 
 if TYPE_CHECKING:
     from smembench.model.device import DeviceInfo
@@ -15,31 +17,40 @@ What = Literal["kernels", "compilers", "lessons", "configs", "devices"]
 def list_(
     what: Annotated[
         What | None,
-        typer.Argument(metavar="[WHAT]", help=f"{', '.join(get_args(What))}; all of them without it."),
+        typer.Argument(metavar="[WHAT]", help=f"{', '.join(get_args(What))}. (default: all of them)"),
     ] = None,
+    json: Json = False,
 ) -> None:
-    """List problems with their kernels, compilers, lessons, configs and devices.
+    """List the kernels of each problem, compilers, lessons, configs and devices.
 
     Examples:
 
       smembench list
       smembench list configs
+      smembench list kernels --json
     """
+    from smembench.devices.cuda import why_unusable
     from smembench.kernels import registry
     from smembench.views import list as parts
     from smembench.views.console import say, stderr, stdout
+    from smembench.views.records import json as as_json
 
     for mistake in registry.mistakes():
         say(stderr, mistake)
-    for name in [what] if what else get_args(What):
-        for line in parts.devices(*_devices()) if name == "devices" else getattr(parts, name)():
+    chosen = [what] if what else get_args(What)
+    found = {name: parts.devices(_devices()) if name == "devices" else getattr(parts, name)() for name in chosen}
+    if json:
+        typer.echo(as_json(**found), nl=False)
+        return
+    for name, records in found.items():
+        for line in parts.lines(name, records):
             say(stdout, line)
+    if "devices" in found and (reason := why_unusable()):
+        say(stdout, f"  no GPU: {reason}")
 
 
-def _devices() -> tuple[list[DeviceInfo], str]:
-    """The devices here, and why no GPU can be used."""
-    from smembench.devices.cuda import gpu_count, why_unusable
+def _devices() -> list[DeviceInfo]:
+    from smembench.devices.cuda import gpu_count
     from smembench.devices.select import open_device
 
-    names = [*(f"cuda:{index}" for index in range(gpu_count())), "cpu"]
-    return [open_device(name).info for name in names], why_unusable() or ""
+    return [open_device(name).info for name in (*(f"cuda:{index}" for index in range(gpu_count())), "cpu")]

@@ -60,7 +60,7 @@ def measure(
     csv_to_stdout = one_of(json=running.json, csv=str(running.csv) == "-") == "csv"
     files = exports(running.csv, running.export, force=running.force)
     if running.dry_run:  # before what it does not need is imported
-        _show_plan(config)
+        _show_plan(config, json=running.json)
         return
     from smembench.model.interrupts import held
     from smembench.studies.run import SILENT, run
@@ -139,15 +139,22 @@ def exports(csv: Path | None, export: Path | None, *, force: bool) -> list[tuple
     return files
 
 
-def _show_plan(config: Config) -> None:
+def _show_plan(config: Config, *, json: bool) -> None:
     from smembench.run.session import open_plan
     from smembench.views.console import say, stderr
+    from smembench.views.records import json as as_json
 
     with open_plan(config) as (planned, infos, notes):
         used = dict.fromkeys(infos, 0)
+        cases = []
         for item in planned:
             used[item.case.device] += 1
-            typer.echo(item.case.id + (f"  skipped: {visible(item.skip)}" if item.skip else ""))
+            if json:
+                cases.append({"case_id": item.case.id, "skipped": item.skip})
+            else:
+                typer.echo(item.case.id + (f"  skipped: {visible(item.skip)}" if item.skip else ""))
+        if json:
+            typer.echo(as_json(cases=cases), nl=False)
         for note in notes:
             say(stderr, note)
         devices = ", ".join(f"{name} ({info.model})" for name, info in infos.items() if used[name])

@@ -29,8 +29,8 @@ class Nightly:
         typer.Option(
             "--compare-to",
             metavar="last[:N]|baseline|DIR",
-            help="Compare with the previous run or N runs (and the baseline, if one is pinned), the baseline, or "
-            "a run; exit 3 if a case is slower. From last:3 on, the noise between runs is known.",
+            help="Compare with the previous run or N runs (and the pinned baseline, if any), the baseline alone, or a "
+            "run; exit 3 if a case is slower. From last:3 on, the noise between runs is known.",
             rich_help_panel=NIGHTS,
         ),
     ] = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
@@ -83,21 +84,23 @@ Compilers = Annotated[
     typer.Option(
         "--compiler",
         metavar="NAME,…",
-        help=f"{', '.join(names())}; kernels without a port have the default. (default: {DEFAULT_COMPILER})",
+        help=f"{', '.join(names())}; kernels without a port use the default. (default: {DEFAULT_COMPILER})",
     ),
 ]
 Peers = Annotated[
     bool | None,
-    typer.Option("--peers", help="Measure CuPy, PyTorch and cuBLAS too, as far as they are installed."),
+    typer.Option("--peers", help="Also measure cuBLAS, CuPy and PyTorch, where installed."),
 ]
 Cache = Annotated[
     str | None,
     typer.Option(
         "--cache",
         metavar="MODE,…",
-        help="warm: as the previous launch left it; cold: full of other data before each launch. (default: warm)",
+        help="warm: the L2 as the previous launch left it; cold: the L2 full of unrelated data. (default: warm)",
     ),
 ]
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,13 +108,21 @@ class Sampling:
     """How long to sample; the values given become keys of the run's config."""
 
     panel: ClassVar[str] = "Sampling"
-    quick: Annotated[bool, typer.Option("--quick", help="10 samples in 1 round, ±5 %, at most 2 s per case.")] = False
-    rigorous: Annotated[
-        bool, typer.Option("--rigorous", help="100 samples in 10 rounds, ±0.2 %, at most 120 s per case.")
+    quick: Annotated[
+        bool, typer.Option("--quick", help="At least 10 samples in 1 round, until ±5 %; at most 2 s per case.")
     ] = False
-    samples: Annotated[int | None, typer.Option(metavar="N", help="Fewest samples per case. (default: 30)")] = None
+    rigorous: Annotated[
+        bool,
+        typer.Option("--rigorous", help="At least 100 samples in 10 rounds, until ±0.2 %; at most 120 s per case."),
+    ] = False
+    samples: Annotated[
+        int | None, typer.Option(metavar="N", help="Minimum number of samples per case. (default: 30)")
+    ] = None
     rounds: Annotated[
-        int | None, typer.Option(metavar="N", help="Rounds over all cases, each in a new random order. (default: 3)")
+        int | None,
+        typer.Option(
+            metavar="N", help="Minimum number of rounds over all cases, each in a new random order. (default: 3)"
+        ),
     ] = None
     precision: Annotated[
         float | None,
@@ -126,7 +137,7 @@ class Sampling:
         typer.Option(
             metavar="TIME",
             parser=SECONDS,
-            help="Most sampling time per case; CPU cases that cannot take 3 samples in it are skipped. (default: 30s)",
+            help="Maximum sampling time per case; CPU cases too slow for 3 samples are skipped. (default: 30s)",
         ),
     ] = None
     warmup: Annotated[
@@ -139,14 +150,16 @@ class Sampling:
     ] = None
     seed: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Seed of the random inputs and the order. (default: a new one per run)"),
+        typer.Option(
+            metavar="N", help="Seed of the random inputs and of the order of cases. (default: a new one per run)"
+        ),
     ] = None
     timeout: Annotated[
         float | None,
         typer.Option(
             metavar="TIME",
             parser=SECONDS,
-            help="End a case that takes longer than this, not counting its samples. (default: 300s)",
+            help="Abort a case that takes longer than this, sampling excluded. (default: 300s)",
         ),
     ] = None
 
@@ -170,23 +183,25 @@ class Running:
     panel: ClassVar[str] = "Running and output"
     csv: Annotated[
         Path | None,
-        typer.Option(metavar="PATH|-", help="Write the cases as CSV; with - to stdout, and tables to stderr."),
+        typer.Option(
+            metavar="PATH|-", help="Write the cases as CSV; - writes to stdout and moves the tables to stderr."
+        ),
     ] = None
     export: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the result as its suffix says: .csv, .json, .md or .tex."),
     ] = None
-    json: Annotated[bool, typer.Option("--json", help="Print the cases as JSON instead of tables.")] = False
+    json: Json = False
     force: Annotated[
-        bool, typer.Option("--force", help="Replace an existing file; resume even if something differs.")
+        bool, typer.Option("--force", help="Overwrite existing files; resume even if something differs.")
     ] = False
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cases and stop.")] = False
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print calibration, samples and discarded samples.")
-    ] = False
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cases and measure nothing.")] = False
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also print the calibration and every sample.")] = (
+        False
+    )
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes while it runs.")] = False
     no_lock: Annotated[bool, typer.Option("--no-lock", help="Run even if another run uses the GPU.")] = False
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for another run that uses the GPU.")] = False
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until no other run uses the GPU.")] = False
 
 
 def takes(**groups: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -203,7 +218,9 @@ def takes(**groups: type[Any]) -> Callable[[Callable[..., None]], Callable[..., 
             for field in fields(group):
                 kind = hints[field.name]
                 if panel := getattr(group, "panel", None):
-                    kind.__metadata__[0].rich_help_panel = panel
+                    option = copy(kind.__metadata__[0])
+                    option.rich_help_panel = panel
+                    kind = Annotated[kind.__origin__, option]
                 shown.append(keyword(field.name, kind, field.default))
 
         @functools.wraps(command)
@@ -230,6 +247,12 @@ def sign(command: Callable[..., None], parameters: Sequence[inspect.Parameter]) 
     """Show Typer these parameters of a command that takes ``**values``."""
     setattr(command, "__signature__", inspect.Signature(parameters))  # noqa: B010 - mypy knows no such attribute
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+
+
+def help_alone(context: typer.Context) -> None:
+    """Print the help of a group of commands that is called without one."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def given(**values: Any) -> dict[str, Any]:

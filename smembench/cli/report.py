@@ -29,10 +29,10 @@ def report(
 ) -> None:
     """Write stored runs as one self-contained HTML file.
 
-    The page begins with what was found; then comes what moved between runs, then each run: ladders, sizes, rooflines,
-    every case. Of a folder of runs, all in it are read. Of several runs of one configuration the newest is shown and
-    compared with the one before. With --png or --svg charts are written as files, named as in the report, and HTML
-    only if -o is given. Needs the report extra (jinja2 and vl-convert-python).
+    The page begins with the findings, then shows what changed between runs, then each run: ladders, sizes, rooflines
+    and every case. Of a folder, all runs in it are read. Of several runs of one configuration, the newest is shown and
+    compared with the one before. --png and --svg write the charts as files, and HTML only if -o is given. Needs the
+    report extra: pip install 'smembench[report]'.
 
     Examples:
 

@@ -30,7 +30,7 @@ def run(
         typer.Option("--set", metavar="KEY=VALUE", help="Override a key: samples=50, n=1024, matmul.block=16x16."),
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the run's folder is made.")
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where to create the run's folder.")
     ] = Path("results"),
     resume: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Continue a run that was interrupted or killed.")
@@ -42,13 +42,13 @@ def run(
     running: Running,
     nights: Nightly,
 ) -> None:
-    """Measure a config into DIR/<UTC time>-<config>/: cases.csv, samples.csv and run.json.
+    """Measure a config and store cases.csv, samples.csv and run.json in DIR/<UTC time>-<config>/.
 
-    Every trial of a case is on disk before the next begins. --resume continues a run that was cut off. It needs no
-    CONFIG, and ends with an error if the device, the driver, a version, the code, a file of SMEMBENCH_KERNELS or a
-    CONFIG that is given differs; --force continues, and run.json says so. With the nightly options a complete run also
-    gets a summary.md, and the exit code is 3 if a case is slower, else 1 if one failed. A slower case is told every
-    night until it is faster again or `smembench accept` says that it is meant.
+    Each trial is on disk before the next begins. --resume continues an interrupted run and needs no CONFIG. It ends
+    with an error if the device, the driver, a version, the code, a file of SMEMBENCH_KERNELS or a given CONFIG differs;
+    --force continues anyway, and run.json records the difference. With the nightly options a complete run also gets a
+    summary.md, and the exit code is 3 if a case is slower, otherwise 1 if one failed. A slower case is reported every
+    night until it is as fast as before or accepted with `smembench accept`.
 
     Examples:
 

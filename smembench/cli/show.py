@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from smembench.cli.options import one_of
+from smembench.cli.options import Json, one_of
 from smembench.model.errors import UsageError
 
 
@@ -25,7 +25,7 @@ def show(
     compilers: Annotated[
         bool, typer.Option("--compilers", help="Only kernels and their ports, as compilers shows them.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="The cases as JSON.")] = False,
+    json: Json = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="As LaTeX, with booktabs.")] = False,
 ) -> None:

@@ -17,7 +17,7 @@ def tune(
         str,
         typer.Argument(
             metavar="PROBLEM",
-            help="What to tune: transpose, matmul and others.",
+            help="The problem, such as transpose or matmul.",
             autocompletion=options.complete_problem,
         ),
     ],
@@ -40,12 +40,14 @@ def tune(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the candidates and stop.")] = False,
+    json: options.Json = False,
     sampling: Sampling,
 ) -> None:
     """Find the fastest kernel, block and pad for a problem on this device.
 
-    Candidates are pruned by the limits of a block and by the predicted memory traffic, measured quickly, and ranked
-    by the lower end of the median's 95 % interval. The finalists are then measured in one interleaved run.
+    Candidates over a block's limits or with too much predicted memory traffic are left out. The others are measured
+    quickly and ranked by the lower end of the median's 95 % interval; the finalists are then measured in one
+    interleaved run.
 
     Examples:
 
@@ -55,18 +57,30 @@ def tune(
     """
     from smembench.cli.measure import Interrupted
     from smembench.store.files import Output
-    from smembench.studies.tune import TuneInterrupted, candidates, to_toml, tuned
+    from smembench.studies.tune import Tuned, TuneInterrupted, candidates, to_toml, tuned
     from smembench.views.console import stdout
+    from smembench.views.export import cases
+    from smembench.views.records import json as as_json
     from smembench.views.run import watch
     from smembench.views.table import draw
-    from smembench.views.tune import counts, finals
+    from smembench.views.tune import counts, finals, ranked
+
+    def show(found: Tuned) -> None:
+        """Print the finalists."""
+        if json:
+            typer.echo(as_json(cases=cases(ranked(found))), nl=False)
+        else:
+            draw(stdout, [finals(found)])
 
     best = Output(output, force=force, what="--output") if output is not None else None
     watching = watch()
     found = candidates(problem, n=n, dtype=dtype, kernel=kernel, device=device, watch=watching)
     if dry_run:
-        for case in found.cases:
-            typer.echo(case.id)
+        if json:
+            typer.echo(as_json(cases=[{"case_id": case.id} for case in found.cases]), nl=False)
+        else:
+            for case in found.cases:
+                typer.echo(case.id)
         typer.echo(f"{counts(found)}; nothing was measured", err=True)
         return
     watching.note(counts(found))
@@ -74,10 +88,10 @@ def tune(
         done = tuned(found, sampling.config(), watching)
     except TuneInterrupted as error:
         if error.so_far is not None:
-            draw(stdout, [finals(error.so_far)])
+            show(error.so_far)
         raise Interrupted(str(error)) from None
     section = finals(done)
-    draw(stdout, [section])
+    show(done)
     if best is not None:
         best.write(to_toml(done.best, [section.heading, section.sentence]))
         watching.note(f"wrote {output}")

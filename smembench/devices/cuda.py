@@ -46,8 +46,7 @@ def why_unusable() -> str | None:
     if SIMULATED:
         return "NUMBA_ENABLE_CUDASIM is set, and the simulator's times say nothing of a GPU; unset it"
     if not cuda.is_available():
-        reason = " ".join(str(cuda.cuda_error() or "").split()) or "no CUDA device was found"
-        return f"{reason} (see: smembench doctor)"
+        return " ".join(str(cuda.cuda_error() or "").split()) or "no CUDA device was found"
     return None
 
 
@@ -79,7 +78,7 @@ class CudaDevice:
 
     def __init__(self, index: int = 0) -> None:
         if reason := why_unusable():
-            raise DeviceUnavailable(f"device cuda: {reason}")
+            raise DeviceUnavailable(f"device cuda: {reason} (see: smembench doctor)")
         if index >= len(cuda.gpus):
             raise DeviceUnavailable(f"device cuda:{index}: there are {len(cuda.gpus)} GPUs, counted from cuda:0")
         cuda.select_device(index)

@@ -33,8 +33,11 @@ def resolve(name: str) -> tuple[str, str | None]:
         return name, None
     from smembench.devices.cuda import why_unusable
 
-    reason = why_unusable()
-    return (CPU, f"no GPU is usable, so this runs on the CPU: {reason}") if reason else ("cuda:0", None)
+    return (
+        (CPU, "no GPU is usable, so this runs on the CPU (see: smembench doctor)")
+        if why_unusable()
+        else ("cuda:0", None)
+    )
 
 
 def uuid_of(name: str) -> str | None:

@@ -28,6 +28,15 @@ def json_text(data: object, indent: int | None = None) -> str:
     return _CONTROLS.sub(lambda sign: sign[0] if sign[0] == "\n" else f"\\u{ord(sign[0]):04x}", text)
 
 
+def duration(seconds: float) -> str:
+    """A time as people say it, with its two largest units: ``4.2 s``, ``53 min 10 s``, ``2 h 5 min``."""
+    if seconds < 60:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    small, large, size = ("s", "min", 60) if seconds < 3600 else ("min", "h", 3600)
+    whole, rest = divmod(round(seconds / (size / 60)), 60)
+    return f"{whole} {large} {rest} {small}" if rest else f"{whole} {large}"
+
+
 def brief(text: str, most: int = 2000) -> str:
     """The text, or its ends if it is longer than ``most`` characters."""
     if len(text) <= most:

@@ -13,6 +13,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 from smembench.model.measurement import Status, Trial, merged, now_utc
+from smembench.model.text import duration
 from smembench.run.sampling import collect
 from smembench.stats.summary import MIN_SAMPLES
 from smembench.toolchains.registry import Refused
@@ -160,8 +161,8 @@ class TrialRunner:
         if needed <= request.max_seconds:
             return ""
         return (
-            f"predicted {once:.3g} s per launch, {needed:.3g} s for a check and {MIN_SAMPLES} samples, over the "
-            f"{request.max_seconds:g} s of --max-seconds (from {smaller.size} in {seconds:.3g} s)"
+            f"predicted {duration(once)} per launch, {duration(needed)} for a check and {MIN_SAMPLES} samples, over "
+            f"the {request.max_seconds:g} s of --max-seconds (from {smaller.size} in {duration(seconds)})"
         )
 
     def _time_once(self, case: Case, seed: int) -> float:

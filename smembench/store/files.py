@@ -126,7 +126,7 @@ class Output:
         # /dev/stdout is a link to whatever the output is, which may be a file that the shell has opened.
         if stat.S_ISREG(mode) and not str(path.absolute()).startswith(("/dev/", "/proc/")):
             if not force and not append:
-                raise UsageError(f"{self._name}: is there already and is kept; choose another name or add --force")
+                raise UsageError(f"{self._name}: already exists; choose another name or add --force")
             self._path = path.resolve()
             check_folder(self._path.parent, self._name)
             if not os.access(self._path, os.W_OK):

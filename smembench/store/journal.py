@@ -205,7 +205,7 @@ class Journal:
             raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
         try:
             if not _lock(journal._file):
-                raise UsageError(f"{path}: another process writes this run; wait until it ends")
+                raise UsageError(f"{path}: another process is writing this run; wait until it ends")
             if not os.fstat(journal._file).st_nlink:
                 raise UsageError(f"{path}: another process has just completed this run")
             contents = read(path)

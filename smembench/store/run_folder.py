@@ -48,7 +48,7 @@ class RunFolder:
         try:
             path.mkdir(parents=True)
         except FileExistsError:
-            raise UsageError(f"{path}: is there already; wait a second or give another --output") from None
+            raise UsageError(f"{path}: already exists; wait a second or give another --output") from None
         except OSError as error:
             raise UsageError(f"--output {root}: {path} cannot be made ({error.strerror})") from None
         begun = None

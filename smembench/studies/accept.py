@@ -27,7 +27,7 @@ _Text = Annotated[str, Field(min_length=1)]
 
 
 class Acceptance(BaseModel):
-    """A change that is meant.
+    """A change that is intended.
 
     Attributes:
         case: a case's id, or a glob of ids.
@@ -71,7 +71,7 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[Acceptance, list[str]
             that cannot be read or written.
     """
     if not (said := " ".join(reason.split())):
-        raise UsageError("--reason '': say why the change is meant")
+        raise UsageError("--reason '': say why the change is intended")
     folder = _newest(path).resolve()
     run = load(folder)
     run_id = run.description.run_id or folder.name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
@@ -12,6 +12,7 @@ from smembench.store.run import Run
 from smembench.studies.compilers import Build, PortedCase, of_stored
 from smembench.toolchains.registry import compilers as toolchains
 from smembench.views.columns import milliseconds, number
+from smembench.views.records import Record
 from smembench.views.sections import Section, block, device_names, grouped, libraries, table
 
 
@@ -47,6 +48,11 @@ def compilers(pairs: Sequence[PortedCase], where: str, versions: Mapping[str, st
     known = libraries(versions, {DEFAULT_COMPILER, *(pair.compiler for pair in pairs)})
     heading = f"{where} · {known}" if known else where
     return [_section(f"{heading} · {said}", group) for said, group in grouped(pairs, subject).items()]
+
+
+def builds(pairs: Sequence[PortedCase]) -> list[Record]:
+    """The lines of the tables, for programs."""
+    return [{"case_id": line.case.id, **asdict(line.build), "ratio": line.ratio} for line in _lines(pairs)]
 
 
 def _section(heading: str, pairs: Sequence[PortedCase]) -> Section:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from smembench.model.device import DeviceInfo
 from smembench.studies.doctor.installation import Check
 from smembench.studies.doctor.timing import ALLOWED_PERCENT, ALLOWED_US, METRIC, Agreement
+from smembench.views.records import Record
 from smembench.views.sections import Section, libraries, table
 
 
@@ -20,23 +21,27 @@ def lines(found: Sequence[Check]) -> list[str]:
     return said
 
 
-def records(found: Sequence[Agreement]) -> Section:
-    """Both clocks and their difference, for a CSV file."""
-    return table(
-        "",
-        found,
+def check_records(found: Sequence[Check]) -> list[Record]:
+    """The same for programs."""
+    return [{"what": one.what, "found": one.found, "ok": one.ok, "fix": one.fix, "fatal": one.fatal} for one in found]
+
+
+def timing_records(found: Sequence[Agreement]) -> list[Record]:
+    """Both clocks and their difference, for programs."""
+    return [
         {
-            "kernel": lambda item: f"{item.case.problem} {item.case.kernel}",
-            "size": lambda item: item.case.size,
-            "block": lambda item: str(item.case.block),
-            "cache": lambda item: item.case.cache,
-            "smembench_us": lambda item: f"{item.ours_us:.4f}",
-            "ncu_us": lambda item: f"{item.ncu_us:.4f}",
-            "difference_us": lambda item: f"{item.difference_us:.4f}",
-            "difference_percent": lambda item: f"{item.percent:.3f}",
-            "agrees": lambda item: str(item.agrees).lower(),
-        },
-    )
+            "kernel": f"{item.case.problem} {item.case.kernel}",
+            "size": item.case.size,
+            "block": str(item.case.block),
+            "cache": item.case.cache,
+            "smembench_us": round(item.ours_us, 4),
+            "ncu_us": round(item.ncu_us, 4),
+            "difference_us": round(item.difference_us, 4),
+            "difference_percent": round(item.percent, 3),
+            "agrees": item.agrees,
+        }
+        for item in found
+    ]
 
 
 def section(found: Sequence[Agreement], device: DeviceInfo, versions: Mapping[str, str]) -> Section:

@@ -16,6 +16,7 @@ from smembench.views.columns import Column, compact, number, scaled
 from smembench.views.console import plain
 from smembench.views.explain_banks import picture
 from smembench.views.explain_roof import roof
+from smembench.views.records import Record
 from smembench.views.sections import Section, block, grouped, table
 from smembench.views.table import draw
 
@@ -197,19 +198,23 @@ def comparison(found: Sequence[Comparison], heading: str) -> Section:
     )
 
 
-def comparison_records(found: Sequence[Comparison]) -> Section:
-    """The same in full, for a CSV file."""
-    return table(
-        "",
-        found,
+def counter_records(found: Sequence[Comparison]) -> list[Record]:
+    """The same for programs."""
+    return [
         {
-            "case_id": lambda item: item.case.id,
-            "figure": lambda item: item.figure,
-            "predicted": lambda item: "" if item.predicted is None else repr(item.predicted),
-            "counted": lambda item: repr(item.counted),
-            "agrees": lambda item: "" if item.agrees is None else str(item.agrees).lower(),
-        },
-    )
+            "case_id": item.case.id,
+            "figure": item.figure,
+            "predicted": item.predicted,
+            "counted": item.counted,
+            "agrees": item.agrees,
+        }
+        for item in found
+    ]
+
+
+def pad_records(tried: Sequence[tuple[int, float, float]]) -> list[Record]:
+    """The pads that were tried, for programs."""
+    return [{"pad": pad, "load_conflict": loads, "store_conflict": stores} for pad, loads, stores in tried]
 
 
 def pads(tried: Sequence[tuple[int, float, float]], best: int | None, heading: str) -> Section:

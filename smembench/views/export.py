@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from smembench.model.text import json_text
 from smembench.store import schema
 from smembench.store.csv_files import table_text
 from smembench.store.run import Run
 from smembench.views.latex import latex
 from smembench.views.markdown import markdown
+from smembench.views.records import Record, json
 from smembench.views.sections import Section
+
+
+def cases(run: Run) -> list[Record]:
+    """The cases, by the columns of cases.csv."""
+    return [{column: getattr(row, column) for column in schema.COLUMNS} for row in run.rows]
 
 
 def exported(form: str, run: Run, sections: Sequence[Section]) -> str:
@@ -18,6 +23,5 @@ def exported(form: str, run: Run, sections: Sequence[Section]) -> str:
     if form == "csv":
         return table_text(schema.COLUMNS, map(schema.to_fields, run.rows))
     if form == "json":
-        cases = [{column: getattr(row, column) for column in schema.COLUMNS} for row in run.rows]
-        return json_text({"run": run.description.model_dump(mode="json"), "cases": cases}, indent=2) + "\n"
+        return json(run=run.description.model_dump(mode="json"), cases=cases(run))
     return markdown(sections) if form == "markdown" else latex(sections)

@@ -161,7 +161,7 @@ def _next(slower: Sequence[Series]) -> list[str]:
     if not slower:
         return []
     folder, which = quote(str(slower[0].nights[-1].path)), "--all" if len(slower) > 1 else f"--case {slower[0].case_id}"
-    return [f"if that is meant: smembench accept {folder} {which} --reason TEXT"]
+    return [f"if that is intended: smembench accept {folder} {which} --reason TEXT"]
 
 
 def short(case_id: str) -> str:

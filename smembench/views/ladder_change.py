@@ -14,16 +14,20 @@ from smembench.views.console import plain, say
 from smembench.views.sections import Section, block, table
 from smembench.views.table import draw
 
-_FIGURES: dict[str, Callable[[Step], str]] = {
-    "wavefronts per shared load request": lambda step: number(step.explained.wavefronts("load")),
-    "wavefronts per shared store request": lambda step: number(step.explained.wavefronts("store")),
-    "sectors per global load request": lambda step: number(step.explained.sectors("load")),
-    "sectors per global store request": lambda step: number(step.explained.sectors("store")),
-    "shared bytes per block": lambda step: str(step.explained.shared_bytes or ""),
-    "registers per thread": lambda step: "" if (code := step.explained.code) is None else str(code.registers),
-    "occupancy": lambda step: "" if (fits := step.explained.occupancy) is None else f"{100 * fits.fraction:.0f} %",
-    "instructions": lambda step: "" if (code := step.explained.code) is None else str(code.instructions),
+_FIGURES: dict[str, tuple[Callable[[Step], float | None], Callable[[float], str]]] = {
+    "wavefronts per shared load request": (lambda step: step.explained.wavefronts("load"), number),
+    "wavefronts per shared store request": (lambda step: step.explained.wavefronts("store"), number),
+    "sectors per global load request": (lambda step: step.explained.sectors("load"), number),
+    "sectors per global store request": (lambda step: step.explained.sectors("store"), number),
+    "shared bytes per block": (lambda step: step.explained.shared_bytes or None, str),
+    "registers per thread": (lambda step: code.registers if (code := step.explained.code) else None, str),
+    "occupancy": (
+        lambda step: fits.fraction if (fits := step.explained.occupancy) else None,
+        lambda share: f"{100 * share:.0f} %",
+    ),
+    "instructions": (lambda step: code.instructions if (code := step.explained.code) else None, str),
 }
+"""By name: the value of a step, and its text."""
 
 _MOST_KINDS = 15
 """Kinds of instructions that are shown, those that change most."""
@@ -46,11 +50,31 @@ def print_change(console: Console, change: Change, capability: str | None) -> No
     draw(console, [figures(change, capability)])
 
 
+def change_records(change: Change) -> dict[str, object]:
+    """The same for programs."""
+    steps = (change.before, change.after)
+    return {
+        "steps": [
+            {
+                "case_id": step.explained.case.id,
+                "what_changes": step.kernel.ladder,
+                **{name.replace(" ", "_"): value(step) for name, (value, _) in _FIGURES.items()},
+            }
+            for step in steps
+        ],
+        "instructions": [
+            {"kind": kind, "before": old, "after": new} for kind, (old, new) in change.instructions.items()
+        ],
+        "diff": change.lines,
+    }
+
+
 def figures(change: Change, capability: str | None) -> Section:
     """The figures of both steps: predicted per request of a warp, and counted in the machine code."""
     steps = (change.before, change.after)
     cells = {"block": tuple(block(step.explained.case) for step in steps)}
-    cells |= {name: (text(steps[0]), text(steps[1])) for name, text in _FIGURES.items()}
+    for name, (value, text) in _FIGURES.items():
+        cells[name] = tuple("" if (found := value(step)) is None else text(found) for step in steps)
     kinds = list(change.instructions.items())
     cells |= {f"  {kind}": (str(old), str(new)) for kind, (old, new) in kinds[:_MOST_KINDS]}
     if others := [numbers for _, numbers in kinds[_MOST_KINDS:]]:

@@ -1,4 +1,4 @@
-"""``smembench list``: problems with their kernels, compilers, lessons, configs and devices, line by line."""
+"""``smembench list``: the records of problems, kernels, compilers, lessons, configs and devices, and their lines."""
 
 from __future__ import annotations
 
@@ -6,54 +6,66 @@ from collections.abc import Iterator, Sequence
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.registry import Kernel
 from smembench.model.device import DeviceInfo
-from smembench.model.problem import Problem
 from smembench.run.shipped import about, shipped
 from smembench.studies.lesson import LESSONS
 from smembench.toolchains import registry as toolchains
+from smembench.views.records import Record
+from smembench.views.sections import grouped
 
 
-def kernels() -> Iterator[str]:
-    """Problems, each with its kernels."""
-    for problem in PROBLEMS.values():
-        yield f"{problem.name}: {problem.title}, {', '.join(problem.dtypes)}"
-        for kernel in registry.kernels():
-            if kernel.problem == problem.name and not kernel.port:
-                yield _kernel(problem, kernel)
+def kernels() -> list[Record]:
+    """Kernels, problem by problem, with the compilers of their ports."""
+    return [
+        {
+            "problem": problem,
+            "kernel": kernel.name,
+            "on": kernel.kind,
+            "what": kernel.summary,
+            "ports": [port.compiler for port in registry.of_name(problem, kernel.name, kernel.kind) if port.port],
+        }
+        for problem in PROBLEMS
+        for kernel in registry.kernels()
+        if kernel.problem == problem and not kernel.port
+    ]
 
 
-def compilers() -> Iterator[str]:
+def compilers() -> list[Record]:
     """Compilers, each with its language, or how to install it."""
-    yield "compilers:"
-    for toolchain in toolchains.compilers():
-        yield f"  {toolchain.name:<7} {toolchain.not_installed() or toolchain.language}"
+    return [
+        {"compiler": one.name, "what": one.not_installed() or one.language, "installed": one.installed}
+        for one in toolchains.compilers()
+    ]
 
 
-def lessons() -> Iterator[str]:
+def lessons() -> list[Record]:
     """Lessons, each with what it teaches."""
-    yield "lessons:"
-    for lesson, taught in LESSONS.items():
-        yield f"  {lesson:<7} {taught}"
+    return [{"lesson": name, "what": taught} for name, taught in LESSONS.items()]
 
 
-def configs() -> Iterator[str]:
+def configs() -> list[Record]:
     """The package's configs, each with what it says of itself."""
-    yield "configs, for smembench run:"
-    for name, path in shipped().items():
-        yield f"  {name:<9} {about(path)}"
+    return [{"config": name, "what": about(path)} for name, path in shipped().items()]
 
 
-def devices(found: Sequence[DeviceInfo], no_gpu: str) -> Iterator[str]:
-    """Devices; ``no_gpu`` says why no GPU can be used, and is empty if one can."""
-    yield "devices:"
-    for device in found:
-        yield f"  {device.name:<7} {device.model}"
-    if no_gpu:
-        yield f"  no GPU: {no_gpu}"
+def devices(found: Sequence[DeviceInfo]) -> list[Record]:
+    """Devices, each with its model."""
+    return [{"device": device.name, "what": device.model} for device in found]
 
 
-def _kernel(problem: Problem, kernel: Kernel) -> str:
-    ports = [k.compiler for k in registry.of_name(problem.name, kernel.name, kernel.kind) if k.port]
-    also = f"; also by {', '.join(ports)}" if ports else ""
-    return f"  {kernel.kind:<5} {kernel.name:<23} {kernel.summary}{also}"
+def lines(part: str, records: Sequence[Record]) -> Iterator[str]:
+    """A heading and a line per record: its name and what it is. Kernels have a heading for each problem."""
+    if part == "kernels":
+        for name, of_problem in grouped(records, lambda record: str(record["problem"])).items():
+            problem = PROBLEMS[name]
+            yield f"{name}: {problem.title}, {', '.join(problem.dtypes)}"
+            for record in of_problem:
+                ports = record["ports"]
+                also = f"; also by {', '.join(ports)}" if isinstance(ports, list) and ports else ""
+                yield f"  {record['on']:<5} {record['kernel']:<23} {record['what']}{also}"
+        return
+    yield f"{part}:"
+    named = [(str(next(iter(record.values()))), record["what"]) for record in records]
+    width = max((len(name) for name, _ in named), default=0)
+    for name, what in named:
+        yield f"  {name:<{width}} {what}"

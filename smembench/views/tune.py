@@ -15,14 +15,19 @@ from smembench.views.columns import figures, milliseconds
 from smembench.views.sections import Section, bars, label, table
 
 
+def ranked(tuned: Tuned) -> Run:
+    """The finalists of a search as a run, the smallest median first."""
+    run = Run.of(Description(), tuned.measurements)
+    shown = [row for row in run.rows if row.ok and row.case in tuned.finalists]
+    return run.only(sorted(shown, key=lambda row: row.elapsed_ms or 0.0))
+
+
 def finals(tuned: Tuned) -> Section:
     """Finalists by their median, with its 95 % interval."""
     done = [measurement for measurement in tuned.measurements if measurement.ok]
     intervals = {m.case: median_interval([sample.elapsed_ms for sample in m.samples]) for m in done}
-    run = Run.of(Description(), tuned.measurements)
-    shown = [row for row in run.rows if row.ok and row.case in tuned.finalists]
-    rows = sorted(shown, key=lambda row: row.elapsed_ms or 0.0)
-    best, problem = tuned.best, PROBLEMS[tuned.best.problem]
+    run = ranked(tuned)
+    rows, best, problem = run.rows, tuned.best, PROBLEMS[tuned.best.problem]
     return table(
         f"{problem.title} {best.size} {best.dtype} on {best.device}: the finalists",
         rows,

@@ -55,7 +55,7 @@ def test_a_change_is_accepted_listed_and_withdrawn(program: Program, results: Pa
         (("--case", "*", "--all", "--reason", "x"), "give one of them"),
         (("--reason", "x"), "give --case or --all"),
         (("--withdraw",), "give --case"),
-        (("--withdraw", "--all", "--reason", "x"), "--reason: belongs to"),
+        (("--withdraw", "--all", "--reason", "x"), "--reason: goes with"),
     ],
     ids=str,
 )

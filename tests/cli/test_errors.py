@@ -130,7 +130,7 @@ REFUSED = [
     ("explain transposeSmem --cc 3.0", "3.0 9.0"),
     ("explain transposeSmem,copyGmem", "2 cases --measure"),
     ("explain transposeSmem --best-pad", "--best-pad transposeSmem"),
-    ("explain transposeSmemPad --best-pad --json", "--best-pad and --json"),
+    ("explain transposeSmemPad --best-pad --measure", "--measure and --best-pad"),
     ("explain transposeSmem --csv x.csv", "--csv x.csv --measure"),
     ("explain transposeSmem --measure", "--measure ncu PATH"),
     # the other commands

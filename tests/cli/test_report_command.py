@@ -46,7 +46,7 @@ def test_an_existing_report_is_kept(program: Program, report: Path) -> None:
     before = report.stat()
     ran = program("report", DOCUMENTS, "-o", report)
     assert ran.returncode == 2
-    assert ran.stderr == f"smembench: -o {report}: is there already and is kept; choose another name or add --force\n"
+    assert ran.stderr == f"smembench: -o {report}: already exists; choose another name or add --force\n"
     assert report.stat() == before
 
 

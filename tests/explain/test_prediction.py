@@ -30,7 +30,8 @@ from smembench.store.assemble import assemble
 from smembench.store.relations import relate
 from smembench.store.run import Run
 from smembench.store.schema import row_of
-from smembench.views.explain import comparison, comparison_records
+from smembench.views.explain import comparison, counter_records
+from smembench.views.records import csv as as_csv
 from smembench.views.sections import Section, sections
 from smembench.views.sentences import sentence
 from smembench.views.table import draw
@@ -153,9 +154,10 @@ def test_a_comparison_as_table_and_records() -> None:
     section = comparison(found, "heading")
     assert [line[-3:] for line in section.cells] == [["1.00", "1.25", "NO"], ["4.00", "4.00", "yes"], ["", "93.5", ""]]
     assert "1 of 2 predictions agree" in section.sentence
-    records = comparison_records(found).cells
-    assert records[0] == [padded.id, "wavefronts a shared load", "1.0", "1.25", "false"]
-    assert records[2] == [copy.id, "occupancy %", "", "93.5", ""]
+    lines = as_csv(counter_records(found)).splitlines()
+    assert lines[0] == "case_id,figure,predicted,counted,agrees"
+    assert lines[1] == f"{padded.id},wavefronts a shared load,1.0,1.25,false"
+    assert lines[3] == f"{copy.id},occupancy %,,93.5,"
 
 
 def assembled(planned: Case, status: Status = Status.OK) -> Measurement:

@@ -258,7 +258,7 @@ def test_a_run_that_another_process_writes_is_refused_in_one_line(folder: Path, 
     refused = resume(folder)
     writer.close()
     assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
-    assert "another process writes this run" in refused.stderr
+    assert "another process is writing this run" in refused.stderr
     assert (folder / JOURNAL).read_bytes() == before
 
 

@@ -187,7 +187,7 @@ def test_another_schema_version_is_refused(path: Path) -> None:
 
 def test_a_journal_has_one_writer(path: Path) -> None:
     writer, _ = Journal.reopen(path)
-    with pytest.raises(UsageError, match="another process writes this run"):
+    with pytest.raises(UsageError, match="another process is writing this run"):
         Journal.reopen(path)
     writer.append(replace(TRIALS[0], round=50))
     assert len(journal.read(path).trials) == 13  # reading needs no lock

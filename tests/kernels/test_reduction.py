@@ -38,6 +38,7 @@ from traces import elements
 
 Array = NDArray[Any]
 PROBLEM = PROBLEMS["reduction"]
+THREADS = PROBLEM.default_blocks[0].x
 PER_THREAD = {
     "sumDivergent": 1,
     "sumInterleaved": 1,
@@ -154,7 +155,7 @@ def test_the_interleaved_tree_alone_has_conflicts(kernel: str, threads: int) -> 
 def test_a_block_adds_to_the_output_once(kernel: str, per_thread: int) -> None:
     found = {(access.array, access.kind): access for access in explained(kernel).traffic}
     assert set(found) == {("in", "load"), ("out", "atomic")}
-    assert found["out", "atomic"].per_element == 2**22 / (256 * per_thread)
+    assert found["out", "atomic"].per_element == 2**22 / (THREADS * per_thread)
     assert (found["in", "load"].per_element, found["in", "load"].bytes) == (1, 4 * 2**22)
 
 
@@ -178,7 +179,7 @@ def test_the_output_is_added_to_without_waiting_for_it(ptx: Any, dtype: str) -> 
 
 def test_a_persistent_grid_has_a_few_turns_of_the_blocks_that_run_at_once_or_fewer() -> None:
     grids = [numba_kernel(sum_of(n, "sumPersistent")).on(132).grid for n in (1, 2**20, 2**28)]
-    assert grids == [(1, 1), (256, 1), (TURNS * 8 * 132, 1)]
+    assert grids == [(1, 1), (2**20 // (16 * THREADS), 1), (TURNS * 2048 // THREADS * 132, 1)]
 
 
 def test_a_table_names_the_ceiling_and_says_what_the_steps_gain(measured: Measured) -> None:

@@ -39,7 +39,7 @@ def test_an_existing_file_is_kept_unless_forced_and_replaced_whole_where_a_link_
     Output(path).write("old")
     before = path.stat().st_ino
     for name in (path, link):
-        with pytest.raises(UsageError, match="is there already and is kept"):
+        with pytest.raises(UsageError, match="already exists"):
             Output(name)
     Output(link, force=True).write("new")
     Output(link, append=True).write("er")

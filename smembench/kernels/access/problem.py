@@ -57,10 +57,10 @@ class Access(Problem):
     help = """
     Time access patterns of shared memory, in bytes per clock of the 128 that the banks of a multiprocessor deliver.
 
-    The four patterns on a tile, setRowReadCol with padding, and parallelAccess, serialAccess and broadcastAccess; by
-    name each pattern as …Dyn (dynamic shared memory), …Pad and …DynPad too, and with --stride alone the kernel strided.
-    Every thread stores and loads 32 bytes per pass, and only that counts; the sums are checked bit for bit. There is no
-    CPU form; smembench explain predicts the conflicts without a GPU.
+    The default is the four patterns on a tile, setRowReadCol with padding, parallelAccess, serialAccess and
+    broadcastAccess. --kernel also takes each pattern as …Dyn (dynamic shared memory), …Pad and …DynPad; --stride alone
+    runs the kernel strided. Each thread stores and loads 32 bytes per pass, and only these bytes count. The sums are
+    checked bit for bit. It needs a GPU; smembench explain predicts the conflicts without one.
 
     Examples:
 
@@ -76,12 +76,12 @@ class Access(Problem):
     strides_in_rows = True
     strided_kernel = "strided"
     sizes = (
-        Axis("passes", "Times each value goes through shared memory.", str(_DEFAULT_PASSES)),
+        Axis("passes", "How many times each value goes through shared memory.", str(_DEFAULT_PASSES)),
         Axis("n", "Threads.", f"{default_n} per multiprocessor of the GPU"),
     )
     kernel_axes = (
         Axis("block", "Block dimensions in threads, the tile's as well.", ",".join(map(str, default_blocks))),
-        Axis("stride", "Elements from lane to lane, of the kernel strided.", f"1:{MAX_STRIDE}"),
+        Axis("stride", "Elements from lane to lane, for the kernel strided.", f"1:{MAX_STRIDE}"),
         PAD,
         PAD_WIDTH,
     )

@@ -40,9 +40,9 @@ class Constant(Problem):
     help = """
     Time a 1D stencil whose coefficients are in global, shared or constant memory.
 
-    Uniform: the lanes of a warp read the same coefficient at a time, a broadcast. Diverging: they read nine different
-    ones, which the constant cache serves one after the other. The work is the same. The host copies the coefficients
-    to constant memory before the launch, as cudaMemcpyToSymbol does. On the CPU one plain stencil runs.
+    Uniform: the lanes of a warp read the same coefficient at the same time, a broadcast. Diverging: they read nine
+    different ones, which the constant cache serves one after the other. The arithmetic is the same. The host copies the
+    coefficients to constant memory before the launch, as cudaMemcpyToSymbol does. The CPU runs one plain stencil.
 
     Examples:
 

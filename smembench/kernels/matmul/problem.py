@@ -43,8 +43,8 @@ class Matmul(Problem):
     help = """
     Time matrix multiplication: on the CPU, naive, and tiled through shared memory.
 
-    Every result is checked against float64 before it is timed. The CPU's triple loop runs on any device, as
-    the baseline of the speed-ups.
+    Every result is checked against float64 before it is timed. The triple loop always runs on the CPU; speed-ups are
+    over it.
 
     Examples:
 

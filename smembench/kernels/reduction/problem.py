@@ -49,7 +49,7 @@ class Reduction(Problem):
     """
     dtypes = ("float32", "float64", "int32")
     default_n = 2**24
-    default_blocks = (Block(256, 1),)
+    default_blocks = (Block(512, 1),)
     sizes = (Axis("n", "Elements that are added up.", str(default_n)),)
     kernel_axes = (Axis("block", "Block dimensions in threads, counted in a row.", str(default_blocks[0])),)
     options = ("kernel", "dtype", "device", "cache", "compiler", "peers")

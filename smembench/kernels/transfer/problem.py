@@ -41,10 +41,10 @@ class Transfer(HostArrays):
     order = 5
     title = "host-device copy"
     help = """
-    Time copies between host and device, and the documents' add-one with both copies against the CPU's loop.
+    Time copies between host and device, and the documents' add-one with both copies against a loop on the CPU.
 
-    Host memory is pageable, as malloc and NumPy make it, or page-locked (pinned). Times are the host's, from the call
-    until the copy is done. Without a GPU the host's own copy and the loop run.
+    Host memory is pageable, as from malloc or NumPy, or page-locked (pinned). Times are measured on the host, from the
+    call until the copy is done. Without a GPU, a copy within host memory and the loop run.
 
     Examples:
 

@@ -31,8 +31,8 @@ class Transpose(Problem):
     help = """
     Time the transpose kernels: copyGmem, naiveGmem, transposeSmem, transposeSmemPad.
 
-    Every kernel is checked bit for bit before it is timed, and memcpy is measured beside them as the ceiling.
-    Lists and ranges multiply.
+    Every kernel is checked bit for bit before it is timed. memcpy is measured beside them as the ceiling. The cases are
+    the product of all lists and ranges.
 
     Examples:
 

@@ -161,7 +161,7 @@ def compare_with_itself(
         UsageError: for fewer than two runs, and for invalid rules.
     """
     if len(runs) < 2:
-        raise UsageError("--aa: give 2 or more runs; 10 tell more")
+        raise UsageError("--aa: give 2 or more runs, better 10")
     rules = Rules(threshold, fdr, confidence)
     tallies: dict[str, _Tally] = {}
     pairs_false, largest_false = 0, 0.0

@@ -8,7 +8,7 @@ Per step along k:
 4. Barrier.
 
 It stands beside the blog's matmul_cuda_shared, line by line, and does what the second MatMulKernel of the programming
-guide does ("Shared Memory"), whose tile number m and element e of a tile it uses: ``k0`` is m tiles along k.
+guide does ("Shared Memory"): tile number ``t`` is the blog's blockIdx and the guide's m, ``e`` is the guide's.
 
 Each element loaded is used ``block`` times: A is read n / block times, B m / block times. Reads of A's tile are
 broadcasts and reads of B's are contiguous, so there are no bank conflicts. The tile is 16 wide as in the programming
@@ -18,7 +18,7 @@ guide or 32 as in the blog; any m × k × n works.
 from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of, covering, square_only
-from smembench.kernels.numba_cuda import cuda, number, uint32
+from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.kernels.types import Array, Index
@@ -39,21 +39,19 @@ def build(case: Case) -> NumbaKernel:
         row = cuda.blockIdx.y * tile + ty
         col = cuda.blockIdx.x * tile + tx
         total = zero
-        k0 = uint32(0)
-        while k0 < k:
-            if row < m and k0 + tx < k:
-                a_sub[ty, tx] = a[row * lda + k0 + tx]
+        for t in range((k + tile - 1) // tile):
+            if row < m and t * tile + tx < k:
+                a_sub[ty, tx] = a[row * lda + t * tile + tx]
             else:
                 a_sub[ty, tx] = zero
-            if col < n and k0 + ty < k:
-                b_sub[ty, tx] = b[(k0 + ty) * ldb + col]
+            if col < n and t * tile + ty < k:
+                b_sub[ty, tx] = b[(t * tile + ty) * ldb + col]
             else:
                 b_sub[ty, tx] = zero
             cuda.syncthreads()
             for e in range(tile):
                 total += a_sub[ty, e] * b_sub[e, tx]
             cuda.syncthreads()
-            k0 += tile
         if row < m and col < n:
             c[row * ldc + col] = total
 

@@ -6,8 +6,11 @@ ones are slower and would be no fair yardstick. Findings: results/reference/note
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from smembench.kernels.common.cuda_c import port
 from smembench.kernels.matmul.cuda import naive
+from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 _SOURCE = """
@@ -28,12 +31,17 @@ extern "C" __global__ void naive(T *c, const T *a, const T *b, unsigned m, unsig
 _INT_MAX = 2**31 - 1
 
 
-def _unsupported(case: Case) -> str | None:
-    assert case.k is not None
-    largest = max(case.m, case.k) * (case.stride or max(case.n, case.k))
-    if largest > _INT_MAX:
-        return f"the CUDA C port of {case.kernel} has int indices, which reach {_INT_MAX} elements, not {largest}"
-    return naive.KERNEL.unsupported(case)
+def int_indices(kernel: Kernel) -> Callable[[Case], str | None]:
+    """Why the port of a kernel with ``int`` indices cannot run a case: the kernel's own reasons, or its size."""
+
+    def unsupported(case: Case) -> str | None:
+        assert case.k is not None
+        largest = max(case.m, case.k) * (case.stride or max(case.n, case.k))
+        if largest > _INT_MAX:
+            return f"the CUDA C port of {case.kernel} has int indices, which reach {_INT_MAX} elements, not {largest}"
+        return kernel.unsupported(case)
+
+    return unsupported
 
 
-KERNEL = port(naive.KERNEL, _SOURCE, unsupported=_unsupported)
+KERNEL = port(naive.KERNEL, _SOURCE, unsupported=int_indices(naive.KERNEL))

@@ -1,0 +1,28 @@
+"""What programs read: CSV, and the JSON of ``--json``, from the records of a table.
+
+A record is a line of a table by the names of its columns. JSON is one object with a list of records for each table,
+beside what holds for all of them. Cases and figures have the names that they have in cases.csv.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from smembench.model.text import json_text
+from smembench.store.csv_files import table_text
+
+Record = Mapping[str, object]
+
+
+def csv(records: Sequence[Record]) -> str:
+    """Records under the names of the first; None is empty."""
+    return table_text(list(records[0]), ([_text(value) for value in record.values()] for record in records))
+
+
+def json(**parts: object) -> str:
+    """One object as indented JSON."""
+    return json_text(parts, indent=2) + "\n"
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,59 @@
+"""``--json``: every command that prints a table has it, and it is one object of tables and facts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from conftest import DOCUMENTS, ROOT
+from conftest import QUICK as NUMBERS
+from smembench.cli.app import app
+
+QUICK = tuple(map(str, NUMBERS))
+SLOWDOWN = ROOT / "results/reference/slowdown"
+NEWEST = SLOWDOWN / "20261122T220754Z-slowdown"
+
+TABLES = {
+    ("list",): ("kernels", "kernel"),
+    ("list", "devices"): ("devices", "device"),
+    ("doctor",): ("checks", "what"),
+    ("transpose", "8", "--device", "cpu", "--kernel", "naiveGmem", *QUICK): ("cases", "elapsed_ms"),
+    ("transpose", "8", "--dry-run"): ("cases", "case_id"),
+    ("run", "quick", "--dry-run"): ("cases", "case_id"),
+    ("tune", "matmul", "--n", "8", "--device", "cpu", "--kernel", "cpu", *QUICK): ("cases", "elapsed_ms"),
+    ("tune", "transpose", "--n", "8", "--device", "cpu", "--dry-run"): ("cases", "case_id"),
+    ("ladder", "transpose", "--diff", "transposeSmemPad", "--run", str(DOCUMENTS)): ("steps", "occupancy"),
+    ("compilers", "--static", "--kernel", "naiveGmem", "--n", "64"): ("cases", "registers"),
+    ("explain", "transposeSmem"): ("shared", "wavefronts_per_request"),
+    ("explain", "transposeSmemPad", "--best-pad"): ("pads", "load_conflict"),
+    ("show", str(DOCUMENTS)): ("cases", "elapsed_ms"),
+    ("history", str(SLOWDOWN)): ("series", "case_id"),
+    ("compare", "last:7", str(NEWEST)): ("compared", "cases"),
+    ("compare", str(NEWEST), str(NEWEST)): ("cases", "verdict"),
+}
+"""A table of each command's object, and a name that each of its records has."""
+
+
+@pytest.mark.parametrize("command", TABLES, ids=lambda command: " ".join(command[:2]))
+def test_json_is_one_object_of_tables(command: tuple[str, ...]) -> None:
+    table, name = TABLES[command]
+    done = CliRunner().invoke(app, [*command, "--json"])
+    found = json.loads(done.stdout)
+    assert found[table]
+    assert all(name in record for record in found[table])
+
+
+def test_what_is_accepted_and_what_is_pinned(tmp_path: Path) -> None:
+    for command, table in {("accept",): "accepted", ("baseline", "show"): "pinned"}.items():
+        done = CliRunner().invoke(app, [*command, str(tmp_path), "--json"])
+        assert json.loads(done.stdout) == {table: []}
+
+
+def test_every_command_has_it_but_the_page() -> None:
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    without = {name for name, command in commands.items() if "json" not in {each.name for each in command.params}}
+    assert without - {"lesson"} == {"report", "baseline"}  # HTML; a group, whose show has it
