@@ -16,7 +16,7 @@ from smembench.explain.banks import conflict_degree, wavefronts
 from smembench.kernels.program import CudaCKernel
 from smembench.model.hardware import WARP, WAVEFRONT_BYTES
 from smembench.model.measurement import Status
-from smembench.studies.probe.figure import Figure, verify
+from smembench.studies.probe.figure import Figure, at_least, verify
 
 if TYPE_CHECKING:
     from smembench.studies.probe.bench import Bench
@@ -221,43 +221,44 @@ _WARPS = 16
 _ROW_BYTES = 16
 _PACKED, _IN_STEP = _ROW_BYTES, WAVEFRONT_BYTES
 """Bytes from row to row: without conflicts, and with all rows of a matrix in the same banks."""
-
-_LOADS = "one warp; a load returns the addresses of the next"
-_PAIRS = "one warp; stores what it loaded before"
+_CASES = (("x1", _PACKED), ("x2", _PACKED), ("x4", _PACKED), ("x4.trans", _PACKED), ("x4", _IN_STEP))
+_CHAIN = "one warp; each load returns the addresses of the next"
+_PAIRS = "one warp; each store writes what the load before it returned"
 
 
 def figures(bench: Bench) -> Iterator[Figure]:
-    """Latency and throughput of loads, then of stores; packed, and four matrices with conflicts."""
-    cases = (("x1", _PACKED), ("x2", _PACKED), ("x4", _PACKED), ("x4.trans", _PACKED), ("x4", _IN_STEP))
-    for form, pitch in cases:
+    """Latency and throughput of loads, then of stores."""
+    for form, pitch in _CASES:
         samples = _cycles(bench, "load_latency", form, pitch)
-        yield Figure.of(
-            _name("ldmatrix", form, pitch, "latency"),
-            "cycles",
-            samples,
-            _LOADS,
-        )
-    for form, pitch in cases:
+        yield Figure.of(f"{called('ldmatrix', form, pitch)}: latency", "cycles", samples, _CHAIN)
+    for form, pitch in _CASES:
         yield _throughput(bench, "ldmatrix", form, pitch)
     if bench.capability < _STORES:
         yield Figure.missing("stmatrix", Status.SKIPPED, "not on this device: needs compute capability 9.0")
         return
     samples = _cycles(bench, "store_latency", "x4", _PACKED)
-    yield Figure.of(
-        "stmatrix.x4 and ldmatrix.x4 of it, latency",
-        "cycles",
-        samples,
-        _PAIRS,
-    )
-    for form, pitch in cases[2:]:
+    yield Figure.of("stmatrix.x4 and ldmatrix.x4: latency", "cycles", samples, _PAIRS)
+    for form, pitch in _CASES[2:]:
         yield _throughput(bench, "stmatrix", form, pitch)
 
 
+def called(instruction: str, form: str, pitch: int) -> str:
+    """The instruction with its form, and the conflicts of its rows."""
+    degree = conflict_degree(_rows(form, pitch), _ROW_BYTES)
+    return f"{instruction}.{form}" + (f", {degree:.0f}-way conflicts" if degree > 1 else "")
+
+
 def _throughput(bench: Bench, instruction: str, form: str, pitch: int) -> Figure:
-    kernel = "load_rate" if instruction == "ldmatrix" else "store_rate"
-    name = _name(instruction, form, pitch, "throughput")
-    method = f"{_WARPS} warps on one SM; {wavefronts(_rows(form, pitch), _ROW_BYTES)} wavefronts"
-    return Figure.of(name, "cycles/instruction", _cycles(bench, kernel, form, pitch, _WARPS), method)
+    """Cycles per instruction.
+
+    Raises:
+        Unverified: if they are fewer than the wavefronts, within what the block's begin and end may hide.
+    """
+    name, least = called(instruction, form, pitch), wavefronts(_rows(form, pitch), _ROW_BYTES)
+    samples = _cycles(bench, "load_rate" if instruction == "ldmatrix" else "store_rate", form, pitch, _WARPS)
+    at_least(f"cycles per {name}", min(samples), 0.99 * least)
+    method = f"{_WARPS} warps on one SM; {least} wavefronts"
+    return Figure.of(f"{name}: throughput", "cycles/instruction", samples, method)
 
 
 def _cycles(bench: Bench, kernel: str, form: str, pitch: int, warps: int = 1) -> list[float]:
@@ -265,7 +266,6 @@ def _cycles(bench: Bench, kernel: str, form: str, pitch: int, warps: int = 1) ->
     shared = max(warps, 2) * _matrices(form) * _ROWS * pitch
     entry = f"{kernel}_{form.replace('.', '_')}"
     program = CudaCKernel(SOURCE, entry, grid=(1, 1), block=(WARP * warps, 1), dynamic_bytes=shared)
-
     arguments = (pitch, 0) if kernel == "load_rate" else (pitch,)
 
     def one() -> float:
@@ -274,11 +274,6 @@ def _cycles(bench: Bench, kernel: str, form: str, pitch: int, warps: int = 1) ->
         return int(cycles) / (_STEPS * warps)
 
     return bench.trials(one)
-
-
-def _name(instruction: str, form: str, pitch: int, what: str) -> str:
-    degree = conflict_degree(_rows(form, pitch), _ROW_BYTES)
-    return f"{instruction}.{form} {what}" + (f", {degree:.0f}-way conflicts" if degree > 1 else "")
 
 
 def _rows(form: str, pitch: int) -> range:
