@@ -48,13 +48,13 @@ def test_a_figure_is_the_median_with_its_interval() -> None:
 
 @pytest.mark.parametrize("n", range(1, 33))
 def test_lanes_have_an_n_way_conflict(n: int) -> None:
-    assert wavefronts([4 * int(word) for word in words(n)], 4) == n
+    assert wavefronts([4 * int(word) for word in words(n)], 4, "load") == n
 
 
 def test_lanes_contend_for_a_word_a_bank_or_nothing() -> None:
     def by_warp(contention: str) -> list[int]:
         found = targets(contention, 1024).reshape(-1, 32)
-        return [wavefronts([4 * int(word) for word in warp], 4) for warp in found]
+        return [wavefronts([4 * int(word) for word in warp], 4, "load") for warp in found]
 
     assert by_warp("one bank") == [32] * 32
     assert by_warp("own words") == by_warp("one word") == [1] * 32
