@@ -80,8 +80,8 @@ def test_a_copy_takes_longer_the_more_it_copies(sheet: dict[tuple[str, str], Fig
     for way in ("load and store", "cp.async of 16 bytes", "cp.async.bulk"):
         if found := sheet.get(("copies", f"{way}: latency of 128 B")):
             assert value(found) < value(sheet["copies", f"{way}: latency of 16 KiB"])
-    alone, together = (sheet["copies", f"load and store: {where}"] for where in ("one SM by itself", "all SMs together"))
-    assert value(together) < 1.02 * value(alone)
+    alone, together = (f"load and store: {where}" for where in ("one SM by itself", "all SMs together"))
+    assert value(sheet["copies", together]) < 1.02 * value(sheet["copies", alone])
 
 
 def test_another_blocks_shared_memory_is_farther_away(sheet: dict[tuple[str, str], Figure]) -> None:

@@ -222,6 +222,7 @@ _ROW_BYTES = 16
 _PACKED, _IN_STEP = _ROW_BYTES, WAVEFRONT_BYTES
 """Bytes from row to row: without conflicts, and with all rows of a matrix in the same banks."""
 _CASES = (("x1", _PACKED), ("x2", _PACKED), ("x4", _PACKED), ("x4.trans", _PACKED), ("x4", _IN_STEP))
+_KIND = {"ldmatrix": "load", "stmatrix": "store"}
 _CHAIN = "one warp; each load returns the addresses of the next"
 _PAIRS = "one warp; each store writes what the load before it returned"
 
@@ -244,7 +245,7 @@ def figures(bench: Bench) -> Iterator[Figure]:
 
 def called(instruction: str, form: str, pitch: int) -> str:
     """The instruction with its form, and the conflicts of its rows."""
-    degree = conflict_degree(_rows(form, pitch), _ROW_BYTES)
+    degree = conflict_degree(_rows(form, pitch), _ROW_BYTES, _KIND[instruction])
     return f"{instruction}.{form}" + (f", {degree:.0f}-way conflicts" if degree > 1 else "")
 
 
@@ -254,8 +255,9 @@ def _throughput(bench: Bench, instruction: str, form: str, pitch: int) -> Figure
     Raises:
         Unverified: if they are fewer than the wavefronts, within what the block's begin and end may hide.
     """
-    name, least = called(instruction, form, pitch), wavefronts(_rows(form, pitch), _ROW_BYTES)
-    samples = _cycles(bench, "load_rate" if instruction == "ldmatrix" else "store_rate", form, pitch, _WARPS)
+    name, kind = called(instruction, form, pitch), _KIND[instruction]
+    least = wavefronts(_rows(form, pitch), _ROW_BYTES, kind)
+    samples = _cycles(bench, f"{kind}_rate", form, pitch, _WARPS)
     at_least(f"cycles per {name}", min(samples), 0.99 * least)
     method = f"{_WARPS} warps on one SM; {least} wavefronts"
     return Figure.of(f"{name}: throughput", "cycles/instruction", samples, method)
