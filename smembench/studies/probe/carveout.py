@@ -93,4 +93,4 @@ def _figure(bench: Bench, name: str, size: int, percent: int) -> Figure:
         return float(np.median(resident(blocks)))
 
     method = "median over SMs of the blocks of one warp that overlap, by the SM's clock"
-    return Figure.of(name, "blocks/SM", bench.trials(one), method, f"{calculated} (the driver's occupancy calculation)")
+    return Figure.of(name, "blocks/SM", bench.trials(one), method, f"{calculated} (driver's calculation)")
