@@ -1,6 +1,8 @@
-"""``smembench reproduce``: the documents' tables on this device."""
+"""``smembench reproduce``: the documents' tables and claims on this device."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from smembench.cli import options
 from smembench.cli.options import Running, Sampling, takes
@@ -8,20 +10,26 @@ from smembench.cli.options import Running, Sampling, takes
 
 @takes(sampling=Sampling, running=Running)
 def reproduce(*, device: options.Devices = None, sampling: Sampling, running: Running) -> None:
-    """Measure the documents' tables, at their sizes and blocks, beside the documents' figures.
+    """Measure what the documents measured, and say of each of their claims whether it holds here.
 
-    The last column says whether each claim (shared faster than naive, padded faster than unpadded, tiled faster than
-    naive) holds here: yes or NO only if the 95 % interval of the ratio excludes 1, else undecided.
+    First their tables, at their sizes, beside this device's figures; then every claim with a number or a comparison:
+    where it stands, what it says, and what was found here with its 95 % interval. "yes" and "no" mean that the whole
+    interval lies where the claim wants it, or none of it, "not any more" that it held on the document's own devices.
+
+    Without a GPU the CPU measures what it can, and the rest is shown from the stored run of a GPU, in a checkout.
+    To store a run: smembench run documents; to see it again: smembench show last --documents.
 
     Examples:
 
       smembench reproduce
+      smembench reproduce --quick --export claims.md
       smembench reproduce --device cpu --csv documents.csv
     """
     from smembench.cli.measure import measure
-    from smembench.run.config import from_flags
-    from smembench.studies.reproduce.figures import sweeps
+    from smembench.run.config import from_toml
+    from smembench.studies.reproduce.devices import probed, reference
     from smembench.views.reproduce import reproduction
 
-    config = from_flags({"name": "documents", **sampling.config(), "sweep": sweeps(device)})
-    measure(config, running, draw=reproduction)
+    overrides = [] if device is None else [f"device={device}"]
+    config = from_toml(Path("documents"), overrides, sampling.config())
+    measure(config, running, draw=lambda run: reproduction(run, probed(run), reference()))

@@ -52,6 +52,12 @@ CAPABILITIES = tuple(_LIMITS)
 """Compute capabilities whose limits are known."""
 
 
+def shared_memory(capability: str) -> tuple[int, int] | None:
+    """Bytes of shared memory of an SM, and the most that a block gets of them; None for an unknown capability."""
+    limits = _LIMITS.get(capability)
+    return None if limits is None else (limits.shared_kib * _KIB, limits.shared_per_block)
+
+
 @dataclass(frozen=True, slots=True)
 class Occupancy:
     """Blocks and warps resident per SM, and the limit that they reach first.

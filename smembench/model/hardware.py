@@ -15,6 +15,12 @@ WAVEFRONT_BYTES = BANKS * WORD_BYTES
 STATIC_SHARED_BYTES = 48 * 1024
 """Most shared memory per block, unless it is dynamic and the launch opts in to more."""
 
+CONSTANT_BYTES = 64 * 1024
+"""Constant memory of a program (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")."""
+
+REGISTER_BYTES = 4
+"""Bytes per register."""
+
 EVENT_NOISE_MS = 1e-4
 """Standard deviation that event pairs add to a round's median: their readings switch between two levels for about a
 second at a time (results/reference/notes/timing.md)."""

@@ -72,7 +72,7 @@ class Axis:
 
 DEFAULT_BLOCKS = (Block(32, 32), Block(16, 16))
 BLOCK = Axis("block", "Block dimensions in threads.", f"{','.join(map(str, DEFAULT_BLOCKS))} or the kernel's")
-PAD = Axis("pad", "Run only the padded, or only the unpadded, of the kernels with a tile.")
+PAD = Axis("pad", "Run the padded kernels beside the unpadded, as by default, or only the unpadded.")
 PAD_WIDTH = Axis("pad_width", "Extra columns of a padded tile.", "1")
 
 

@@ -30,7 +30,7 @@ from smembench.views.compare import comparison_sections
 from smembench.views.history import history_sections, percent, short
 from smembench.views.ladder import ladder, ladders
 from smembench.views.limits import limits
-from smembench.views.reproduce import documented, reproduction
+from smembench.views.reproduce import documented, figures, reproduction
 from smembench.views.sections import Section, grouped, groups, sections, subject
 
 _SERIES = 3
@@ -134,12 +134,12 @@ def _of_run(stored: Run) -> Chapter:
 
 
 def _documents(stored: Run) -> Topic:
-    tables = reproduction(stored)
+    tables = figures(stored)
     charts = [
         gains(rows, gpus(stored.only(rows)), section)
         for rows, section in zip(documented(stored.rows), tables, strict=True)
     ]
-    return Topic("The documents' figures", (), tables, _known(*charts))
+    return Topic("The documents' figures", (), reproduction(stored), _known(*charts))
 
 
 def _ladders(stored: Run) -> Topic:

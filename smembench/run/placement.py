@@ -107,7 +107,5 @@ def _fell_back(sweep: Sweep, resolve: Mapping[str, str]) -> bool:
 
 
 def _wanted(kernel: Kernel, sweep: Sweep) -> bool:
-    """Whether --pad or --no-pad keeps this kernel; a named kernel is always kept."""
-    if sweep.pad is None or kernel.pad is None or sweep.kernel:
-        return True
-    return kernel.pad is sweep.pad
+    """Whether --no-pad keeps this kernel; a named kernel is always kept."""
+    return sweep.pad is not False or not kernel.pad or bool(sweep.kernel)

@@ -13,6 +13,9 @@ from smembench.stats.summary import MIN_SAMPLES, ci_width
 MAX_EXTRA_ROUNDS = 12
 """Most additional rounds for cases that have not converged; each has twice as many samples as the one before."""
 
+_FIRST_ROUND = 0.1
+"""Share of ``max_seconds`` that the first of several rounds may take."""
+
 CI_WIDTH = {"cuda": 0.005, "cpu": 0.02}
 """Default target for ``ci_width`` by kind of device; looser on CPUs, which are noisier."""
 
@@ -44,10 +47,14 @@ class StopRule:
         return part << max(round_ - self.rounds + 1, 0)
 
     def seconds(self, round_: int, spent: float) -> float:
-        """Limit for sampling in a round, in seconds: an equal share in the first ``rounds``, then all that is left."""
-        if round_ < self.rounds:
-            return self.max_seconds / self.rounds
-        return max(self.max_seconds - spent, 0.0)
+        """Limit for sampling in a round, in seconds.
+
+        The first of several rounds is short, so that a slow case has a first time soon; the others up to ``rounds``
+        have equal shares of what is left, and each later one has all of it.
+        """
+        if round_ == 0 and self.rounds > 1:
+            return _FIRST_ROUND * self.max_seconds
+        return max(self.max_seconds - spent, 0.0) / max(self.rounds - round_, 1)
 
     def satisfied(self, values: Sequence[float], spent: float) -> bool:
         """Whether a case needs no further rounds."""

@@ -12,6 +12,7 @@ from smembench.model.device import DeviceInfo
 from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
 from smembench.model.interrupts import held, interruptible
 from smembench.model.measurement import Measurement, Trial
+from smembench.model.text import duration
 from smembench.run.config import Config
 from smembench.run.environment import describe_run, differences
 from smembench.run.runner import Begin, unseen
@@ -21,8 +22,8 @@ from smembench.store.run_folder import RunFolder, new_run_id
 from smembench.store.run_json import Description
 
 
-def _ignore(what: object) -> None:
-    pass
+def ignore(what: object) -> None:
+    """Do nothing with it, the default of a ``Watch``."""
 
 
 @contextmanager
@@ -38,9 +39,9 @@ class Watch:
     stored. ``progress`` is entered for each stretch of work, and yields a function to call when a case begins.
     """
 
-    note: Callable[[str], None] = _ignore
-    device: Callable[[DeviceInfo], None] = _ignore
-    trial: Callable[[Trial], None] = _ignore
+    note: Callable[[str], None] = ignore
+    device: Callable[[DeviceInfo], None] = ignore
+    trial: Callable[[Trial], None] = ignore
     progress: Callable[[], AbstractContextManager[Begin]] = _no_progress
 
 
@@ -112,7 +113,10 @@ def run(
             folder = RunFolder.create(output, described)
         count = sum(not item.skip for item in session.planned)
         models = ", ".join(info.model for info in infos)
-        watch.note(f"cases: {count} on {models}, compiled and checked first; rounds: at least {config.rounds}")
+        limit = (
+            f"at most {duration(config.max_seconds)} of samples per case, {duration(count * config.max_seconds)} in all"
+        )
+        watch.note(f"cases: {count} on {models}, compiled and checked first; rounds: at least {config.rounds}; {limit}")
         with closing(folder) if folder else nullcontext():
             if untold := [device.name for device in described.devices if not described.identity(device.name)]:
                 watch.note(

@@ -1,35 +1,53 @@
-"""The documents' tables with this device's figures beside theirs, as sections."""
+"""The documents' figures with this device's beside them, and whether their claims hold here, as sections."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import DEFAULT_COMPILER
-from smembench.stats.differs import Effect
+from smembench.model.case import DEFAULT_COMPILER, Block
 from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.studies.difference import difference
-from smembench.studies.reproduce.claims import CLAIMS, Claim, holds
-from smembench.studies.reproduce.figures import BLOCKS, FIGURES, SIZES, devices_of, figure_of
+from smembench.studies.reproduce.claim import Claim
+from smembench.studies.reproduce.devices import devices as devices_of_run
+from smembench.studies.reproduce.figures import ASSUMED, BLOCKS, FIGURES, SIZES, Document, devices_of, figure_of
+from smembench.studies.reproduce.judge import CLAIMS, Holds, Judged, judge
+from smembench.studies.reproduce.measures import Here, Missing, two_digits
 from smembench.views.columns import milliseconds, number, times
 from smembench.views.sections import Section, describe, table
 
 
-def reproduction(run: Run) -> list[Section]:
+def reproduction(run: Run, devices: Sequence[Here] | None = None, reference: Here | None = None) -> list[Section]:
+    """The tables of figures, then the claims of each document; nothing for a run without the documents' cases.
+
+    Args:
+        run: what was measured.
+        devices: those whose claims are judged; None for the run's own.
+        reference: a device whose answers are shown beside those of a device that is no GPU.
+    """
+    tables = figures(run)
+    if not tables:
+        return []
+    judged = devices_of_run(run) if devices is None else devices
+    return [*tables, *(_claims(document, here, reference) for here in judged for document in CLAIMS)]
+
+
+def figures(run: Run) -> list[Section]:
     """A section for each documented problem and each device of a run."""
-    return [_section(run.only(group)) for group in documented(run.rows)]
+    return [_figures(run, group) for group in documented(run.rows)]
 
 
 def documented(rows: Sequence[Row]) -> list[list[Row]]:
     """The rows that the documents have figures for, grouped by problem and device.
 
-    These are the documents' kernels by the default compiler, at their sizes, blocks and element type. The CPU's triple
-    loop stands beside the kernels of every device.
+    These are the documents' kernels by the default compiler, at their sizes and element type, in the first of the
+    blocks that are measured. The CPU's triple loop stands beside the kernels of every device.
     """
     found: list[list[Row]] = []
     for problem in SIZES:
-        of_problem = [row for row in rows if row.problem == problem and _is_documented(row)]
+        of_problem = [row for row in rows if row.problem == problem and _is_documented(row, BLOCKS[problem][0])]
         baseline = PROBLEMS[problem].cpu_kernel
         devices = {row.device for row in of_problem if row.kernel != baseline} or {row.device for row in of_problem}
         found += [
@@ -39,39 +57,44 @@ def documented(rows: Sequence[Row]) -> list[list[Row]]:
     return found
 
 
-def _is_documented(row: Row) -> bool:
+def _is_documented(row: Row, block: Block) -> bool:
     known = any((figure.problem, figure.kernel) == (row.problem, row.kernel) for figure in FIGURES)
     here = ({row.m, row.n, row.k or row.n}, row.dtype, row.cache, row.stride, row.compiler)
     at_size = here == ({SIZES[row.problem]}, "float32", "warm", None, DEFAULT_COMPILER)
-    return known and at_size and row.block in (None, BLOCKS[row.problem])
+    return known and at_size and row.block in (None, block)
 
 
-def _section(run: Run) -> Section:
-    rows = run.rows
+def _figures(run: Run, rows: Sequence[Row]) -> Section:
     problem = rows[0].problem
     baseline = PROBLEMS[problem].cpu_kernel or PROBLEMS[problem].copy_kernel
     assert baseline is not None
 
-    def documented(device: str) -> Callable[[Row], str]:
-        return lambda row: _documented(problem, row.kernel, baseline, device)
+    def published(device: str) -> Callable[[Row], str]:
+        return lambda row: _published(problem, row.kernel, baseline, device)
 
-    sources = dict.fromkeys(figure.source for figure in FIGURES if figure.problem == problem)
+    def in_block(block: Block) -> Callable[[Row], str]:
+        found = {
+            (row.kernel, row.device): row for row in run.rows if row.problem == problem and _is_documented(row, block)
+        }
+        return lambda row: _here(found.get((row.kernel, row.device)))
+
+    here = {f"here, {block}": in_block(block) for block in BLOCKS[problem]}
+    ecc = {device.ecc for device in run.description.devices if device.name in {row.device for row in rows}} - {None}
     return table(
-        f"{describe(run)}, blocks of {BLOCKS[problem]}",
+        describe(run.only(rows)),
         rows,
         {
             "kernel": lambda row: row.kernel,
-            **{device: documented(device) for device in devices_of(problem)},
-            "here": _here,
-            "holds here?": lambda row: _judged(row, run),
+            **{device: published(device) for device in devices_of(problem)},
+            **{heading: text for heading, text in here.items() if any(text(row) for row in rows if row.block)},
         },
-        words=("kernel", "holds here?"),
-        sentence=f"The documents' figures: {'; '.join(sources)}.",
+        words=("kernel",),
+        sentence=f"{ASSUMED[problem]}{'; it is on here' if problem == 'transpose' and ecc == {True} else ''}.",
         notes=[f"{row.kernel}: {row.status}: {row.reason}" for row in rows if not row.ok],
     )
 
 
-def _documented(problem: str, kernel: str, baseline: str, device: str) -> str:
+def _published(problem: str, kernel: str, baseline: str, device: str) -> str:
     figure, beside = figure_of(problem, kernel, device), figure_of(problem, baseline, device)
     if figure is None or beside is None:
         return ""
@@ -81,9 +104,9 @@ def _documented(problem: str, kernel: str, baseline: str, device: str) -> str:
     return f"{figure.elapsed_ms:g} ms\n{figure.gb_s:g} GB/s\n{percent:.0f} % of copy"
 
 
-def _here(row: Row) -> str:
-    if row.elapsed_ms is None:
-        return row.status
+def _here(row: Row | None) -> str:
+    if row is None or row.elapsed_ms is None:
+        return row.status if row else ""
     if PROBLEMS[row.problem].cpu_kernel:
         more = ["" if row.speedup_vs_cpu is None else f"{times(row.speedup_vs_cpu)} CPU"]
     else:
@@ -92,25 +115,82 @@ def _here(row: Row) -> str:
     return "\n".join(filter(None, (f"{milliseconds(row.elapsed_ms)} ms", *more)))
 
 
-def _judged(row: Row, run: Run) -> str:
-    lines = []
-    for claim in CLAIMS:
-        if (claim.problem, claim.faster) == (row.problem, row.kernel):
-            slower = next((other for other in run.rows if other.kernel == claim.slower), None)
-            effect = slower and difference(run, row, slower)
-            samples = f"{slower.samples}+{row.samples}" if slower else ""
-            lines.append(say(claim, effect, samples) if effect else f"no samples of {claim.slower} and {claim.faster}")
-    return "\n".join(lines)
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A claim on a device, and on the reference."""
+
+    here: Judged
+    beside: Judged
 
 
-def say(claim: Claim, effect: Effect, samples: str) -> str:
-    """``yes: 1.74× over naiveGmem``, then the bounds and samples, then the documents' ratios, one line each."""
-    return (
-        f"{holds(effect)}: {_ratio(effect.ratio)}× over {claim.slower}\n"
-        f"{_ratio(effect.low)}–{_ratio(effect.high)}, {samples} samples\n"
-        f"documents {', '.join(map(_ratio, sorted(claim.documented())))}"
+def _claims(document: Document, here: Here, reference: Here | None) -> Section:
+    """The claims of a document that have an answer on the device, or would have one on a GPU."""
+    every = judge(here, CLAIMS[document])
+    beside = judge(reference, CLAIMS[document]) if reference and not here.is_gpu else every
+    lines = [
+        _Line(one, other)
+        for one, other in zip(every, beside, strict=True)
+        if one.found is not Missing.NOT_IN_RUN or other.holds
+    ]
+    columns: dict[str, Callable[[_Line], str]] = {
+        "where": lambda line: line.here.claim.place,
+        "it says": lambda line: _says(line.here.claim),
+        "here": lambda line: _answer(line.here),
+    }
+    if beside is not every and reference:
+        columns[_name(reference)] = lambda line: _answer(line.beside)
+    columns["why"] = lambda line: line.here.claim.why
+    return table(
+        f"{_name(here)} · {document}",
+        lines,
+        columns,
+        words=tuple(columns),
+        sentence=_sentence(every),
+        notes=[*_left_out(len(every) - len(lines)), *_without_gpu(here, reference)],
     )
 
 
-def _ratio(value: float) -> str:
-    return f"{value:.2f}" if value < 100 else f"{value:.0f}"
+def _name(here: Here) -> str:
+    return here.info.model if here.info else here.device
+
+
+def _says(claim: Claim) -> str:
+    figures = ", ".join(f"{two_digits(value)}× {device}" for device, value in claim.published.items() if device)
+    assumed = f"assumed: {claim.assumed}" if claim.assumed else ""
+    return "\n".join(filter(None, (claim.says, figures, assumed)))
+
+
+def _answer(judged: Judged) -> str:
+    found = judged.found
+    return str(found) if isinstance(found, Missing) else f"{judged.holds}\n{found.text}\n{found.beside}"
+
+
+_COUNTED = {
+    Holds.YES: "hold here",
+    Holds.NO: "do not",
+    Holds.NOT_ANY_MORE: "do not any more",
+    Holds.UNDECIDED: "undecided",
+    None: "without an answer here",
+}
+
+
+def _sentence(every: Sequence[Judged]) -> str:
+    """How many claims hold: ``Of 15 claims 9 hold here, 2 do not, 4 without an answer here.``"""
+    counts = Counter(one.holds for one in every)
+    said = (f"{counts[held]} {words}" for held, words in _COUNTED.items() if counts[held])
+    return f"Of {len(every)} claims {', '.join(said)}."
+
+
+def _left_out(count: int) -> list[str]:
+    """What a run of other cases does not answer."""
+    claims = "1 claim is" if count == 1 else f"{count} claims are"
+    return [f"{claims} about cases that are not in this run; smembench reproduce has them all"] if count else []
+
+
+def _without_gpu(here: Here, reference: Here | None) -> list[str]:
+    """Where the answers of a GPU stand."""
+    if here.is_gpu:
+        return []
+    if reference is None:
+        return ["what needs a GPU has one's answers in results/reference of smembench's repository"]
+    return [f"what needs a GPU is answered by the stored run {reference.run.id}, on {_name(reference)}"]

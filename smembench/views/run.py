@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from statistics import median
 from time import monotonic
+from typing import TYPE_CHECKING
 
+from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
 from smembench.model.measurement import Status, Trial
 from smembench.model.text import duration
 from smembench.stats.summary import Summary
-from smembench.studies.run import Watch
+from smembench.studies.run import Watch, ignore
+from smembench.views.columns import within
 from smembench.views.console import say, stderr
 from smembench.views.progress import progress
+from smembench.views.sections import Section, block, table
+from smembench.views.table import draw
+
+if TYPE_CHECKING:
+    from smembench.run.runner import Begin
+
+_FEW, _LONG = 20, 10.0
+"""Most cases of a first round whose times are shown before the others, and its least seconds of samples."""
+_UNSURE = 0.05
+"""Relative interval to which the digits of a first time are shown."""
 
 
 def watch(*, verbose: bool = False) -> Watch:
@@ -21,9 +36,24 @@ def watch(*, verbose: bool = False) -> Watch:
         if line:
             say(stderr, line)
 
-    if not verbose:
-        return Watch(note=note, progress=progress) if stderr.is_terminal else Watch(note=note, trial=rounds_told(note))
-    return Watch(note, lambda info: note(device_line(info)), lambda trial: note(trial_line(trial)), progress)
+    def trial(done: Trial) -> None:
+        rounds.add(done)
+        if verbose:
+            note(trial_line(done))
+
+    @contextmanager
+    def told() -> Iterator[Begin]:
+        with progress() as step:
+
+            def begin(case: Case, number: int, of: int) -> None:
+                rounds.begin(case)
+                step(case, number, of)
+
+            yield begin
+        rounds.end()
+
+    rounds = Rounds(ignore if stderr.is_terminal else note, lambda section: draw(stderr, [section]))
+    return Watch(note, (lambda info: note(device_line(info))) if verbose else ignore, trial, told)
 
 
 def device_line(info: DeviceInfo) -> str:
@@ -33,17 +63,56 @@ def device_line(info: DeviceInfo) -> str:
     return f"{info.name}: an empty event pair reads {info.event_pair_us:.3f} µs, subtracted from every sample"
 
 
-def rounds_told(note: Callable[[str], None]) -> Callable[[Trial], None]:
-    """A function of each trial that notes how long each round took, for where there is no progress bar."""
-    begun, current = monotonic(), 0
+class Rounds:
+    """What is said when a round is over: how long it took, and the times of a first round that took long.
 
-    def tell(trial: Trial) -> None:
-        nonlocal current
-        if trial.round > current:
-            note(f"round {trial.round} done after {duration(monotonic() - begun)}")
-            current = trial.round
+    A round is over when a case begins again.
 
-    return tell
+    Args:
+        note: receives the line, for where there is no progress bar.
+        show: receives the table of the first round.
+        clock: seconds.
+    """
+
+    def __init__(
+        self, note: Callable[[str], None], show: Callable[[Section], None], clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._note, self._show, self._clock = note, show, clock
+        self._begun = clock()
+        self._trials: list[Trial] = []
+
+    def add(self, trial: Trial) -> None:
+        """Add a trial of the current round."""
+        self._trials.append(trial)
+
+    def begin(self, case: Case) -> None:
+        """Say that a round is over if this case is not part of it."""
+        if all(trial.case != case for trial in self._trials):
+            return
+        number, passed = self._trials[-1].round + 1, duration(self._clock() - self._begun)
+        self._note(f"round {number} done after {passed}")
+        few, long = len(self._trials) <= _FEW, sum(trial.seconds for trial in self._trials) >= _LONG
+        if number == 1 and few and long:
+            self._show(first_times(self._trials, passed))
+        self.end()
+
+    def end(self) -> None:
+        """Forget the round: what begins next belongs to none."""
+        self._trials.clear()
+
+
+def first_times(trials: Sequence[Trial], passed: str) -> Section:
+    """The medians of a first round, without intervals: what differs between rounds is not in them yet."""
+    columns: dict[str, Callable[[Trial], str]] = {
+        "kernel": lambda trial: trial.case.kernel,
+        "on": lambda trial: trial.case.device,
+        "block": lambda trial: block(trial.case),
+        "size": lambda trial: trial.case.size,
+        "samples": lambda trial: str(len(trial.samples)),
+        "elapsed ms": lambda trial: within(median(trial.samples), _UNSURE) if trial.samples else trial.status,
+    }
+    heading = f"times of the first round, after {passed}; their intervals come with the next"
+    return table(heading, trials, columns, words=("kernel", "on", "block", "size"))
 
 
 def trial_line(trial: Trial) -> str:

@@ -422,7 +422,7 @@ def test_many_runs_have_a_history(nights: list[Run]) -> None:
     chart = report.headline.chart
     assert chart is not None
     said = values(chart)
-    assert any(value.endswith("since day 5") and "+2" in value for value in said)
+    assert any(value.endswith("from day 5 on") and "+2" in value for value in said)
     assert {value.partition(" ")[0] for value in said} == {"naiveGmem"}
     assert [line[0] for line in chart.data.cells] == [f"day {day}" for day in range(1, 9)]
 

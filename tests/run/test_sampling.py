@@ -100,6 +100,18 @@ def test_the_first_rounds_share_the_samples_evenly(samples: int, rounds: int) ->
     assert rule.share(rounds) == 2 * shares[0]
 
 
+@given(st.integers(1, 10), st.floats(0.1, 1000))
+def test_rounds_that_use_their_limit_use_all_of_a_case_s_and_the_first_is_short(rounds: int, most: float) -> None:
+    rule = StopRule(rounds=rounds, max_seconds=most)
+    spent: list[float] = []
+    for round_ in range(rounds):
+        spent.append(rule.seconds(round_, sum(spent)))
+    assert sum(spent) == pytest.approx(most)
+    assert spent[0] == pytest.approx(most / 10) or rounds == 1
+    assert rule.seconds(rounds, sum(spent)) == pytest.approx(0, abs=1e-9)
+    assert rule.seconds(rounds, 2 * most) == 0
+
+
 @pytest.mark.parametrize(
     ("values", "spent", "enough"),
     [

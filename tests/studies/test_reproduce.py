@@ -1,76 +1,218 @@
+"""The documents' figures and claims: as they print them, as their own arithmetic has them, and as runs answer them."""
+
 from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain
+from math import inf
+from pathlib import Path
 
 import pytest
 
-from conftest import Measured
-from smembench.kernels.problems import PROBLEMS
+from conftest import ROOT, Measured
+from smembench.model.case import Block
+from smembench.model.device import DeviceInfo
+from smembench.model.errors import DeviceUnavailable
+from smembench.run.config import from_toml
+from smembench.run.shipped import shipped
 from smembench.store.run import Run
 from smembench.store.run_json import Description
-from smembench.studies.difference import difference
-from smembench.studies.reproduce.claims import CLAIMS, Claim, Holds, holds
-from smembench.studies.reproduce.figures import BLOCKS, FIGURES, SIZES, Figure, devices_of, figure_of, ratio
-from smembench.views.reproduce import say
+from smembench.studies.load import load
+from smembench.studies.probe.figure import Figure
+from smembench.studies.probe.sheet import Sheet
+from smembench.studies.reproduce.claim import FASTER, Bounds, Claim
+from smembench.studies.reproduce.devices import SHEET, devices, probed, reference
+from smembench.studies.reproduce.judge import CLAIMS, Holds, holds, judge
+from smembench.studies.reproduce.measures import (
+    Answer,
+    Here,
+    Latency,
+    Limit,
+    Missing,
+    Nothing,
+    Pick,
+    Reuse,
+    Times,
+    two_digits,
+)
 
 FAST = [0.9, 0.95, 1.0, 1.0, 1.05, 1.1]
 SLOW = [2 * value for value in FAST]
-PADDING = CLAIMS[2]
+PADDING = Times(Pick("transpose", "transposeSmem"), Pick("transpose", "transposeSmemPad"))
+H200 = DeviceInfo(name="cuda:0", model="H200", compute_capability="9.0")
+CPU = Here(Run([]), "cpu")
 
 
-def run_of(measured: Measured, slower: list[float], faster: list[float]) -> Run:
-    """A run of both kernels of the claim on padding."""
-    return Run.of(Description(), [measured(PADDING.slower, slower), measured(PADDING.faster, faster)])
+def here_of(measured: Measured, slower: list[float], faster: list[float]) -> Here:
+    """A GPU with both kernels of the claim on padding."""
+    found = [measured("transposeSmem", slower), measured("transposeSmemPad", faster)]
+    return Here(Run.of(Description(devices=[H200]), found), "cuda:0")
 
 
-@pytest.mark.parametrize(
-    "figure", [f for f in FIGURES if f.gb_s is not None], ids=lambda figure: f"{figure.device}-{figure.kernel}"
-)
-def test_bandwidths_follow_from_times(figure: Figure) -> None:
-    # To the rounding of both, except that the slides' own naiveGmem rows are 0.06 % off.
-    computed = 2 * SIZES["transpose"] ** 2 * 4 / figure.elapsed_ms / 1e6
-    assert figure.gb_s == pytest.approx(computed, rel=7e-4 if figure.kernel == "naiveGmem" else 5e-4)
-
-
-@pytest.mark.parametrize("problem", SIZES)
-def test_every_device_of_the_documents_has_every_kernel(problem: str) -> None:
-    kernels = {figure.kernel for figure in FIGURES if figure.problem == problem}
-    assert kernels
-    assert problem in PROBLEMS
-    assert SIZES.keys() == BLOCKS.keys()
-    assert all(figure_of(problem, kernel, device) for kernel in kernels for device in devices_of(problem))
-
-
-def test_a_ratio_needs_both_sides() -> None:
-    assert ratio("transpose", "naiveGmem", "copyGmem", "Tesla K40") == pytest.approx(2.57, abs=0.005)
-    assert ratio("transpose", "naiveGmem", "copyGmem", "Tesla K80") is None
-
-
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim.faster}-over-{claim.slower}")
-def test_the_documents_bear_out_their_own_claims(claim: Claim) -> None:
-    assert claim.documented()
-    assert min(claim.documented()) > 1
+def a_claim(**fields: object) -> Claim:
+    """A claim that shared memory is faster."""
+    return replace(Claim("a place", "it is faster", PADDING, "Because."), **fields)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("slower", "faster", "held", "verdict"),
+    ("slower", "faster", "held", "text"),
     [
-        (SLOW, FAST, Holds.YES, "yes: 2.00× over transposeSmem\n1.72–2.32, 6+6 samples\ndocuments 1.04, 1.10"),
-        (FAST, SLOW, Holds.NO, "NO: 0.50×"),
-        (FAST, FAST, Holds.UNDECIDED, "undecided: 1.00×"),
-        ([1.0, 2.0, 3.0], [0.5, 1.5, 2.5], Holds.UNDECIDED, "undecided: 1.33×"),
-        ([500.0] * 6, [1.0] * 6, Holds.YES, "yes: 500×"),
+        (SLOW, FAST, Holds.YES, "2.00×"),
+        (FAST, SLOW, Holds.NOT_ANY_MORE, "0.50×"),
+        (FAST, FAST, Holds.UNDECIDED, "1.00×"),
+        ([1.0, 2.0, 3.0], [0.5, 1.5, 2.5], Holds.UNDECIDED, "1.33×"),
+        ([500.0] * 6, [1.0] * 6, Holds.YES, "500×"),
     ],
 )
 def test_claims_hold_only_where_intervals_are_apart(
-    measured: Measured, slower: list[float], faster: list[float], held: Holds, verdict: str
+    measured: Measured, slower: list[float], faster: list[float], held: Holds, text: str
 ) -> None:
-    run = run_of(measured, slower, faster)
-    effect = difference(run, *reversed(run.rows))
-    assert effect is not None
-    assert holds(effect) is held
-    assert effect.low <= effect.ratio <= effect.high
-    assert say(PADDING, effect, "6+6").startswith(verdict)
+    here = here_of(measured, slower, faster)
+    ((judged),) = judge(here, [a_claim(published={"old": 1.1})])
+    assert isinstance(judged.found, Answer)
+    assert (judged.holds, judged.found.text) == (held, text)
+    assert judged.found.low <= judged.found.value <= judged.found.high
+    assert judged.found.beside == "–".join(map(two_digits, (judged.found.low, judged.found.high)))
 
 
-def test_a_single_sample_of_each_cannot_be_judged(measured: Measured) -> None:
-    run = run_of(measured, [2.0], [1.0])
-    assert difference(run, *reversed(run.rows)) is None
+@pytest.mark.parametrize(
+    ("bounds", "published", "on_gpu", "held"),
+    [
+        (Bounds(20, 30), {}, True, Holds.YES),
+        (Bounds(26, inf), {}, True, Holds.NO),
+        (Bounds(26, inf), {"old": 27.0}, True, Holds.NOT_ANY_MORE),
+        (Bounds(26, inf), {"old": 27.0}, False, Holds.NO),
+        (Bounds(26, inf), {"old": 27.0, "older": 1.0}, True, Holds.NO),
+        (Bounds(1, 23), {}, True, Holds.NO),
+        (Bounds(25, inf), {}, True, Holds.UNDECIDED),
+        (Bounds(1, 24.5), {}, True, Holds.UNDECIDED),
+    ],
+)
+def test_an_interval_decides_by_where_all_of_it_lies(
+    bounds: Bounds, published: dict[str, float], on_gpu: bool, held: Holds
+) -> None:
+    found = Answer(25.0, 24.0, 25.5, "25×", "")
+    assert holds(a_claim(holds_in=bounds, published=published), found, on_gpu=on_gpu) is held
+
+
+def test_no_difference_is_not_faster() -> None:
+    assert holds(a_claim(holds_in=FASTER), Answer.exactly(1.0, "1×", "")) is Holds.NO
+
+
+def test_a_missing_answer_says_why(measured: Measured) -> None:
+    gpu = here_of(measured, [2.0], [1.0])
+    assert PADDING.on(gpu) is Missing.NO_TIME, "a single sample each"
+    assert PADDING.on(here_of(measured, [], FAST)) is Missing.NO_TIME, "one failed"
+    assert Times(Pick("transpose", "naiveGmem"), Pick("transpose", "copyGmem")).on(gpu) is Missing.NOT_IN_RUN
+    assert Times(Pick("transpose", "memcpy"), Pick("access", "setRowReadRow")).on(CPU) is Missing.NEEDS_GPU
+    assert PADDING.on(CPU) is Missing.NOT_IN_RUN
+    assert Latency("global memory").on(gpu) is Missing.NEEDS_PROBE
+    assert Latency("global memory").on(CPU) is Missing.NEEDS_GPU
+    assert Limit(lambda capability: None, "bytes").on(gpu) is Missing.NOT_MEASURED
+    assert Limit(lambda capability: 4, "bytes").on(CPU) is Missing.NEEDS_GPU
+    assert Nothing().on(gpu) is Missing.NOT_MEASURED
+
+
+def test_rates_of_two_problems_are_compared_per_byte(measured: Measured) -> None:
+    copy = measured("memcpy", [1.0] * 6, block=None)
+    rows = measured("setRowReadRow", [1.0] * 6, problem="access", n=1024)
+    rows = replace(rows, case=replace(rows.case, dtype="int32"), bytes_moved=8 * copy.bytes_moved)
+    run = Run.of(Description(devices=[H200]), [copy, rows])
+    answer = Times(Pick("transpose", "memcpy"), Pick("access", "setRowReadRow")).on(Here(run, "cuda:0"))
+    assert isinstance(answer, Answer)
+    assert answer.value == pytest.approx(8.0)
+    assert answer.text == "8.00×"
+
+
+def test_a_case_is_picked_by_block_and_size(measured: Measured) -> None:
+    both = [measured("naiveGmem", [1.0], block=Block(side, side)) for side in (16, 32)]
+    here = Here(Run.of(Description(), [*both, measured("naiveGmem", [1.0], n=8192)]), "cuda:0")
+    found = [Pick("transpose", "naiveGmem", Block(32, 32), n).of(here) for n in (4096, 8192, 1)]
+    assert [getattr(row, "n", row) for row in found] == [4096, 8192, Missing.NOT_IN_RUN]
+    assert getattr(Pick("transpose", "naiveGmem", Block(16, 16)).of(here), "block_x", None) == 16
+
+
+def test_latencies_are_held_against_each_other_with_their_intervals() -> None:
+    here = Here(Run([]), "cuda:0", {"global memory": (600.0, 590.0, 610.0), "shared memory": (30.0, 29.0, 31.0)})
+    answer = Latency("global memory", over="shared memory").on(here)
+    assert isinstance(answer, Answer)
+    assert (answer.value, answer.low, answer.high) == pytest.approx((20, 590 / 31, 610 / 29))
+    cycles = Latency("global memory").on(here)
+    assert isinstance(cycles, Answer)
+    assert (cycles.text, cycles.beside) == ("600 cycles", "590–610")
+
+
+@pytest.mark.parametrize(("side", "n"), [(2, 4), (4, 16), (8, 16)])
+def test_a_tile_is_reused_as_often_as_its_side(side: int, n: int) -> None:
+    answer = Reuse(Block(side, side), n).on(CPU)
+    assert isinstance(answer, Answer)
+    assert answer.value == side
+    assert answer.beside == f"counted: {n} reads become {n // side}"
+
+
+def test_the_config_of_the_documents_has_every_case_that_a_claim_needs() -> None:
+    from smembench.kernels import registry
+    from smembench.model.device import Limits
+    from smembench.run.plan import plan
+
+    gpu = Limits(2**36, max_threads=1024, max_block=(1024, 1024), max_shared_bytes=2**17, multiprocessors=132)
+    limits = {"cuda:0": gpu, "cpu": Limits(2**36)}
+    planned = plan(from_toml(Path("documents")), limits, {"auto": "cuda:0", "cpu": "cpu"})
+    cases = {(item.case.problem, item.case.kernel, item.case.block, item.case.n) for item in planned if not item.skip}
+    picks = [
+        pick
+        for claim in chain.from_iterable(CLAIMS.values())
+        if isinstance(claim.measure, Times)
+        for pick in (claim.measure.slower, claim.measure.faster)
+    ]
+    assert picks
+    for pick in picks:
+        assert pick.kernel in registry.names(pick.problem)
+        assert any(
+            (problem, kernel) == (pick.problem, pick.kernel) and pick.block in (None, block) and pick.n in (None, n)
+            for problem, kernel, block, n in cases
+        ), pick
+    assert shipped()["documents"].is_file()
+
+
+def test_the_stored_run_of_a_gpu_answers_for_machines_without_one(tmp_path: Path) -> None:
+    here = reference()
+    assert here is not None
+    assert here.info is not None
+    assert (here.device, here.info.model) == ("cuda:0", "NVIDIA H200")
+    assert reference(tmp_path) is None, "as where the package is installed"
+
+
+def test_a_data_sheet_in_a_runs_folder_has_its_latencies(tmp_path: Path) -> None:
+    source = max((ROOT / "results/reference").glob("*-documents"))
+    for name in ("cases.csv", "run.json"):
+        (tmp_path / name).write_bytes((source / name).read_bytes())
+    (tmp_path / SHEET).write_text(
+        """{"schema_version": 1, "measured_at_utc": "2026-11-23T00:00:00+00:00", "versions": {},
+            "device": {"name": "cuda:0", "kind": "cuda", "model": "H200", "memory_bytes": 1},
+            "figures": [{"name": "shared memory", "value": 30, "low": 29, "high": 31, "family": "latency"},
+                        {"name": "L1 cache", "family": "latency", "status": "failed", "reason": "no"}]}"""
+    )
+    (here,) = devices(load(tmp_path))
+    assert here.latency == {"shared memory": (30.0, 29.0, 31.0)}
+
+
+def test_reproduce_measures_latencies_of_the_gpus_of_a_run(measured: Measured, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def sheet(device: str, families: list[str]) -> Sheet:
+        asked.append((device, families))
+        if device == "cuda:1":
+            raise DeviceUnavailable("in use")
+        figure = Figure.of("global memory", "cycles", [600.0] * 6, "a chain")
+        return Sheet(measured_at_utc="", device=H200, versions={}, figures=[replace(figure, family="latency")])
+
+    monkeypatch.setattr("smembench.studies.reproduce.devices.measured", sheet)
+    cases = [measured("copyGmem", FAST, device=device) for device in ("cpu", "cuda:0", "cuda:1")]
+    found = probed(Run.of(Description(), cases))
+    assert asked == [("cuda:0", ["latency"]), ("cuda:1", ["latency"])]
+    assert [(here.device, here.latency) for here in found] == [
+        ("cuda:0", {"global memory": (600.0, 600.0, 600.0)}),
+        ("cuda:1", {}),
+    ]
+    assert [here.device for here in probed(Run.of(Description(), cases[:1]))] == ["cpu"]

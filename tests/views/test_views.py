@@ -17,6 +17,7 @@ from smembench.model.case import Block
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.studies.load import load
+from smembench.studies.reproduce.devices import reference
 from smembench.views.columns import Column, milliseconds, number, times
 from smembench.views.compilers import of_run
 from smembench.views.console import plain
@@ -219,19 +220,46 @@ def test_text_of_cells_is_not_taken_for_markup() -> None:
 
 def test_the_documents_stand_beside_what_was_measured(rows: Rows) -> None:
     found = rows({**TRANSPOSES, "naiveGmem": []}, block=Block(16, 16))
+    other = rows({kernel: [2 * elapsed_ms[0]] for kernel, elapsed_ms in TRANSPOSES.items()}, block=Block(32, 32))
     samples = {row.case_id: {0: TRANSPOSES[row.kernel] * 6} for row in found if row.ok}
-    (section,) = reproduction(Run([*found, *rows(TRANSPOSES)], RUN, samples))
-    copy, naive, shared, padded = section.cells
-    assert [column.heading for column in section.columns] == [
-        *("kernel", "Tesla M2090", "Tesla K40", "here", "holds here?")
+    figures, slides, *others = reproduction(Run([*found, *other], RUN, samples))
+    copy, naive, *_ = figures.cells
+    assert [column.heading for column in figures.columns] == [
+        *("kernel", "Tesla M2090", "Tesla K40", "here, 16x16", "here, 32x32")
     ]
     assert copy[2] == "0.758 ms\n177.15 GB/s\n100 % of copy"
     assert copy[3].startswith("1.0000 ms\n134.2 GB/s\n")
-    assert copy[4] == "no samples of naiveGmem and copyGmem"
-    assert naive[3:] == ["failed", ""]
-    assert shared[4] == "no samples of naiveGmem and transposeSmem"
-    assert padded[4].startswith("yes: 2.00× over transposeSmem\n")
-    assert section.notes == ["naiveGmem: failed: LaunchError: out of luck"]
+    assert copy[4].startswith("2.0000 ms\n")
+    assert naive[3] == "failed"
+    assert naive[4].startswith("8.0000 ms\n")
+    assert figures.notes == ["naiveGmem: failed: LaunchError: out of luck"]
+    claims = {line["it says"].partition("\n")[0]: line for line in reversed(tabulated(slides))}
+    assert claims["copyGmem is faster than naiveGmem"]["here"] == "no time in this run"
+    padded = claims["transposeSmemPad is faster than transposeSmem"]
+    assert padded["here"].startswith("yes\n2.00×\n")
+    assert padded["it says"].endswith("1.10× Tesla M2090, 1.04× Tesla K40\nassumed: 4096×4096, blocks of 16x16")
+    assert slides.sentence.startswith("Of 15 claims 1 hold here, 2 do not, 1 undecided, ")
+    assert slides.notes == ["5 claims are about cases that are not in this run; smembench reproduce has them all"]
+    assert len(others) == 2, "the programming guide and the blog"
+
+
+def test_without_a_gpu_the_answers_of_a_stored_run_stand_beside(rows: Rows) -> None:
+    here = rows(TRANSPOSES, block=Block(16, 16), device="cpu")
+    samples = {row.case_id: {0: [row.elapsed_ms or 0.0] * 6} for row in here}
+    run = Run(here, RUN, samples)
+    gpu = reference()
+    assert gpu is not None
+    _, alone, *_ = reproduction(run)
+    _, slides, *_ = reproduction(run, reference=gpu)
+    headings = [column.heading for column in slides.columns]
+    assert headings == ["where", "it says", "here", "NVIDIA H200", "why"]
+    assert [column.heading for column in alone.columns] == ["where", "it says", "here", "why"]
+    claims = {line["it says"].partition("\n")[0]: line for line in reversed(tabulated(slides))}
+    assert claims["its bandwidth is more than 10 times DRAM's"]["here"] == "needs a GPU"
+    assert claims["transposeSmem is faster than naiveGmem"]["here"].startswith("yes\n")
+    assert claims["transposeSmem is faster than naiveGmem"]["NVIDIA H200"].startswith("yes\n1.8")
+    assert slides.notes[-1] == f"what needs a GPU is answered by the stored run {gpu.run.id}, on NVIDIA H200"
+    assert alone.notes[-1] == "what needs a GPU has one's answers in results/reference of smembench's repository"
 
 
 def test_only_what_the_documents_measured_stands_beside_them(rows: Rows) -> None:
@@ -245,12 +273,14 @@ def test_only_what_the_documents_measured_stands_beside_them(rows: Rows) -> None
         *rows(other, block=Block(16, 16), device="cpu"),
     ]
     samples = {row.case_id: {0: [row.elapsed_ms or 0.0] * 6} for row in found}
-    beside = reproduction(Run(found, RUN, samples))
-    assert [section.heading.split(" · ")[0] for section in beside] == ["H200", "EPYC"]
-    for section, factor in zip(beside, (1, 3), strict=True):
+    gpu, cpu, *claims = reproduction(Run(found, RUN, samples))
+    for section, device, factor in ((gpu, "H200", 1), (cpu, "EPYC", 3)):
+        assert section.heading.startswith(f"{device} · ")
         assert [line[0] for line in section.cells] == list(TRANSPOSES)
         assert section.cells[0][3].startswith(f"{factor * TRANSPOSES['copyGmem'][0]:.4f} ms\n")
-        assert "yes: 4.00× over naiveGmem" in section.cells[0][4]
+    assert {section.heading.split(" · ")[0] for section in claims} == {"H200"}, "a GPU's claims, if there is one"
+    assert "yes\n4.00×" in claims[0].cells[1][2]
+    assert reproduction(Run(rows(larger, n=8192), RUN)) == []
 
 
 def test_rows_of_two_devices_have_names_of_their_own(rows: Rows) -> None:

@@ -1,20 +1,26 @@
-"""The documents' figures, each with its source. They are data, not measurements by smembench."""
+"""The times in the documents' tables, each with its source. They are data, not measurements by smembench."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from smembench.model.case import Block
 
-SLIDES = "Shared and Constant Memory (slides after Cheng, Grossman, McKercher, Professional CUDA C Programming)"
-BLOG = "blog post on shared memory with matrix multiplication on the CPU, naive and through shared memory"
+
+class Document(StrEnum):
+    """A document, by its title."""
+
+    SLIDES = "Shared and Constant Memory (slides after Cheng, Grossman, McKercher, Professional CUDA C Programming)"
+    GUIDE = "CUDA C++ Programming Guide, Shared Memory and Page-Locked Host Memory"
+    BLOG = "blog post on shared memory with matrix multiplication on the CPU, naive and through shared memory"
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
     """One time of a document: ms, and GB/s if the document gives it."""
 
-    source: str
+    source: Document
     device: str
     problem: str
     kernel: str
@@ -22,34 +28,39 @@ class Figure:
     gb_s: float | None = None
 
 
-# 4096 × 4096 float32 in blocks of 16 × 16, ECC off. 2·4096²·4 bytes over each time gives the GB/s of the
-# table but for naiveGmem, where it gives 37.17 and 68.94: the slides must have rounded the times more than the rates.
-_M2090, _K40 = "Tesla M2090", "Tesla K40"
-# 1024 × 1024 float32; the GPU and the CPU are not named. The tiles are 32 × 32.
-_UNNAMED = "the blog's machine"
+M2090, K40 = "Tesla M2090", "Tesla K40"
+# The blog names neither its GPU nor its CPU. The tiles are 32 × 32.
+UNNAMED = "the blog's machine"
 
 FIGURES: tuple[Figure, ...] = (
-    Figure(SLIDES, _M2090, "transpose", "copyGmem", 1.048, 128.07),
-    Figure(SLIDES, _M2090, "transpose", "naiveGmem", 3.611, 37.19),
-    Figure(SLIDES, _M2090, "transpose", "transposeSmem", 1.551, 86.54),
-    Figure(SLIDES, _M2090, "transpose", "transposeSmemPad", 1.416, 94.79),
-    Figure(SLIDES, _K40, "transpose", "copyGmem", 0.758, 177.15),
-    Figure(SLIDES, _K40, "transpose", "naiveGmem", 1.947, 68.98),
-    Figure(SLIDES, _K40, "transpose", "transposeSmem", 1.149, 116.82),
-    Figure(SLIDES, _K40, "transpose", "transposeSmemPad", 1.102, 121.83),
-    Figure(BLOG, _UNNAMED, "matmul", "cpu", 568.871),
-    Figure(BLOG, _UNNAMED, "matmul", "naive", 2.42451),
-    Figure(BLOG, _UNNAMED, "matmul", "tiled", 1.91292),
+    Figure(Document.SLIDES, M2090, "transpose", "copyGmem", 1.048, 128.07),
+    Figure(Document.SLIDES, M2090, "transpose", "naiveGmem", 3.611, 37.19),
+    Figure(Document.SLIDES, M2090, "transpose", "transposeSmem", 1.551, 86.54),
+    Figure(Document.SLIDES, M2090, "transpose", "transposeSmemPad", 1.416, 94.79),
+    Figure(Document.SLIDES, K40, "transpose", "copyGmem", 0.758, 177.15),
+    Figure(Document.SLIDES, K40, "transpose", "naiveGmem", 1.947, 68.98),
+    Figure(Document.SLIDES, K40, "transpose", "transposeSmem", 1.149, 116.82),
+    Figure(Document.SLIDES, K40, "transpose", "transposeSmemPad", 1.102, 121.83),
+    Figure(Document.BLOG, UNNAMED, "matmul", "cpu", 568.871),
+    Figure(Document.BLOG, UNNAMED, "matmul", "naive", 2.42451),
+    Figure(Document.BLOG, UNNAMED, "matmul", "tiled", 1.91292),
 )
 
-BLOCKS = {"transpose": Block(16, 16), "matmul": Block(32, 32)}
 SIZES = {"transpose": 4096, "matmul": 1024}
+BLOCKS = {"transpose": (Block(16, 16), Block(32, 32)), "matmul": (Block(32, 32), Block(16, 16))}
+"""The blocks to measure in. The slides name none; the blog has 32 × 32, the programming guide 16 × 16."""
+
+ASSUMED = {
+    "transpose": "The slides name neither size nor block. 4096×4096 float32 is inferred: 2·4096²·4 bytes in 1.048 ms "
+    "are their 128.07 GB/s. The block cannot be inferred. Their K40 is also a K40C. ECC was off on both devices",
+    "matmul": "The blog names neither its CPU nor its GPU",
+}
+"""What the documents leave open, by problem."""
 
 
-def sweeps(device: str | None = None) -> list[dict[str, object]]:
-    """The sweeps of a config that measures what the documents measured; on the default device for None."""
-    where = {} if device is None else {"device": device}
-    return [{"problem": problem, "n": SIZES[problem], "block": str(BLOCKS[problem]), **where} for problem in SIZES]
+def transpose_gb_s(elapsed_ms: float) -> float:
+    """Bandwidth in GB/s of a transpose of the documents' size: 2·4096²·4 bytes over the time."""
+    return 2 * SIZES["transpose"] ** 2 * 4 / elapsed_ms / 1e6
 
 
 def devices_of(problem: str) -> tuple[str, ...]:
@@ -66,3 +77,9 @@ def ratio(problem: str, slower: str, faster: str, device: str) -> float | None:
     """How many times as fast the documents found ``faster`` on a device."""
     slow, fast = figure_of(problem, slower, device), figure_of(problem, faster, device)
     return slow.elapsed_ms / fast.elapsed_ms if slow and fast else None
+
+
+def ratios(problem: str, slower: str, faster: str) -> dict[str, float]:
+    """The same on each of the documents' devices, in the order of the documents' columns."""
+    found = {device: ratio(problem, slower, faster, device) for device in devices_of(problem)}
+    return {device: value for device, value in found.items() if value is not None}

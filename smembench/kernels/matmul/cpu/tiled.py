@@ -1,4 +1,9 @@
-"""tiled on the CPU: naive by blocks of C, from tiles of A and B in buffers that stay in the L1 cache, on all cores."""
+"""tiled on the CPU: naive from tiles of A and B in buffers that stay in the L1 cache, on all cores.
+
+An element of C is the same dot product as in naive, in the same order: only where its operands lie differs. The tile's
+width is an argument of the compiled function. If it were a constant, LLVM would unroll the dot products and compute
+several at once by vector instructions, and the time would not be that of tiling alone.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +23,8 @@ def build(case: Case) -> HostFunction:
     import numpy as np
     from numba import njit, prange, uint64
 
-    tile = block_of(case).x
-
     @njit(parallel=True, nogil=True)
-    def tiled(c: Array, a: Array, b: Array, m: int, n: int, k: int, lda: int, ldb: int, ldc: int) -> None:
+    def tiled(c: Array, a: Array, b: Array, m: int, n: int, k: int, lda: int, ldb: int, ldc: int, tile: int) -> None:
         for row_of_blocks in prange((m + tile - 1) // tile):
             a_tile = np.empty((tile, tile), c.dtype)
             b_tile = np.empty((tile, tile), c.dtype)
@@ -41,15 +44,17 @@ def build(case: Case) -> HostFunction:
                                 b[uint64((k0 + y) * ldb + x0 + x)] if inside else c.dtype.type(0)
                             )
                     for y in range(tile):
-                        for i in range(tile):
-                            factor = a_tile[uint64(y), uint64(i)]
-                            for x in range(tile):
-                                c_tile[uint64(y), uint64(x)] += factor * b_tile[uint64(i), uint64(x)]
+                        for x in range(tile):
+                            total = c_tile[uint64(y), uint64(x)]
+                            for i in range(tile):
+                                total += a_tile[uint64(y), uint64(i)] * b_tile[uint64(i), uint64(x)]
+                            c_tile[uint64(y), uint64(x)] = total
                 for y in range(min(tile, m - y0)):
                     for x in range(min(tile, n - x0)):
                         c[uint64((y0 + y) * ldc + x0 + x)] = c_tile[uint64(y), uint64(x)]
 
-    return HostFunction(tiled)
+    width = block_of(case).x
+    return HostFunction(lambda *arguments: tiled(*arguments, width))
 
 
 def tile_elements(case: Case) -> int:
@@ -66,5 +71,5 @@ KERNEL = Kernel(
     tile_elements=tile_elements,
     unsupported=square_only,
     strided=True,
-    ladder="tiles of A and B in buffers that stay in the cache",
+    ladder="tiles of A and B in buffers that stay in the L1 cache",
 )

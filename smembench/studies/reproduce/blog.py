@@ -1,0 +1,183 @@
+"""What the blog post claims with a number or a comparison.
+
+The numbers in ``says`` are the document's own, as it prints them; ``SMEMBENCH_DOCUMENTS=FOLDER pytest
+tests/studies/test_reproduce_documents.py`` looks each of them up in the document's text.
+"""
+
+from __future__ import annotations
+
+from operator import truediv
+
+from smembench.explain.occupancy import MAX_THREADS, shared_memory
+from smembench.model.case import Block
+from smembench.model.hardware import CONSTANT_BYTES, REGISTER_BYTES, WARP
+from smembench.studies.reproduce.claim import UNIFORM, Bounds, Claim, exactly, printed
+from smembench.studies.reproduce.figures import BLOCKS, ratios
+from smembench.studies.reproduce.measures import Latency, Limit, Nothing, Pick, Reuse, Sum, Times
+
+_ADD_ONE = "400 KB stay in the CPU's cache; a GPU has to get them over the link and to send them back."
+_REUSE = "A tile's side is how often an element that a block has read is used from shared memory."
+
+
+def _kib(capability: str, place: int) -> float | None:
+    """KiB of shared memory of an SM (0), or the most that a block gets (1)."""
+    found = shared_memory(capability)
+    return None if found is None else found[place] / 1024
+
+
+def _limit(place: str, says: str, limit: Limit, documented: float, why: str) -> Claim:
+    """A limit that the blog names."""
+    return Claim(place, says, limit, why, exactly(documented), {"": documented})
+
+
+def _matmul(kernel: str, n: int = 1024) -> Pick:
+    """A kernel of the product of n×n in the blog's blocks."""
+    return Pick("matmul", kernel, None if kernel == "cpu" else BLOCKS["matmul"][0], n)
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "0. Basics of CUDA",
+        "adding 1 to 100,000 numbers is inefficient on the CPU; the GPU with its copies",
+        Times(Pick("roundtrip", "addOne"), Pick("roundtrip", "addOnePageable")),
+        _ADD_ONE,
+    ),
+    Claim(
+        "0. Basics of CUDA",
+        "the same with its copies from and to page-locked memory",
+        Times(Pick("roundtrip", "addOne"), Pick("roundtrip", "addOnePinned")),
+        _ADD_ONE,
+        assumed="in place of the listing's pageable memory",
+    ),
+    Claim(
+        "0. Basics of CUDA",
+        "100,000 numbers take 1000 blocks of 128 threads",
+        Sum("int(100000 / 128) + 1", lambda numbers, threads: numbers // threads + 1, ("100000", "128")),
+        "1000 blocks would be 128,000 threads; the listing's own formula gives fewer.",
+        exactly(1000),
+    ),
+    _limit(
+        "0. Basics of CUDA",
+        "each block contains 1024 threads",
+        Limit(lambda capability: MAX_THREADS, "threads"),
+        1024,
+        "It is the most that a block can have, not what every block has.",
+    ),
+    _limit(
+        "0. Basics of CUDA",
+        "each warp consists of 32 threads",
+        Limit(lambda capability: WARP, "threads"),
+        32,
+        "Every NVIDIA GPU so far has warps of this size.",
+    ),
+    Claim(
+        "1. Basics of CUDA Memory",
+        "global memory has a latency of hundreds of clock cycles",
+        Latency("global memory"),
+        "Most of them are spent on the way through the L2 to the memory and back.",
+        Bounds(100, 1000),
+    ),
+    _limit(
+        "1. Basics of CUDA Memory",
+        "each block is allocated shared memory of 64KB",
+        Limit(lambda capability: _kib(capability, 1), "KiB"),
+        64,
+        "48 KiB without asking; up to the SM's own amount as dynamic shared memory, if the launch opts in.",
+    ),
+    _limit(
+        "1. Basics of CUDA Memory",
+        "shared memory is typically 48KB per SM, less than the 64KB said above to be a block's",
+        Limit(lambda capability: _kib(capability, 0), "KiB"),
+        48,
+        "48 KiB is what a block gets without opting in to more; an SM has had more since compute capability 5.0.",
+    ),
+    _limit(
+        "1. Basics of CUDA Memory",
+        "a register has 4 bytes",
+        Limit(lambda capability: REGISTER_BYTES, "bytes"),
+        4,
+        "A 64-bit value takes two registers.",
+    ),
+    Claim(
+        "1. Basics of CUDA Memory",
+        "registers are even faster than shared memory",
+        Nothing(),
+        "An instruction reads registers while it is issued, so no launch times them alone.",
+    ),
+    _limit(
+        "1. Basics of CUDA Memory",
+        "constant memory is typically 64KB",
+        Limit(lambda capability: CONSTANT_BYTES / 1024, "KiB"),
+        64,
+        "It is the same on every NVIDIA GPU; the cache that serves it is smaller.",
+    ),
+    Claim(
+        "1. Basics of CUDA Memory",
+        "constant memory is fast for broadcast reads",
+        UNIFORM,
+        "Uniform reads are a broadcast; reads of nine addresses are served in turn.",
+    ),
+    Claim(
+        "1. Basics of CUDA Memory",
+        "texture memory is efficient for 2D spatial locality",
+        Nothing(),
+        "Numba's CUDA kernels have no textures.",
+    ),
+    Claim(
+        "4. Matrix Multiplication",
+        "naive on the GPU is 240.19x times faster than the CPU's 582.865ms",
+        Times(_matmul("cpu"), _matmul("naive")),
+        "At n = 1024 the CPU's loop walks down B in steps of 4096 bytes, which few sets of its cache have to hold.",
+        published={"": 582.865 / 2.42381},
+    ),
+    Claim(
+        "4. Matrix Multiplication",
+        "the same at another size",
+        Times(_matmul("cpu", 1000), _matmul("naive", 1000)),
+        "Rows of 4000 bytes spread a column of B over the CPU's whole cache.",
+        assumed="1000×1000 in place of 1024×1024",
+    ),
+    Claim(
+        "4. Matrix Multiplication",
+        "582.865ms over 2.42381ms is 240.19",
+        Sum("582.865 / 2.42381", truediv, ("582.865", "2.42381")),
+        "The quotient of the times that it prints is another.",
+        printed("240.19"),
+    ),
+    Claim(
+        "4. Matrix Multiplication",
+        "at 240x, a minute on the GPU is 4 hours on the CPU",
+        Sum("240 / 60", truediv, ("240", "60")),
+        "240 minutes are 4 hours.",
+        exactly(4),
+    ),
+    Claim(
+        "5.3 Reusing Data",
+        "in 2x2 tiles each element is reused twice",
+        Reuse(Block(2, 2), 4),
+        _REUSE,
+        exactly(2),
+    ),
+    Claim(
+        "5.4 Talk is Cheap",
+        "in 32x32 tiles each value is reused 32 times",
+        Reuse(Block(32, 32), 1024),
+        _REUSE,
+        exactly(32),
+    ),
+    Claim(
+        "5.4 Talk is Cheap",
+        "shared memory gives about a 1.27x speedup over naive",
+        Times(_matmul("naive"), _matmul("tiled")),
+        "Caches serve most of naive's repeated reads; tiles save the requests, not only the memory's bytes.",
+        published=ratios("matmul", "naive", "tiled"),
+    ),
+    Claim(
+        "6. Summary",
+        "the example has a 2x speedup",
+        Times(_matmul("naive"), _matmul("tiled")),
+        "The text's own 2.42451 ms / 1.91292 ms is 1.27.",
+        Bounds(2),
+        published=ratios("matmul", "naive", "tiled"),
+    ),
+)

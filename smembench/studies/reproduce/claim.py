@@ -1,0 +1,64 @@
+"""A claim of a document: what it says, what it is held against, and where the answer has to lie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from smembench.studies.reproduce.measures import Measure, Pick, Times, rounded_from
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Where a value has to lie for a claim to hold, ends included."""
+
+    low: float
+    high: float = math.inf
+
+
+FASTER = Bounds(math.nextafter(1.0, 2.0))
+"""Of a ratio of times: more than 1, by however little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence of a document, or a row of its tables.
+
+    Attributes:
+        place: the slide's title, or the section.
+        says: in our words, with the document's numbers.
+        measure: what the claim is held against.
+        why: what decides the answer, in a sentence.
+        holds_in: where the answer has to lie.
+        published: the document's own answers by device, in the order of its columns.
+        assumed: what the document leaves open.
+    """
+
+    place: str
+    says: str
+    measure: Measure
+    why: str
+    holds_in: Bounds = FASTER
+    published: Mapping[str, float] = field(default_factory=dict)
+    assumed: str = ""
+
+
+def printed(figure: str) -> Bounds:
+    """The bounds of what rounds to a printed figure."""
+    return Bounds(*rounded_from(figure))
+
+
+def exactly(value: float) -> Bounds:
+    """The bounds of one number."""
+    return Bounds(value, value)
+
+
+BANDWIDTH = Times(Pick("transpose", "memcpy"), Pick("access", "setRowReadRow"))
+"""The bandwidth of shared memory without conflicts over that of the memory: both count bytes read and bytes written."""
+
+BANKS = "An SM's banks deliver 128 bytes per clock; the memory is as fast as the copy that reads and writes it."
+"""Why that is what it is."""
+
+UNIFORM = Times(Pick("constant", "constantDiverging"), Pick("constant", "constantUniform"))
+"""Constant memory where the lanes of a warp read nine addresses, over where they read one."""

@@ -1,0 +1,64 @@
+"""Whether the documents' claims hold on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from smembench.studies.reproduce import blog, guide, slides
+from smembench.studies.reproduce.claim import Bounds, Claim
+from smembench.studies.reproduce.figures import Document
+from smembench.studies.reproduce.measures import Answer, Here, Missing
+
+CLAIMS: Mapping[Document, tuple[Claim, ...]] = {
+    Document.SLIDES: slides.CLAIMS,
+    Document.GUIDE: guide.CLAIMS,
+    Document.BLOG: blog.CLAIMS,
+}
+
+
+class Holds(StrEnum):
+    """Whether a claim holds on a device."""
+
+    YES = "yes"
+    NO = "no"
+    NOT_ANY_MORE = "not any more"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A claim with its answer and whether it holds; without an answer, why there is none."""
+
+    claim: Claim
+    found: Answer | Missing
+    holds: Holds | None
+
+
+def judge(here: Here, claims: Iterable[Claim]) -> list[Judged]:
+    """Claims on one device."""
+    found = ((claim, claim.measure.on(here)) for claim in claims)
+    return [
+        Judged(claim, answer, None if isinstance(answer, Missing) else holds(claim, answer, on_gpu=here.is_gpu))
+        for claim, answer in found
+    ]
+
+
+def holds(claim: Claim, found: Answer, *, on_gpu: bool = True) -> Holds:
+    """Yes if all of the interval is where it has to be, undecided if a part of it is.
+
+    If none is, then ``not any more`` says of a GPU that the claim held on the document's own: that its figures bear it
+    out, or that the limit which it names was one.
+    """
+    bounds = claim.holds_in
+    if bounds.low <= found.low and found.high <= bounds.high:
+        return Holds.YES
+    if found.high >= bounds.low and found.low <= bounds.high:
+        return Holds.UNDECIDED
+    then = claim.published.values()
+    return Holds.NOT_ANY_MORE if on_gpu and then and all(_within(value, bounds) for value in then) else Holds.NO
+
+
+def _within(value: float, bounds: Bounds) -> bool:
+    return bounds.low <= value <= bounds.high

@@ -1,0 +1,242 @@
+"""Ways to find what a device, a trace or arithmetic says to a claim of the documents: an answer with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from itertools import product
+from typing import Protocol
+
+from smembench.kernels import registry
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import DEFAULT_COMPILER, Block, Case
+from smembench.model.device import DeviceInfo
+from smembench.store.run import Run
+from smembench.store.schema import Row
+from smembench.studies.difference import difference
+
+Interval = tuple[float, float, float]
+"""A value and the ends of its 95 % interval."""
+_ONE: Interval = (1.0, 1.0, 1.0)
+
+
+class Missing(StrEnum):
+    """Why there is no answer."""
+
+    NEEDS_GPU = "needs a GPU"
+    NOT_IN_RUN = "not in this run"
+    NO_TIME = "no time in this run"
+    NOT_MEASURED = "not measured"
+    NEEDS_PROBE = "needs smembench probe"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A value with its 95 % interval, which has no width if the value is counted or a property of the hardware.
+
+    ``text`` says the value with its unit, ``beside`` its interval, or where it comes from if it was not measured.
+    """
+
+    value: float
+    low: float
+    high: float
+    text: str
+    beside: str
+
+    @classmethod
+    def measured(cls, value: float, low: float, high: float, form: Callable[[float], str], unit: str) -> Answer:
+        """A value with its interval, as ``form`` writes them."""
+        return cls(value, low, high, f"{form(value)}{unit}", f"{form(low)}–{form(high)}")
+
+    @classmethod
+    def exactly(cls, value: float, text: str, source: str) -> Answer:
+        """A value without an interval."""
+        return cls(value, value, value, text, source)
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """One device of a run, for which claims are judged.
+
+    ``latency`` are the cycles of a dependent load by memory, with their interval, if they were measured.
+    """
+
+    run: Run
+    device: str
+    latency: Mapping[str, Interval] = field(default_factory=dict)
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether it is a GPU."""
+        return self.device != "cpu"
+
+    @property
+    def info(self) -> DeviceInfo | None:
+        """What run.json says of the device."""
+        return next((info for info in self.run.description.devices if info.name == self.device), None)
+
+
+class Measure(Protocol):
+    """What a claim is held against."""
+
+    def on(self, here: Here) -> Answer | Missing:
+        """The answer for a device."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """The case of a run with this kernel, by the default compiler: of this block, size and pad where they are given."""
+
+    problem: str
+    kernel: str
+    block: Block | None = None
+    n: int | None = None
+
+    def of(self, here: Here) -> Row | Missing:
+        """The row of the case on the device; of the problem's CPU baseline, that on the CPU."""
+        baseline = self.kernel == PROBLEMS[self.problem].cpu_kernel
+        device = "cpu" if baseline else here.device
+        for row in here.run.rows:
+            if (row.problem, row.kernel, row.device) == (self.problem, self.kernel, device) and self._fits(row):
+                return row
+        on_cpu = registry.find(self.problem, self.kernel, "cpu") is not None
+        return Missing.NOT_IN_RUN if here.is_gpu or on_cpu else Missing.NEEDS_GPU
+
+    def _fits(self, row: Row) -> bool:
+        usual = (row.compiler, row.cache, row.dtype) == (DEFAULT_COMPILER, "warm", PROBLEMS[self.problem].dtypes[0])
+        return usual and self.block in (None, row.block) and self.n in (None, row.n) and row.pad in (None, 0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How many times as long ``slower`` takes per byte as ``faster``: of one problem, the ratio of the times."""
+
+    slower: Pick
+    faster: Pick
+
+    def on(self, here: Here) -> Answer | Missing:
+        """From the samples of both cases, by the rule of ``stats.differs``."""
+        slower, faster = self.slower.of(here), self.faster.of(here)
+        if isinstance(slower, Missing) or isinstance(faster, Missing):
+            return Missing.NEEDS_GPU if Missing.NEEDS_GPU in (slower, faster) else Missing.NOT_IN_RUN
+        effect = difference(here.run, faster, slower)
+        if effect is None:
+            return Missing.NO_TIME
+        per_byte = faster.bytes / slower.bytes
+        value, low, high = (per_byte * ratio for ratio in (effect.ratio, effect.low, effect.high))
+        return Answer.measured(value, low, high, two_digits, "×")
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """How often the threads of a product of n×n read each element of A and B from global memory."""
+
+    kernel: str
+    block: Block
+    n: int
+
+    def on(self, here: Here) -> Answer | Missing:
+        """Counted in a trace, which needs no device."""
+        found = reads(self.kernel, self.block, self.n)
+        return Answer.exactly(found, f"{found:g} times", "counted in a trace")
+
+
+@dataclass(frozen=True, slots=True)
+class Reuse:
+    """How many of naive's reads of global memory one read of tiled stands for."""
+
+    block: Block
+    n: int
+
+    def on(self, here: Here) -> Answer | Missing:
+        """Counted in traces, which need no device."""
+        naive, tiled = (reads(kernel, self.block, self.n) for kernel in ("naive", "tiled"))
+        return Answer.exactly(naive / tiled, f"{naive / tiled:g} times", f"counted: {naive:g} reads become {tiled:g}")
+
+
+@cache
+def reads(kernel: str, block: Block, n: int) -> float:
+    """Reads by threads per element of A or B, whichever is read more often."""
+    from smembench.explain.analysis import explain  # imports Numba
+
+    pad = 0 if kernel == "tiled" else None
+    return max(
+        access.per_element for access in explain(Case("matmul", kernel, "cuda:0", "float32", n, n, n, block, pad)).loads
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Cycles of a load that depends on the one before it, or how many times those of another memory."""
+
+    memory: str
+    over: str = ""
+
+    def on(self, here: Here) -> Answer | Missing:
+        """From ``smembench probe``."""
+        if not here.is_gpu:
+            return Missing.NEEDS_GPU
+        memory, over = here.latency.get(self.memory), here.latency.get(self.over) if self.over else _ONE
+        if memory is None or over is None:
+            return Missing.NEEDS_PROBE
+        value, low, high = memory[0] / over[0], memory[1] / over[2], memory[2] / over[1]
+        form, unit = (two_digits, "×") if self.over else ("{:.0f}".format, " cycles")
+        return Answer.measured(value, low, high, form, unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A limit of the hardware: ``of`` a compute capability, None if it is not known."""
+
+    of: Callable[[str], float | None]
+    unit: str
+
+    def on(self, here: Here) -> Answer | Missing:
+        """The limit of the device's compute capability."""
+        capability = here.info.compute_capability if here.info else None
+        if not here.is_gpu:
+            return Missing.NEEDS_GPU
+        found = self.of(capability) if capability else None
+        if found is None:
+            return Missing.NOT_MEASURED
+        return Answer.exactly(found, f"{found:g} {self.unit}", f"compute capability {capability}")
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Arithmetic on figures that a document prints; each with a decimal point stands for all that round to it."""
+
+    formula: str
+    function: Callable[..., float]
+    figures: tuple[str, ...]
+
+    def on(self, here: Here) -> Answer | Missing:
+        """The same for every device."""
+        value = self.function(*map(float, self.figures))
+        ends = [self.function(*corner) for corner in product(*map(rounded_from, self.figures))]
+        low, high = min(ends), max(ends)
+        rounding = f"\n{low:.2f}–{high:.2f} by rounding" if f"{low:.2f}" != f"{high:.2f}" else ""
+        return Answer(value, low, high, f"{value:.2f}".removesuffix(".00"), f"{self.formula}{rounding}")
+
+
+def rounded_from(figure: str) -> tuple[float, float]:
+    """The least and the greatest number that are printed as ``figure``; one without a decimal point is exact."""
+    _, point, decimals = figure.partition(".")
+    half = 0.5 * 10.0 ** -len(decimals) if point else 0.0
+    return float(figure) - half, float(figure) + half
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No measurement of smembench's tells."""
+
+    def on(self, here: Here) -> Answer | Missing:
+        """Never an answer."""
+        return Missing.NOT_MEASURED
+
+
+def two_digits(value: float) -> str:
+    """A ratio with two decimals below 100."""
+    return f"{value:.2f}" if value < 100 else f"{value:.0f}"

@@ -1,0 +1,106 @@
+"""What the slides claim with a number or a comparison.
+
+The numbers in ``says`` are the document's own, as it prints them; ``SMEMBENCH_DOCUMENTS=FOLDER pytest
+tests/studies/test_reproduce_documents.py`` looks each of them up in the document's text.
+"""
+
+from __future__ import annotations
+
+from smembench.studies.reproduce.claim import BANDWIDTH, BANKS, UNIFORM, Bounds, Claim, printed
+from smembench.studies.reproduce.figures import BLOCKS, K40, M2090, ratios, transpose_gb_s
+from smembench.studies.reproduce.measures import Latency, Pick, Sum, Times
+
+
+def _transposes(slower: str, faster: str, says: str, why: str) -> list[Claim]:
+    """A row of the slides' table over another one, in each of the blocks that they may have used."""
+    return [
+        Claim(
+            "Performance of transpose kernels",
+            says,
+            Times(Pick("transpose", slower, block), Pick("transpose", faster, block)),
+            why,
+            published=ratios("transpose", slower, faster),
+            assumed=f"4096×4096, blocks of {block}",
+        )
+        for block in BLOCKS["transpose"]
+    ]
+
+
+def _rate(kernel: str, device: str, elapsed_ms: str, gb_s: str) -> Claim:
+    """The slides' time and bandwidth of a kernel against each other."""
+    ms = transpose_gb_s(float(gb_s))  # the bytes over a rate are its time
+    return Claim(
+        "Performance of transpose kernels",
+        f"{kernel}: {elapsed_ms} ms is {gb_s} GB/s ({device})",
+        Sum(f"2·4096²·4 bytes / {elapsed_ms} ms", transpose_gb_s, (elapsed_ms,)),
+        f"At {gb_s} GB/s its bytes take {ms:.3f} ms.",
+        printed(gb_s),
+    )
+
+
+_COLUMNS, _PADDED = (Pick("access", f"setRowReadCol{pad}") for pad in ("", "Pad"))
+_PARALLEL, _SERIAL, _BROADCAST = (Pick("access", f"{name}Access") for name in ("parallel", "serial", "broadcast"))
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "Shared memory versus global memory",
+        "shared memory's latency is 20 to 30 times lower than DRAM's",
+        Latency("global memory", over="shared memory"),
+        "A load from DRAM crosses the chip and the L2 on its way; one from shared memory stays in its SM.",
+        Bounds(20, 30),
+    ),
+    Claim(
+        "Shared memory versus global memory",
+        "its bandwidth is more than 10 times DRAM's",
+        BANDWIDTH,
+        BANKS,
+        Bounds(10),
+    ),
+    Claim(
+        "Bank conflicts",
+        "addresses in one bank are served one after the other, those in different banks in parallel",
+        Times(_SERIAL, _PARALLEL),
+        "A bank serves one word per wavefront, so 32 words of one bank take 32 wavefronts.",
+    ),
+    Claim(
+        "Bank conflicts",
+        "a single address that all lanes read is a broadcast: no slower than parallel access",
+        Times(_PARALLEL, _BROADCAST),
+        "One wavefront gives a word to every lane that asks for it.",
+        Bounds(0.95),
+    ),
+    Claim(
+        "Memory padding",
+        "one column of padding spreads a column of the tile over all banks",
+        Times(_COLUMNS, _PADDED),
+        "Rows of 33 words begin in 32 different banks; the loads are 32-way conflicts without padding.",
+        assumed="a tile of 32×32 words",
+    ),
+    *_transposes(
+        "naiveGmem",
+        "copyGmem",
+        "copyGmem is faster than naiveGmem",
+        "A warp of naiveGmem stores down a column of the output, and each element moves a sector of 32 bytes.",
+    ),
+    *_transposes(
+        "naiveGmem",
+        "transposeSmem",
+        "transposeSmem is faster than naiveGmem",
+        "Through the tile a warp loads and stores whole rows, and fills the sectors that it moves.",
+    ),
+    *_transposes(
+        "transposeSmem",
+        "transposeSmemPad",
+        "transposeSmemPad is faster than transposeSmem",
+        "Padding takes away conflicts of the loads: 8-way in blocks of 16×16, 32-way in blocks of 32×32.",
+    ),
+    _rate("naiveGmem", M2090, "3.611", "37.19"),
+    _rate("naiveGmem", K40, "1.947", "68.98"),
+    _rate("copyGmem", K40, "0.758", "177.15"),
+    Claim(
+        "Constant memory",
+        "constant memory is for data that a warp's threads read uniformly",
+        UNIFORM,
+        "The constant cache serves one address per request at a time: a broadcast, or each of nine in turn.",
+    ),
+)
