@@ -132,8 +132,9 @@ def _of(wrong: int, count: int) -> str:
 def _experiment(nx: int, ny: int) -> Experiment:
     told, (blocks_x, blocks_y) = predicted(nx, ny), covering(nx, ny, _BLOCK)
     diverge = f", a divergent barrier in {told.divergent} of {blocks_x * blocks_y} blocks" if told.divergent else ""
+    beyond = f", {told.beyond} loads beyond the input" if told.beyond else ""
     return Experiment(
-        what=f"{nx}×{ny}{diverge}",
+        what=f"{nx}×{ny}{diverge}{beyond}",
         expected=_of(told.wrong, nx * ny),
         run=lambda runs: _wrong(nx, ny, told.wrong),
     )
@@ -147,4 +148,5 @@ LESSON = Lesson(
         "blocks beyond the smaller side write nothing, and tiles at the edges are filled in part. Tested in its own "
         "coordinates, each side for itself and the barrier outside, as transposeSmem is here, any nx × ny is right."
     ),
+    check="wrong elements of an output of NaN are counted, and expected are those of a calculation thread by thread",
 )
