@@ -1,34 +1,90 @@
-"""``smembench lesson``: what a mistake in a kernel does, counted by verification."""
+"""``smembench lesson``: what the documents' listings do, their mistakes included."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import asdict
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from smembench.cli.options import Json, one_of
 from smembench.studies.lesson import LESSONS
+
+if TYPE_CHECKING:
+    from smembench.studies.lesson.experiment import Experiment
+
+
+def complete_lesson(incomplete: str) -> list[str]:
+    """Names of lessons."""
+    return [name for name in LESSONS if name.startswith(incomplete)]
 
 
 def lesson(
-    name: Annotated[str, typer.Argument(metavar="LESSON", help=", ".join(f"{k}: {v}" for k, v in LESSONS.items()))],
-    runs: Annotated[int, typer.Option(min=1, help="How many times each kernel is run and checked.")] = 100,
-    n: Annotated[int, typer.Option(min=1, help="Side of the matrix.")] = 1024,
-    block: Annotated[str, typer.Option(metavar="XxY,…", help="Block dimensions in threads.")] = "32x32",
-    device: Annotated[str, typer.Option(metavar="NAME", help="cuda or cuda:1.")] = "cuda",
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="LESSON", help=f"{', '.join(LESSONS)}; lists them without it.", autocompletion=complete_lesson
+        ),
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, help="How often a GPU repeats what depends on timing.")] = 100,
+    device: Annotated[
+        str, typer.Option(metavar="NAME", help="auto, cuda, cuda:1; cpu for Numba's simulator.")
+    ] = "auto",
+    csv: Annotated[Path | None, typer.Option(metavar="PATH", help="Write the rows as CSV.")] = None,
+    json: Json = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing CSV.")] = False,
 ) -> None:
-    """Run a kernel with a mistake many times and count its wrong results. Needs a GPU.
+    """Run a listing of the documents, its mistakes included, and say what it should show and what it showed.
+
+    Without a GPU Numba's simulator runs the kernels, as far as it can show something, and rows that need a GPU say so.
+    What may never end is killed, which is a row too. The exit code is 1 if a row shows what nothing explains.
 
     Examples:
 
-      smembench lesson barrier
-      smembench lesson barrier --runs 200 --block 32x32,32x1
+      smembench lesson
+      smembench lesson barrier --runs 200
+      smembench lesson bounds --device cpu
+      smembench lesson fence --json
     """
-    from smembench.studies.lesson.count import count
+    from smembench.store.files import Output
+    from smembench.studies.lesson.experiment import load
+    from smembench.studies.lesson.run import results
+    from smembench.studies.lesson.run import where as device_of
+    from smembench.views.console import say, stderr, stdout
+    from smembench.views.lesson import lesson_records, section
+    from smembench.views.list import lessons, lines
+    from smembench.views.markdown import markdown as as_markdown
+    from smembench.views.records import csv as as_csv
+    from smembench.views.records import json as as_json
+    from smembench.views.table import draw
 
-    for found in count(name, runs=runs, n=n, block=block, device=device):
-        case = found.case
-        typer.echo(f"{case.kernel:<23} {case.block}: wrong in {found.wrong} of {found.runs} runs")
-    typer.echo(
-        "Without the barrier a warp may read a part of the tile that another warp has not written yet. Whether it does "
-        "is a matter of timing: a right result proves nothing. Only the barrier makes it right every time."
-    )
+    one_of(json=json, markdown=markdown)
+    if name is None:
+        if json:
+            typer.echo(as_json(lessons=lessons()), nl=False)
+            return
+        for line in lines("lessons", lessons()):
+            say(stdout, line)
+        return
+    loaded, where = load(name), device_of(device)
+    output = Output(csv, force=force) if csv is not None else None
+    number = count(1)
+
+    def begin(experiment: Experiment) -> None:
+        say(stderr, f"{next(number)} of {len(loaded.experiments)}: {experiment.what}")
+
+    found = list(results(name, where.name, runs, begin))
+    shown = section(name, where, found)
+    if output is not None:
+        output.write(as_csv(lesson_records(name, found)))
+    if json:
+        typer.echo(as_json(device=asdict(where), rows=lesson_records(name, found), why=loaded.why), nl=False)
+    elif markdown:
+        typer.echo(as_markdown([shown]), nl=False)
+    else:
+        draw(stdout, [shown])
+    if any(result.failed for result in found):
+        raise typer.Exit(1)

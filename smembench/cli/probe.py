@@ -11,11 +11,11 @@ from smembench.cli.options import one_of
 from smembench.model.errors import FAILED
 from smembench.studies.probe import FAMILIES
 
+_HELP = "; ".join(f"{name}: {what}" for name, what in FAMILIES.items()) + ". (default: all)"
+
 
 def probe(
-    families: Annotated[
-        str, typer.Argument(metavar="[FAMILY,…]", help="; ".join(f"{k}: {v}" for k, v in FAMILIES.items()))
-    ] = ",".join(FAMILIES),
+    families: Annotated[str | None, typer.Argument(metavar="[FAMILY,…]", help=_HELP)] = None,
     *,
     device: Annotated[str, typer.Option(metavar="NAME", help="auto, cuda, cuda:1.")] = "auto",
     run: Annotated[
@@ -41,21 +41,22 @@ def probe(
       smembench probe
       smembench probe latency,conflicts
       smembench probe --export sheet.json
-      smembench probe --run sheet.json --markdown
+      smembench probe bandwidth --run sheet.json --markdown
     """
     from smembench.cli.measure import exports
     from smembench.model.measurement import Status
-    from smembench.studies.probe.sheet import measured, read
+    from smembench.studies.probe.sheet import chosen, measured, read
     from smembench.views.console import say, stderr, stdout
     from smembench.views.probe import exported, sections
     from smembench.views.table import draw
 
     form = one_of(json=json, markdown=markdown, csv=str(csv) == "-")
     files = exports(csv, export, force=force)
+    wanted = chosen(families) if families else list(FAMILIES)
     if run is not None:
-        sheet = read(run)
+        sheet = read(run).only(wanted) if families else read(run)
     else:
-        sheet = measured(device, families.split(","), lambda figure: say(stderr, f"{figure.family}: {figure.name}"))
+        sheet = measured(device, wanted, lambda figure: say(stderr, f"{figure.family}: {figure.name}"))
     for file, suffix in files:
         file.write(exported(suffix, sheet))
     if form:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import fmean
 
 from smembench.explain import banks, coalescing
@@ -214,11 +215,12 @@ def _mean_per_request(figure: Callable[[Sequence[int | None], int], float], requ
 
 
 def _shared(access: _Place, requests: Sequence[Request]) -> SharedAccess:
+    kind = access[0].kind
     return SharedAccess(
         *access,
-        wavefronts=_mean_per_request(banks.wavefronts, requests),
-        ideal=_mean_per_request(banks.ideal_wavefronts, requests),
-        worst=max(requests, key=lambda request: banks.conflict_degree(request.addresses, request.site.width)),
+        wavefronts=_mean_per_request(partial(banks.wavefronts, kind=kind), requests),
+        ideal=_mean_per_request(partial(banks.ideal_wavefronts, kind=kind), requests),
+        worst=max(requests, key=lambda request: banks.conflict_degree(request.addresses, request.site.width, kind)),
         broadcast=all(banks.is_broadcast(request.addresses, request.site.width) for request in requests),
     )
 

@@ -78,11 +78,12 @@ def _shape(request: Request) -> tuple[int | None, ...]:
 
 def _cost(request: Request) -> tuple[float, ...]:
     """All figures of a request; a larger k moves rows of A apart by whole sectors, which does not change them."""
-    lanes, width = request.addresses, request.site.width
+    lanes, width, kind = request.addresses, request.site.width, request.site.kind
     active = sum(address is not None for address in lanes)
     match request.site.space:
         case "shared":
-            return active, wavefronts(lanes, width), ideal_wavefronts(lanes, width), is_broadcast(lanes, width)
+            ideal = ideal_wavefronts(lanes, width, kind)
+            return active, wavefronts(lanes, width, kind), ideal, is_broadcast(lanes, width)
         case "global":
             return active, sectors(lanes, width), ideal_sectors(lanes, width), efficiency(lanes, width)
         case _:

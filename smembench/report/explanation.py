@@ -70,7 +70,7 @@ def _access(explained: Explanation, access: SharedAccess) -> dict[str, object]:
         "source": access.source,
         "kind": site.kind,
         "words": words,
-        "waves": served(request.addresses, site.width),
+        "waves": served(request.addresses, site.width, site.kind),
         "ideal": access.ideal,
         "first": first,
         "columns": columns,

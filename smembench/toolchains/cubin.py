@@ -1,4 +1,4 @@
-"""What an object file of machine code says of its kernel: a name, registers and local memory."""
+"""What an object file of machine code says of its kernel: a name, registers, local memory and variables."""
 
 from __future__ import annotations
 
@@ -34,6 +34,15 @@ def usage(code: bytes) -> tuple[int, int]:
                     _, number = struct.unpack("<II", value)  # the first is the kernel's symbol
                     found[attribute] = max(found[attribute], number)
     return found[_REGISTERS], found[_FRAME]
+
+
+def variables(code: bytes) -> dict[str, int]:
+    """Bytes of each variable that the source declares, by its name."""
+    from elftools.elf.elffile import ELFFile
+
+    symbols = ELFFile(BytesIO(code)).get_section_by_name(".symtab").iter_symbols()
+    found = {symbol.name: int(symbol["st_size"]) for symbol in symbols if symbol["st_info"]["type"] == "STT_OBJECT"}
+    return {name: size for name, size in found.items() if not name.startswith(".")}
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:

@@ -41,7 +41,7 @@ def conflict_picture(array: SharedArray, access: SharedAccess, pad: int) -> list
     Rows are those of a tile, which end with ``pad`` elements of padding; an array of one dimension has rows of one word
     per bank. Without a picture if no screen holds a row.
     """
-    lanes, banks = worst_part(access.worst.addresses, access.site.width)
+    lanes, banks = worst_part(access.worst.addresses, access.site.width, access.site.kind)
     found = _title(access, lanes, banks)
     unit = max(array.itemsize, WORD_BYTES)
     columns, odd = divmod(array.shape[-1] * array.itemsize, unit)

@@ -87,8 +87,8 @@ def next_steps(found: Finished, folder: Path) -> list[str]:
         lines += [
             "next: measure again, to rule out one bad night",
             f"next: smembench history {quote(str(folder.parent))} --case {slower[0].kernel} shows since when",
-            f"next: smembench accept {where} {which} --reason TEXT, if the change is intended; until then it is reported "
-            "every night",
+            f"next: smembench accept {where} {which} --reason TEXT, if the change is intended; until then it is"
+            " reported every night",
         ]
     for asked, comparison in found.compared:
         if is_named(asked) and (count := comparison.counts[Verdict.AMBIGUOUS]):

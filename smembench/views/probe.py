@@ -16,6 +16,8 @@ from smembench.views.latex import latex
 from smembench.views.markdown import markdown
 from smembench.views.sections import Section, grouped, libraries, table
 
+_NAMED = 3
+"""Figures whose names stand before their method."""
 _FIRST = "family"
 """The column of a CSV that comes first."""
 
@@ -49,10 +51,16 @@ def _family(name: str, figures: list[Figure]) -> Section:
         },
         words=("figure", "unit", "published"),
         notes=[
-            *(f"{', '.join(figure.name for figure in those)}: {method}" for method, those in methods.items()),
+            *(f"{names(those)}: {method}" if len(methods) > 1 else method for method, those in methods.items()),
             *(f"{figure.name}: {figure.status}: {figure.reason}" for figure in missing),
         ],
     )
+
+
+def names(figures: list[Figure]) -> str:
+    """The figures' names: of many the first and the last."""
+    found = [figure.name for figure in figures]
+    return ", ".join(found) if len(found) <= _NAMED else f"{found[0]} to {found[-1]}"
 
 
 def interval(figure: Figure) -> str:

@@ -60,7 +60,7 @@ def test_transposes_of_both_compilers_are_right_and_timed_warm_and_cold(fake_dri
     both = ["--compiler", "numba,nvrtc", "--cache", "warm,cold", "--csv", "-"]
     out, _ = ended(fake_driver(*command, *both, kernels=kernels))
     found = records(out)
-    assert len(found) == 2 * (1 + 2 * 3)  # memcpy has one compiler
+    assert len(found) == 2 * (1 + 2 * 4)  # memcpy has one compiler
     for row in found:
         assert (row["status"], row["verified"], row["max_error"]) == ("ok", "true", "0.0"), row["reason"]
         assert float(row["elapsed_ms"]) > 0

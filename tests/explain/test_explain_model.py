@@ -1,20 +1,30 @@
 from __future__ import annotations
 
+import csv
 import math
 import random
 from collections.abc import Sequence
 from itertools import islice
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smembench.explain.banks import bank_of, conflict_degree, ideal_wavefronts, is_broadcast, served, wavefronts
+from smembench.explain.banks import (
+    bank_of,
+    conflict_degree,
+    ideal_wavefronts,
+    is_broadcast,
+    lanes_together,
+    served,
+    wavefronts,
+)
 from smembench.explain.coalescing import efficiency, ideal_sectors, sectors
 from smembench.explain.occupancy import Occupancy, occupancy
 
 Addresses = list[int | None]
-Request = tuple[Addresses, int]
+Request = tuple[Addresses, int, str]
 
 LANES_TOGETHER = {1: 32, 2: 32, 4: 32, 8: 16, 16: 8}
 CAPABILITIES = ["7.0", "7.5", "8.0", "8.6", "8.7", "8.9", "9.0", "10.0", "12.0"]
@@ -26,17 +36,53 @@ def requests(draw: st.DrawFn, most: int = 32) -> Request:
     # A small range makes shared words likely, a stride of a bank's row makes conflicts likely.
     stride = draw(st.sampled_from([width, 128]))
     place = st.integers(0, draw(st.sampled_from([3, 40, 5000]))).map(lambda i: i * stride)
-    return draw(st.lists(st.none() | place, min_size=0, max_size=most)), width
+    lanes = draw(st.lists(st.none() | place, min_size=0, max_size=most))
+    if draw(st.booleans()):  # lanes that share addresses in pairs, but for a few
+        other, alone = draw(st.sampled_from([1, 2])), draw(st.sets(st.integers(0, 31), max_size=1))
+        lanes = [lanes[min(lane, lane ^ other)] if lane not in alone else at for lane, at in enumerate(lanes)]
+    return lanes, width, draw(st.sampled_from(["load", "store"]))
+
+
+def counted_requests() -> list[tuple[Addresses, int, str, int]]:
+    """Requests of random patterns, and the wavefronts that an H200 counted for them."""
+    with (Path(__file__).parents[2] / "results/reference/h200-shared-requests.csv").open(encoding="utf-8") as stream:
+        return [
+            (
+                [int(row[f"lane{lane}"]) if row[f"lane{lane}"] else None for lane in range(32)],
+                int(row["width_bytes"]),
+                row["kind"],
+                int(row["wavefronts"]),
+            )
+            for row in csv.DictReader(stream)
+        ]
+
+
+def test_the_rule_of_wide_accesses_has_no_exception_among_what_an_h200_counted() -> None:
+    found = counted_requests()
+    wrong = [(at, width, kind) for at, width, kind, counted in found if wavefronts(at, width, kind) != counted]
+    assert wrong == []
+    # Each half of the rule decides some of them.
+    kinds = {(width, kind, lanes_together(at, width, kind)) for at, width, kind, _ in found}
+    assert kinds >= {(8, "load", 16), (8, "load", 32), (16, "load", 8), (16, "load", 16), (8, "store", 16)}
+    assert len(found) >= 1350
 
 
 def column(width: int, pitch: int) -> Addresses:
     return [lane * pitch * width for lane in range(32)]
 
 
-def brute_force_wavefronts(addresses: Addresses, width: int) -> int:
+def in_pairs(addresses: Addresses, other: int) -> bool:
+    whole = [*addresses, *[None] * 32]
+    return all(len({whole[lane], whole[lane ^ other]} - {None}) < 2 for lane in range(32))
+
+
+def brute_force_wavefronts(addresses: Addresses, width: int, kind: str) -> int:
     """Play the hardware: in each wavefront of a part every bank hands out one of its outstanding words."""
+    together = LANES_TOGETHER[width]
+    if width > 4 and kind == "load" and (in_pairs(addresses, 1) or in_pairs(addresses, 2)):
+        together *= 2
     count, rest = 0, iter(addresses)
-    while part := list(islice(rest, LANES_TOGETHER[width])):
+    while part := list(islice(rest, together)):
         touched = [byte // 4 for address in part if address is not None for byte in range(address, address + width)]
         outstanding: dict[int, list[int]] = {}
         for word in dict.fromkeys(touched):
@@ -55,9 +101,9 @@ def test_wavefronts_agree_with_a_simulation_of_the_banks(request_: Request) -> N
 
 @given(requests())
 def test_each_lane_is_served_once_and_no_bank_twice_at_once(request_: Request) -> None:
-    addresses, width = request_
-    found = served(addresses, width)
-    assert len(found) == wavefronts(addresses, width)
+    addresses, width, kind = request_
+    found = served(addresses, width, kind)
+    assert len(found) == wavefronts(addresses, width, kind)
     lanes = [lane for lane, address in enumerate(addresses) if address is not None]
     assert sorted(lane for wavefront in found for lane in wavefront) == lanes
     for wavefront in found:
@@ -68,26 +114,28 @@ def test_each_lane_is_served_once_and_no_bank_twice_at_once(request_: Request) -
 
 @given(requests(), st.randoms(use_true_random=False))
 def test_the_order_of_lanes_within_a_part_does_not_matter(request_: Request, rng: random.Random) -> None:
-    addresses, width = request_
+    addresses, width, _ = request_
     together = LANES_TOGETHER[width]
     shuffled: Addresses = []
     for start in range(0, len(addresses), together):
         part = addresses[start : start + together]
         shuffled += rng.sample(part, len(part))
-    assert wavefronts(shuffled, width) == wavefronts(addresses, width)
-    assert ideal_wavefronts(shuffled, width) == ideal_wavefronts(addresses, width)
+    for figure in (wavefronts, ideal_wavefronts):
+        assert figure(shuffled, width, "store") == figure(addresses, width, "store")
 
 
 @given(requests(most=31))
 def test_an_inactive_lane_more_changes_nothing(request_: Request) -> None:
-    addresses, width = request_
-    for figure in (wavefronts, ideal_wavefronts, conflict_degree, is_broadcast, sectors, ideal_sectors, efficiency):
+    addresses, width, kind = request_
+    for cost in (wavefronts, ideal_wavefronts, conflict_degree):
+        assert cost([*addresses, None], width, kind) == cost(addresses, width, kind)
+    for figure in (is_broadcast, sectors, ideal_sectors, efficiency):
         assert figure([*addresses, None], width) == figure(addresses, width)
 
 
 @given(st.integers(1, 200), st.integers(0, 1000))
 def test_a_stride_of_words_conflicts_by_its_common_divisor_with_the_banks(stride: int, offset: int) -> None:
-    assert wavefronts([4 * (offset + lane * stride) for lane in range(32)], 4) == math.gcd(stride, 32)
+    assert wavefronts([4 * (offset + lane * stride) for lane in range(32)], 4, "load") == math.gcd(stride, 32)
 
 
 @pytest.mark.parametrize(
@@ -105,30 +153,32 @@ def test_a_stride_of_words_conflicts_by_its_common_divisor_with_the_banks(stride
     ],
 )
 def test_columns_of_a_tile(width: int, pitch: int, expected: int, degree: float) -> None:
-    assert wavefronts(column(width, pitch), width) == expected
-    assert conflict_degree(column(width, pitch), width) == degree
+    assert wavefronts(column(width, pitch), width, "load") == expected
+    assert conflict_degree(column(width, pitch), width, "load") == degree
 
 
 @pytest.mark.parametrize(("width", "full"), [(1, 1), (2, 1), (4, 1), (8, 2), (16, 4)])
 def test_rows_and_broadcasts_are_free_of_conflicts(width: int, full: int) -> None:
     row, same = column(width, 1), [64] * 32
-    assert wavefronts(row, width) == ideal_wavefronts(row, width) == full
-    assert wavefronts(same, width) == full
+    assert wavefronts(row, width, "load") == ideal_wavefronts(row, width, "load") == full
+    assert wavefronts(same, width, "store") == full
+    assert wavefronts(same, width, "load") == (full + 1) // 2  # all lanes n and n^1 have equal addresses
     assert is_broadcast(same, width)
     assert not is_broadcast(row, width)
 
 
 def test_fewer_parts_with_active_lanes_need_fewer_wavefronts() -> None:
     upper_half = [None] * 16 + [8 * lane for lane in range(16)]
-    assert wavefronts(upper_half, 8) == ideal_wavefronts(upper_half, 8) == 1
-    lanes_0_and_31 = [0, *[None] * 30, 0]
-    assert ideal_wavefronts(lanes_0_and_31, 16) == wavefronts(lanes_0_and_31, 16) == 2
+    assert wavefronts(upper_half, 8, "load") == ideal_wavefronts(upper_half, 8, "load") == 1
+    lanes_0_and_31 = [0, *[None] * 30, 0]  # no lane n and n^1 that are both active differ
+    assert ideal_wavefronts(lanes_0_and_31, 16, "load") == wavefronts(lanes_0_and_31, 16, "load") == 2
 
 
 def test_a_request_without_active_lanes_costs_nothing() -> None:
     for none in ([], [None] * 32):
-        assert wavefronts(none, 4) == ideal_wavefronts(none, 4) == sectors(none, 4) == ideal_sectors(none, 4) == 0
-        assert conflict_degree(none, 4) == efficiency(none, 4) == 1
+        assert wavefronts(none, 4, "load") == ideal_wavefronts(none, 4, "store") == 0
+        assert sectors(none, 4) == ideal_sectors(none, 4) == 0
+        assert conflict_degree(none, 4, "load") == efficiency(none, 4) == 1
         assert not is_broadcast(none, 4)
 
 
@@ -158,14 +208,17 @@ def test_banks_repeat_every_128_bytes() -> None:
     ],
 )
 def test_requests_that_no_warp_can_make(addresses: Sequence[int | None], width: int, why: str) -> None:
-    for figure in (wavefronts, ideal_wavefronts, conflict_degree, is_broadcast, sectors, ideal_sectors, efficiency):
+    for cost in (wavefronts, ideal_wavefronts, conflict_degree):
+        with pytest.raises(ValueError, match=why):
+            cost(addresses, width, "load")
+    for figure in (is_broadcast, sectors, ideal_sectors, efficiency):
         with pytest.raises(ValueError, match=why):
             figure(addresses, width)
 
 
 @given(requests())
 def test_sectors_agree_with_a_count_of_bytes(request_: Request) -> None:
-    addresses, width = request_
+    addresses, width, _ = request_
     asked = {byte for address in addresses if address is not None for byte in range(address, address + width)}
     moved = {byte for asked_byte in asked for byte in range(asked_byte & ~31, (asked_byte | 31) + 1)}
     assert sectors(addresses, width) == len(moved) / 32

@@ -301,6 +301,12 @@ CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstr
     return submit_copy(stream, (void *)to, from, bytes);
 }
 
+CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    ENTER_IN_CONTEXT;
+    return submit_copy(stream, to, (void *)from, bytes);
+}
+
 CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes)
 {
     ENTER_AND_WAIT;

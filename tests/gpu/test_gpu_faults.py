@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -47,19 +46,6 @@ def test_a_fault_is_a_row_and_the_others_are_measured(fault: str, status: str, r
     assert reason.lower() in rows[fault]["reason"].lower()
     assert rows[fault]["elapsed_ms"] == ""
     assert rows["copyGmem"]["status"] == rows["naiveGmem"]["status"] == "ok"
-
-
-def test_verification_catches_a_missing_barrier() -> None:
-    run = subprocess.run(
-        [sys.executable, "-m", "smembench", "lesson", "barrier", "--runs", "10"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    counts = re.findall(r"wrong in (\d+) of 10 runs", run.stdout)
-    assert counts[0] == "0"
-    assert int(counts[1]) > 0
 
 
 @pytest.mark.skipif(shutil.which("ncu") is None, reason="Nsight Compute is not on the PATH")

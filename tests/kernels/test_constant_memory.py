@@ -67,7 +67,7 @@ def test_the_array_is_in_the_machine_code(kernel: str, compiler: str, dtype: str
 @pytest.mark.parametrize(
     ("found", "why"),
     [
-        ((driver.CUresult.CUDA_SUCCESS, 0, 36), "variable coefficients has 36 bytes, its input 72"),
+        ((driver.CUresult.CUDA_SUCCESS, 0, 36), "variable coefficients has 36 bytes, the array 72"),
         ((driver.CUresult.CUDA_ERROR_NOT_FOUND, None, None), "CUDA_ERROR_NOT_FOUND: named symbol not found"),
     ],
 )

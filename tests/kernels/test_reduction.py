@@ -147,7 +147,7 @@ def test_every_element_is_read_once(kernel: str, per_thread: int, beyond: int) -
 @pytest.mark.parametrize("kernel", PER_THREAD)
 def test_the_interleaved_tree_alone_has_conflicts(kernel: str, threads: int) -> None:
     found = explained(kernel, block=Block(threads, 1))
-    worst = max(conflict_degree(access.worst.addresses, access.site.width) for access in found.shared)
+    worst = max(conflict_degree(access.worst.addresses, access.site.width, access.site.kind) for access in found.shared)
     assert worst == (threads / 32 if kernel == "sumInterleaved" else 1)
 
 

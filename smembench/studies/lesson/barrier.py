@@ -1,30 +1,35 @@
-"""transposeSmem without its barrier: a warp reads columns of the tile that other warps may not have written yet.
+"""transposeSmem with and without its barrier: a warp reads columns of the tile that other warps write.
 
-A block of one warp gives right results, since the warp's lanes run in step. With several warps there is a race: the
-result depends on which warp comes first.
+Without it there is a race: the result depends on which warp comes first. A block of one warp gives right results
+as long as its lanes run in step, which nothing promises since Volta.
 """
 
 from __future__ import annotations
 
-from smembench.kernels.common.grids import block_of, covering, tile_elements, tile_width
-from smembench.kernels.numba_cuda import cuda, number
-from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
-from smembench.kernels.transpose.problem import TRANSPOSE
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from smembench.kernels.common.grids import covering
+from smembench.kernels.numba_cuda import SIMULATED, cuda, number
 from smembench.kernels.types import Array, Index
-from smembench.model.case import Case
+from smembench.model.case import Block
+from smembench.studies.lesson.experiment import Experiment, Found, Lesson
+
+_SIDE = 32 if SIMULATED else 1024
+_MANY, _ONE = Block(32, 32), Block(8, 4)
+"""Blocks of 32 warps and of one."""
 
 
-def build(case: Case) -> NumbaKernel:
-    """Program for ``(out, inp, nx, ny)``; compare with transposeSmem."""
-    block = block_of(case)
+def build(block: Block, *, barrier: bool) -> Callable[..., None]:
+    """The kernel, for ``(out, inp, nx, ny)``, with the barrier or without it."""
     bx, by = block
-    width = tile_width(case)
-    dtype = number(case.dtype)
+    dtype = number("float32")
 
-    def without_barrier(out: Array, inp: Array, nx: Index, ny: Index) -> None:
+    def transpose_smem(out: Array, inp: Array, nx: Index, ny: Index) -> None:
         # static shared memory
-        tile = cuda.shared.array((by, width), dtype)
+        tile = cuda.shared.array((by, bx), dtype)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
 
         # coordinate in original matrix
@@ -47,27 +52,59 @@ def build(case: Case) -> NumbaKernel:
         # linear global memory index for transposed matrix
         to = iy * ny + ix
 
-        # load data from global memory to shared memory, with boundary test
+        # load data from global memory to shared memory
         if inside:
             tile[ty, tx] = inp[ti]
 
-        # here transposeSmem waits for the whole block: cuda.syncthreads()
+        # thread synchronization
+        if barrier:
+            cuda.syncthreads()
 
-        # store data to global memory from shared memory, with boundary test
+        # store data to global memory from shared memory
         if ix < ny and iy < nx:
             out[to] = tile[icol, irow]
 
-    return NumbaKernel(without_barrier, grid=covering(case.n, case.m, block), block=block)
+    return transpose_smem
 
 
-KERNEL = Kernel(
-    problem="transpose",
-    name="transposeSmemNoBarrier",
-    kind="cuda",
-    summary="transposeSmem without __syncthreads: a race that verification catches",
-    build=build,
-    computes=TRANSPOSE,
-    pad=False,
-    tile_elements=tile_elements,
-    standard=False,
+def _experiment(what: str, block: Block, *, barrier: bool, right: bool, **more: Any) -> Experiment:
+    """How many runs give a wrong transpose. Each has other numbers, or leftovers of the last would pass for results."""
+
+    def run(runs: int) -> Found:
+        launch: Any = cuda.jit(build(block, barrier=barrier))[covering(_SIDE, _SIDE, block), block]
+        wrong = 0
+        for run in range(runs):
+            inp = np.random.default_rng(run).random((_SIDE, _SIDE), np.float32)
+            out = np.full(inp.size, np.nan, np.float32)
+            launch(out, inp.ravel(), np.uint32(_SIDE), np.uint32(_SIDE))
+            wrong += not np.array_equal(out.reshape(inp.shape), inp.T)
+        return Found(f"wrong in {wrong} of {runs} runs", (wrong == 0) == right)
+
+    return Experiment(f"blocks of {block}, {what}", "never wrong" if right else "wrong at times", run, **more)
+
+
+LESSON = Lesson(
+    document="slides, transposeSmem and __syncthreads",
+    experiments=(
+        _experiment("with the barrier", _MANY, barrier=True, right=True),
+        _experiment(
+            "without it",
+            _MANY,
+            barrier=False,
+            right=False,
+            unless="whether a warp comes too early is a matter of timing: a right result proves nothing",
+        ),
+        _experiment(
+            "one warp, without it",
+            _ONE,
+            barrier=False,
+            right=True,
+            needs="gpu",
+            unless="the lanes of a warp usually run in step, but since Volta only __syncwarp promises it",
+        ),
+    ),
+    why=(
+        "Without the barrier a warp may read a part of the tile that another warp has not written yet; only the "
+        "barrier makes the transpose right every time."
+    ),
 )

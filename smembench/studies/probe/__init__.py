@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 FAMILIES = {
     "latency": "cycles of a load that depends on the one before it, by memory",
+    "constant": "latency and sizes of the constant caches",
+    "bandwidth": "shared memory's, of loads and stores by their width",
+    "conflicts": "what n-way bank conflicts cost, over loads without",
+    "atomics": "cycles per request of atomic additions, by contention",
 }
 """The families in their order, and what each measures."""
 

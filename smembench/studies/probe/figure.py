@@ -58,3 +58,13 @@ def verify(what: str, found: object, expected: object) -> None:
     """
     if found != expected:
         raise Unverified(f"{what} is {found}, not {expected}")
+
+
+def at_least(what: str, found: float, least: float) -> None:
+    """Check a measurement against what the hardware can do at best.
+
+    Raises:
+        Unverified: if it is less, so that not all of the work was done.
+    """
+    if found < least:
+        raise Unverified(f"{what} are {found:.4g}, less than the {least:g} that the hardware takes")

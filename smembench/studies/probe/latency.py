@@ -1,20 +1,20 @@
 """Latency of the memories: cycles of a load whose address is what the load before it returned.
 
-One thread follows a chain of addresses. A launch follows three stretches by the same code: the first warms up, the
-third is as much longer than the second as there are loads to time, so that the difference of the two has no overhead.
+Every SM follows a chain with one thread. What lies beyond the L1 is not equally far from all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
-from statistics import fmean, median
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from smembench.kernels.program import CudaCKernel
+from smembench.studies.probe.bench import TRIALS
 from smembench.studies.probe.figure import Figure, verify
+from smembench.studies.probe.timing import CHAIN, per_load, shuffled
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -22,53 +22,73 @@ if TYPE_CHECKING:
 
 CAPABILITY = (7, 0)
 
-SOURCE = r"""
+SOURCE = (
+    CHAIN
+    + r"""
 typedef unsigned long long u64;
 
-// Follow a chain in three stretches of so many loads, multiples of 32; LOAD replaces `at` by what it points to.
-#define FOLLOW(LOAD)                                                                                     \
-    const unsigned stretches[3] = {warm, loads, 2 * loads};                                              \
-    for (int stretch = 0; stretch < 3; stretch++) {                                                      \
-        const long long begin = clock64();                                                               \
-        _Pragma("unroll 1") for (unsigned done = 0; done < stretches[stretch]; done += 32) {             \
-            _Pragma("unroll") for (int step = 0; step < 32; step++) { LOAD; }                            \
-        }                                                                                                \
-        out[stretch] = clock64() - begin;                                                                \
-    }
-
-// The node at order[i] points to the one at order[i + 1], the last to the first.
-extern "C" __global__ void link(u64 *out, u64 *memory, const unsigned *order, unsigned nodes)
+// Chains of `nodes` words each: the word nodes[i] points to nodes[i + 1], a chain's last to its first.
+extern "C" __global__ void link(u64 *out, u64 *memory, const unsigned *words, unsigned nodes, unsigned count)
 {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < nodes) memory[order[i]] = (u64)&memory[order[i + 1 < nodes ? i + 1 : 0]];
-    if (i == 0) out[0] = nodes;
+    if (i < count) memory[words[i]] = (u64)&memory[words[(i + 1) % nodes ? i + 1 : i + 1 - nodes]];
+    if (i == 0) out[0] = count;
 }
 
-extern "C" __global__ void follow_shared(long long *out, const unsigned *order, unsigned nodes, unsigned warm,
+extern "C" __global__ void follow_shared(long long *out, const unsigned *words, unsigned nodes, unsigned warm,
                                          unsigned loads)
 {
     extern __shared__ unsigned memory[];
     const unsigned base = (unsigned)__cvta_generic_to_shared(memory);
-    for (unsigned i = 0; i < nodes; i++) memory[order[i]] = base + 4 * order[i + 1 < nodes ? i + 1 : 0];
+    for (unsigned i = 0; i < nodes; i++) memory[words[i]] = base + 4 * words[(i + 1) % nodes];
     __syncthreads();
-    unsigned at = base + 4 * order[0];
+    unsigned at = base + 4 * words[0];
     FOLLOW(asm volatile("ld.shared.u32 %0, [%0];" : "+r"(at)))
-    out[3] = (at - base) / 4;
+    out[2 * blockIdx.x] = cycles;
+    out[2 * blockIdx.x + 1] = (at - base) / 4;
 }
 
-extern "C" __global__ void follow_l1(long long *out, u64 *memory, unsigned first, unsigned warm, unsigned loads)
+// Each load by itself between two readings of the clock, the second of which waits for a store of what it returned.
+extern "C" __global__ void clock_shared(long long *out, unsigned nodes)
 {
-    u64 at = (u64)&memory[first];
-    FOLLOW(asm volatile("ld.global.ca.u64 %0, [%0];" : "+l"(at)))
-    out[3] = (u64 *)at - memory;
+    extern __shared__ u64 took[];
+    unsigned *memory = (unsigned *)(took + nodes);
+    const unsigned base = (unsigned)__cvta_generic_to_shared(memory), sink = base + 4 * nodes;
+    for (unsigned i = 0; i < nodes; i++) memory[i] = base + 4 * ((i + 1) % nodes);
+    __syncthreads();
+    unsigned at = base;
+    #pragma unroll 1
+    for (unsigned i = 0; i < nodes; i++) {
+        u64 begin, end;
+        asm volatile("mov.u64 %0, %%clock64;\n\t"
+                     "ld.volatile.shared.u32 %1, [%1];\n\t"
+                     "st.volatile.shared.u32 [%3], %1;\n\t"
+                     "mov.u64 %2, %%clock64;"
+                     : "=l"(begin), "+r"(at), "=l"(end) : "r"(sink) : "memory");
+        took[i] = end - begin;
+    }
+    u64 cycles = 0;
+    for (unsigned i = 0; i < nodes; i++) cycles += took[i];
+    out[2 * blockIdx.x] = cycles;
+    out[2 * blockIdx.x + 1] = (at - base) / 4;
 }
 
-extern "C" __global__ void follow_l2(long long *out, u64 *memory, unsigned first, unsigned warm, unsigned loads)
-{
-    u64 at = (u64)&memory[first];
-    FOLLOW(asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(at)))
-    out[3] = (u64 *)at - memory;
-}
+// From `chains` places per block, each block beginning with another.
+#define FOLLOW_GLOBAL(NAME, LOAD)                                                                          \
+    extern "C" __global__ void NAME(long long *out, u64 *memory, const unsigned *first, unsigned chains,   \
+                                    unsigned warm, unsigned loads)                                         \
+    {                                                                                                      \
+        for (unsigned i = 0; i < chains; i++) {                                                            \
+            const unsigned chain = blockIdx.x * chains + (blockIdx.x + i) % chains;                        \
+            u64 at = (u64)&memory[first[chain]];                                                           \
+            FOLLOW(asm volatile(LOAD : "+l"(at)))                                                          \
+            out[2 * chain] = cycles;                                                                       \
+            out[2 * chain + 1] = (u64 *)at - memory;                                                       \
+        }                                                                                                  \
+    }
+
+FOLLOW_GLOBAL(follow_l1, "ld.global.ca.u64 %0, [%0];")
+FOLLOW_GLOBAL(follow_l2, "ld.global.cg.u64 %0, [%0];")
 
 // Reads so much that the L2 keeps nothing else.
 extern "C" __global__ void flush(u64 *out, const u64 *memory, unsigned words)
@@ -78,137 +98,129 @@ extern "C" __global__ void flush(u64 *out, const u64 *memory, unsigned words)
     out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 """
+)
 
-_WARM, _SHORT = 0, 1024
-"""Loads of the stretches that a chain in a cache warms up with, and is timed over."""
-_NODES = 1024
-_SEED = 1
-_ADDRESSES = 256
-"""Places of the L2 whose latency is measured, each by itself."""
-_APART = 37 * 128 // 8
-"""Words from one place to the next: an odd number of lines, so that they fall into all slices."""
-_FAR_NODES = 3 * 1024
-_FAR_WORDS = 2**22
-"""Words among which the nodes in DRAM lie, 32 MiB: few pages, so that the TLB misses little."""
-_SEPARATE = 3.0
-"""Standard deviations within the two groups that lie between their means, at least."""
+_NODES, _LOADS = 1024, 1024
+"""Nodes of a chain that fits the L1, and the loads that it is timed over."""
+_ADDRESSES, _APART = 256, 37 * 128 // 8
+"""Places of the L2 whose latency is measured, each by itself, and the words from one to the next: an odd number of
+lines, so that they fall into all slices."""
+_FAR_LOADS, _FAR_APART = 128, 512
+"""Loads from DRAM by each SM, and words from one place to the next: few enough pages that the TLB misses little."""
+_SEPARATE = 5.0
+"""Standard deviations within two groups that their means have to be apart: halves of evenly spread values are 3.5
+apart."""
 
-_CHAIN = "dependent loads of one thread, difference of two chains' cycles per load"
-
-
-def kernel(entry: str, shared: int = 0, grid: int = 1, block: int = 1) -> CudaCKernel:
-    """An entry of the source, by default for one thread."""
-    return CudaCKernel(source=SOURCE, entry=entry, grid=(grid, 1), block=(block, 1), dynamic_bytes=shared)
+_CHAIN = "one thread per SM, each load's address from the load before; what a longer chain takes more, median of SMs"
+_CLOCKED = "one thread per SM, cycles between two clock readings around a load and a store of its result"
+_OTHERS = "mt4g, H100; Luo et al. 2024, H800"
 
 
 def figures(bench: Bench) -> Iterator[Figure]:
     """Shared memory, the L1, near and far partition of the L2, and global memory."""
-    yield Figure.of(
-        "shared memory",
-        "cycles",
-        bench.trials(lambda: shared_latency(bench)),
-        _CHAIN,
-        "29.9 (mt4g, H100)",
-    )
-    nodes = np.random.default_rng(_SEED).permutation(_NODES).astype(np.uint32)
-    memory = linked(bench, nodes)
-    yield Figure.of(
-        "L1 cache",
-        "cycles",
-        bench.trials(lambda: followed(bench, "follow_l1", memory, nodes, _NODES)),
-        _CHAIN,
-        "38 to 41 (mt4g, H100; Luo et al. 2024, H800)",
-    )
+    ampere = "Abdelkhalik et al. 2022, A100"
+    samples = bench.trials(partial(shared_latency, bench))
+    yield Figure.of("shared memory", "cycles", samples, _CHAIN, f"23 ({ampere})")
+    samples = bench.trials(partial(_clocked, bench))
+    yield Figure.of("shared memory, clock to clock", "cycles", samples, _CLOCKED, "29.9 (mt4g, H100)")
+    chain = shuffled(_NODES)[np.newaxis]
+    memory = _linked(bench, chain, bench.empty(chain.size, np.uint64))
+    samples = bench.trials(lambda: float(np.median(_followed(bench, "follow_l1", memory, chain, _NODES))))
+    yield Figure.of("L1 cache", "cycles", samples, _CHAIN, f"38 to 41 ({_OTHERS}), 33 ({ampere})")
     yield from _l2(bench)
-    yield Figure.of(
-        "global memory",
-        "cycles",
-        bench.trials(lambda: dram_latency(bench)),
-        f"{_CHAIN}, over 32 MiB after the L2 was filled with other data",
-        "479 to 834, methods differ (mt4g, H100; Luo et al. 2024, H800)",
-    )
+    samples = bench.trials(partial(global_latency, bench))
+    method = f"{_CHAIN}; the L2 was filled with other data"
+    yield Figure.of("global memory", "cycles", samples, method, f"479 to 834 ({_OTHERS}; methods differ)")
 
 
 def shared_latency(bench: Bench) -> float:
     """Cycles of a dependent load from shared memory."""
-    order = np.random.default_rng(_SEED).permutation(_NODES).astype(np.uint32)
-    found = bench.launch(kernel("follow_shared", shared=4 * _NODES), order, _NODES, _NODES, _SHORT, out=(np.int64, 4))
-    return per_load(found, order, _NODES)
+    chain = shuffled(_NODES)
+    kernel = _kernel("follow_shared", bench.sms, shared=4 * _NODES)
+    found = bench.launch(kernel, chain, _NODES, _NODES, _LOADS, out=(np.int64, 2 * bench.sms))
+    return float(np.median(per_load(found, chain[np.newaxis], _NODES, _LOADS)))
 
 
-def linked(bench: Bench, order: Array, memory: Any = None) -> Any:
-    """A chain in global memory through the words in this order, of addresses; by default in an array just as long."""
-    memory = bench.empty(order.size, np.uint64) if memory is None else memory
-    blocks = -(-order.size // 256)
-    (nodes,) = bench.launch(kernel("link", grid=blocks, block=256), memory, order, order.size, out=(np.uint64, 1))
-    verify("the number of linked nodes", nodes, order.size)
-    return memory
+def global_latency(bench: Bench) -> float:
+    """Cycles of a dependent load from global memory that misses the L2; each SM has a chain of its own."""
+    words = shuffled(bench.sms * 3 * _FAR_LOADS, _FAR_APART)
+    chains = words.reshape(bench.sms, -1)
+    memory = bench.empty(words.size * _FAR_APART + bench.attribute("L2_CACHE_SIZE") // 2, np.uint64)
+    _linked(bench, chains, memory)
+    others, threads = memory[words.size * _FAR_APART :], 1024 * bench.sms
+    flush = _kernel("flush", bench.sms, block=1024)
+    bench.launch(flush, others, int(others.size), out=(np.uint64, threads))
+    return float(np.median(_followed(bench, "follow_l2", memory, chains, 0, _FAR_LOADS)))
 
 
-def followed(bench: Bench, entry: str, memory: Any, order: Array, warm: int, short: int = _SHORT) -> float:
-    """Cycles of a dependent load of a chain in global memory."""
-    found = bench.launch(kernel(entry), memory, int(order[0]), warm, short, out=(np.int64, 4))
-    return per_load(found, order, warm, short)
+def partitions(latencies: Array) -> list[Array]:
+    """Latencies between SMs and addresses of the same partition of the L2, and of different ones; all, if it has one.
+
+    SMs of one partition find the same addresses near, so their latencies rise and fall together.
+
+    Args:
+        latencies: a row per SM and a column per address.
+    """
+    side = np.corrcoef(latencies)[0] > 0
+    if side.all():
+        return [latencies.ravel()]
+    farther = latencies[side].mean(axis=0) - latencies[~side].mean(axis=0)
+    near = farther < 0
+    groups = farther[near], farther[~near]
+    if not near.any() or near.all() or not _apart(*groups):
+        return [latencies.ravel()]
+    same = side[:, np.newaxis] == near
+    return [latencies[same], latencies[~same]]
 
 
-def per_load(found: Array, order: Array, warm: int, short: int = _SHORT) -> float:
-    """Cycles per load of what a chain returned: those of its stretches, and the node it ended at."""
-    _, first, second, end = map(int, found)
-    verify("the last node of the chain", end, int(order[(warm + 3 * short) % order.size]))
-    return (second - first) / short
-
-
-def dram_latency(bench: Bench) -> float:
-    """Cycles of a dependent load that misses the L2."""
-    words = _FAR_WORDS + 4 * bench.attribute("L2_CACHE_SIZE") // 8
-    memory = bench.empty(words, np.uint64)
-    rng = np.random.default_rng(_SEED)
-    order = rng.permutation(_FAR_WORDS // 512)[:_FAR_NODES].astype(np.uint32) * np.uint32(512)
-    linked(bench, order, memory)
-    other = memory[_FAR_WORDS:]
-    bench.launch(kernel("flush", grid=bench.sms, block=1024), other, other.size, out=(np.uint64, bench.sms * 1024))
-    return followed(bench, "follow_l2", memory, order, 0, _FAR_NODES // 3)
-
-
-def l2_latencies(bench: Bench) -> list[float]:
-    """Cycles of a load from each of many addresses that the L2 holds: each points to itself."""
-    memory = bench.empty(_ADDRESSES * _APART, np.uint64)
-    found = []
-    for address in range(_ADDRESSES):
-        order = np.array([address * _APART], np.uint32)
-        linked(bench, order, memory)
-        found.append(followed(bench, "follow_l2", memory, order, 64, 256))
-    return found
+def _apart(low: Array, high: Array) -> bool:
+    """Whether two groups are two, and not the halves of one."""
+    within = np.concatenate([low - low.mean(), high - high.mean()]).std()
+    return bool(high.mean() - low.mean() > _SEPARATE * within)
 
 
 def _l2(bench: Bench) -> Iterator[Figure]:
-    published = "219 to 263 (mt4g, H100; Luo et al. 2024, H800)"
-    method = f"as above past the L1, median over {_ADDRESSES} addresses"
-    trials = [partitions(l2_latencies(bench)) for _ in range(5)]
-    if all(len(groups) == 2 for groups in trials):
-        for place, name in enumerate(("near", "far")):
-            samples = [median(groups[place]) for groups in trials]
-            yield Figure.of(f"L2 cache, {name} partition", "cycles", samples, method, published)
-    else:
-        samples = [median(value for group in groups for value in group) for groups in trials]
-        yield Figure.of("L2 cache", "cycles", samples, method, published)
+    """A figure for each partition, or one if no two are told apart in every trial."""
+    places = np.arange(_ADDRESSES, dtype=np.uint32)[:, np.newaxis] * np.uint32(_APART)
+    memory = _linked(bench, places, bench.empty(places.size * _APART, np.uint64))
+
+    def trial() -> list[Array]:
+        found = _followed(bench, "follow_l2", memory, np.tile(places, (bench.sms, 1)), 64, 256)
+        return partitions(found.reshape(bench.sms, -1))
+
+    trials = [trial() for _ in range(TRIALS)]
+    two = all(len(groups) == 2 for groups in trials)
+    method = (
+        f"{_CHAIN} and of {_ADDRESSES} addresses" + ", of one partition or of two, as the SMs' latencies tell" * two
+    )
+    for place, name in enumerate(("L2 cache, near", "L2 cache, far") if two else ("L2 cache",)):
+        samples = [np.median(groups[place] if two else np.concatenate(groups)) for groups in trials]
+        yield Figure.of(name, "cycles", samples, method, f"219 to 263 ({_OTHERS})")
 
 
-def partitions(latencies: Sequence[float]) -> list[list[float]]:
-    """Latencies in two groups, the near ones first, or in one if they do not fall in two.
+def _kernel(entry: str, grid: int, *, block: int = 1, shared: int = 0) -> CudaCKernel:
+    return CudaCKernel(source=SOURCE, entry=entry, grid=(grid, 1), block=(block, 1), dynamic_bytes=shared)
 
-    The split is the one with the least variance within the groups (Otsu 1979).
-    """
-    ordered = sorted(latencies)
-    count, total, squares = len(ordered), sum(ordered), sum(value * value for value in ordered)
 
-    def within(place: int, below: float) -> float:
-        """Sum of squares within the groups of the first ``place`` values, whose sum is ``below``, and the others."""
-        return squares - below * below / place - (total - below) ** 2 / (count - place)
+def _clocked(bench: Bench) -> float:
+    """Cycles between two readings of the clock around a load from shared memory, mean of many."""
+    kernel = _kernel("clock_shared", bench.sms, shared=12 * _NODES + 4)
+    found = bench.launch(kernel, _NODES, out=(np.int64, 2 * bench.sms))
+    return float(np.median(per_load(found, np.zeros((1, 1)), 0, _NODES)))
 
-    sums = list(accumulate(ordered[:-1]))
-    place = min(range(1, count), key=lambda place: within(place, sums[place - 1]))
-    near, far = ordered[:place], ordered[place:]
-    spread = (max(within(place, sums[place - 1]), 0.0) / count) ** 0.5
-    apart = fmean(far) - fmean(near) > _SEPARATE * spread and min(len(near), len(far)) >= count / 8
-    return [near, far] if apart else [ordered]
+
+def _linked(bench: Bench, chains: Array, memory: Any) -> Any:
+    """Chains in global memory, a row of words each, every word pointing to the next."""
+    kernel = _kernel("link", -(-chains.size // 256), block=256)
+    (count,) = bench.launch(kernel, memory, chains.ravel(), chains.shape[1], chains.size, out=(np.uint64, 1))
+    verify("the number of linked words", int(count), chains.size)
+    return memory
+
+
+def _followed(bench: Bench, entry: str, memory: Any, chains: Array, warm: int, loads: int = _LOADS) -> Array:
+    """Cycles per load of each chain; the SMs share them out, and all follow the same one if there is but one."""
+    first = np.resize(chains[:, 0], max(bench.sms, len(chains)))
+    per_block = first.size // bench.sms
+    kernel = _kernel(entry, bench.sms)
+    found = bench.launch(kernel, memory, first, per_block, warm, loads, out=(np.int64, 2 * first.size))
+    return per_load(found, chains, warm, loads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from smembench.devices.select import AUTO, CPU, canonical, uuid_of
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import DeviceUnavailable, UsageError
+from smembench.run.axes import split, unknown
 from smembench.run.environment import versions
 from smembench.run.session import locked
 from smembench.store.run_json import Moment, read_json
@@ -30,19 +31,34 @@ class Sheet(BaseModel):
     versions: dict[str, str]
     figures: list[Figure]
 
+    def only(self, families: Collection[str]) -> Sheet:
+        """The same with the figures of these families."""
+        return self.model_copy(update={"figures": [figure for figure in self.figures if figure.family in families]})
+
+
+def chosen(families: str) -> list[str]:
+    """The families of a list separated by commas.
+
+    Raises:
+        UsageError: for an unknown one.
+    """
+    found = split(families)
+    for name in found:
+        if name not in FAMILIES:
+            raise UsageError(f"{name!r}: {unknown(name, list(FAMILIES), 'family')}")
+    return found
+
 
 def measured(device: str, families: Iterable[str], seen: Callable[[Figure], None] = lambda figure: None) -> Sheet:
     """Measure a device; ``seen`` gets each figure at once.
 
     Raises:
-        UsageError: for a device that is not a GPU, and for an unknown family.
+        UsageError: for a device that is not a GPU.
         DeviceUnavailable: for a GPU that is missing or in use.
     """
-    name, wanted = canonical(device), list(families)
+    name = canonical(device)
     if name == CPU:
         raise UsageError(f"--device {device}: shared memory is a GPU's; write cuda or cuda:1, or --run FILE")
-    if unknown := [family for family in wanted if family not in FAMILIES]:
-        raise UsageError(f"family {unknown[0]!r}: there is none; write {', '.join(FAMILIES)}")
     name = "cuda:0" if name == AUTO else name
     uuid = uuid_of(name)
     if uuid is None:
@@ -56,7 +72,7 @@ def measured(device: str, families: Iterable[str], seen: Callable[[Figure], None
         gpu = CudaDevice(int(name.partition(":")[2]))
         began = datetime.now(UTC).isoformat(timespec="seconds")
         found = []
-        for figure in probe(Bench(gpu), wanted):
+        for figure in probe(Bench(gpu), families):
             seen(figure)
             found.append(figure)
     info = {name: value for name, value in gpu.info.known.items() if name != "uuid"}

@@ -1,0 +1,142 @@
+"""Runs a lesson's experiments, those with kernels in a process each, on a GPU or in Numba's simulator.
+
+A kernel that hangs or crashes ends its process, and is a row like any other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from smembench.devices.select import CPU, resolve
+from smembench.model.errors import DeviceUnavailable
+from smembench.model.text import one_line
+from smembench.run.environment import versions
+from smembench.run.session import locked
+from smembench.studies.lesson.experiment import Experiment, Found, load
+from smembench.toolchains.registry import Refused
+
+SIMULATOR = "simulator"
+_START_S = 120.0
+"""To start Python and select a device."""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A device by its name, the GPU's model or "", and the versions that decide what it runs."""
+
+    name: str
+    model: str
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A row: an experiment, where it was run ("" if nowhere), and what it showed."""
+
+    experiment: Experiment
+    on: str
+    found: Found
+
+    @property
+    def failed(self) -> bool:
+        """Whether it shows what nothing explains."""
+        return self.found.as_expected is False and not self.experiment.unless
+
+
+def where(device: str) -> Where:
+    """The device of that name; ``auto`` is the CPU where there is no GPU.
+
+    Raises:
+        UsageError: for a name that no device has.
+        DeviceUnavailable: for a GPU that is missing.
+    """
+    name, _ = resolve(device)
+    if name == CPU:
+        return Where(name, "", versions())
+    from smembench.devices.cuda import gpu_info, why_unusable
+
+    info = gpu_info(int(name.partition(":")[2]))
+    if info is None:
+        raise DeviceUnavailable(f"device {name}: {why_unusable() or 'there is no such GPU'}; --device cpu needs none")
+    return Where(name, info.model, versions(cuda=True))
+
+
+def results(name: str, device: str, runs: int, begin: Callable[[Experiment], None]) -> Iterator[Result]:
+    """Run a lesson's experiments one after another.
+
+    Args:
+        name: of the lesson.
+        device: as ``Where`` names it.
+        runs: how often a GPU repeats each; the simulator does not.
+        begin: told of each experiment before it is run.
+
+    Raises:
+        UsageError: for an unknown lesson.
+        DeviceUnavailable: for a GPU in use.
+    """
+    lesson = load(name)
+    with locked([device]):
+        for number, experiment in enumerate(lesson.experiments):
+            begin(experiment)
+            if experiment.needs == "nothing":
+                yield Result(experiment, CPU, _found(experiment, runs))
+            elif device != CPU:
+                yield Result(experiment, device, isolated(name, number, device, runs))
+            elif experiment.needs == "threads":
+                yield Result(experiment, SIMULATOR, isolated(name, number, SIMULATOR, 1))
+            else:
+                yield Result(experiment, "", Found("needs a GPU", None))
+
+
+def _found(experiment: Experiment, runs: int) -> Found:
+    try:
+        return experiment.run(runs)
+    except Refused as missing:
+        return Found(str(missing), None)
+    except Exception as error:
+        return Found(one_line(error), as_expected=False)
+
+
+def isolated(name: str, number: int, device: str, runs: int) -> Found:
+    """What a lesson's experiment of that number shows in a process of its own, on a GPU or in the simulator."""
+    experiment = load(name).experiments[number]
+    simulated = {"NUMBA_ENABLE_CUDASIM": "1" if device == SIMULATOR else "0"}
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-m", "smembench.studies.lesson.run", *map(str, (name, number, device, runs))],
+            capture_output=True,
+            text=True,
+            timeout=_START_S + experiment.seconds,
+            env=os.environ | simulated,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Found(f"its process did not start within {_START_S:g} s", as_expected=False)
+    if ended.returncode == -signal.SIGALRM:
+        return Found(f"no end within {experiment.seconds:g} s: killed", experiment.hangs)
+    if ended.returncode:
+        return Found(f"its process ended with {ended.returncode} {ended.stderr[-200:]}".strip(), as_expected=False)
+    return Found(**json.loads(ended.stdout))
+
+
+def main() -> None:
+    """The process of an experiment. The operating system ends it when its time is over, wherever it hangs."""
+    name, number, device, runs = sys.argv[1:]
+    experiment = load(name).experiments[int(number)]
+    if device != SIMULATOR:
+        from smembench.kernels.numba_cuda import cuda
+
+        cuda.select_device(int(device.partition(":")[2]))
+    signal.setitimer(signal.ITIMER_REAL, experiment.seconds)
+    print(json.dumps(asdict(_found(experiment, int(runs)))), flush=True)
+    os._exit(0)  # without the clean-up, in which a broken CUDA context can hang
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""The lessons on a real GPU: what has to hold does, and what the documents say of mistakes is found or explained."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from smembench.devices.cuda import why_unusable
+from smembench.studies.lesson import LESSONS
+from smembench.studies.lesson.experiment import load
+from smembench.studies.lesson.run import isolated
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable()))]
+
+ROWS = [
+    (name, number)
+    for name in LESSONS
+    for number, experiment in enumerate(load(name).experiments)
+    if experiment.needs != "nothing"
+]
+
+
+@pytest.mark.untimed
+@pytest.mark.parametrize(("name", "number"), ROWS)
+def test_every_row_is_as_expected_or_explained(name: str, number: int) -> None:
+    found = isolated(name, number, "cuda:0", 10)
+    assert found.as_expected or load(name).experiments[number].unless, found.text
+    assert "Error" not in found.text
+
+
+@pytest.mark.untimed
+def test_a_missing_barrier_is_seen() -> None:
+    assert isolated("barrier", 1, "cuda:0", 10).as_expected
+
+
+def test_the_command_names_the_gpu() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "smembench", "lesson", "symbols", "--json"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    found = json.loads(run.stdout)
+    assert (found["device"]["name"], bool(found["device"]["model"])) == ("cuda:0", True)
+    assert [row["as_expected"] for row in found["rows"]] == [True] * 5

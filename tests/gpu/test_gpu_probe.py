@@ -1,0 +1,62 @@
+"""On a real GPU: the data sheet's figures are those of a GPU."""
+
+from __future__ import annotations
+
+import pytest
+
+from smembench.devices.cuda import CudaDevice, why_unusable
+from smembench.model.hardware import BANKS, WORD_BYTES
+from smembench.model.measurement import Status
+from smembench.studies.probe import FAMILIES, probe
+from smembench.studies.probe.bench import Bench
+from smembench.studies.probe.figure import Figure
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable()))]
+
+
+@pytest.fixture(scope="module")
+def sheet(gpu: CudaDevice) -> dict[tuple[str, str], Figure]:
+    return {(figure.family, figure.name): figure for figure in probe(Bench(gpu))}
+
+
+def value(figure: Figure) -> float:
+    assert figure.value is not None
+    return figure.value
+
+
+def test_every_family_has_figures_or_is_not_on_this_device(sheet: dict[tuple[str, str], Figure]) -> None:
+    assert {family for family, _ in sheet} == set(FAMILIES)
+    for figure in sheet.values():
+        assert figure.status in (Status.OK, Status.SKIPPED), figure
+        if figure.status is Status.OK:
+            assert figure.low is not None
+            assert figure.high is not None
+            assert figure.low <= value(figure) <= figure.high
+
+
+def test_what_is_farther_away_takes_longer(sheet: dict[tuple[str, str], Figure]) -> None:
+    names = ("shared memory", "L1 cache", "global memory")
+    shared, l1, memory = (value(sheet["latency", name]) for name in names)
+    assert 10 < shared < l1 < memory < 2000
+    for name in ("L2 cache", "L2 cache, near", "L2 cache, far"):
+        if found := sheet.get(("latency", name)):
+            assert l1 < value(found) < memory
+    assert value(sheet["constant", "L1 cache"]) < value(sheet["constant", "L1.5 cache"])
+
+
+def test_bandwidth_is_near_that_of_the_banks(sheet: dict[tuple[str, str], Figure]) -> None:
+    for bits in (32, 64, 128):
+        for what in ("loads", "stores"):
+            assert 0.95 < value(sheet["bandwidth", f"{bits}-bit {what}"]) / (BANKS * WORD_BYTES) <= 1
+
+
+def test_an_n_way_conflict_costs_n(sheet: dict[tuple[str, str], Figure]) -> None:
+    for n in (2, 3, 4, 8, 16, 32):
+        assert value(sheet["conflicts", f"{n}-way conflict"]) == pytest.approx(n, rel=0.03)
+    assert value(sheet["conflicts", "farthest from n"]) == pytest.approx(1, rel=0.03)
+
+
+def test_contended_atomics_are_served_one_after_the_other(sheet: dict[tuple[str, str], Figure]) -> None:
+    for where, bits in (("shared", 32), ("shared", 64), ("global", 32), ("global", 64)):
+        own, one = (value(sheet["atomics", f"{where}, {bits} bits, {words}"]) for words in ("own words", "one word"))
+        assert one > 10 * own
