@@ -26,14 +26,18 @@ extern "C" { __constant__ unsigned links[16384]; }
 
 // The array is all of constant memory and so begins at its address 0, which is added for there to be a reference to it.
 // The first address comes from memory: if it were the same for all threads, the compiler would make a uniform load.
-extern "C" __global__ void follow_constant(long long *out, const unsigned *first, unsigned warm, unsigned loads)
+// The blocks take turns, since SMs share the second cache.
+extern "C" __global__ void follow_constant(long long *out, const unsigned *first, volatile unsigned *turn,
+                                           unsigned warm, unsigned loads)
 {
+    while (*turn != blockIdx.x) __nanosleep(500);
     unsigned long long zero;
     asm volatile("mov.u64 %0, links;" : "=l"(zero));
     unsigned at = (unsigned)zero + first[threadIdx.x];
     FOLLOW(asm volatile("ld.const.u32 %0, [%0];" : "+r"(at)))
     out[2 * blockIdx.x] = cycles;
     out[2 * blockIdx.x + 1] = at;
+    *turn = blockIdx.x + 1;
 }
 """
 )
@@ -42,7 +46,7 @@ _WORDS = 16384
 """All of constant memory."""
 _LINE = 64
 """Bytes from one node of a chain to the next."""
-_LOADS = 2048
+_LOADS = 256
 _CURVES = 6
 _SMALL = range(1024, 4096 + 1, _LINE)
 _LARGE = range(4096, 4 * _WORDS + 1, 2048)
@@ -50,7 +54,7 @@ _LARGE = range(4096, 4 * _WORDS + 1, 2048)
 _RISE = 1.05
 """Above the latency of the sizes before it, a size is beyond the edge."""
 
-_CHAIN = f"one thread per SM, dependent loads over an array of one word per {_LINE} bytes"
+_CHAIN = f"one thread, on one SM after the other, dependent loads over an array of a word per {_LINE} bytes"
 
 
 def figures(bench: Bench) -> Iterator[Figure]:
@@ -84,7 +88,7 @@ def constant_latency(bench: Bench, size: int) -> float:
     warm = -(-order.size // 32) * 32
     kernel = CudaCKernel(source=SOURCE, entry="follow_constant", grid=(bench.sms, 1), block=(1, 1))
     out = (np.int64, 2 * bench.sms)
-    found = bench.launch(kernel, order[:1], warm, _LOADS, out=out, constant=("links", links))
+    found = bench.launch(kernel, order[:1], np.zeros(1, np.uint32), warm, _LOADS, out=out, constant=("links", links))
     return float(np.median(per_load(found, order[np.newaxis], warm, _LOADS)))
 
 

@@ -51,24 +51,23 @@ extern "C" __global__ void follow_shared(long long *out, const unsigned *words, 
 // Each load by itself between two readings of the clock, the second of which waits for a store of what it returned.
 extern "C" __global__ void clock_shared(long long *out, unsigned nodes)
 {
-    extern __shared__ unsigned memory[];
-    unsigned *took = memory + nodes;
-    const unsigned base = (unsigned)__cvta_generic_to_shared(memory);
-    const unsigned sink = base + 8 * nodes;
+    extern __shared__ u64 took[];
+    unsigned *memory = (unsigned *)(took + nodes);
+    const unsigned base = (unsigned)__cvta_generic_to_shared(memory), sink = base + 4 * nodes;
     for (unsigned i = 0; i < nodes; i++) memory[i] = base + 4 * ((i + 1) % nodes);
     __syncthreads();
     unsigned at = base;
     #pragma unroll 1
     for (unsigned i = 0; i < nodes; i++) {
-        unsigned begin, end;
-        asm volatile("mov.u32 %0, %%clock;\n\t"
+        u64 begin, end;
+        asm volatile("mov.u64 %0, %%clock64;\n\t"
                      "ld.volatile.shared.u32 %1, [%1];\n\t"
                      "st.volatile.shared.u32 [%3], %1;\n\t"
-                     "mov.u32 %2, %%clock;"
-                     : "=r"(begin), "+r"(at), "=r"(end) : "r"(sink) : "memory");
+                     "mov.u64 %2, %%clock64;"
+                     : "=l"(begin), "+r"(at), "=l"(end) : "r"(sink) : "memory");
         took[i] = end - begin;
     }
-    long long cycles = 0;
+    u64 cycles = 0;
     for (unsigned i = 0; i < nodes; i++) cycles += took[i];
     out[2 * blockIdx.x] = cycles;
     out[2 * blockIdx.x + 1] = (at - base) / 4;
@@ -205,7 +204,7 @@ def _kernel(entry: str, grid: int, *, block: int = 1, shared: int = 0) -> CudaCK
 
 def _clocked(bench: Bench) -> float:
     """Cycles between two readings of the clock around a load from shared memory, mean of many."""
-    kernel = _kernel("clock_shared", bench.sms, shared=8 * _NODES + 4)
+    kernel = _kernel("clock_shared", bench.sms, shared=12 * _NODES + 4)
     found = bench.launch(kernel, _NODES, out=(np.int64, 2 * bench.sms))
     return float(np.median(per_load(found, np.zeros((1, 1)), 0, _NODES)))
 
