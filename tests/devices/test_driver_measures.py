@@ -117,7 +117,7 @@ def test_every_problem_and_a_kernel_that_does_nothing(fake_driver: FakeDriver, k
     assert (nothing["status"], nothing["elapsed_ms"], nothing["gflop_s"]) == ("wrong_result", "", "")
     # Large enough that a busy host's calibration of the events stays below a sample.
     assert [row["reason"] for row in found if row is not nothing and row["status"] != "ok"] == []
-    assert len(found) == 4 + 2 + 4 + 2 + 1
+    assert len(found) == 4 + 2 + 4 + 3 + 1
 
 
 def test_each_of_two_gpus_gets_its_own_work(fake_driver: FakeDriver, kernels: Path) -> None:
