@@ -122,7 +122,7 @@ def test_every_problem_and_a_kernel_that_does_nothing(fake_driver: FakeDriver, k
     ]
     # Large enough that a busy host's calibration of the events stays below a sample.
     assert [row["reason"] for row in found if row not in nothing and row["status"] != "ok"] == []
-    assert len(found) == 4 + 2 + 4 + 2 + 2 + 2
+    assert len(found) == 4 + 2 + 4 + 3 + 2 + 2
 
 
 def test_each_of_two_gpus_gets_its_own_work(fake_driver: FakeDriver, kernels: Path) -> None:
