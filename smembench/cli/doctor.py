@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from smembench.cli.options import Json, one_of
+from smembench.model.errors import UsageError
 
 
 def doctor(
@@ -21,9 +22,11 @@ def doctor(
         ),
     ] = False,
     requests: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", help="With --conflicts: requests to draw; a few of other kinds come on top."),
-    ] = 1000,
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="With --conflicts: so many, and a few of other instructions. (default: 1000)"
+        ),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(metavar="N", help="With --conflicts: draw those of this seed. (default: a new one)")
     ] = None,
@@ -45,8 +48,11 @@ def doctor(
     """
     one_of(timing=timing, conflicts=conflicts)
     if conflicts:
-        _conflicts(requests, seed, csv, json=json, force=force)
+        _conflicts(requests or 1000, seed, csv, json=json, force=force)
         return
+    for option, given in {"--requests": requests, "--seed": seed}.items():
+        if given is not None:
+            raise UsageError(f"{option} {given}: goes with --conflicts")
     if timing:
         _timing(csv, json=json, force=force)
         return

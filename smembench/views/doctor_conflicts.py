@@ -51,7 +51,7 @@ def _exception(found: Sequence[Counted]) -> str:
     first = next(item for item in found if not item.agrees)
     family, pattern = first.request.family, first.request.pattern
     what = f"{family.kind}, {family.width} bytes, {pattern}"
-    return f"{what}: {first.predicted} predicted, {first.count} counted, at addresses {first.request}"
+    return f"{what}: {first.request.predicted} predicted, {first.count} counted, at addresses {first.request}"
 
 
 def _agreeing(found: Sequence[Counted]) -> int:

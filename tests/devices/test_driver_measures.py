@@ -158,7 +158,7 @@ subprocess.run(sys.argv[sys.argv.index("off") + 1 :], check=True)
 print('"Metric Name","Metric Value"')
 for number, request in enumerate(drawn(int(sys.argv[-2]), int(sys.argv[-1]), (9, 0))):
     for metric in METRICS:
-        print(f'"{{metric}}","{{request.family.rule(request.addresses) + (number == 0)}}"')
+        print(f'"{{metric}}","{{request.predicted + (number == 0)}}"')
 """
 
 

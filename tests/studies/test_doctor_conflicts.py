@@ -52,7 +52,7 @@ def test_requests_are_what_their_instructions_can_ask_for(seed: int, count: int)
         lanes = active_lanes(request.addresses, family.width)  # aligned and not negative
         assert all(address + family.width <= SPAN_BYTES for _, address in lanes)
         assert family.lanes is None or [lane for lane, _ in lanes] == [*range(family.lanes)]
-        assert family.rule(request.addresses) >= 1
+        assert request.predicted >= 1
     assert requests == drawn(seed, count, HOPPER)
     assert requests != drawn(seed + 1, count, HOPPER)
 
@@ -110,7 +110,7 @@ def counted(wrong: int) -> list[Counted]:
     for request in drawn(7, 60, HOPPER):
         off = (request.family.entry == "load8" and wrong > 0) or request.family.entry == "atomic_add4"
         wrong -= off and request.family.entry == "load8"
-        found.append(Counted(request, request.family.rule(request.addresses) + off))
+        found.append(Counted(request, request.predicted + off))
     return found
 
 
@@ -123,7 +123,7 @@ def test_only_what_contradicts_a_rule_of_explain_is_a_failure() -> None:
     assert [item.request.family.entry for item in failures(found)] == ["load8", "load8"]
     first = failures(found)[0]
     said = " ".join(as_text(sections(found, DEVICE, 7)).split())
-    assert f"{first.predicted} predicted, {first.count} counted, at addresses {first.request}" in said
+    assert f"{first.request.predicted} predicted, {first.count} counted, at addresses {first.request}" in said
     predicted = sum(not item.request.family.guess for item in found)
     assert f"{predicted - 2} of {predicted} requests are counted as explain predicts" in said
     records = [record for record in count_records(found) if record["agree"] != record["requests"]]

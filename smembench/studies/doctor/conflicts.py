@@ -26,14 +26,9 @@ class Counted:
         return "sectors" if "sectors" in self.request.family.metric else "wavefronts"
 
     @property
-    def predicted(self) -> int:
-        """The count by the family's rule."""
-        return self.request.family.rule(self.request.addresses)
-
-    @property
     def agrees(self) -> bool:
         """Whether the rule holds."""
-        return self.predicted == self.count
+        return self.request.predicted == self.count
 
 
 def compare(seed: int, count: int, capability: str) -> list[Counted]:

@@ -6,17 +6,19 @@ the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from smembench.explain.banks import wavefronts
+from smembench.explain.banks import bank_of, wavefronts
 from smembench.explain.coalescing import sectors
 from smembench.explain.warp import active_lanes
 from smembench.model.hardware import BANKS, WARP, WORD_BYTES
 from smembench.studies.doctor.patterns import PATTERNS
 
 Addresses = tuple[int | None, ...]
+Rule = Callable[[Addresses, int, str], int]
+"""What a counter should say of addresses, bytes of an element and kind."""
 
 _SHARED = "l1tex__data_pipe_lsu_wavefronts_mem_shared{}.sum"
 _SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
@@ -36,7 +38,7 @@ class Family:
         width: bytes of an element.
         entry: the kernel that does it, in ``requests_c``.
         metric: ncu's counter.
-        rule: what the counter should say of addresses.
+        rule: by which its counts are foreseen.
         guess: the rule in words if ``explain`` does not predict by it, so that an exception is no failure.
         lanes: how many lanes give an address, the first ones. If fewer than 32, none of them is inactive.
         asked: whether the command is about this family; the others get fewer requests.
@@ -47,7 +49,7 @@ class Family:
     width: int
     entry: str
     metric: str
-    rule: Callable[[Addresses], int]
+    rule: Rule
     guess: str = ""
     lanes: int | None = None
     asked: bool = False
@@ -62,59 +64,53 @@ class Request:
     pattern: str
     addresses: Addresses
 
+    @property
+    def predicted(self) -> int:
+        """The count by the family's rule."""
+        return self.family.rule(self.addresses, self.family.width, self.family.kind)
+
     def __str__(self) -> str:
         """The addresses as words, a dash for an inactive lane."""
         return " ".join("-" if address is None else str(address) for address in self.addresses)
 
 
-def _banks(width: int, kind: str) -> Callable[[Addresses], int]:
-    return lambda addresses: wavefronts(addresses, width, kind)
+def _as_stores(addresses: Addresses, width: int, kind: str) -> int:
+    return wavefronts(addresses, width, "store")
 
 
-def _turns(width: int) -> Callable[[Addresses], int]:
+def _in_turns(addresses: Addresses, width: int, kind: str) -> int:
     """As if lanes of one bank took turns, even for the same word; by the parts of the warp in which stores go."""
-
-    def count(addresses: Addresses) -> int:
-        lanes, found = min(WARP, BANKS * WORD_BYTES // width), 0
-        for first in range(0, WARP, lanes):
-            banks = [0] * BANKS
-            for _, address in active_lanes(addresses[first : first + lanes], width):
-                for byte in range(address, address + width, WORD_BYTES):
-                    banks[byte // WORD_BYTES % BANKS] += 1
-            found += max(banks)
-        return found
-
-    return count
+    lanes, found = min(WARP, BANKS * WORD_BYTES // width), 0
+    for first in range(0, WARP, lanes):
+        banks = [0] * BANKS
+        for _, address in active_lanes(addresses[first : first + lanes], width):
+            for byte in range(address, address + width, WORD_BYTES):
+                banks[bank_of(byte)] += 1
+        found += max(banks)
+    return found
 
 
-def _families() -> list[Family]:
-    found = []
-    for kind in ("load", "store"):
+def _sectors(addresses: Addresses, width: int, kind: str) -> int:
+    return sectors(addresses, width)
+
+
+def _families() -> Iterator[Family]:
+    for kind, short in (("load", "ld"), ("store", "st")):
         for width in (4, 8, 16, 1, 2):
-            metric = _SHARED.format("_op_ld" if kind == "load" else "_op_st")
-            found.append(Family(kind, width, f"{kind}{width}", metric, _banks(width, kind), asked=width >= 4))
-    for operation, width in (("add", 4), ("cas", 4), ("cas", 8)):
-        entry = f"atomic_{operation}{width}"
-        found.append(
-            Family(f"atomic {operation}", width, entry, _ANY, _turns(width), guess="lanes of a bank take turns")
-        )
-    for kind, capability in (("ldmatrix", (7, 5)), ("stmatrix", (9, 0))):
+            counter = _SHARED.format(f"_op_{short}")
+            yield Family(kind, width, f"{kind}{width}", counter, wavefronts, asked=width >= 4)
+    for name, width in (("add", 4), ("cas", 4), ("cas", 8)):
+        guess = "lanes of a bank take turns"
+        yield Family(f"atomic {name}", width, f"atomic_{name}{width}", _ANY, _in_turns, guess)
+    for name, since in (("ldmatrix", (7, 5)), ("stmatrix", (9, 0))):
         for count in (1, 2, 4):
-            entry, rule, guess = f"{kind}{count}", _banks(16, "store"), "as a store of 16 bytes"
-            matrices = Family(f"{kind}.x{count}", 16, entry, _ANY, rule, guess, lanes=8 * count, capability=capability)
-            found.append(matrices)
+            kind, entry, guess = f"{name}.x{count}", f"{name}{count}", "as stores of 16 bytes"
+            yield Family(kind, 16, entry, _ANY, _as_stores, guess, lanes=8 * count, capability=since)
     for width in (4, 8, 16):
-        rule = _banks(width, "store")
-        found.append(Family("cp.async", width, f"async{width}", _ANY, rule, guess="as a store", capability=(8, 0)))
+        yield Family("cp.async", width, f"async{width}", _ANY, _as_stores, "as stores", capability=(8, 0))
     for kind, short in (("load", "ld"), ("store", "st")):
         for width in (1, 2, 4, 8, 16):
-
-            def rule_of(addresses: Addresses, width: int = width) -> int:
-                return sectors(addresses, width)
-
-            metric = _SECTORS.format(short)
-            found.append(Family(f"global {kind}", width, f"global_{kind}{width}", metric, rule_of))
-    return found
+            yield Family(f"global {kind}", width, f"global_{kind}{width}", _SECTORS.format(short), _sectors)
 
 
 FAMILIES: Sequence[Family] = tuple(_families())
