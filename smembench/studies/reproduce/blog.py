@@ -65,7 +65,7 @@ CLAIMS: tuple[Claim, ...] = (
         "0. Basics of CUDA",
         "on the CPU it is inefficient for large datasets; the GPU with its copies",
         _add_one("Pinned", 10_000_000),
-        "Beyond the CPU's caches its memory is as slow as a link is that copies at full speed.",
+        "40 MB do not stay in a core's cache, and page-locked copies use all of the link's bandwidth.",
         assumed="10,000,000 numbers in page-locked memory",
     ),
     Claim(
