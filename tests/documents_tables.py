@@ -74,10 +74,11 @@ def everything() -> str:
     assert here is not None
     assert here.run.path is not None
     shown = here.run.path.relative_to(ROOT)
+    cut_off = "" if here.run.complete else " The run was cut off in its last round, so intervals of copies are wide."
     return (
         "# What the documents say, and what an H200 says\n\n"
         f"Made by `smembench show {shown} --documents --markdown`, with the latencies of `smembench probe` in\n"
-        f"`{shown}/probe.json`. The run was cut off in its third round of three, so that intervals of copies are wide.\n\n"
+        f"`{shown}/probe.json`.{cut_off}\n\n"
         f"{markdown(reproduction(load(here.run.path)))}"
     )
 
