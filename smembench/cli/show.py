@@ -40,12 +40,13 @@ def show(
       smembench show cases.csv --latex > tables.tex
     """
     from smembench.studies.load import load
+    from smembench.studies.reproduce.devices import devices
     from smembench.views.compilers import of_run
     from smembench.views.console import stdout
     from smembench.views.export import exported
     from smembench.views.ladder import ladder as steps
     from smembench.views.limits import limits as best
-    from smembench.views.reproduce import reproduction
+    from smembench.views.reproduce import records, reproduction
     from smembench.views.sections import sections
     from smembench.views.table import draw
 
@@ -57,6 +58,7 @@ def show(
     if view and not found:
         raise UsageError(f"{path}: has nothing that --{view} shows")
     if form:
-        typer.echo(exported(form, run, found), nl=False)
+        parts = {"claims": records(devices(run))} if documents else {}
+        typer.echo(exported(form, run, found, **parts), nl=False)
     else:
         draw(stdout, found)
