@@ -50,7 +50,7 @@ def run(case: Case, inputs: tuple[Any, ...]) -> Any:
     assert isinstance(program, TritonKernel), case.id
     out = np.empty(problem.output_length(case), case.dtype)
     out.view("u1")[:] = POISON
-    arrays = [_Tensor(array) for array in (out, *inputs)]
+    arrays = [_Tensor(array[problem.first(case) :]) for array in (out, *inputs)]
     program.source()[program.grid](*arrays, *problem.scalars(case), **program.constants)
     return out
 

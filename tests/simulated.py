@@ -46,7 +46,8 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
     if program.zeroed:
         output.view("u1")[:] = 0
     with _numba_mended():
-        launch(output, *inputs, *(np.uint32(value) for value in problem.scalars(case)))
+        arrays = (array[problem.first(case) :] for array in (output, *inputs))
+        launch(*arrays, *(np.uint32(value) for value in problem.scalars(case)))
     return output
 
 

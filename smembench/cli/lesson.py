@@ -81,7 +81,10 @@ def lesson(
     if output is not None:
         output.write(as_csv(lesson_records(name, found)))
     if json:
-        typer.echo(as_json(device=asdict(where), rows=lesson_records(name, found), why=loaded.why), nl=False)
+        typer.echo(
+            as_json(device=asdict(where), rows=lesson_records(name, found), why=loaded.why, check=loaded.check),
+            nl=False,
+        )
     elif markdown:
         typer.echo(as_markdown([shown]), nl=False)
     else:

@@ -129,6 +129,11 @@ def after_zeros(stream: int, launch: Callable[..., Any]) -> Callable[..., Any]:
     return enqueue
 
 
+def from_element(first: int, launch: Callable[..., Any]) -> Callable[..., Any]:
+    """A launch, called with whole arrays, of a kernel that gets what begins at their element ``first``."""
+    return lambda *arrays: launch(*(array[first:] for array in arrays))
+
+
 def between_copies(
     stream: int, launch: Callable[..., Any], inputs: Sequence[Any], output: Output
 ) -> tuple[Enqueue, Output]:

@@ -91,7 +91,8 @@ class CpuDevice:
             assert isinstance(program, HostFunction), case.id
             self._compiled[key] = program.function
         flush = self._flush if case.cache == "cold" else None
-        return CpuPrepared(self._compiled[key], inputs, problem.output_length(case), problem.scalars(case), flush)
+        function, scalars, first = self._compiled[key], problem.scalars(case), problem.first(case)
+        return CpuPrepared(function, inputs, problem.output_length(case), scalars, flush, first)
 
     def _flush(self) -> None:
         import numpy as np
@@ -123,7 +124,13 @@ class CpuPrepared:
     """A compiled kernel with its arrays in host memory."""
 
     def __init__(
-        self, function: Any, inputs: tuple[Array, ...], length: int, scalars: tuple[int, ...], flush: Any
+        self,
+        function: Any,
+        inputs: tuple[Array, ...],
+        length: int,
+        scalars: tuple[int, ...],
+        flush: Any,
+        first: int = 0,
     ) -> None:
         import numpy as np
 
@@ -134,7 +141,7 @@ class CpuPrepared:
         self._flush = flush
         # Numba's CPU target has no float16; copying its bits is the same work.
         kernel_dtype = np.dtype("u2") if dtype == np.float16 else dtype
-        arrays = [array.view(kernel_dtype) for array in (self._output.array, *inputs)]
+        arrays = [array[first:].view(kernel_dtype) for array in (self._output.array, *inputs)]
         self._call: Any = lambda: function(*arrays, *scalars)
 
     def poison(self) -> None:

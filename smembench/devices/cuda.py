@@ -12,7 +12,15 @@ from uuid import UUID
 import numpy as np
 from cuda.bindings import driver
 
-from smembench.devices.buffers import BufferPool, Enqueue, Output, after_zeros, between_copies, place_input
+from smembench.devices.buffers import (
+    BufferPool,
+    Enqueue,
+    Output,
+    after_zeros,
+    between_copies,
+    from_element,
+    place_input,
+)
 from smembench.devices.cuda_description import attribute, describe
 from smembench.devices.cuda_graph import GraphTimer, calibrate, nothing
 from smembench.devices.cuda_helpers import busy, empty, read_all
@@ -152,6 +160,8 @@ class CudaDevice:
         launch = compiled.launcher(program, self._handle, [np.uint32(value) for value in problem.scalars(case)])
         if isinstance(program, GpuKernel) and program.zeroed:
             launch = after_zeros(self._handle, launch)
+        if first := problem.first(case):
+            launch = from_element(first, launch)
         enqueue: Enqueue = partial(launch, output.array, *placed)
         if isinstance(program, GpuKernel):
             if program.constant:

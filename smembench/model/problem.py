@@ -199,6 +199,10 @@ class Problem(ABC):
         """Elements that a kernel uses, in the order of ``arrays``: ``lengths`` without gaps between rows."""
         return self.lengths(case)
 
+    def first(self, case: Case) -> int:
+        """Index of the element of each array at which what a kernel gets begins."""
+        return 0
+
     def output_length(self, case: Case) -> int:
         """Elements of the output."""
         return self.lengths(case)[0]

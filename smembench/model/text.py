@@ -37,6 +37,11 @@ def duration(seconds: float) -> str:
     return f"{whole} {large} {rest} {small}" if rest else f"{whole} {large}"
 
 
+def capital(text: str) -> str:
+    """Text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
 def brief(text: str, most: int = 2000) -> str:
     """The text, or its ends if it is longer than ``most`` characters."""
     if len(text) <= most:

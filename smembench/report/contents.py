@@ -79,7 +79,7 @@ def contents(runs: Sequence[Run]) -> Report:
     ordered = by_time(runs)
     shown = whole(ordered)
     moved = [*_history(ordered), *(_comparison(before, stored) for stored, before in shown if before is not None)]
-    chapters = [Chapter("What moved", moved)] if moved else []
+    chapters = [Chapter("What changed", moved)] if moved else []
     chapters += [_of_run(stored) for stored, _ in reversed(shown)]
     text = "If several runs have the same configuration and devices, only the newest is shown in full."
     chapters.append(Chapter("Runs", [Topic("Runs", [text] if len(ordered) > len(shown) else [], [overview(ordered)])]))
@@ -96,7 +96,7 @@ def _comparison(before: Run, stored: Run) -> Topic:
         said += f", {found.counts[verdict]} {verdict}" if found.counts[verdict] else ""
     most = max(found.cases, key=lambda case: abs(log(case.ratio)) * (case.verdict in _CHANGED) if case.ratio else 0.0)
     if most.ratio and most.verdict in _CHANGED:
-        said += f"; the largest change is {most.case.kernel} {most.case.size} by {percent(most.ratio)}"
+        said += f"; the largest change is {percent(most.ratio)}, of {most.case.kernel} {most.case.size}"
     text = f"Of {len(found.cases)} cases against {before.id}: {said}."
     return Topic(f"Against {before.id}", [text], comparison_sections(found), _known(changes(found)))
 
@@ -107,9 +107,9 @@ def _history(ordered: Sequence[Run]) -> list[Topic]:
     series = [one for one in found if len(one.times) >= _SERIES]
     slower = [one for one in series if one.slowed]
     runs = len({night.run_id for one in series for night in one.nights})
-    text = f"Over {runs} runs {len(slower) or 'none'} of {len(series)} cases became slower without being accepted"
+    text = f"Slower over {runs} runs, and not accepted: {len(slower) or 'none'} of {len(series)} cases"
     if slower and (turn := slower[0].slowed):
-        text += f"; {short(slower[0].case_id)} by {percent(slower[0].ratio)} from {turn.night.run_id} on"
+        text += f"; {short(slower[0].case_id)} {percent(slower[0].ratio)} since {turn.night.run_id}"
     charts = _known(over_runs(series))
     return [Topic("History", [f"{text}."], history_sections(series, fine=True), charts)] if charts else []
 

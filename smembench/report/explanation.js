@@ -1,6 +1,6 @@
 const { pad: start, banks, pads } = JSON.parse(document.getElementById("steps").textContent);
-const [access, pad, padding, wave, back, next, source, said, svg, waves] =
-  ["access", "pad", "padding", "wave", "back", "next", "source", "said", "banks", "waves"].map((id) => document.getElementById(id));
+const [access, pad, padding, wave, back, next, play, source, said, svg, waves] =
+  ["access", "pad", "padding", "wave", "back", "next", "play", "source", "said", "banks", "waves"].map((id) => document.getElementById(id));
 const CELL = 26, GAP = 110;
 const ranges = (numbers) => {
   const found = [];
@@ -58,10 +58,21 @@ function draw() {
     + `${lanes.length === 1 ? "lane" : "lanes"} ${ranges(lanes)} by ${busy.size === 1 ? "bank" : "banks"} ${ranges([...busy])}.`;
   back.disabled = now === 0;
   next.disabled = now >= every.length - 1;
+  if (next.disabled) pause();
 }
+
+let playing = 0;
+function pause() {
+  clearInterval(playing);
+  playing = 0;
+  play.textContent = "▶ Play";
+}
+const step = (by) => { wave.value = Number(wave.value) + by; draw(); };
 
 function choose() {
   const { waves: every, words, source: line } = shown();
+  pause();
+  play.disabled = every.length < 2;
   wave.max = every.length - 1;
   wave.value = 0;
   source.textContent = line;
@@ -89,9 +100,14 @@ if (pad) {
 }
 access.addEventListener("change", choose);
 wave.addEventListener("input", draw);
-for (const [button, step] of [[back, -1], [next, 1]]) {
-  button.addEventListener("click", () => { wave.value = Number(wave.value) + step; draw(); });
-}
+back.addEventListener("click", () => step(-1));
+next.addEventListener("click", () => step(1));
+play.addEventListener("click", () => {
+  if (playing) return pause();
+  if (next.disabled) step(-wave.max);
+  playing = setInterval(step, 800, 1);
+  play.textContent = "❚❚ Pause";
+});
 const all = pads[pad ? pad.value : start];
 access.replaceChildren(...all.map(({ title }, at) => new Option(title, at)));
 access.value = all.reduce((most, one, at) => one.waves.length / one.ideal > all[most].waves.length / all[most].ideal ? at : most, 0);

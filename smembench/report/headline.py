@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
+from smembench.model.text import capital
 from smembench.report.charts import Chart
 from smembench.report.figures.sizes import Family, best_over_sizes, families
 from smembench.store.run import Run
@@ -43,7 +44,7 @@ def headline(runs: Sequence[Run], moved: Sequence[str], charts: Sequence[Chart])
     return Headline(
         _title(runs),
         _facts(runs),
-        [*told, ("In the newest run: " if len(runs) > 1 else "") + _trust(newest)],
+        [*told, f"In the newest run, {_trust(newest)}" if len(runs) > 1 else capital(_trust(newest))],
         next(iter([*found, *charts]), None),
     )
 
@@ -77,7 +78,7 @@ def _results(run: Run, limited: Sequence[Family]) -> list[str]:
         of_problem = sorted((group for group in groups(run.rows) if group[0].problem == problem), key=usual)
         told = [_beside(family) for family in limited if family.problem is PROBLEMS[problem]]
         told += [f"{subject(rows[0])}: {text}" for rows in of_problem if (text := sentence(run.only(rows)))]
-        found += [text[:1].upper() + text[1:] for text in filter(None, told)][:1]
+        found += [capital(text) for text in filter(None, told)][:1]
     return found
 
 
@@ -117,7 +118,5 @@ def _trust(run: Run) -> str:
         "disturbed by a throttling GPU or a busy host, so upper bounds": sum(row.disturbed for row in done),
     }
     said = [f"{count} {what}" for what, count in counts.items() if count]
-    checked = (
-        f"The outputs of {'all ' if len(done) == len(run.rows) else ''}{len(done)} cases were checked before timing"
-    )
+    checked = f"the outputs of {'all ' * (len(done) == len(run.rows))}{len(done)} cases were checked before timing"
     return f"{checked}; {', '.join(said) or 'all times converged'}."

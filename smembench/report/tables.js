@@ -20,7 +20,7 @@ for (const table of document.querySelectorAll("table")) {
   const field = document.createElement("input");
   const count = document.createElement("output");
   field.type = "search";
-  label.append("Only lines with ", field);
+  label.append("Filter ", field);
   label.className = "filter";
   label.append(count);
   field.addEventListener("input", () => {

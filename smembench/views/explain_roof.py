@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from smembench.explain.analysis import Explanation
 from smembench.explain.roof import ARITHMETIC, MEMORY, ON_CHIP, Roof, lowest, on_chip_share, ridge, roofs
+from smembench.explain.trace import traceable
+from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.device import DeviceInfo
 from smembench.views.columns import milliseconds, number, scaled
@@ -44,7 +46,7 @@ def _sentences(
         limit, ms = hit
         amount, unit = (work.flops, "GFLOP/s") if work.flops else (explained.bytes_moved, "GB/s")
         said.append(f"It hits the roof of {limit.name}, at {number(amount / ms / 1e6)} {unit}{_UNLESS[limit.name]}.")
-    if PROBLEMS[explained.case.problem].memory == "link":
+    if not traceable(registry.kernel_of(explained.case), explained.case).on_device:
         said.append(
             "These roofs are the kernel's; the copies between host and device, which are timed too, have none here."
         )

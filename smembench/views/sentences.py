@@ -10,6 +10,7 @@ from functools import partial
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.clauses import time
+from smembench.model.text import capital
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import difference
@@ -21,7 +22,7 @@ def sentence(run: Run) -> str:
     done = [row for row in run.rows if row.ok and not row.disturbed and not is_port(row.compiler)]
     clauses = PROBLEMS[done[0].problem].summary(done, partial(compared, run)) if done else []
     text = "; ".join(clauses)
-    return text[:1].upper() + text[1:] + "." if text else ""
+    return capital(text) + "." if text else ""
 
 
 def compared(run: Run, result: Row, other: Row, called: str = "") -> str:

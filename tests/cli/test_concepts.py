@@ -43,7 +43,8 @@ def test_the_concepts_run_as_far_as_they_can_without_a_gpu_and_say_what_is_left_
     (line,) = [line for line in ran.stderr.splitlines() if line.startswith("left out")]
     assert line.startswith("left out, since it runs only on a GPU: access; constant globalDiverging, sharedUniform, ")
     assert line.endswith(
-        "; transfer h2dPageable, h2dPinned, d2hPageable, d2hPinned; roundtrip addOnePageable, addOnePinned"
+        "; transfer h2dPageable, h2dPinned, d2hPageable, d2hPinned"
+        "; roundtrip addOnePageable, addOnePinned, addOneDevice"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from collections.abc import Callable
 from functools import cache
 
@@ -107,6 +108,16 @@ def test_the_table_of_nights_is_that_of_the_study() -> None:
 @pytest.mark.parametrize("link", re.findall(r"\]\(([^)]+)\)", README))
 def test_links_lead_somewhere(link: str) -> None:
     assert (ROOT / link).exists()
+
+
+def test_a_package_index_gets_no_link_to_a_file() -> None:
+    metadata = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["metadata"]
+    text = README
+    for substitution in metadata["hooks"]["fancy-pypi-readme"]["substitutions"]:
+        text = re.sub(substitution["pattern"], substitution["replacement"], text)
+    assert "](" in README
+    assert "](" not in text
+    assert "by `smembench doctor --timing`" in text
 
 
 @pytest.fixture(scope="module")

@@ -60,7 +60,7 @@ def test_transposes_of_both_compilers_are_right_and_timed_warm_and_cold(fake_dri
     both = ["--compiler", "numba,nvrtc", "--cache", "warm,cold", "--csv", "-"]
     out, _ = ended(fake_driver(*command, *both, kernels=kernels))
     found = records(out)
-    assert len(found) == 2 * (1 + 2 * 3)  # memcpy has one compiler
+    assert len(found) == 2 * (1 + 2 * 4)  # memcpy has one compiler
     for row in found:
         assert (row["status"], row["verified"], row["max_error"]) == ("ok", "true", "0.0"), row["reason"]
         assert float(row["elapsed_ms"]) > 0
@@ -117,7 +117,7 @@ def test_every_problem_and_a_kernel_that_does_nothing(fake_driver: FakeDriver, k
     assert (nothing["status"], nothing["elapsed_ms"], nothing["gflop_s"]) == ("wrong_result", "", "")
     # Large enough that a busy host's calibration of the events stays below a sample.
     assert [row["reason"] for row in found if row is not nothing and row["status"] != "ok"] == []
-    assert len(found) == 4 + 2 + 4 + 2 + 1
+    assert len(found) == 4 + 2 + 4 + 3 + 1
 
 
 def test_each_of_two_gpus_gets_its_own_work(fake_driver: FakeDriver, kernels: Path) -> None:

@@ -278,6 +278,7 @@ def test_the_roofs_of_a_round_trip_are_those_of_its_kernel() -> None:
     said = drawn("addOnePinned", "9.0", H200, dtype="int32")
     assert "memory 32.8 kB 4814 GB/s" in said
     assert "the copies between host and device, which are timed too, have none" in said
+    assert "copies" not in drawn("addOneDevice", "9.0", H200, dtype="int32")
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,9 @@ from smembench.model.case import Block, Case
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable()))]
 
 ON_LINK = [
-    kernel for kernel in registry.kernels() if kernel.kind == "cuda" and kernel.problem in ("transfer", "roundtrip")
+    kernel
+    for kernel in registry.kernels("cuda")
+    if kernel.problem in ("transfer", "roundtrip") and kernel.name != "addOneDevice"
 ]
 MEMORY = {
     "device": driver.CUmemorytype.CU_MEMORYTYPE_DEVICE,

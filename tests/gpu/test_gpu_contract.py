@@ -27,8 +27,14 @@ CUDA = [kernel for kernel in registry.kernels() if kernel.kind == "cuda" and ker
 SHAPES = [(1, 1, 1), (33, 65, 17), (1000, 517, 300), (1000, 536, 300), (128, 4097, 64)]
 RAGGED = [(33, 65, 17), (1000, 536, 300)]
 """Of these without and with aligned rows, for other element types and blocks."""
-STRIDED = [((33, 65, 17), 66), ((1000, 517, 300), 520), ((1000, 536, 300), 536), ((128, 4097, 64), 4161)]
-"""Sizes and strides: rows apart by one element, to be aligned, not at all, and by many."""
+STRIDED = [
+    ((33, 65, 17), 66),
+    ((1000, 517, 300), 520),
+    ((1000, 536, 300), 536),
+    ((128, 4097, 64), 4161),
+    ((100, 200, 300), 500),
+]
+"""Sizes and strides: rows apart by one element, to be aligned, not at all, by many, and between columns."""
 BLOCKS = [Block(32, 32), Block(16, 16), Block(32, 8), Block(8, 32), Block(64, 4)]
 
 
@@ -109,7 +115,7 @@ def test_a_grid_of_the_gpus_size_adds_up_all_elements_at_every_launch(gpu: CudaD
 @pytest.mark.parametrize(
     "kernel", [k for k in CUDA if k.problem == "matmul" and k.strided], ids=lambda k: f"{k.name}-{k.compiler}"
 )
-def test_products_of_sub_matrices_touch_nothing_between_their_rows(gpu: CudaDevice, kernel: Kernel) -> None:
+def test_products_of_sub_matrices_touch_nothing_around_them(gpu: CudaDevice, kernel: Kernel) -> None:
     for (m, n, k), stride in STRIDED:
         case = case_of(kernel, m, n, k, block=None if kernel.default_blocks else Block(16, 16), stride=stride)
         if not kernel.unsupported(case):

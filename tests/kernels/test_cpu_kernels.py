@@ -49,8 +49,8 @@ def test_every_kernel_is_right_on_ragged_sizes(cpu: CpuDevice, kernel: registry.
 
 
 @pytest.mark.parametrize("kernel", [each for each in KERNELS if each.strided], ids=lambda kernel: kernel.name)
-def test_products_of_sub_matrices_touch_nothing_between_their_rows(cpu: CpuDevice, kernel: registry.Kernel) -> None:
-    verify(cpu, kernel, case_of(kernel, 33, 12, 40, block=BLOCKS[0], stride=41))
+def test_products_of_sub_matrices_touch_nothing_around_them(cpu: CpuDevice, kernel: registry.Kernel) -> None:
+    verify(cpu, kernel, case_of(kernel, 33, 12, 40, block=BLOCKS[0], stride=73))
 
 
 @pytest.mark.parametrize(("index", "side"), [(-1, "before"), (4, "after")])

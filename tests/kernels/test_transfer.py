@@ -79,6 +79,7 @@ def test_the_plan_has_every_copy_at_every_size_and_the_loop_beside_the_round_tri
         ("addOne", "cpu", 100_000),
         ("addOnePageable", "cuda:0", 100_000),
         ("addOnePinned", "cuda:0", 100_000),
+        ("addOneDevice", "cuda:0", 100_000),
     ]
 
 
@@ -96,6 +97,7 @@ def test_the_config_of_the_concepts_has_the_documents_array_and_a_gigabyte() -> 
         ("transfer", {"h2dPageable": 4.0, "h2dPinned": 1.0}, ["page-locked", "4.00×"]),
         ("transfer", {"d2hPageable": 2.0, "d2hPinned": 2.0}, ["page-locked", "no different"]),
         ("roundtrip", {"addOne": 1.0, "addOnePageable": 4.0, "addOnePinned": 0.5}, ["4.00 times as long", "2.00×"]),
+        ("roundtrip", {"addOne": 1.0, "addOneDevice": 0.25}, ["ithout copies addOneDevice is 4.00×"]),
         ("constant", {"globalUniform": 2.0, "constantUniform": 1.0}, ["2.00×", "globalUniform"]),
         ("constant", {"constantUniform": 1.0, "constantDiverging": 5.0}, ["5.00 times as long", "constantUniform"]),
         ("transfer", {"h2dPinned": 1.0}, []),

@@ -19,11 +19,11 @@ _MODELS = {
 _LINES = {
     "exit 3 though nothing changed": "last:7: false nights",
     "the same, with rounds 2 % noisier than usual": "rounds 2% noisier: false nights",
-    "2 % slower, 30 to 300 µs, told on the first night": "2% in 30 to 300 µs after 7 nights",
-    "3 % slower, 30 to 300 µs, told on the first night": "3% in 30 to 300 µs after 7 nights",
-    "5 % slower, under 10 µs, told on the first night": "5% in under 10 µs after 7 nights",
-    "10 % slower, under 10 µs, told on the first night": "10% in under 10 µs after 7 nights",
-    "5 % slower, over 30 µs, told on a night from the 4th to the 14th": "held 5% nights 4 to 14",
+    "2 % slower, 30 to 300 µs, detected on the first night": "2% in 30 to 300 µs after 7 nights",
+    "3 % slower, 30 to 300 µs, detected on the first night": "3% in 30 to 300 µs after 7 nights",
+    "5 % slower, under 10 µs, detected on the first night": "5% in under 10 µs after 7 nights",
+    "10 % slower, under 10 µs, detected on the first night": "10% in under 10 µs after 7 nights",
+    "5 % slower, over 30 µs, detected on a night from the 4th to the 14th": "held 5% nights 4 to 14",
 }
 
 

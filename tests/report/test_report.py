@@ -249,7 +249,7 @@ def test_the_first_screen_says_what_was_found(limits: Run) -> None:
 
 
 def test_what_moved_comes_before_what_is(nights: list[Run], stored: Run) -> None:
-    assert contents(nights[:2]).chapters[0].heading == "What moved"
+    assert contents(nights[:2]).chapters[0].heading == "What changed"
     (chapter, _) = contents([stored]).chapters
     assert [topic.heading for topic in chapter.topics] == [
         *("Over sizes", "Rooflines", "The documents' figures", "Every case", "Environment")
@@ -417,8 +417,8 @@ def test_runs_that_cannot_be_compared_are_not_called_the_same(stored: Run) -> No
 
 def test_many_runs_have_a_history(nights: list[Run]) -> None:
     report = contents(nights)
-    assert "Over 8 runs 2 of 7 cases became slower" in report.headline.sentences[0]
-    assert "from day 5 on" in report.headline.sentences[0]
+    assert "Slower over 8 runs, and not accepted: 2 of 7 cases" in report.headline.sentences[0]
+    assert "since day 5" in report.headline.sentences[0]
     chart = report.headline.chart
     assert chart is not None
     said = values(chart)

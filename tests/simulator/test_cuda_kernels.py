@@ -57,9 +57,9 @@ PRODUCTS = [k for k in NUMBA if k.problem == "matmul" and k.strided and not k.de
 """Those whose tile is the block; see test_cuda_matmul_ladder.py for the others."""
 
 
-@pytest.mark.parametrize("stride", [17, 20])
+@pytest.mark.parametrize("stride", [17, 20, 49])
 @pytest.mark.parametrize("kernel", PRODUCTS, ids=lambda kernel: kernel.name)
-def test_products_of_sub_matrices_touch_nothing_between_their_rows(kernel: Kernel, stride: int) -> None:
+def test_products_of_sub_matrices_touch_nothing_around_them(kernel: Kernel, stride: int) -> None:
     for m, n, k in [(5, 7, 17), (9, 17, 6)]:
         verify(case_of(kernel, m, n, k, block=Block(4, 4), stride=stride))
 

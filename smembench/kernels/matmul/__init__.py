@@ -4,6 +4,7 @@ LADDER = (
     "cpu",
     "naive",
     "tiled",
+    "MatMulKernel",
     "interchanged",
     "tiled1D",
     "tiled2D",

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _EXACT_LIMIT = 1024
 """Largest side for which the whole product is computed in float64; above it, Freivalds' check."""
 _PROBES = 4
+_OFFSET = 16
+"""Where sub-matrices begin in wider matrices, in rows and columns: a multiple of this, as of the guide's BLOCK_SIZE."""
 _POISON = -1
 """Of an integer as wide as an element, all of whose bytes are 0xFF."""
 
@@ -33,8 +35,8 @@ class _Reference:
 class Matmul(Problem):
     """2·m·n·k floating-point operations over (m·k + k·n + m·n)·itemsize compulsory bytes.
 
-    With a stride A, B and C are sub-matrices of wider ones, as in the programming guide: their rows begin that many
-    elements apart, and what lies between is not theirs. Without one rows follow each other.
+    With a stride A, B and C lie inside wider matrices, as the programming guide's sub-matrices do: below other rows and
+    between other columns, and their own rows begin that many elements apart. Without one rows follow each other.
     """
 
     name = "matmul"
@@ -61,7 +63,7 @@ class Matmul(Problem):
         Axis("k", "Columns of A and rows of B.", "n"),
     )
     kernel_axes = (
-        Axis("stride", "Row stride of A, B and C in elements, as in a wider matrix.", "dense"),
+        Axis("stride", "Row stride of A, B and C in elements, each inside a wider matrix.", "dense"),
         BLOCK,
     )
     options = ("kernel", "dtype", "device", "cache", "compiler", "peers")
@@ -109,7 +111,7 @@ class Matmul(Problem):
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
         """A and B, uniform in [-1/2, 1/2): with mixed signs a term left out does not hide in a large sum.
 
-        Between the rows of a sub-matrix is NaN, so that a kernel that reads there is wrong.
+        Around a sub-matrix is NaN, so that a kernel that reads there is wrong.
         """
         import numpy as np
 
@@ -120,14 +122,19 @@ class Matmul(Problem):
         b = rng.random(case.k * case.n, dtype=dtype)
         a -= half
         b -= half
-        lda, ldb, _ = _leading_dimensions(case)
-        return _spread(a, case.k, lda), _spread(b, case.n, ldb)
+        return _inside(case, a, case.k), _inside(case, b, case.n)
 
     def lengths(self, case: Case) -> tuple[int, ...]:
-        """Rows times leading dimension: of a sub-matrix the last row is as long as the others."""
+        """Rows times leading dimension: of a wider matrix its rows down to the last of the sub-matrix."""
         assert case.k is not None
         lda, ldb, ldc = _leading_dimensions(case)
-        return (case.m * ldc, case.m * lda, case.k * ldb)
+        above, _ = _place(case)
+        return ((above + case.m) * ldc, (above + case.m) * lda, (above + case.k) * ldb)
+
+    def first(self, case: Case) -> int:
+        """The first element of a sub-matrix in the wider one."""
+        above, left = _place(case)
+        return above * (case.stride or 0) + left
 
     def elements(self, case: Case) -> tuple[int, ...]:
         """m·n, m·k and k·n."""
@@ -149,9 +156,7 @@ class Matmul(Problem):
         import numpy as np
 
         assert case.k is not None
-        lda, ldb, _ = _leading_dimensions(case)
-        a = inputs[0].reshape(case.m, lda)[:, : case.k].astype(np.float64)
-        b = inputs[1].reshape(case.k, ldb)[:, : case.n].astype(np.float64)
+        a, b = (_matrix(case, *given).astype(np.float64) for given in zip(inputs, (case.k, case.n), strict=True))
         if max(case.m, case.n, case.k) <= _EXACT_LIMIT:
             return _Reference(a @ b, None)
         # Fresh entropy: a kernel must not be able to pass by knowing the probes.
@@ -163,14 +168,13 @@ class Matmul(Problem):
 
         Rounding of a sum of k products grows like √k·ε, so the tolerance is 4·√k·ε (float32, k = 1024:
         1.5e-5; TF32 inputs err by 3e-4 and fail). Entries are held to eight times that over the root mean
-        square of the reference, so that one wrong entry does not hide in a large norm. What lies between the rows
-        of C must still be poison.
+        square of the reference, so that one wrong entry does not hide in a large norm. What lies around C must
+        still be poison.
         """
         import numpy as np
 
         assert case.k is not None
-        rows = output.reshape(case.m, -1)
-        out = rows[:, : case.n].astype(np.float64)
+        out = _matrix(case, output, case.n).astype(np.float64)
         got = out if reference.probes is None else out @ reference.probes
         difference = got - reference.product
         norm = float(np.linalg.norm(reference.product))
@@ -182,12 +186,13 @@ class Matmul(Problem):
             worst = float(np.max(np.abs(difference))) / rms
         tolerance = 4 * math.sqrt(case.k) * float(np.finfo(case.dtype).eps)
         if error <= tolerance and worst <= 8 * tolerance:  # False for NaN, as it must be
-            touched = np.argwhere(rows[:, case.n :].view(f"i{rows.itemsize}") != _POISON)
-            if not touched.size:
+            written = output.view(f"i{output.itemsize}") != _POISON
+            _matrix(case, written, case.n)[:] = False
+            if not written.any():
                 return Verification(True, error)
-            row, column = touched[0]
-            where = f"the first in row {row} at {case.n + column}"
-            return Verification(False, error, f"{len(touched)} elements between the rows of C were written, {where}")
+            row, column = divmod(int(np.argmax(written)), _leading_dimensions(case)[2])
+            where = f"the first in row {row} at {column} of the wider matrix"
+            return Verification(False, error, f"{np.count_nonzero(written)} elements around C were written, {where}")
         if not math.isfinite(error):
             return Verification(False, None, f"{np.count_nonzero(~np.isfinite(out))} entries are NaN or infinite")
         measure = "error" if reference.probes is None else "Freivalds residual"
@@ -235,12 +240,31 @@ def _leading_dimensions(case: Case) -> tuple[int, int, int]:
     return (case.stride or case.k, case.stride or case.n, case.stride or case.n)
 
 
-def _spread(dense: Array, columns: int, stride: int) -> Array:
-    """Rows of ``columns`` elements, ``stride`` apart, with NaN between them."""
+def _place(case: Case) -> tuple[int, int]:
+    """Rows above and columns left of the sub-matrices in the wider ones, multiples of ``_OFFSET``; 0 without a stride.
+
+    So the first element of a sub-matrix is aligned to 64 bytes.
+    """
+    if case.stride is None:
+        return 0, 0
+    assert case.k is not None
+    spare = case.stride - max(case.n, case.k)
+    return _OFFSET, spare // (2 * _OFFSET) * _OFFSET
+
+
+def _matrix(case: Case, array: Array, columns: int) -> Array:
+    """A view of the matrix of so many columns that lies in an array."""
+    above, left = _place(case)
+    return array.reshape(-1, case.stride or columns)[above:, left : left + columns]
+
+
+def _inside(case: Case, dense: Array, columns: int) -> Array:
+    """The array in which a matrix lies, with NaN around it."""
     import numpy as np
 
-    if stride == columns:
+    if case.stride is None:
         return dense
-    wide = np.full((dense.size // columns, stride), np.nan, dense.dtype)
-    wide[:, :columns] = dense.reshape(-1, columns)
-    return wide.ravel()
+    above, _ = _place(case)
+    wide = np.full((above + dense.size // columns) * case.stride, np.nan, dense.dtype)
+    _matrix(case, wide, columns)[:] = dense.reshape(-1, columns)
+    return wide

@@ -33,7 +33,7 @@ def results_fit(kernel: str, block: Block, dtype: str, down: int, across: int) -
     """The reason to refuse a block whose threads have too few registers for their results, or None."""
     needed, threads = registers(dtype, down, across), block.x * block.y
     if needed > _MOST:
-        return f"{kernel} keeps {down}×{across} {dtype} results a thread, more than its registers hold: use float32"
+        return f"{kernel} keeps {down}×{across} {dtype} results per thread, more than its registers hold: use float32"
     if needed * threads > _REGISTERS:
         return f"{kernel} needs {needed} registers a thread, more than {threads} threads can have: use 16x16 or 16x8"
     return None

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 class RoundTrip(HostArrays):
     """``out[i] = in[i] + 1``: to a GPU the input is copied, and from it the output, 2·n·itemsize bytes.
 
-    Both copies are in the time, allocations are not. The loop on one CPU thread, which copies nothing, is what it is
-    compared with.
+    Both copies are in the time, allocations are not; addOneDevice has no copies. The loop on one CPU thread, which
+    copies nothing, is what they are compared with.
     """
 
     name = "roundtrip"
     order = 6
-    title = "add one, copies included"
+    title = "add one, with and without copies"
     command = "transfer"
     default_n = 100_000
     default_blocks = (Block(128, 1),)
@@ -33,13 +33,15 @@ class RoundTrip(HostArrays):
     cpu_kernel = "addOne"
 
     def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
-        """The GPU with its copies against the loop on the CPU."""
+        """The GPU with its copies against the loop on the CPU, then the kernel alone."""
         cpu = fastest(results, "addOne")
         if cpu is None:
             return []
         gpu = [fastest(results, name) for name in ("addOnePageable", "addOnePinned")]
         loop = "the loop on one CPU thread"
-        return [f"with its copies {result.kernel} is {compared(result, cpu, loop)}" for result in gpu if result]
+        clauses = [f"with its copies {result.kernel} is {compared(result, cpu, loop)}" for result in gpu if result]
+        alone = fastest(results, "addOneDevice")
+        return [*clauses, f"without copies {alone.kernel} is {compared(alone, cpu, loop)}"] if alone else clauses
 
     def size(self, case: Case) -> str:
         """n; there is one row."""

@@ -41,7 +41,7 @@ class Transfer(HostArrays):
     order = 5
     title = "host-device copy"
     help = """
-    Time copies between host and device, and the documents' add-one with both copies against a loop on the CPU.
+    Time copies between host and device, and the documents' add-one with its copies and without, against a CPU loop.
 
     Host memory is pageable, as from malloc or NumPy, or page-locked (pinned). Times are measured on the host, from the
     call until the copy is done. Without a GPU, a copy within host memory and the loop run.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.problem import ITEMSIZE, Problem
+from smembench.model.text import capital
 from smembench.report.charts import Chart, Spec, file_name, layer, names_axis, number_axis
 from smembench.store.schema import Row
 from smembench.studies.tune import solves
@@ -21,6 +22,8 @@ _APART = f"Aligned: the matrices' rows begin at cache lines of {_LINE_BYTES} byt
 _MOST = 6
 """Lines of a chart: the fastest kernels."""
 _TICKS = 7
+_FAR = 1.5
+"""Smallest ratio of the largest to the smallest size of a chart."""
 _WIDE = 20
 """Above this ratio of the largest to the smallest value, an axis is logarithmic."""
 
@@ -144,8 +147,8 @@ def best_over_sizes(family: Family) -> Chart | None:
     marks = {"x": _size_axis(family, rows), "y": y, "color": shape, "shape": shape}
     return Chart(
         name=file_name(f"fastest-{rows[0].problem}-{rows[0].dtype}-{rows[0].cache}"),
-        title=f"The fastest kernel of each size beside {family.beside}",
-        caption=f"{_sentence(family.subject)}; above 1 is faster. {_APART if len(domain) > 1 else ''}",
+        title=f"The fastest kernel at each size, compared with {family.beside}",
+        caption=f"{capital(family.subject)}; above 1 is faster. {_APART if len(domain) > 1 else ''}",
         spec={
             "height": 240,
             "layer": [_one(y), layer("point", values, {"filled": True, "size": 80, "opacity": 1}, **marks)],
@@ -166,11 +169,15 @@ def best_over_sizes(family: Family) -> Chart | None:
 
 
 def over_sizes(rows: Sequence[Row]) -> list[Chart]:
-    """A chart for each family, or two with the same axes and kernels where it has aligned and ragged sizes."""
+    """A chart for each family, or two with the same axes and kernels where it has aligned and ragged sizes.
+
+    Sizes that are all close to each other have none: they would be a single dot.
+    """
     found = []
     for family in families(rows):
-        shapes = dict.fromkeys(aligned(row) for row in family.best.values())
-        found += [_chart(family, shape, apart=len(shapes) > 1) for shape in sorted(shapes)]
+        shapes = grouped(family.best.values(), aligned)
+        far = [shape for shape, of in shapes.items() if max(map(family.size, of)) > _FAR * min(map(family.size, of))]
+        found += [_chart(family, shape, apart=len(shapes) > 1) for shape in sorted(far)]
     return found
 
 
@@ -190,11 +197,11 @@ def _chart(family: Family, shape: str, *, apart: bool) -> Chart:
     names = names_axis("kernel", shown, scale={"domain": shown})
     marks: Spec = {"x": _size_axis(family, own.values()), "y": y, "color": names}
     few = f" The {len(shown)} fastest of {len(lines)} kernels; the table has all." if len(lines) > len(shown) else ""
-    title = f"{_sentence(family.subject)}{f': {shape} sizes' if apart else ''}"
+    title = f"{capital(family.subject)}{f': {shape} sizes' if apart else ''}"
     return Chart(
         name=file_name(f"sizes-{family.first.problem}-{family.subject.removeprefix(family.problem.title)}-{shape}"),
         title=title,
-        caption=f"{_sentence(family.unit)} over the size; higher is faster.{few} {_APART if apart else ''}",
+        caption=f"{capital(family.unit)} over the size; higher is faster.{few} {_APART if apart else ''}",
         spec={
             "height": 280,
             "layer": [
@@ -249,7 +256,3 @@ def _spaced(sizes: Sequence[int]) -> list[int]:
 
 def _time(row: Row) -> float:
     return row.elapsed_ms or 0.0
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]

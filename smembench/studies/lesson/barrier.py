@@ -107,4 +107,5 @@ LESSON = Lesson(
         "Without the barrier a warp may read a part of the tile that another warp has not written yet; only the "
         "barrier makes the transpose right every time."
     ),
+    check="each run transposes other numbers into an output of NaN, which is compared bit for bit",
 )

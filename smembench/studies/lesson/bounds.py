@@ -23,6 +23,7 @@ from smembench.kernels.common.grids import covering
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Block
+from smembench.studies.lesson import barrier
 from smembench.studies.lesson.experiment import Experiment, Found, Lesson
 
 _BLOCK = Block(16, 16)
@@ -112,39 +113,39 @@ def predicted(nx: int, ny: int) -> Predicted:
     return Predicted(int(np.count_nonzero(out != right)), divergent, beyond)
 
 
-def _wrong(nx: int, ny: int, wrong: int) -> Found:
+def _experiment(what: str, kernel: Callable[..., None], nx: int, ny: int, wrong: int) -> Experiment:
     """The wrong elements of a launch; behind the input there are numbers that it does not have."""
-    grid = covering(nx, ny, _BLOCK)
-    count, loaded = nx * ny, grid[1] * _BLOCK.y * nx + grid[0] * _BLOCK.x
-    inp = np.full(loaded, -1.0, np.float32)
-    inp[:count] = np.arange(count)
-    out = np.full(count, np.nan, np.float32)
-    launch: Any = cuda.jit(build())[grid, _BLOCK]
-    launch(out, inp, np.uint32(nx), np.uint32(ny))
-    found = int(np.count_nonzero(out.reshape(nx, ny) != inp[:count].reshape(ny, nx).T))
-    return Found(_of(found, count), found == wrong)
+
+    def run(runs: int) -> Found:
+        grid, count = covering(nx, ny, _BLOCK), nx * ny
+        inp = np.full(grid[1] * _BLOCK.y * nx + grid[0] * _BLOCK.x, -1, np.float32)
+        inp[:count] = np.arange(count)
+        out = np.full(count, np.nan, np.float32)
+        launch: Any = cuda.jit(kernel)[grid, _BLOCK]
+        launch(out, inp, np.uint32(nx), np.uint32(ny))
+        found = int(np.count_nonzero(out.reshape(nx, ny) != inp[:count].reshape(ny, nx).T))
+        return Found(f"{found} of {count} wrong", found == wrong)
+
+    return Experiment(f"{nx}×{ny}, {what}", f"{wrong} of {nx * ny} wrong", run)
 
 
-def _of(wrong: int, count: int) -> str:
-    return f"{wrong} of {count} wrong"
-
-
-def _experiment(nx: int, ny: int) -> Experiment:
+def _as_written(nx: int, ny: int) -> Experiment:
     told, (blocks_x, blocks_y) = predicted(nx, ny), covering(nx, ny, _BLOCK)
     diverge = f", a divergent barrier in {told.divergent} of {blocks_x * blocks_y} blocks" if told.divergent else ""
-    return Experiment(
-        what=f"{nx}×{ny}{diverge}",
-        expected=_of(told.wrong, nx * ny),
-        run=lambda runs: _wrong(nx, ny, told.wrong),
-    )
+    beyond = f", {told.beyond} loads beyond the input" if told.beyond else ""
+    return _experiment(f"as written{diverge}{beyond}", build(), nx, ny, told.wrong)
 
 
 LESSON = Lesson(
     document=f"slides, transposeSmem, in blocks of {_BLOCK}",
-    experiments=tuple(_experiment(*size) for size in _SIZES),
+    experiments=(
+        *(_as_written(*size) for size in _SIZES),
+        _experiment("each side tested in its own coordinates", barrier.build(_BLOCK, barrier=True), 40, 24, wrong=0),
+    ),
     why=(
         "The listing compares the output's coordinates with the input's bounds, and loads only behind that test: "
-        "blocks beyond the smaller side write nothing, and tiles at the edges are filled in part. Tested in its own "
-        "coordinates, each side for itself and the barrier outside, as transposeSmem is here, any nx × ny is right."
+        "blocks beyond the smaller side write nothing, and tiles at the edges are filled in part. With a test for each "
+        "side and the barrier outside both, as transposeSmem has them here, any nx × ny is right."
     ),
+    check="wrong elements of an output of NaN are counted, and expected are those of a calculation thread by thread",
 )

@@ -116,4 +116,5 @@ LESSON = Lesson(
         f"Since Volta {_COUNTS}, so some of what the document forbids ends, though nothing promises it; a thread that "
         "lives on elsewhere is waited for in vain, and the run is killed."
     ),
+    check=f"a process that has not ended after {_SECONDS:g} s is killed; of one that ends every element is compared",
 )

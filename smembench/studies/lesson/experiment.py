@@ -48,11 +48,17 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """Experiments on a document's listing, and what they teach in one sentence."""
+    """Experiments on a document's listing.
+
+    Attributes:
+        why: what they teach, in one sentence.
+        check: how what they show is found.
+    """
 
     document: str
     experiments: tuple[Experiment, ...]
     why: str
+    check: str
 
 
 def load(name: str) -> Lesson:

@@ -152,4 +152,5 @@ LESSON = Lesson(
         "The flag says that the message was written, not that it is visible: its store may still be under way, and the "
         "reader's L1 may hold the old one; only a fence on each side orders the two."
     ),
+    check="each launch sends its number, and whoever reads another has read an old message",
 )

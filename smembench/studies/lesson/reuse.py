@@ -63,4 +63,5 @@ LESSON = Lesson(
         "A block loads an element into its tile once, and as many of its threads use it there as the tile is wide: the "
         "reads of global memory are that many times fewer."
     ),
+    check="the addresses that each thread loads are counted in a trace of the kernels that are timed",
 )

@@ -125,4 +125,5 @@ LESSON = Lesson(
         "A symbol is the name of a variable in the GPU's memory, whose address and size the driver knows; a pointer "
         "among them holds the address of memory that the host has allocated."
     ),
+    check="copies are compared with what was copied, sizes with those of the C types, products with the host's",
 )

@@ -51,6 +51,13 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "0. Basics of CUDA",
+        "the same without its copies",
+        Times(Pick("roundtrip", "addOne"), Pick("roundtrip", "addOneDevice")),
+        "The kernel alone reads and writes the GPU's memory, or its L2 at this size.",
+        assumed="the array is on the GPU before and after",
+    ),
+    Claim(
+        "0. Basics of CUDA",
         "100,000 numbers take 1000 blocks of 128 threads",
         Sum("int(100000 / 128) + 1", lambda numbers, threads: numbers // threads + 1, ("100000", "128")),
         "1000 blocks would be 128,000 threads; the listing's own formula gives fewer.",

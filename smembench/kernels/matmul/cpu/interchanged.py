@@ -1,7 +1,7 @@
 """interchanged: naive with its two inner loops interchanged, operands straight from memory, on all cores.
 
 naive computes an element of C from a row of A and a column of B, whose elements lie a row apart. Here a multiple of a
-row of B is added to a row of C, elements that lie beside each other: LLVM uses vector instructions. Unlike tiled, it
+row of B is added to a row of C, elements that lie beside each other: LLVM uses vector instructions. Unlike tiled, this
 has no tiles.
 """
 

@@ -17,7 +17,7 @@ from smembench.model.case import Block, Case
 
 
 def tiling_of(case: Case) -> Tiling:
-    """8 × 8 results a thread, in warp tiles of 32 × 64 with interleaved lanes."""
+    """8 × 8 results per thread, in warp tiles of 32 × 64 with interleaved lanes."""
     return Tiling(block_of(case), case.dtype, warps=True, interleaved=True)
 
 

@@ -46,5 +46,5 @@ KERNEL = Kernel(
     summary="a thread an element of C, operands straight from global memory",
     build=build,
     strided=True,
-    ladder="a thread an element of C, all operands from global memory",
+    ladder="one thread per element of C, all operands from global memory",
 )

@@ -124,7 +124,7 @@ KERNELS = (
     _kernel(
         "serpentine16x8",
         Block(16, 8),
-        summary="serpentine with 16 × 8 results a thread",
-        ladder="16 × 8 results a thread",
+        summary="serpentine with 16 × 8 results per thread",
+        ladder="16 × 8 results per thread",
     ),
 )

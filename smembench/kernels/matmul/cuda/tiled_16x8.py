@@ -17,7 +17,7 @@ from smembench.model.case import Block, Case
 
 
 def tiling_of(case: Case) -> Tiling:
-    """16 × 8 results a thread, in warp tiles of 64 × 64 with interleaved lanes."""
+    """16 × 8 results per thread, in warp tiles of 64 × 64 with interleaved lanes."""
     return Tiling(block_of(case), case.dtype, down=16, warps=True, interleaved=True)
 
 
@@ -25,8 +25,8 @@ KERNEL = kernel_of_tiling(
     "tiled16x8",
     tiling_of,
     program,
-    summary="interleaved, with 16 × 8 results a thread",
+    summary="interleaved, with 16 × 8 results per thread",
     results=(8, 16),
     blocks=(Block(16, 8), Block(8, 8)),
-    ladder="16 × 8 results a thread",
+    ladder="16 × 8 results per thread",
 )

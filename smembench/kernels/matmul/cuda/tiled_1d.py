@@ -106,7 +106,7 @@ KERNEL = Kernel(
     problem="matmul",
     name="tiled1D",
     kind="cuda",
-    summary="tiled, with a column of 8 results a thread",
+    summary="tiled, with a column of 8 results per thread",
     build=build,
     results=(1, DOWN),
     default_blocks=(Block(64, 8),),
@@ -114,5 +114,5 @@ KERNEL = Kernel(
     unsupported=unsupported,
     strided=True,
     standard=False,
-    ladder="8 results a thread",
+    ladder="8 results per thread",
 )

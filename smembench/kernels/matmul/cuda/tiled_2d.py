@@ -39,7 +39,7 @@ KERNEL = Kernel(
     problem="matmul",
     name="tiled2D",
     kind="cuda",
-    summary="tiled, with 8 × 8 results a thread",
+    summary="tiled, with 8 × 8 results per thread",
     build=build,
     results=(ACROSS, DOWN),
     default_blocks=(Block(16, 16),),
@@ -47,5 +47,5 @@ KERNEL = Kernel(
     unsupported=unsupported,
     strided=True,
     standard=False,
-    ladder="8 × 8 results a thread",
+    ladder="8 × 8 results per thread",
 )

@@ -25,8 +25,8 @@ KERNEL = kernel_of_tiling(
     "unrolled",
     tiling_of,
     program,
-    summary="warpTiled, the steps along k of a tile written out",
+    summary="warpTiled, the steps along k of a tile unrolled",
     results=(8, 8),
     blocks=(Block(16, 16), Block(16, 8)),
-    ladder="k written out",
+    ladder="k unrolled",
 )

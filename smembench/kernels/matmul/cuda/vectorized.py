@@ -25,7 +25,7 @@ from smembench.model.case import Block, Case
 
 
 def tiling_of(case: Case) -> Tiling:
-    """8 × 8 results a thread, threads in the tile as in the block."""
+    """8 × 8 results per thread, threads in the tile as in the block."""
     return Tiling(block_of(case), case.dtype)
 
 

@@ -36,7 +36,7 @@ KERNEL = Kernel(
     problem="transpose",
     name="copyGmem",
     kind="cuda",
-    summary="copy, a thread an element: what a transpose of this shape can reach at best",
+    summary="copy, one thread per element: what a transpose of this shape can reach at best",
     build=build,
     computes=COPY,
 )

@@ -68,5 +68,5 @@ KERNEL = replace(
     name="transposeAsync",
     summary="transposePipelined by asynchronous copies past the registers",
     build=build,
-    ladder="asynchronous copies: to shared memory past the registers",
+    ladder="asynchronous copies: to shared memory without registers",
 )

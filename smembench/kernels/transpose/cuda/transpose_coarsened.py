@@ -60,7 +60,7 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposeCoarsened",
     kind="cuda",
-    summary="transposeSmemPad with several rows a thread, from a square tile as wide as the block",
+    summary="transposeSmemPad with several rows per thread, from a square tile as wide as the block",
     build=build,
     computes=TRANSPOSE,
     results=(1, 8),
@@ -69,5 +69,5 @@ KERNEL = Kernel(
     tile_elements=tile_elements,
     unsupported=rows_fit,
     standard=False,
-    ladder="several rows a thread: more loads in flight",
+    ladder="several rows per thread: more loads in flight",
 )

@@ -22,5 +22,5 @@ KERNEL = replace(
     name="transposeDown",
     summary="transposeVectorized with blocks that go down the input, so that writes run on",
     build=partial(transpose_vectorized.vectorized, order=IN_COLUMNS),
-    ladder="blocks go down the input: writes run on, reads are scattered",
+    ladder="blocks go down the input: contiguous writes, scattered reads",
 )

@@ -37,7 +37,7 @@ def rows_conflict(case: Case) -> bool:
 
 
 def build(case: Case) -> NumbaKernel:
-    """Program for ``(out, inp, nx, ny)``; a tile is as wide as in transposeVectorized, 16 bytes a thread."""
+    """Program for ``(out, inp, nx, ny)``; a tile is as wide as in transposeVectorized, 16 bytes per thread."""
     pairs = rows_conflict(case) and vectors_align(case)
     order = in_pairs(max(1, APART // (BYTES * block_of(case).x))) if pairs else IN_COLUMNS
     return streamed(case, order=order, share=as_in_block)

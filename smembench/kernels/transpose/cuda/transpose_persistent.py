@@ -1,4 +1,4 @@
-"""transposePersistent: transposeAsync with a persistent grid: no more blocks than run at once, for all tiles.
+"""transposePersistent: transposeAsync with a persistent grid: only as many blocks as run at once, for all tiles.
 
 A block goes over the tiles in strides of the grid, in the order of transposeDown. The copies of its next tile are under
 way from its first tile to its last, and the blocks of a round write contiguous rows.
@@ -77,8 +77,8 @@ def build(case: Case) -> NumbaKernel:
 KERNEL = replace(
     transpose_async.KERNEL,
     name="transposePersistent",
-    summary="transposeAsync with a persistent grid: no more blocks than run at once, for all tiles",
+    summary="transposeAsync with a persistent grid: only as many blocks as run at once, for all tiles",
     build=build,
     results=(8, 8),
-    ladder="a persistent grid: no more blocks than run at once",
+    ladder="a persistent grid: only as many blocks as run at once",
 )

@@ -77,7 +77,7 @@ KERNEL = Kernel(
     problem="transpose",
     name="transposePipelined",
     kind="cuda",
-    summary="transposeDown with several tiles a block: the next is loaded while one is written",
+    summary="transposeDown with several tiles per block: the next is loaded while one is written",
     build=build,
     computes=TRANSPOSE,
     results=(8 * TILES, 8),
@@ -86,5 +86,5 @@ KERNEL = Kernel(
     tile_elements=two_tiles,
     unsupported=two_tiles_fit,
     standard=False,
-    ladder="several tiles a block: the next loads while one is written",
+    ladder="several tiles per block: the next loads while one is written",
 )

@@ -8,7 +8,7 @@ lies in one bank: a 32-way conflict on the load.
 
 It stands beside the slides' listing, whose blockDim and BDIMX × BDIMY are bx × by here. The listing tests the output's
 coordinate against the input's bounds, and has the barrier in that branch. Here each side is tested in its own
-coordinates and every thread reaches the barrier, so any nx × ny works.
+coordinates and every thread reaches the barrier, so any nx × ny works; ``smembench lesson bounds`` runs the listing.
 """
 
 from __future__ import annotations

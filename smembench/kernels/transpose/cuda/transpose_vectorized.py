@@ -91,5 +91,5 @@ KERNEL = Kernel(
     tile_elements=one_tile,
     unsupported=vectors_fit,
     standard=False,
-    ladder="16 bytes an access: fewer instructions, more in flight",
+    ladder="16 bytes per access: fewer instructions, more in flight",
 )
