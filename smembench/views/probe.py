@@ -60,7 +60,7 @@ def _family(name: str, figures: list[Figure]) -> Section:
 def names(figures: list[Figure]) -> str:
     """The figures' names: of many the first and the last."""
     found = [figure.name for figure in figures]
-    return ", ".join(found) if len(found) <= _NAMED else f"{found[0]} to {found[-1]}"
+    return "; ".join(found) if len(found) <= _NAMED else f"{found[0]} to {found[-1]}"
 
 
 def interval(figure: Figure) -> str:
