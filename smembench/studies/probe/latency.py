@@ -111,7 +111,9 @@ _SEPARATE = 5.0
 """Standard deviations within two groups that their means have to be apart: halves of evenly spread values are 3.5
 apart."""
 
-_CHAIN = "one thread per SM, each load's address from the load before; two chain lengths' difference per load, median of SMs"
+_CHAIN = (
+    "one thread per SM, each load's address from the load before; two chain lengths' difference per load, median of SMs"
+)
 _CLOCKED = "one thread per SM; cycles between two readings of the clock around a load and a store of its result"
 _OTHERS = "mt4g, H100; Luo et al. 2024, H800"
 
@@ -190,9 +192,7 @@ def _l2(bench: Bench) -> Iterator[Figure]:
 
     trials = [trial() for _ in range(TRIALS)]
     two = all(len(groups) == 2 for groups in trials)
-    method = (
-        f"{_CHAIN} and of {_ADDRESSES} addresses" + ", grouped by partition as the SMs' latencies show" * two
-    )
+    method = f"{_CHAIN} and of {_ADDRESSES} addresses" + ", grouped by partition as the SMs' latencies show" * two
     for place, name in enumerate(("L2 cache, near", "L2 cache, far") if two else ("L2 cache",)):
         samples = [np.median(groups[place] if two else np.concatenate(groups)) for groups in trials]
         yield Figure.of(name, "cycles", samples, method, f"219 to 263 ({_OTHERS})")
