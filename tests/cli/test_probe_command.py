@@ -38,7 +38,7 @@ def test_a_stored_sheet_is_shown_without_a_gpu(program: Program, tmp_path: Path)
         assert text in shown.stdout
     assert "| shared memory | 29 | cycles | ±0.3 % |" in program("probe", "--run", stored, "--markdown").stdout
     row, skipped = records(program("probe", "--run", stored, "--csv", "-").stdout)
-    assert (row["family"], row["value"], row["low"], row["high"]) == ("latency", "29", "28.9", "29.1")
+    assert (row["family"], row["value"], row["low"], row["high"]) == ("latency", "29.0", "28.9", "29.1")
     assert (skipped["value"], skipped["status"]) == ("", "skipped")
 
 
