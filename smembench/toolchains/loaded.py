@@ -77,13 +77,31 @@ class Loaded(Compiled[G]):
 
         from smembench.kernels.numba_cuda import checked
 
-        name = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         device = checked(driver.cuCtxGetDevice())
         optin = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
         most = checked(driver.cuDeviceGetAttribute(optin, device))
         if dynamic_bytes > most:
             raise RuntimeError(f"needs {dynamic_bytes} bytes of shared memory per block; this GPU has {most} at most")
-        checked(driver.cuKernelSetAttribute(name, dynamic_bytes, self._kernel.handle, device))
+        self.set("MAX_DYNAMIC_SHARED_SIZE_BYTES", dynamic_bytes)
+
+    def set(self, attribute: str, value: int) -> None:
+        """Set an attribute for launches on the current device, by its name without ``CU_FUNC_ATTRIBUTE_``."""
+        from cuda.bindings import driver
+
+        from smembench.kernels.numba_cuda import checked
+
+        name = getattr(driver.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{attribute}")
+        checked(driver.cuKernelSetAttribute(name, value, self._kernel.handle, checked(driver.cuCtxGetDevice())))
+
+    def function(self, dynamic_bytes: int) -> Any:
+        """The driver's ``CUfunction`` on the current device, allowed so much dynamic shared memory."""
+        from cuda.bindings import driver
+
+        from smembench.kernels.numba_cuda import checked
+
+        if dynamic_bytes > STATIC_SHARED_BYTES:
+            self._allow(dynamic_bytes)
+        return checked(driver.cuKernelGetFunction(self._kernel.handle))
 
     def fill(self, variable: str, values: Array, stream: int) -> None:
         """Loads the code if it is not yet loaded."""

@@ -507,6 +507,35 @@ CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkern
     return CUDA_SUCCESS;
 }
 
+CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice)
+{
+    ENTER;
+    ((CUfunction)kernel)->attributes[attribute] = value;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
+{
+    ENTER_IN_CONTEXT;
+    *function = (CUfunction)kernel;
+    return CUDA_SUCCESS;
+}
+
+// One block at a time runs here.
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction, int, size_t)
+{
+    ENTER_IN_CONTEXT;
+    *blocks = 1;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction, const CUlaunchConfig *)
+{
+    ENTER_IN_CONTEXT;
+    *clusters = 1;
+    return CUDA_SUCCESS;
+}
+
 CUresult cuLaunchKernelEx(const CUlaunchConfig *launch, CUfunction function, void **parameters, void **)
 {
     ENTER_IN_CONTEXT;

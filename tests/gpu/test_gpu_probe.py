@@ -60,3 +60,32 @@ def test_contended_atomics_are_served_one_after_the_other(sheet: dict[tuple[str,
     for where, bits in (("shared", 32), ("shared", 64), ("global", 32), ("global", 64)):
         own, one = (value(sheet["atomics", f"{where}, {bits} bits, {words}"]) for words in ("own words", "one word"))
         assert one > 10 * own
+
+
+def test_matrices_take_their_wavefronts(sheet: dict[tuple[str, str], Figure]) -> None:
+    loads = {1: "ldmatrix.x1", 2: "ldmatrix.x2", 4: "ldmatrix.x4", 32: "ldmatrix.x4, 8-way conflicts"}
+    for wavefronts, name in loads.items():
+        assert value(sheet["matrices", f"{name}: throughput"]) == pytest.approx(wavefronts, rel=0.05)
+    latencies = [value(sheet["matrices", f"{name}: latency"]) for name in loads.values()]
+    assert latencies == sorted(latencies)
+
+
+def test_as_many_blocks_are_resident_as_the_driver_calculates(sheet: dict[tuple[str, str], Figure]) -> None:
+    for (family, name), figure in sheet.items():
+        if family == "carveout":
+            assert (figure.published or "").startswith(f"{value(figure):.0f} "), name
+
+
+def test_a_copy_takes_longer_the_more_it_copies(sheet: dict[tuple[str, str], Figure]) -> None:
+    for way in ("load and store", "cp.async of 16 bytes", "cp.async.bulk"):
+        if found := sheet.get(("copies", f"{way}: latency of 128 B")):
+            assert value(found) < value(sheet["copies", f"{way}: latency of 16 KiB"])
+    alone, together = (f"load and store: {where}" for where in ("one SM by itself", "all SMs together"))
+    assert value(sheet["copies", together]) < 1.02 * value(sheet["copies", alone])
+
+
+def test_another_blocks_shared_memory_is_farther_away(sheet: dict[tuple[str, str], Figure]) -> None:
+    for size in (2, 4, 8, 16):
+        if found := sheet.get(("clusters", f"clusters of {size}: latency")):
+            own = value(sheet["clusters", "own block, by its address in the cluster: latency"])
+            assert 3 * own < value(found) < value(sheet["latency", "global memory"])

@@ -6,28 +6,37 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from smembench.explain.banks import wavefronts
 from smembench.kernels.program import CudaCKernel
 from smembench.model.measurement import Status
 from smembench.studies.probe import FAMILIES
 from smembench.studies.probe.atomics import targets
+from smembench.studies.probe.carveout import resident
 from smembench.studies.probe.conflicts import words
 from smembench.studies.probe.constant import edge
 from smembench.studies.probe.figure import Figure, Unverified
 from smembench.studies.probe.latency import partitions
+from smembench.studies.probe.matrices import called
 from smembench.studies.probe.timing import per_load, shuffled
 from smembench.toolchains.nvrtc import TOOLCHAIN, compiled
 
 
 @pytest.mark.skipif(TOOLCHAIN.unavailable() is not None, reason="NVRTC is not installed")
-@pytest.mark.parametrize("capability", ["8.0", "9.0"])
+@pytest.mark.parametrize("capability", [(8, 0), (9, 0), (10, 0)])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_source_compiles(family: str, capability: str) -> None:
-    kernel = CudaCKernel(
-        source=import_module(f"smembench.studies.probe.{family}").SOURCE, entry="", grid=(1, 1), block=(1, 1)
-    )
-    assert bytes(compiled(kernel, capability).code).startswith(b"\x7fELF")
+def test_every_source_compiles_where_it_has_figures(family: str, capability: tuple[int, int]) -> None:
+    from cuda.bindings import nvrtc
+
+    module = import_module(f"smembench.studies.probe.{family}")
+    major, minor = capability
+    _, known = nvrtc.nvrtcGetSupportedArchs()
+    if capability < module.CAPABILITY or 10 * major + minor not in known:
+        pytest.skip(f"{family} needs {module.CAPABILITY}, this NVRTC compiles for {known}")
+    kernel = CudaCKernel(source=module.SOURCE, entry="", grid=(1, 1), block=(1, 1))
+    assert bytes(compiled(kernel, f"{major}.{minor}").code).startswith(b"\x7fELF")
 
 
 def test_a_figure_is_the_median_with_its_interval() -> None:
@@ -85,3 +94,26 @@ def test_partitions_of_the_l2_are_told_apart_by_sms_and_addresses_together() -> 
 def test_an_l2_of_one_partition_has_one_latency() -> None:
     (whole,) = partitions(latencies(0.0))
     assert whole.shape == (12 * 64,)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20), st.integers(0, 20)), min_size=1))
+def test_resident_blocks_are_the_most_that_were_there_at_a_time(stays: list[tuple[int, int, int]]) -> None:
+    blocks = np.array([(sm, came, came + stayed + 1) for sm, came, stayed in stays])
+    most = [
+        max(sum(came <= time < left for _, came, left in blocks[blocks[:, 0] == sm]) for time in range(42))
+        for sm in sorted({sm for sm, _, _ in stays})
+    ]
+    assert resident(blocks).tolist() == most
+
+
+@pytest.mark.parametrize(
+    ("instruction", "form", "pitch", "name"),
+    [
+        ("ldmatrix", "x4", 16, "ldmatrix.x4"),
+        ("ldmatrix", "x1", 128, "ldmatrix.x1, 8-way conflicts"),
+        ("stmatrix", "x4.trans", 144, "stmatrix.x4.trans"),
+        ("stmatrix", "x2", 64, "stmatrix.x2, 4-way conflicts"),
+    ],
+)
+def test_rows_of_matrices_conflict_like_lanes_of_16_bytes(instruction: str, form: str, pitch: int, name: str) -> None:
+    assert called(instruction, form, pitch) == name

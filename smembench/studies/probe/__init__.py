@@ -24,6 +24,10 @@ FAMILIES = {
     "bandwidth": "shared memory's, of loads and stores by their width",
     "conflicts": "what n-way bank conflicts cost, over loads without",
     "atomics": "cycles per request of atomic additions, by contention",
+    "matrices": "ldmatrix and stmatrix, without conflicts and with them",
+    "carveout": "blocks that an SM holds, by their shared memory and by the carve-out that they prefer",
+    "copies": "copies from global memory: through registers, asynchronous and in bulk",
+    "clusters": "distributed shared memory, by cluster size",
 }
 """The families in their order, and what each measures."""
 

@@ -10,12 +10,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from cuda.bindings import driver
 
 from smembench.devices.base import POISON
 from smembench.devices.buffers import allocate, fill
 from smembench.devices.cuda_description import attribute
 from smembench.devices.cuda_graph import GraphTimer
-from smembench.kernels.numba_cuda import cuda
+from smembench.kernels.numba_cuda import checked, cuda
 from smembench.kernels.program import CudaCKernel
 from smembench.toolchains.loaded import Loaded
 from smembench.toolchains.nvrtc import compiled
@@ -99,6 +100,26 @@ class Bench:
             return timer.take() / 1000, self._read(output)
         finally:
             timer.close()
+
+    def set(self, kernel: CudaCKernel, attribute: str, value: int) -> None:
+        """Set an attribute of a kernel for its launches, by its CUDA name without ``CU_FUNC_ATTRIBUTE_``."""
+        self._compile(kernel).set(attribute, value)
+
+    def resident_blocks(self, kernel: CudaCKernel) -> int:
+        """Blocks that fit on a multiprocessor at once, by the driver's calculation."""
+        function = self._compile(kernel).function(kernel.dynamic_bytes)
+        calculate = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor
+        return int(checked(calculate(function, kernel.block[0] * kernel.block[1], kernel.dynamic_bytes)))
+
+    def resident_clusters(self, kernel: CudaCKernel) -> int:
+        """Clusters of the size that the kernel declares that fit on the device at once, likewise."""
+        config = driver.CUlaunchConfig()
+        config.gridDimX, config.gridDimY = kernel.grid
+        config.blockDimX, config.blockDimY = kernel.block
+        config.gridDimZ = config.blockDimZ = 1
+        config.sharedMemBytes = kernel.dynamic_bytes
+        function = self._compile(kernel).function(kernel.dynamic_bytes)
+        return int(checked(driver.cuOccupancyMaxActiveClusters(function, config)))
 
     def trials(self, one: Callable[[], float]) -> list[float]:
         """Samples of a measurement, after one that compiles and warms up."""
