@@ -119,6 +119,41 @@ class Output:
         return host[self._guard : -self._guard]
 
 
+class FreshOutput(Output):
+    """An output on the device that each launch allocates anew; the first one after ``poison`` fills it."""
+
+    def __init__(self, count: int, dtype: Any) -> None:
+        self._count, self._dtype = count, dtype
+        self._to_fill = self._filled = False
+        self.free()
+
+    def poison(self, stream: int = 0) -> None:
+        """Have the next allocation filled."""
+        self._to_fill = True
+
+    def free(self) -> None:
+        """Drop the array."""
+        self._buffer = self.array = None
+
+    def allocate(self, stream: int) -> None:
+        """Make the array, filled and with guards if it was to be poisoned."""
+        super().__init__(self._count, self._dtype, "device")
+        self._filled, self._to_fill = self._to_fill, False
+        if self._filled:
+            super().poison(stream)
+
+    def read(self) -> Array:
+        """As of any output; guards that were not filled are not checked.
+
+        Raises:
+            OutOfBounds: if the kernel wrote to a guard.
+        """
+        if self._filled:
+            return super().read()
+        host: Array = self.array.copy_to_host()
+        return host
+
+
 def after_zeros(stream: int, launch: Callable[..., Any]) -> Callable[..., Any]:
     """A launch, called with the output and the inputs on the device, that fills the output with zeros before it."""
 
@@ -153,5 +188,26 @@ def between_copies(
     def enqueue() -> None:
         for step in steps:
             step()
+
+    return enqueue, result
+
+
+def between_allocations(
+    stream: int, launch: Callable[..., Any], inputs: Sequence[Any], output: Output
+) -> tuple[Enqueue, Output]:
+    """As ``between_copies``, but each launch frees the arrays of the one before it, and allocates its own."""
+    result = FreshOutput(output.array.size, output.array.dtype)
+    staged: list[Any] = []
+
+    def enqueue() -> None:
+        staged.clear()
+        result.free()
+        cuda.current_context().deallocations.clear()  # Numba alone waits until it has much to free
+        for here in inputs:
+            staged.append(allocate(here.size, here.dtype, "device"))
+            copy(stream, staged[-1], here)
+        result.allocate(stream)
+        launch(result.array, *staged)
+        copy(stream, output.array, result.array)
 
     return enqueue, result

@@ -17,6 +17,7 @@ from smembench.devices.buffers import (
     Enqueue,
     Output,
     after_zeros,
+    between_allocations,
     between_copies,
     from_element,
     place_input,
@@ -168,7 +169,8 @@ class CudaDevice:
                 values = inputs[problem.arrays.index(program.constant) - 1]  # the first array is the output
                 compiled.fill(program.constant, values, self._handle)
             if not program.on_device:
-                enqueue, on_device = between_copies(self._handle, launch, placed, output)
+                surround = between_allocations if program.allocates else between_copies
+                enqueue, on_device = surround(self._handle, launch, placed, output)
                 outputs.append(on_device)
         flush = self._flush() if case.cache == "cold" else None
         timing = (self._stream, self._handle, self._residue_ms, flush, program.on_device)

@@ -42,6 +42,8 @@ class GpuKernel(_OnGpu):
             cudaMemsetAsync ahead of the kernel.
         constant: name of the input that is read from constant memory: the device copies it to the module's variable of
             that name before the launches of a trial. Empty for none.
+        allocates: whether a launch, within its time, frees the arrays on the device that the one before it used, and
+            allocates its own, by cudaFree and cudaMalloc; for arrays in host memory.
         persistent_blocks: for a persistent grid, how many blocks to launch on so many multiprocessors. Any grid
             computes all of the output then, and ``grid`` has a block per tile of it.
     """
@@ -52,6 +54,7 @@ class GpuKernel(_OnGpu):
     variant: str = ""
     zeroed: bool = False
     constant: str = ""
+    allocates: bool = False
     persistent_blocks: Callable[[int], int] | None = None
 
     def on(self, multiprocessors: int) -> Self:

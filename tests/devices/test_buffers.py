@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from programs import case_of, cuda_kernel
 from smembench.devices.base import GUARD_BYTES, POISON, OutOfBounds
-from smembench.devices.buffers import BufferPool, Output, after_zeros
+from smembench.devices.buffers import BufferPool, Output, after_zeros, between_allocations
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import LibraryCall
 
@@ -28,6 +28,9 @@ class DeviceArray:
 
     def __getitem__(self, index: slice) -> DeviceArray:
         return DeviceArray(self.content[index])
+
+    def copy_to_host(self) -> np.ndarray[Any, Any]:
+        return self.content.copy()
 
     def view(self, dtype: Any) -> DeviceArray:
         return DeviceArray(self.content.view(dtype))
@@ -43,6 +46,18 @@ def allocations(patch: pytest.MonkeyPatch) -> list[int]:
 
     patch.setattr(cuda, "device_array", device_array)
     return sizes
+
+
+def memset(address: int, byte: int, size: int, stream: int) -> tuple[driver.CUresult]:
+    """In place of cuMemsetD8Async."""
+    ctypes.memset(address, byte, size)
+    return (driver.CUresult.CUDA_SUCCESS,)
+
+
+def copied(target: int, source: int, size: int, stream: int) -> tuple[driver.CUresult]:
+    """In place of cuMemcpyAsync."""
+    ctypes.memmove(target, source, size)
+    return (driver.CUresult.CUDA_SUCCESS,)
 
 
 @pytest.mark.parametrize(
@@ -95,11 +110,6 @@ def test_places_are_not_reserved_where_they_do_not_fit_and_grow_when_they_must(m
 
 
 def test_a_launch_that_adds_to_its_output_finds_zeros_there_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    def memset(address: int, byte: int, size: int, stream: int) -> tuple[driver.CUresult]:
-        memory = (ctypes.c_ubyte * size).from_address(address)
-        memory[:] = [byte] * size
-        return (driver.CUresult.CUDA_SUCCESS,)
-
     def launch(output: DeviceArray, summand: int) -> None:
         output.content += summand
 
@@ -109,3 +119,49 @@ def test_a_launch_that_adds_to_its_output_finds_zeros_there_every_time(monkeypat
     for summand in (5, 4):
         enqueue(output, summand)
         assert output.content.tolist() == [summand] * 3
+
+
+def test_a_launch_that_allocates_has_arrays_of_its_own_and_the_first_one_after_poison_is_filled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    freed: list[int] = []
+    allocated = allocations(monkeypatch)
+    monkeypatch.setattr(cuda, "current_context", lambda: SimpleNamespace(deallocations=freed))
+    monkeypatch.setattr(driver, "cuMemcpyAsync", copied)
+    monkeypatch.setattr(driver, "cuMemsetD8Async", memset)
+    found: list[tuple[int, list[int]]] = []
+
+    def launch(output: DeviceArray, one: DeviceArray, other: DeviceArray) -> None:
+        found.append((output.device_ctypes_pointer.value, output.content.tolist()))
+        output.content[:] = one.content + other.content
+
+    inputs = [np.arange(3, dtype=np.int32), np.arange(3, dtype=np.int32)]
+    output = Output(3, np.int32, "pageable")
+    enqueue, result = between_allocations(7, launch, inputs, output)
+    assert allocated == []
+    for poisoned in (True, False):
+        if poisoned:
+            result.poison(7)
+        output.array[:] = 0
+        enqueue()
+        assert output.array.tolist() == [0, 2, 4]
+        assert (found[-1][1] == [-1] * 3) == poisoned
+        result.read()
+    assert allocated == [3, 3, 3 + 2 * GUARD_BYTES // 4] * 2
+
+
+def test_a_write_beside_an_output_that_a_launch_allocates_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    allocations(monkeypatch)
+    monkeypatch.setattr(cuda, "current_context", lambda: SimpleNamespace(deallocations=[]))
+    monkeypatch.setattr(driver, "cuMemcpyAsync", copied)
+    monkeypatch.setattr(driver, "cuMemsetD8Async", memset)
+
+    def launch(output: DeviceArray) -> None:
+        whole: Any = output.content.base
+        whole[GUARD_BYTES // 4 - 1] = 0
+
+    enqueue, result = between_allocations(7, launch, (), Output(3, np.int32, "pageable"))
+    result.poison(7)
+    enqueue()
+    with pytest.raises(OutOfBounds, match="before"):
+        result.read()

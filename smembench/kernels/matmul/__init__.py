@@ -5,6 +5,7 @@ LADDER = (
     "naive",
     "tiled",
     "MatMulKernel",
+    "MatMul",
     "interchanged",
     "tiled1D",
     "tiled2D",
