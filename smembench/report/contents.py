@@ -23,6 +23,7 @@ from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.accept import accepted_beside
 from smembench.studies.compare import Verdict, compare_runs
+from smembench.studies.compare.beside import beside
 from smembench.studies.history.read import night_of
 from smembench.studies.history.series import series_of
 from smembench.studies.ladder.climb import climb
@@ -89,7 +90,7 @@ def contents(runs: Sequence[Run]) -> Report:
 
 
 def _comparison(before: Run, stored: Run) -> Topic:
-    found = compare_runs([before], [stored])
+    found = compare_runs([before], [stored], beside=beside([before], [stored]))
     changed = [(found.counts[verdict], verdict.value) for verdict in (Verdict.SLOWER, Verdict.FASTER)]
     said = " and ".join(f"{count} {verdict}" for count, verdict in changed if count) or "none slower or faster"
     for verdict in (Verdict.AMBIGUOUS, Verdict.NOT_COMPARABLE):

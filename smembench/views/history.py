@@ -95,7 +95,7 @@ def _section(name: str, series: Sequence[Series], *, fine: bool) -> Section:
     few = [one for one in series if len(one.times) < SHORTEST]
     slower = [one for one in series if one.newest is Newest.SLOWER]
     return table(
-        f"{name} · {len(nights)} runs, {_day(nights[0])} to {_day(nights[-1])}",
+        f"{name} · {len(nights)} runs, {' to '.join(dict.fromkeys((_day(nights[0]), _day(nights[-1]))))}",
         shown,
         columns,
         words=("case", "oldest to newest", "since"),
