@@ -30,6 +30,11 @@ def _limit(place: str, says: str, limit: Limit, documented: float, why: str) -> 
     return Claim(place, says, limit, why, exactly(documented), {"": documented})
 
 
+def _add_one(kernel: str) -> Pick:
+    """A kernel that adds one to the blog's 100,000 numbers."""
+    return Pick("roundtrip", kernel, n=100_000)
+
+
 def _matmul(kernel: str, n: int = 1024) -> Pick:
     """A kernel of the product of n×n in the blog's blocks."""
     return Pick("matmul", kernel, None if kernel == "cpu" else BLOCKS["matmul"][0], n)
@@ -39,20 +44,20 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "0. Basics of CUDA",
         "adding 1 to 100,000 numbers is inefficient on the CPU; the GPU with its copies",
-        Times(Pick("roundtrip", "addOne"), Pick("roundtrip", "addOnePageable")),
+        Times(_add_one("addOne"), _add_one("addOnePageable")),
         _ADD_ONE,
     ),
     Claim(
         "0. Basics of CUDA",
         "the same with its copies from and to page-locked memory",
-        Times(Pick("roundtrip", "addOne"), Pick("roundtrip", "addOnePinned")),
+        Times(_add_one("addOne"), _add_one("addOnePinned")),
         _ADD_ONE,
         assumed="in place of the listing's pageable memory",
     ),
     Claim(
         "0. Basics of CUDA",
         "the same without its copies",
-        Times(Pick("roundtrip", "addOne"), Pick("roundtrip", "addOneDevice")),
+        Times(_add_one("addOne"), _add_one("addOneDevice")),
         "The kernel alone reads and writes the GPU's memory, or its L2 at this size.",
         assumed="the array is on the GPU before and after",
     ),
