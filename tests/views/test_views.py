@@ -255,7 +255,7 @@ def test_without_a_gpu_the_answers_of_a_stored_run_stand_beside(rows: Rows) -> N
     assert headings == ["where", "it says", "here", "NVIDIA H200", "why"]
     assert [column.heading for column in alone.columns] == ["where", "it says", "here", "why"]
     claims = {line["it says"].partition("\n")[0]: line for line in reversed(tabulated(slides))}
-    assert claims["its bandwidth is more than 10 times DRAM's"]["here"] == "needs a GPU"
+    assert claims["shared memory's bandwidth is more than 10 times DRAM's"]["here"] == "needs a GPU"
     assert claims["transposeSmem is faster than naiveGmem"]["here"].startswith("yes\n")
     assert claims["transposeSmem is faster than naiveGmem"]["NVIDIA H200"].startswith("yes\n1.8")
     assert slides.notes[-1] == f"what needs a GPU is answered by the stored run {gpu.run.id}, on NVIDIA H200"
