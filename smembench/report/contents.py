@@ -27,6 +27,7 @@ from smembench.studies.compare.beside import beside
 from smembench.studies.history.read import night_of
 from smembench.studies.history.series import series_of
 from smembench.studies.ladder.climb import climb
+from smembench.views.break_even import where_it_pays
 from smembench.views.compare import comparison_sections
 from smembench.views.history import history_sections, percent, short
 from smembench.views.ladder import ladder, ladders
@@ -123,7 +124,7 @@ def _known(*charts: Chart | None) -> list[Chart]:
 def _of_run(stored: Run) -> Chapter:
     topics = [
         _ladders(stored),
-        Topic("Over sizes", (), limits(stored), over_sizes(stored.rows)),
+        Topic("Over sizes", (), [*limits(stored), *where_it_pays(stored)], over_sizes(stored.rows)),
         Topic("Rooflines", without_roof(stored), charts=rooflines(stored)),
         _documents(stored),
         _cases(stored),

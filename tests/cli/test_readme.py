@@ -18,7 +18,7 @@ from smembench.studies.compilers import measured
 from smembench.studies.load import load
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-QUOTED = re.findall(r"<!-- smembench (show .*?) -->\n(.*?)<!-- end -->", README, flags=re.DOTALL)
+QUOTED = re.findall(r"<!-- smembench ((?:show|probe) .*?) -->\n(.*?)<!-- end -->", README, flags=re.DOTALL)
 
 
 @pytest.mark.parametrize(("command", "quoted"), QUOTED, ids=[command for command, _ in QUOTED])

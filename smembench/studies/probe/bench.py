@@ -93,8 +93,8 @@ class Bench:
         enqueue, output = self._prepare(kernel, arguments, out, None)
         enqueue()  # loads the code, which a capture forbids
         self._stream.synchronize()
-        residue_ms = self.info.event_pair_us or 0.0
-        timer = GraphTimer(self._handle, enqueue, cuda.defer_cleanup, residue_ms / 1000, None, _WARMUP)
+        residue_ms = (self.info.event_pair_us or 0.0) / 1000
+        timer = GraphTimer(self._handle, enqueue, cuda.defer_cleanup, residue_ms, None, _WARMUP)
         try:
             fill(self._handle, output, POISON)
             return timer.take() / 1000, self._read(output)
