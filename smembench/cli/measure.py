@@ -67,10 +67,10 @@ def measure(
         return
     from smembench.model.interrupts import held
     from smembench.studies.run import SILENT, run
+    from smembench.views.break_even import tables
     from smembench.views.console import stderr, stdout
     from smembench.views.export import exported
     from smembench.views.run import watch
-    from smembench.views.sections import sections
     from smembench.views.table import draw as draw_tables
 
     with held():  # what was measured is written and shown
@@ -85,7 +85,7 @@ def measure(
             argv=sys.argv[1:],
             watch=SILENT if running.quiet else watch(verbose=running.verbose),
         )
-        shown = (draw or sections)(outcome.run)
+        shown = (draw or tables)(outcome.run)
         for file, form in files:
             try:
                 file.write(exported(form, outcome.run, shown, **parts()))

@@ -8,7 +8,6 @@ from io import StringIO
 from rich import box
 from rich.console import Console
 from rich.measure import Measurement
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -64,7 +63,7 @@ def _draw_section(console: Console, section: Section) -> None:
         *((n, "italic") for n in section.notes),
     ]:
         if text:
-            console.print(Padding(Text(plain(console, text), style=style), (0, 0)))
+            console.print(Text(plain(console, text), style=style))
 
 
 def _narrow(console: Console, section: Section, columns: list[int]) -> tuple[Table, list[str]]:
