@@ -30,6 +30,7 @@ TABLES = {
     ("compilers", "--static", "--kernel", "naiveGmem", "--n", "64"): ("cases", "registers"),
     ("explain", "transposeSmem"): ("shared", "wavefronts_per_request"),
     ("explain", "transposeSmemPad", "--best-pad"): ("pads", "load_conflict"),
+    ("explain", "transposeSmem", "--best-swizzle"): ("layouts", "element"),
     ("lesson",): ("lessons", "what"),
     ("lesson", "reuse"): ("rows", "as_expected"),
     ("show", str(DOCUMENTS)): ("cases", "elapsed_ms"),
