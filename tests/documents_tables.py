@@ -35,6 +35,7 @@ _SHOWN = {
         "the same without its copies",
         "shared memory is typically 48KB",
         "naive on the GPU is 240.19x",
+        "the same at another size",
         "582.865ms over",
         "shared memory gives about",
         "the example has a 2x",
@@ -59,8 +60,7 @@ def table() -> str:
 def _says(judged: Judged) -> str:
     claim = judged.claim
     figures = ", ".join(f"{value:.2f}× {device}" for device, value in claim.published.items() if "Tesla" in device)
-    block = claim.assumed.rpartition("blocks of ")[2] if "blocks of" in claim.assumed else ""
-    return "; ".join(filter(None, (claim.says, figures, block and f"in {block}")))
+    return "; ".join(filter(None, (claim.says, figures, claim.assumed and f"assumed: {claim.assumed}")))
 
 
 def _found(judged: Judged) -> str:

@@ -79,8 +79,8 @@ def _narrow(console: Console, section: Section, columns: list[int]) -> tuple[Tab
 
     def said(cells: Sequence[str], place: int) -> str:
         column = section.columns[place]
-        text = cells[place]
-        return f"{column.title} {text}" if column.numeric else text.replace("-\n", "").replace("\n", ", ")
+        text = cells[place].replace("-\n", "").replace("\n", ", ")
+        return f"{column.title} {text}" if column.numeric else text
 
     below = (
         f"{cells[0]}: {'; '.join(said(cells, place) for place in moved if cells[place])}"
@@ -99,7 +99,7 @@ def _table(console: Console, section: Section, columns: Sequence[int], *, near: 
     )
     for place in columns:
         column = section.columns[place]
-        sentences = any(line[place].count(" ") > 3 for line in section.cells)
+        sentences = any(part.count(" ") > 3 for line in section.cells for part in line[place].split("\n"))
         table.add_column(
             Text(plain(console, column.heading)),
             justify="right" if column.numeric else "left",
