@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 def compilers(
     problem: Annotated[
         str,
-        typer.Argument(metavar="[PROBLEM,…]", help="Problems, such as transpose and matmul."),
+        typer.Argument(
+            metavar="[PROBLEM,…]",
+            help="Problems, such as transpose and matmul.",
+            autocompletion=options.complete_problem,
+        ),
     ] = "transpose,matmul",
     *,
     n: Annotated[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from smembench.store.run import Run
     from smembench.store.run_folder import RunFolder
     from smembench.studies.run import Outcome
+    from smembench.views.records import Record
     from smembench.views.sections import Section
 
     After = Callable[[Path, Console], int]
@@ -46,12 +47,14 @@ def measure(
     anonymous: bool = False,
     resume: RunFolder | None = None,
     draw: Draw | None = None,
+    parts: Callable[[], Mapping[str, Sequence[Record]]] = dict,
     after: After | None = None,
 ) -> None:
     """Run a config, show its tables, and exit with its exit code.
 
-    ``draw`` makes sections of a finished run; ``after`` takes the folder of a complete run and the console of its
-    tables, and returns an exit code. The other arguments are those of ``studies.run.run``.
+    ``draw`` makes sections of a finished run, and ``parts`` then what JSON has beside its cases. ``after`` takes the
+    folder of a complete run and the console of its tables, and returns an exit code. The other arguments are those of
+    ``studies.run.run``.
 
     Raises:
         SmembenchError: from ``studies.run.run``, for what ended the run, and for a CSV that cannot be written.
@@ -64,10 +67,10 @@ def measure(
         return
     from smembench.model.interrupts import held
     from smembench.studies.run import SILENT, run
+    from smembench.views.break_even import tables
     from smembench.views.console import stderr, stdout
     from smembench.views.export import exported
     from smembench.views.run import watch
-    from smembench.views.sections import sections
     from smembench.views.table import draw as draw_tables
 
     with held():  # what was measured is written and shown
@@ -82,15 +85,15 @@ def measure(
             argv=sys.argv[1:],
             watch=SILENT if running.quiet else watch(verbose=running.verbose),
         )
-        shown = (draw or sections)(outcome.run)
+        shown = (draw or tables)(outcome.run)
         for file, form in files:
             try:
-                file.write(exported(form, outcome.run, shown))
+                file.write(exported(form, outcome.run, shown, **parts()))
             except SmembenchError as error:
                 if not isinstance(outcome.error, SmembenchError):
                     outcome = replace(outcome, error=error)
         if csv_to_stdout or running.json:
-            sys.stdout.write(exported("json" if running.json else "csv", outcome.run, shown))
+            sys.stdout.write(exported("json" if running.json else "csv", outcome.run, shown, **parts()))
             sys.stdout.flush()
         console = stderr if csv_to_stdout or running.json else stdout
         if not running.json:

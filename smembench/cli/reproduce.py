@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from smembench.cli import options
 from smembench.cli.options import Running, Sampling, takes
+
+if TYPE_CHECKING:
+    from smembench.store.run import Run
+    from smembench.studies.reproduce.measures import Here
+    from smembench.views.sections import Section
 
 
 @takes(sampling=Sampling, running=Running)
@@ -23,13 +29,20 @@ def reproduce(*, device: options.Devices = None, sampling: Sampling, running: Ru
 
       smembench reproduce
       smembench reproduce --quick --export claims.md
+      smembench reproduce --json | jq '.claims[] | select(.holds != "yes")'
       smembench reproduce --device cpu --csv documents.csv
     """
     from smembench.cli.measure import measure
     from smembench.run.config import from_toml
     from smembench.studies.reproduce.devices import probed, reference
-    from smembench.views.reproduce import reproduction
+    from smembench.views.reproduce import records, reproduction
 
     overrides = [] if device is None else [f"device={device}"]
     config = from_toml(Path("documents"), overrides, sampling.config())
-    measure(config, running, draw=lambda run: reproduction(run, probed(run), reference()))
+    judged: list[Here] = []
+
+    def draw(run: Run) -> list[Section]:
+        judged.extend(probed(run))
+        return reproduction(run, judged, reference())
+
+    measure(config, running, draw=draw, parts=lambda: {"claims": records(judged, reference())})

@@ -40,23 +40,25 @@ def show(
       smembench show cases.csv --latex > tables.tex
     """
     from smembench.studies.load import load
+    from smembench.studies.reproduce.devices import devices
+    from smembench.views.break_even import tables
     from smembench.views.compilers import of_run
     from smembench.views.console import stdout
     from smembench.views.export import exported
     from smembench.views.ladder import ladder as steps
     from smembench.views.limits import limits as best
-    from smembench.views.reproduce import reproduction
-    from smembench.views.sections import sections
+    from smembench.views.reproduce import records, reproduction
     from smembench.views.table import draw
 
     form = one_of(json=json, markdown=markdown, latex=latex)
     view = one_of(documents=documents, ladder=ladder, limits=limits, compilers=compilers)
     views = {"documents": reproduction, "ladder": steps, "limits": best, "compilers": of_run}
     run = load(path)
-    found = views.get(view, sections)(run)
+    found = views.get(view, tables)(run)
     if view and not found:
         raise UsageError(f"{path}: has nothing that --{view} shows")
     if form:
-        typer.echo(exported(form, run, found), nl=False)
+        parts = {"claims": records(devices(run))} if documents else {}
+        typer.echo(exported(form, run, found, **parts), nl=False)
     else:
         draw(stdout, found)

@@ -55,7 +55,7 @@ def why_unusable() -> str | None:
     if SIMULATED:
         return "NUMBA_ENABLE_CUDASIM is set, and the simulator's times say nothing of a GPU; unset it"
     if not cuda.is_available():
-        return " ".join(str(cuda.cuda_error() or "").split()) or "no CUDA device was found"
+        return " ".join(str(cuda.cuda_error() or "").split()).rstrip(".") or "no CUDA device was found"
     return None
 
 

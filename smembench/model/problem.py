@@ -227,6 +227,10 @@ class Problem(ABC):
         """Floating-point operations per launch; 0 if there are none."""
         return 0
 
+    def column_step(self, case: Case) -> int:
+        """Bytes between elements of a column that the CPU's baseline reads one after the other; 0 if it reads none."""
+        return 0
+
     def operations(self, case: Case) -> int:
         """A count proportional to the time of a launch, to predict a large case's time from a small one's."""
         return self.flops(case) or self.bytes_moved(case)

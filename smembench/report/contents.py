@@ -23,9 +23,11 @@ from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.accept import accepted_beside
 from smembench.studies.compare import Verdict, compare_runs
+from smembench.studies.compare.beside import beside
 from smembench.studies.history.read import night_of
 from smembench.studies.history.series import series_of
 from smembench.studies.ladder.climb import climb
+from smembench.views.break_even import where_it_pays
 from smembench.views.compare import comparison_sections
 from smembench.views.history import history_sections, percent, short
 from smembench.views.ladder import ladder, ladders
@@ -89,7 +91,7 @@ def contents(runs: Sequence[Run]) -> Report:
 
 
 def _comparison(before: Run, stored: Run) -> Topic:
-    found = compare_runs([before], [stored])
+    found = compare_runs([before], [stored], beside=beside([before], [stored]))
     changed = [(found.counts[verdict], verdict.value) for verdict in (Verdict.SLOWER, Verdict.FASTER)]
     said = " and ".join(f"{count} {verdict}" for count, verdict in changed if count) or "none slower or faster"
     for verdict in (Verdict.AMBIGUOUS, Verdict.NOT_COMPARABLE):
@@ -122,7 +124,7 @@ def _known(*charts: Chart | None) -> list[Chart]:
 def _of_run(stored: Run) -> Chapter:
     topics = [
         _ladders(stored),
-        Topic("Over sizes", (), limits(stored), over_sizes(stored.rows)),
+        Topic("Over sizes", (), [*limits(stored), *where_it_pays(stored)], over_sizes(stored.rows)),
         Topic("Rooflines", without_roof(stored), charts=rooflines(stored)),
         _documents(stored),
         _cases(stored),

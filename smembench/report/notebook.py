@@ -24,10 +24,11 @@ from smembench.studies.explain import capability_of, explained
 from smembench.studies.load import load
 from smembench.studies.tune import Tuned
 from smembench.toolchains.registry import is_port
+from smembench.views.break_even import tables
 from smembench.views.compare import comparison_sections
 from smembench.views.explain import explanation
 from smembench.views.html import html
-from smembench.views.sections import Section, sections
+from smembench.views.sections import Section
 from smembench.views.table import drawn
 from smembench.views.tune import finals
 
@@ -87,7 +88,7 @@ class Result(Shown):
         self.run = run
 
     def _sections(self) -> list[Section]:
-        return sections(self.run) or [Section(f"{self.run.id}: no cases", (), ())]
+        return tables(self.run) or [Section(f"{self.run.id}: no cases", (), ())]
 
     @cached_property
     def frame(self) -> pd.DataFrame:

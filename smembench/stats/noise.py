@@ -40,11 +40,11 @@ _FARTHEST = 37.0
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """What the rounds of the new run show by themselves: whether it was noisier than the runs it is held against.
+    """What the rounds of the new run show by themselves: whether it was noisier than the runs it is compared with.
 
     Attributes:
         variance: among the new run's rounds, with ``freedom`` degrees of freedom.
-        usual: the same of the runs it is held against.
+        usual: the same of the runs it is compared with.
         spread: variance of the run's centre if a round's variance is 1.
     """
 

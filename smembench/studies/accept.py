@@ -1,4 +1,4 @@
-"""Changes that are meant: from a run on, the cases named are held against their new level.
+"""Changes that are meant: from a run on, the cases named are compared with their new level.
 
 ``accepted.json`` beside the runs holds them, as ``baseline.json`` holds the pinned runs. A change belongs to its run's
 devices: what is accepted on one GPU stays in the news on another.
@@ -82,7 +82,9 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[Acceptance, list[str]
         raise UsageError(f"--case {pattern!r}: none of the {len(run.rows)} cases of {run_id}, such as {_first(run)}")
     devices = frozenset(_identities(run.description))
     if not devices:
-        raise UsageError(f"{run_id}: does not say on which devices it was measured, so no later run is held against it")
+        raise UsageError(
+            f"{run_id}: does not say on which devices it was measured, so no later run is compared with it"
+        )
     now = datetime.now(UTC).replace(microsecond=0)
     stored = Acceptance(
         case=pattern, run=run_id, started_at_utc=began(run), devices=devices, reason=said, accepted_at_utc=now

@@ -82,9 +82,9 @@ class Loaded(Compiled[G]):
         most = checked(driver.cuDeviceGetAttribute(optin, device))
         if dynamic_bytes > most:
             raise RuntimeError(f"needs {dynamic_bytes} bytes of shared memory per block; this GPU has {most} at most")
-        self.set("MAX_DYNAMIC_SHARED_SIZE_BYTES", dynamic_bytes)
+        self.set_attribute("MAX_DYNAMIC_SHARED_SIZE_BYTES", dynamic_bytes)
 
-    def set(self, attribute: str, value: int) -> None:
+    def set_attribute(self, attribute: str, value: int) -> None:
         """Set an attribute for launches on the current device, by its name without ``CU_FUNC_ATTRIBUTE_``."""
         from cuda.bindings import driver
 

@@ -42,7 +42,7 @@ def comparison_sections(
 def verdict_section(
     found: Comparison, heading: str, *, every: bool = False, ambiguous: bool = False, most: int | None = None
 ) -> Section:
-    """The verdicts with all that they rest on: effect, interval, q, noise, rules, and the runs held against.
+    """The verdicts with all that they rest on: effect, interval, q, noise, rules, and the runs compared with.
 
     Args:
         found: the comparison.
@@ -104,10 +104,10 @@ def _reasons(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
 
 
 def _held_against(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
-    """Each set of runs once that cases were held against, with its cases if there are several."""
+    """Each set of runs once that cases were compared with, with its cases if there are several."""
     by_runs = grouped((case for case in cases if case.held_against), lambda case: tuple(case.held_against))
     return [
-        f"held against {runs[0] if len(runs) == 1 else f'{len(runs)} runs, {runs[0]} to {runs[-1]}'}"
+        f"compared with {runs[0] if len(runs) == 1 else f'{len(runs)} runs, {runs[0]} to {runs[-1]}'}"
         + (f": {some([name(case.case) for case in those])}" if len(by_runs) > 1 else "")
         for runs, those in by_runs.items()
     ]
@@ -148,12 +148,12 @@ def _said_of_itself(found: SelfComparison) -> str:
     ]
     if found.classes:
         classes = "; ".join(f"{name} {_percent(seen)}" for name, _, seen in found.classes)
-        lines.append(f"Smallest slowdown that is seen in {_percent(SEEN_IN)} of the cases, by duration: {classes}.")
+        lines.append(f"Smallest slowdown that is detected in {_percent(SEEN_IN)} of the cases, by duration: {classes}.")
         lines.append(
             "No threshold here rules out false verdicts."
             if found.suggested is None
-            else f"Suggested: --threshold {100 * found.suggested:g}, half of what noise adds until a slowdown is seen, "
-            "and more than any false verdict."
+            else f"Suggested: --threshold {100 * found.suggested:g}, half of what noise adds until a slowdown is "
+            "detected, and more than any false verdict."
         )
     else:
         lines.append("With one round per run the noise between rounds is unknown: measure without --quick.")

@@ -162,7 +162,7 @@ def _coalescing(accesses: Sequence[GlobalAccess]) -> list[str]:
         efficiencies = [access.efficiency for access in of_array]
         if min(efficiencies) < 1:
             share = fmean(efficiencies, [access.of_all for access in of_array])
-            said.append(f"{_percent(share)} of the bytes that {kind}s of {array} move are requested.")
+            said.append(f"{kind.capitalize()}s of {array} use {_percent(share)} of the bytes that they move.")
     return said or ["Every global access is fully coalesced."]
 
 

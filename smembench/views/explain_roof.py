@@ -51,7 +51,7 @@ def _sentences(
             "These roofs are the kernel's; the copies between host and device, which are timed too, have none here."
         )
     if not work.flops:
-        said.append("Arithmetic intensity: none, since nothing is computed.")
+        said.append("Arithmetic intensity: none, since the kernel computes nothing.")
     else:
         edge = None if device is None else ridge(work.dtype, device)
         beside = "" if edge is None else f", the ridge {number(edge)}"
@@ -64,7 +64,7 @@ def _sentences(
                 f"of compute capability {capability}."
             )
         said.append(
-            "Which roof it hits depends on a device's peaks: run explain where the GPU is, or give a "
+            "Which roof limits it depends on the device's peaks: run explain on a machine with the GPU, or give a "
             "stored run of it with --run."
         )
     return said

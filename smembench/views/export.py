@@ -18,10 +18,13 @@ def cases(run: Run) -> list[Record]:
     return [{column: getattr(row, column) for column in schema.COLUMNS} for row in run.rows]
 
 
-def exported(form: str, run: Run, sections: Sequence[Section]) -> str:
-    """The cases as CSV, as JSON below what run.json says of the run, or the sections as Markdown or LaTeX."""
+def exported(form: str, run: Run, sections: Sequence[Section], **parts: Sequence[Record]) -> str:
+    """The cases as CSV, as JSON below what run.json says of the run, or the sections as Markdown or LaTeX.
+
+    ``parts`` are records of further tables, which only JSON has, by their name there.
+    """
     if form == "csv":
         return table_text(schema.COLUMNS, map(schema.to_fields, run.rows))
     if form == "json":
-        return json(run=run.description.model_dump(mode="json"), cases=cases(run))
+        return json(run=run.description.model_dump(mode="json"), cases=cases(run), **parts)
     return markdown(sections) if form == "markdown" else latex(sections)

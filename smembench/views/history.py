@@ -66,12 +66,12 @@ def left_out(nights: Sequence[Night], skipped: Sequence[Skipped]) -> list[str]:
         lines = [f"skipped {len(skipped)} folders: {reasons}; the first of them {skipped[0].path}; --json lists all"]
     if cut := [night.path for night in nights if not night.complete]:
         go_on = f"continue with: smembench run --resume {quote(str(cut[0]))}"
-        lines.append(f"{_runs(len(cut))} not finished and used as far as measured, the first of them {cut[0]}; {go_on}")
+        lines.append(f"{_runs(len(cut))} not finished, of which what was measured is used, such as {cut[0]}; {go_on}")
     untold = [night.run_id for night in nights if not all(device.id for _, device in (*night.times, *night.unusable))]
     if untold:
         lines.append(
-            f"left out of {_runs(len(untold))}, the first of them {untold[0]}: cases on a GPU or host that the run "
-            "does not name, so that it may be another one each time"
+            f"left out of {_runs(len(untold))}, such as {untold[0]}: cases on a GPU or host that the run does not "
+            "identify, so that it may be a different one each time"
         )
     return lines
 
@@ -95,7 +95,7 @@ def _section(name: str, series: Sequence[Series], *, fine: bool) -> Section:
     few = [one for one in series if len(one.times) < SHORTEST]
     slower = [one for one in series if one.newest is Newest.SLOWER]
     return table(
-        f"{name} · {len(nights)} runs, {_day(nights[0])} to {_day(nights[-1])}",
+        f"{name} · {len(nights)} runs, {' to '.join(dict.fromkeys((_day(nights[0]), _day(nights[-1]))))}",
         shown,
         columns,
         words=("case", "oldest to newest", "since"),
@@ -150,7 +150,7 @@ def _unusable(series: Sequence[Series]) -> list[str]:
 def _short(shown: Sequence[Series], few: Sequence[Series]) -> list[str]:
     notes = []
     if any(one.newest is Newest.SHORT for one in shown):
-        notes.append(f"n of {SHORTEST_SERIES}: so many of the runs that it takes to tell a change")
+        notes.append(f"n of {SHORTEST_SERIES}: how many there are of the runs that it takes to detect a change")
     if few:
         notes.append(f"fewer than {SHORTEST} runs: {some([short(one.case_id) for one in few])}")
     return notes

@@ -45,7 +45,7 @@ def _section(run: Run, names: Sequence[str]) -> Section:
         return lambda best: found[best].get(name, "")
 
     return table(
-        f"{device_names(run)} · {problem.title}: the best kernel of each size beside the limits",
+        f"{device_names(run)} · {problem.title}: the best kernel at each size, compared with the limits",
         found,
         {
             "size": lambda best: problem.size(best.case),

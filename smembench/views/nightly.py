@@ -65,7 +65,7 @@ def summarise(found: Finished, folder: Path) -> Summary:
         lines.append(f"compared with {asked} ({_ids(comparison.base)}): {counts or 'no case in common'}")
         lines += [f"{what.what} was {what.base}, is {what.new}" for what in comparison.environment]
     sections = [
-        verdict_section(comparison, f"Held against {asked}", most=_MOST) for asked, comparison in found.compared
+        verdict_section(comparison, f"Compared with {asked}", most=_MOST) for asked, comparison in found.compared
     ]
     return Summary(
         headline=f"{run.description.config.name}: {', '.join(verdicts)}",

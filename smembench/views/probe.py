@@ -44,7 +44,7 @@ def _family(name: str, figures: list[Figure]) -> Section:
         measured,
         {
             "figure": lambda figure: figure.name,
-            "value": lambda figure: number(figure.value),
+            "value": _value,
             "unit": lambda figure: figure.unit,
             "95 % CI": interval,
             "published": lambda figure: figure.published or "",
@@ -57,10 +57,15 @@ def _family(name: str, figures: list[Figure]) -> Section:
     )
 
 
+def _value(figure: Figure) -> str:
+    """Four significant digits or the whole part: a share such as 0.998 must not become 1."""
+    return f"{figure.value:.4g}" if figure.value is not None and abs(figure.value) < 1000 else number(figure.value)
+
+
 def names(figures: list[Figure]) -> str:
     """The figures' names: of many the first and the last."""
     found = [figure.name for figure in figures]
-    return ", ".join(found) if len(found) <= _NAMED else f"{found[0]} to {found[-1]}"
+    return "; ".join(found) if len(found) <= _NAMED else f"{found[0]} to {found[-1]}"
 
 
 def interval(figure: Figure) -> str:

@@ -16,6 +16,7 @@ from smembench.studies.reproduce.figures import ASSUMED, BLOCKS, FIGURES, SIZES,
 from smembench.studies.reproduce.judge import CLAIMS, Holds, Judged, judge
 from smembench.studies.reproduce.measures import Here, Missing, two_digits
 from smembench.views.columns import milliseconds, number, times
+from smembench.views.records import Record
 from smembench.views.sections import Section, describe, table
 
 
@@ -113,6 +114,36 @@ def _here(row: Row | None) -> str:
         share = row.percent_of_copygmem
         more = [f"{number(row.effective_gb_s)} GB/s", "" if share is None else f"{share:.0f} % of copy"]
     return "\n".join(filter(None, (f"{milliseconds(row.elapsed_ms)} ms", *more)))
+
+
+def records(devices: Sequence[Here], reference: Here | None = None) -> list[Record]:
+    """Every claim on each device, and on the reference if none of them is a GPU."""
+    gpus = any(here.is_gpu for here in devices)
+    return [
+        _record(here, document, one)
+        for here in (devices if gpus or reference is None else [*devices, reference])
+        for document, of_document in CLAIMS.items()
+        for one in judge(here, of_document)
+    ]
+
+
+def _record(here: Here, document: Document, judged: Judged) -> Record:
+    claim, found = judged.claim, judged.found
+    answer = None if isinstance(found, Missing) else found
+    return {
+        "device": _name(here),
+        "document": document,
+        "where": claim.place,
+        "says": claim.says,
+        "published": {device: value for device, value in claim.published.items() if device},
+        "assumed": claim.assumed or None,
+        "holds": judged.holds,
+        "found": str(found) if isinstance(found, Missing) else found.text,
+        "value": answer and answer.value,
+        "low": answer and answer.low,
+        "high": answer and answer.high,
+        "why": claim.why,
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.toolchains.registry import compilers, is_port
 from smembench.views.columns import FIGURES, Column, compact, figures, percentage, some, value, within
-from smembench.views.sentences import sentence
+from smembench.views.sentences import sentence, slowed_by_stride
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -81,7 +81,7 @@ def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
 
 def sections(run: Run) -> list[Section]:
     """One section for each group of a run's rows."""
-    return [_section(run.only(group)) for group in groups(run.rows)]
+    return [_section(run.only(group), slowed_by_stride(run, group)) for group in groups(run.rows)]
 
 
 def groups(rows: Sequence[Row]) -> list[list[Row]]:
@@ -139,7 +139,7 @@ def device_names(run: Run) -> str:
     return " and ".join(models.get(name, name) for name in used)
 
 
-def _section(run: Run) -> Section:
+def _section(run: Run, remarks: Sequence[str]) -> Section:
     rows = run.rows
     problem = PROBLEMS[rows[0].problem]
     columns: dict[str, Callable[[Row], str]] = {"kernel": lambda row: row.kernel}
@@ -169,7 +169,7 @@ def _section(run: Run) -> Section:
         wide=("sectors\nld / st", "occu-\npancy", *conflicts),
         bars=bars(rows, problem.columns[0]),
         sentence=sentence(run),
-        notes=notes(rows),
+        notes=[*notes(rows), *remarks],
     )
 
 

@@ -1,20 +1,28 @@
-"""One sentence that says what a table's numbers mean.
+"""What a table's numbers mean: one sentence, and a note on the CPU's baseline.
 
-It claims a difference only if it is beyond the noise (``stats.differs``), and leaves out times that were taken while
-the device was throttled or the host busy.
+They claim a difference only if it is beyond the noise (``stats.differs``). The sentence leaves out times that were
+taken while the device was throttled or the host busy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Case
 from smembench.model.clauses import time
 from smembench.model.text import capital
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import difference
 from smembench.toolchains.registry import is_port
+
+_WAY = 4096
+"""Bytes after which addresses share a set of a usual L1 cache, which has 64 sets of 64 bytes."""
+_NEAR = 0.1
+"""Relative difference of sizes that lie beside each other."""
 
 
 def sentence(run: Run) -> str:
@@ -37,3 +45,37 @@ def compared(run: Run, result: Row, other: Row, called: str = "") -> str:
     if ratio < 1:
         return f"slower than {called}: it takes {1 / ratio:.2f} times as long"
     return f"{ratio:.2f}× as fast as {called}" if ratio < 100 else f"{ratio:.0f}× as fast as {called}"
+
+
+def slowed_by_stride(run: Run, rows: Sequence[Row]) -> list[str]:
+    """A note on each case of the CPU's baseline that its stride makes slower per operation than a size beside it."""
+    found = []
+    for row in rows:
+        other = _beside(run, row) if row.ok and row.kernel == PROBLEMS[row.problem].cpu_kernel else None
+        effect = difference(run, other, row) if other else None
+        if other is None or effect is None:
+            continue
+        problem = PROBLEMS[row.problem]
+        fewer = problem.operations(other.case) / problem.operations(row.case)
+        if effect.low * fewer > 1:
+            slower = f"{effect.ratio * fewer:.2g} times as long per operation as at {problem.size(other.case)}"
+            step = f"{problem.column_step(row.case)} bytes apart"
+            found.append(
+                f"{row.kernel}: {slower}: elements of a column are {step}, so they share few sets of the cache"
+            )
+    return found
+
+
+def _beside(run: Run, row: Row) -> Row | None:
+    """The same at the nearest size, if the step along a column is a multiple of ``_WAY`` in this case and not there."""
+
+    def aliases(row: Row) -> bool:
+        step = PROBLEMS[row.problem].column_step(row.case)
+        return step > 0 and step % _WAY == 0
+
+    def sizeless(row: Row) -> Case:
+        return replace(row.case, m=0, n=0, k=0)
+
+    near = [other for other in run.rows if other.ok and abs(other.n - row.n) <= _NEAR * row.n and not aliases(other)]
+    alike = [other for other in near if sizeless(other) == sizeless(row)]
+    return min(alike, key=lambda other: abs(other.n - row.n), default=None) if aliases(row) else None

@@ -8,7 +8,6 @@ from io import StringIO
 from rich import box
 from rich.console import Console
 from rich.measure import Measurement
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -64,7 +63,7 @@ def _draw_section(console: Console, section: Section) -> None:
         *((n, "italic") for n in section.notes),
     ]:
         if text:
-            console.print(Padding(Text(plain(console, text), style=style), (0, 0)))
+            console.print(Text(plain(console, text), style=style))
 
 
 def _narrow(console: Console, section: Section, columns: list[int]) -> tuple[Table, list[str]]:
@@ -80,8 +79,8 @@ def _narrow(console: Console, section: Section, columns: list[int]) -> tuple[Tab
 
     def said(cells: Sequence[str], place: int) -> str:
         column = section.columns[place]
-        text = cells[place]
-        return f"{column.title} {text}" if column.numeric else text.replace("-\n", "").replace("\n", ", ")
+        text = cells[place].replace("-\n", "").replace("\n", ", ")
+        return f"{column.title} {text}" if column.numeric else text
 
     below = (
         f"{cells[0]}: {'; '.join(said(cells, place) for place in moved if cells[place])}"
@@ -100,7 +99,7 @@ def _table(console: Console, section: Section, columns: Sequence[int], *, near: 
     )
     for place in columns:
         column = section.columns[place]
-        sentences = any(line[place].count(" ") > 3 for line in section.cells)
+        sentences = any(part.count(" ") > 3 for line in section.cells for part in line[place].split("\n"))
         table.add_column(
             Text(plain(console, column.heading)),
             justify="right" if column.numeric else "left",

@@ -56,4 +56,4 @@ def verdict(run: Run, rows: Sequence[Row]) -> str:
     level = [label(row) for row in rows[1:] if not tells_apart(run, rows[0], row)]
     if not level:
         return f"{label(rows[0])} is the fastest, beyond the noise."
-    return f"{label(rows[0])} has the smallest median, but within the noise it is level with {', '.join(level)}."
+    return f"{label(rows[0])} has the smallest median, but does not differ from {', '.join(level)} beyond the noise."

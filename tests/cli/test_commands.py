@@ -203,6 +203,9 @@ def test_a_stored_run_in_other_forms(program: Program) -> None:
     beside = program("show", DOCUMENTS, "--documents").stdout
     for words in ("Tesla K40", "177.15 GB/s", "it says", "568.871 ms", "Of 15 claims"):
         assert words in beside
+    claims = json.loads(program("show", DOCUMENTS, "--documents", "--json").stdout)["claims"]
+    (summary,) = (claim for claim in claims if claim["where"] == "6. Summary")
+    assert (summary["holds"], summary["found"], round(summary["value"], 2)) == ("no", "1.35×", 1.35)
 
 
 def test_reproduce_plans_the_documents_cases(program: Program) -> None:

@@ -41,7 +41,7 @@ def test_a_step_is_told_every_night_until_it_is_accepted(program: Program, resul
         assert told.returncode == 3, told.stdout
         (line,) = (line for line in told.stdout.splitlines() if line.startswith("slower"))
         assert "transposeSmem 32x32 4096x4096" in line
-        assert f"held against 7 runs, {night(results, 2).name} to {night(results, BEFORE).name}" in told.stdout
+        assert f"compared with 7 runs, {night(results, 2).name} to {night(results, BEFORE).name}" in told.stdout
         assert "smembench accept" in told.stderr
     assert program("history", results, "--fail-on-change").returncode == 3
 

@@ -34,9 +34,9 @@ def test_a_stored_sheet_is_shown_without_a_gpu(program: Program, tmp_path: Path)
     stored.write_text(json.dumps(SHEET))
     shown = program("probe", "--run", stored)
     assert shown.returncode == 0
-    for text in ("NVIDIA H200", "shared memory", "29.0", "±0.3 %", "29.9 (mt4g, H100)", "not on this device"):
+    for text in ("NVIDIA H200", "shared memory", "29", "±0.3 %", "29.9 (mt4g, H100)", "not on this device"):
         assert text in shown.stdout
-    assert "| shared memory | 29.0 | cycles | ±0.3 % |" in program("probe", "--run", stored, "--markdown").stdout
+    assert "| shared memory | 29 | cycles | ±0.3 % |" in program("probe", "--run", stored, "--markdown").stdout
     row, skipped = records(program("probe", "--run", stored, "--csv", "-").stdout)
     assert (row["family"], row["value"], row["low"], row["high"]) == ("latency", "29.0", "28.9", "29.1")
     assert (skipped["value"], skipped["status"]) == ("", "skipped")

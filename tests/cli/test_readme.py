@@ -10,6 +10,7 @@ from functools import cache
 
 import pytest
 
+import documents_tables
 from conftest import ROOT, Program, records
 from nights.readme import BLOCK, table
 from smembench.studies.compare.itself import compare_with_itself
@@ -17,7 +18,7 @@ from smembench.studies.compilers import measured
 from smembench.studies.load import load
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-QUOTED = re.findall(r"<!-- smembench (show .*?) -->\n(.*?)<!-- end -->", README, flags=re.DOTALL)
+QUOTED = re.findall(r"<!-- smembench ((?:show|probe) .*?) -->\n(.*?)<!-- end -->", README, flags=re.DOTALL)
 
 
 @pytest.mark.parametrize(("command", "quoted"), QUOTED, ids=[command for command, _ in QUOTED])
@@ -103,6 +104,14 @@ def test_the_table_of_nights_is_that_of_the_study() -> None:
     found = BLOCK.search(README)
     assert found
     assert found[0] == f"{found[1]}{table()}{found[2]}", "PYTHONPATH=.:tests python -m nights.readme fills it"
+
+
+def test_the_documents_claims_are_those_of_the_stored_run() -> None:
+    found = documents_tables.BLOCK.search(README)
+    assert found
+    fill = "PYTHONPATH=.:tests python -m documents_tables fills it"
+    assert found[0] == f"{found[1]}{documents_tables.table()}{found[2]}", fill
+    assert documents_tables.ALL.read_text(encoding="utf-8") == documents_tables.everything(), fill
 
 
 @pytest.mark.parametrize("link", re.findall(r"\]\(([^)]+)\)", README))

@@ -1,6 +1,6 @@
 """What the verdicts make of simulated nights: ``PYTHONPATH=.:tests python -m nights.study FILE.csv [SERIES]``.
 
-Each series is a GPU of its own with 22 nights, of which the first seven are only held against. Twenty series make 300
+Each series is a GPU of its own with 22 nights, of which the first seven are only compared with. Twenty series make 300
 nights per model and take two idle cores some ten minutes.
 """
 

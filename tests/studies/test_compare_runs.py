@@ -307,7 +307,7 @@ def test_verdicts_of_few_runs_say_what_they_do_not_know(make: Make) -> None:
         found = compare_runs(runs(1.0, count), runs(1.1, count))
         assert only(found)[0] is Verdict.SLOWER
         notes = comparison_sections(found)[-1].notes
-        assert any("leave out what lies between runs" in note for note in notes) is cautious
+        assert any("do not include the noise between runs" in note for note in notes) is cautious
     # Runs beside the two tell it as well, and then a small change counts.
     found = compare_runs(runs(1.0, 1), runs(1.03, 1), beside=runs(1.0, 6))
     assert only(found)[0] is Verdict.SLOWER

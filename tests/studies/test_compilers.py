@@ -1,4 +1,4 @@
-"""Kernels by all compilers one below the other, and the best of each size beside the limits."""
+"""Kernels by all compilers one below the other, and the best at each size compared with the limits."""
 
 from __future__ import annotations
 

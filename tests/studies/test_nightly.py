@@ -328,7 +328,7 @@ def test_everything_is_removed_told_and_stored_in_one_night(results: Path, night
     newest = night(3, {**TIMES, "copyGmem": 1.5})
     assert finished(options, results, newest)[0] == 3
     assert not old.exists()
-    assert f"kept {alarmed}: a slower case is held against it" in (newest / SUMMARY).read_text()
+    assert f"kept {alarmed}: a slower case is compared with it" in (newest / SUMMARY).read_text()
     assert f"removed {old}" in (newest / SUMMARY).read_text()
     told = json.loads(lines.read_text().splitlines()[1])
     assert (told["exit_code"], told["run_id"], told["devices"]) == (3, newest.name, ["NVIDIA H200"])

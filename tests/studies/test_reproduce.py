@@ -180,6 +180,8 @@ def test_the_stored_run_of_a_gpu_answers_for_machines_without_one(tmp_path: Path
     assert here is not None
     assert here.info is not None
     assert (here.device, here.info.model) == ("cuda:0", "NVIDIA H200")
+    unanswered = {one.claim.measure for claims in CLAIMS.values() for one in judge(here, claims) if one.holds is None}
+    assert unanswered == {Nothing()}
     assert reference(tmp_path) is None, "as where the package is installed"
 
 

@@ -155,5 +155,5 @@ def test_the_final_says_whether_the_winner_is_one(measured: Callable[..., Measur
     clear = finals(Tuned(fast.case, [slow.case, fast.case], [slow, fast]))
     assert "transposeSmemPad 32x32 is the fastest" in clear.sentence
     tied = finals(Tuned(fast.case, [slow.case, fast.case, level.case], [level, slow, fast]))
-    assert tied.sentence.endswith("within the noise it is level with transposeSmem 32x32.")
+    assert tied.sentence.endswith("but does not differ from transposeSmem 32x32 beyond the noise.")
     assert [line[0] for line in tied.cells] == ["transposeSmemPad 32x32", "transposeSmem 32x32", "naiveGmem 32x32"]

@@ -18,13 +18,15 @@ from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.studies.load import load
 from smembench.studies.reproduce.devices import reference
+from smembench.studies.reproduce.judge import CLAIMS, Holds
+from smembench.studies.reproduce.measures import Here
 from smembench.views.columns import Column, milliseconds, number, times
 from smembench.views.compilers import of_run
 from smembench.views.console import plain
 from smembench.views.ladder import ladder
 from smembench.views.limits import limits
 from smembench.views.markdown import markdown
-from smembench.views.reproduce import reproduction
+from smembench.views.reproduce import records, reproduction
 from smembench.views.sections import Section, sections
 from smembench.views.sentences import sentence
 from smembench.views.table import bar_text, draw
@@ -255,9 +257,14 @@ def test_without_a_gpu_the_answers_of_a_stored_run_stand_beside(rows: Rows) -> N
     assert headings == ["where", "it says", "here", "NVIDIA H200", "why"]
     assert [column.heading for column in alone.columns] == ["where", "it says", "here", "why"]
     claims = {line["it says"].partition("\n")[0]: line for line in reversed(tabulated(slides))}
-    assert claims["its bandwidth is more than 10 times DRAM's"]["here"] == "needs a GPU"
+    assert claims["shared memory's bandwidth is more than 10 times DRAM's"]["here"] == "needs a GPU"
     assert claims["transposeSmem is faster than naiveGmem"]["here"].startswith("yes\n")
     assert claims["transposeSmem is faster than naiveGmem"]["NVIDIA H200"].startswith("yes\n1.8")
+    told = [(one["device"], one["holds"], one["found"]) for one in records([Here(run, "cpu")], gpu)]
+    assert told[0] == ("EPYC", None, "needs a GPU")
+    assert ("NVIDIA H200", Holds.NO, "8.20×") in told
+    assert len(told) == 2 * sum(map(len, CLAIMS.values()))
+    assert {one["device"] for one in records([Here(run, "cpu")])} == {"EPYC"}
     assert slides.notes[-1] == f"what needs a GPU is answered by the stored run {gpu.run.id}, on NVIDIA H200"
     assert alone.notes[-1] == "what needs a GPU has one's answers in results/reference of smembench's repository"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from smembench.model.case import Case
 from smembench.model.clauses import Compared, Result, fastest, time
-from smembench.model.problem import BLOCK, Axis, Problem, Shape, Verification, pattern_period
+from smembench.model.problem import BLOCK, ITEMSIZE, Axis, Problem, Shape, Verification, pattern_period
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -215,6 +215,10 @@ class Matmul(Problem):
         assert smaller.k is not None
         period = pattern_period(case)
         return _narrowed(replace(smaller, k=smaller.k + period), case), (case.k - smaller.k) // period
+
+    def column_step(self, case: Case) -> int:
+        """From one row of B to the next."""
+        return _leading_dimensions(case)[1] * ITEMSIZE[case.dtype]
 
     def flops(self, case: Case) -> int:
         """2·m·n·k: a multiplication and an addition per term."""

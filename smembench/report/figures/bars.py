@@ -44,15 +44,14 @@ def climbed(run: Run, rungs: Sequence[Rung], section: Section, name: str, subjec
     unit = FIGURES[rate].unit
     steps = {rung.row: rung for rung in rungs}
     best = min(steps, key=lambda row: row.elapsed_ms or 0.0)
+    roles = ["step", "best", "limit or library"]
     values = []
     for row in [*steps, *(row for row in run.rows if row.ok and row not in steps and label(row) in _named(section))]:
         gain = steps[row].gain if row in steps else None
-        said = f"{label(row)}: {number(value(row, rate))} {unit}" + (f", {times(gain)}" if gain else "")
+        says = f"{label(row)}: {number(value(row, rate))} {unit}" + (f", {times(gain)}" if gain else "")
         text = " ".join(filter(None, (times(gain), "best" if row is best else "")))
-        role = "best" if row is best else "step" if row in steps else "limit or library"
-        values.append(
-            {"case": label(row), "rate": value(row, rate), "text": text, "role": role, "says": f"{label(row)}: {said}"}
-        )
+        role = roles[1 if row is best else 0 if row in steps else 2]
+        values.append({"case": label(row), "rate": value(row, rate), "text": text, "role": role, "says": says})
     return Chart(
         name=f"ladder-{name}",
         title=f"The ladder of {subject}",
@@ -60,15 +59,7 @@ def climbed(run: Run, rungs: Sequence[Rung], section: Section, name: str, subjec
         spec=_bars(
             values,
             unit,
-            color={
-                "field": "role",
-                "type": "nominal",
-                "title": None,
-                "scale": {
-                    "domain": ["step", "best", "limit or library"],
-                    "range": [SERIES[0], SERIES[1], "var(--muted)"],
-                },
-            },
+            color=names_axis("role", roles, scale={"domain": roles, "range": [*SERIES[:2], "var(--muted)"]}),
         ),
         data=section,
     )

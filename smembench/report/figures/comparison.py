@@ -36,10 +36,11 @@ def changes(comparison: Comparison) -> Chart | None:
     ]
     threshold = 100 * comparison.threshold
     names = [str(value["case"]) for value in values]
-    of_verdict = {"field": "verdict", "type": "nominal", "title": None}
     domain = [verdict.value for verdict in _LOOK]
-    colour = of_verdict | {"scale": {"domain": domain, "range": [colour for colour, _ in _LOOK.values()]}}
-    shape = of_verdict | {"scale": {"domain": domain, "range": [shape for _, shape in _LOOK.values()]}}
+    colour, shape = (
+        names_axis("verdict", domain, scale={"domain": domain, "range": looks})
+        for looks in zip(*_LOOK.values(), strict=True)
+    )
     x, y = number_axis("change", "% more time than before"), names_axis("case", names)
     left_out = f" The first {len(shown)} of {len(judged)} cases." if len(judged) > len(shown) else ""
     return Chart(
@@ -59,15 +60,7 @@ def changes(comparison: Comparison) -> Chart | None:
                     x={"field": "at", "type": "quantitative"},
                 ),
                 layer("rule", values, x=x | {"field": "low"}, x2={"field": "high"}, y=y, color=colour),
-                layer(
-                    "point",
-                    values,
-                    {"filled": True, "size": 80, "opacity": 1},
-                    x=x,
-                    y=y,
-                    color=colour,
-                    shape=shape,
-                ),
+                layer("point", values, {"filled": True, "size": 80, "opacity": 1}, x=x, y=y, color=colour, shape=shape),
             ],
         },
         data=verdict_section(comparison, "What changed", every=True),

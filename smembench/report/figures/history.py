@@ -32,14 +32,8 @@ def over_runs(series: Sequence[Series]) -> Chart | None:
             says = f"{name}: {percent(turn.change.ratio)} from {turn.night.run_id} on{meant}"
             turns.append({"case": name, "at": turn.night.started.isoformat(), "says": says})
     # The longest part of a moment that changes between two ticks, in 24 hours.
-    form = {
-        "seconds": "%H:%M:%S",
-        "minutes": "%H:%M",
-        "hours": "%H:%M",
-        "date": "%d %b",
-        "week": "%d %b",
-        "month": "%b %Y",
-    }
+    form = {"seconds": "%H:%M:%S", "date": "%d %b", "month": "%b %Y"}
+    form |= {"minutes": "%H:%M", "hours": "%H:%M", "week": form["date"]}
     x = {
         "field": "at",
         "type": "temporal",

@@ -58,9 +58,9 @@ def _bandwidths(rows: Sequence[Row], info: DeviceInfo, peak: float) -> Chart:
     x = number_axis("rate", "GB/s", zero=True)
     kernels = list(dict.fromkeys(row.kernel for row in rows))
     y = names_axis("kernel", kernels)
-    where = {"field": "where", "type": "nominal", "title": None}
-    shape = where | {"scale": {"domain": ["in memory", "in the cache"], "range": ["circle", "diamond"]}}
-    colour = where | {"scale": {"domain": ["in memory", "in the cache"], "range": [SERIES[0], "var(--muted)"]}}
+    domain = ["in memory", "in the cache"]
+    shape = names_axis("where", domain, scale={"domain": domain, "range": ["circle", "diamond"]})
+    colour = names_axis("where", domain, scale={"domain": domain, "range": [SERIES[0], "var(--muted)"]})
     roof = [{"rate": peak, "says": f"peak: {number(peak)} GB/s"}]
     return Chart(
         name=file_name(f"bandwidth-{info.name}"),
@@ -105,7 +105,6 @@ def _roof(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> Chart:
             "intensity": _intensity(row),
             "rate": row.gflop_s,
             "kernel": row.kernel,
-            "best": row in best,
             "says": f"{_named(row)}: {number(row.gflop_s)} GFLOP/s at {number(_intensity(row))} FLOP/byte",
         }
         for row in rows

@@ -184,7 +184,8 @@ def over_sizes(rows: Sequence[Row]) -> list[Chart]:
 def _chart(family: Family, shape: str, *, apart: bool) -> Chart:
     lines = family.lines
     shown = list(lines)[:_MOST]
-    every = [family.figure(row) or 0.0 for kernel in shown for row in lines[kernel]] or [1.0]
+    every = [family.figure(row) or 0.0 for kernel in shown for row in lines[kernel]]
+    every += [1.0] if family.beside or not every else []
     own = {key: row for key, row in family.best.items() if aligned(row) == shape}
     values = [
         {"kernel": kernel, "size": family.size(row), "figure": family.figure(row), "says": _said(family, row)}

@@ -41,7 +41,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A step and the one that it is held against."""
+    """A step and the one that it is compared with."""
 
     before: Step
     after: Step
@@ -107,7 +107,7 @@ def change(
 
     Args:
         problem: one that has a ladder.
-        step: a step, held against the one before it; or two steps separated by a comma.
+        step: a step, compared with the one before it; or two steps separated by a comma.
         n, dtype: size and element type; the problem's defaults if None.
         device: on which some sizes depend.
         capability: compute capability, for the machine code and the occupancy.

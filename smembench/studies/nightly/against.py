@@ -1,4 +1,4 @@
-"""What a night's run is held against: the runs before it, the pinned baseline, or a named run."""
+"""What a night's run is compared with: the runs before it, the pinned baseline, or a named run."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def count_of(compare_to: str) -> int:
 
 @dataclass(slots=True)
 class Held:
-    """Comparisons of a run, each with the name of what it is held against, notes on them, and failures."""
+    """Comparisons of a run, each with the name of what it is compared with, notes on them, and failures."""
 
     compared: list[tuple[str, Comparison]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -75,7 +75,7 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = un
     ``last`` is the previous run, ``last:N`` the previous N, without those with another driver or other clocks. If a
     baseline is pinned, both compare with that too, since a slow drift never shows from one run to the next. With
     ``last:N`` the newest N runs, including this one, are compared with the baseline. A case whose change is accepted
-    is held against the runs from the accepted one on. ``step`` is called before each run is read.
+    is compared with the runs from the accepted one on. ``step`` is called before each run is read.
     """
     held = Held()
     count = count_of(compare_to)

@@ -88,7 +88,7 @@ def held(compare_to: str, folder: Path, rules: Callable[[float | None], Rules], 
         step: called before each run is read.
 
     Raises:
-        UsageError: for a run that cannot be read, and what it cannot be held against.
+        UsageError: for a run that cannot be read, and what it cannot be compared with.
     """
     folder = folder.resolve()
     run = load(folder)
@@ -111,7 +111,7 @@ def finish(plan: Plan, root: Path, folder: Path, step: Step = unseen) -> Finishe
 
 
 def _alarmed(comparison: Comparison) -> Iterator[str]:
-    """Ids of the runs that slower cases are held against, and those that were slower the night before."""
+    """Ids of the runs that slower cases are compared with, and those that were slower the night before."""
     for case in comparison.cases:
         if case.held_against and (case.verdict is Verdict.SLOWER or case.held_against[-1] != comparison.base[-1]):
             yield from case.held_against

@@ -32,7 +32,7 @@ def compare_with_last(
     Args:
         before: the runs like it that began before it, oldest first; the newest ``READ`` are used.
         new: the run to judge.
-        count: how many runs each case is held against.
+        count: how many runs each case is compared with.
         rules: the threshold and the error rates.
         accepted: by case id, the id of the run from which on a new level is accepted.
     """

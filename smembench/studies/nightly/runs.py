@@ -86,12 +86,12 @@ def prune(
 ) -> tuple[list[str], list[str]]:
     """Remove the surplus runs; returns notes on each, and failures.
 
-    See ``surplus``. ``alarmed`` are the ids of runs that stay for now, since a slower case is held against them.
+    See ``surplus``. ``alarmed`` are the ids of runs that stay for now, since a slower case is compared with them.
     """
     said, failed = [], []
     for path in surplus(root, run, folder, keep, pinned):
         try:
-            reason = "a slower case is held against it" if path.name in alarmed else remove(path)
+            reason = "a slower case is compared with it" if path.name in alarmed else remove(path)
             said.append(f"removed {path}" if reason is None else f"kept {path}: {reason}")
         except OSError as error:
             failed.append(f"{path}: cannot be removed ({error.strerror})")

@@ -93,17 +93,17 @@ class Bench:
         enqueue, output = self._prepare(kernel, arguments, out, None)
         enqueue()  # loads the code, which a capture forbids
         self._stream.synchronize()
-        residue_ms = self.info.event_pair_us or 0.0
-        timer = GraphTimer(self._handle, enqueue, cuda.defer_cleanup, residue_ms / 1000, None, _WARMUP)
+        residue_ms = (self.info.event_pair_us or 0.0) / 1000
+        timer = GraphTimer(self._handle, enqueue, cuda.defer_cleanup, residue_ms, None, _WARMUP)
         try:
             fill(self._handle, output, POISON)
             return timer.take() / 1000, self._read(output)
         finally:
             timer.close()
 
-    def set(self, kernel: CudaCKernel, attribute: str, value: int) -> None:
+    def set_attribute(self, kernel: CudaCKernel, attribute: str, value: int) -> None:
         """Set an attribute of a kernel for its launches, by its CUDA name without ``CU_FUNC_ATTRIBUTE_``."""
-        self._compile(kernel).set(attribute, value)
+        self._compile(kernel).set_attribute(attribute, value)
 
     def resident_blocks(self, kernel: CudaCKernel) -> int:
         """Blocks that fit on a multiprocessor at once, by the driver's calculation."""
@@ -112,14 +112,15 @@ class Bench:
         return int(checked(calculate(function, kernel.block[0] * kernel.block[1], kernel.dynamic_bytes)))
 
     def resident_clusters(self, kernel: CudaCKernel) -> int:
-        """Clusters of the size that the kernel declares that fit on the device at once, likewise."""
+        """Clusters that fit on the device at once, likewise, of the size that the kernel declares; 0 if none can."""
         config = driver.CUlaunchConfig()
         config.gridDimX, config.gridDimY = kernel.grid
         config.blockDimX, config.blockDimY = kernel.block
         config.gridDimZ = config.blockDimZ = 1
         config.sharedMemBytes = kernel.dynamic_bytes
         function = self._compile(kernel).function(kernel.dynamic_bytes)
-        return int(checked(driver.cuOccupancyMaxActiveClusters(function, config)))
+        found = driver.cuOccupancyMaxActiveClusters(function, config)
+        return 0 if found[0] == driver.CUresult.CUDA_ERROR_INVALID_CLUSTER_SIZE else int(checked(found))
 
     def trials(self, one: Callable[[], float]) -> list[float]:
         """Samples of a measurement, after one that compiles and warms up."""

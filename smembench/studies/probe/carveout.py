@@ -82,7 +82,7 @@ def _overlapping(stays: Array) -> int:
 
 def _figure(bench: Bench, name: str, size: int, percent: int) -> Figure:
     program = CudaCKernel(SOURCE, "stay", grid=(1, 1), block=(WARP, 1), dynamic_bytes=1024 * size)
-    bench.set(program, "PREFERRED_SHARED_MEMORY_CARVEOUT", percent)
+    bench.set_attribute(program, "PREFERRED_SHARED_MEMORY_CARVEOUT", percent)
     calculated = bench.resident_blocks(program)
     program = replace(program, grid=(bench.sms * (calculated + 1), 1))
 

@@ -124,7 +124,7 @@ _THREADS, _VECTOR = 1024, 16
 """Threads per block whose bandwidth is measured, and bytes per vector."""
 _BYTES = _THREADS * _VECTORS * _VECTOR
 """Bytes that a block loads."""
-_CHAIN = "dependent loads of one thread per block, mean over all pairs of a cluster's blocks"
+_CHAIN = "one thread per block, each load's address from the load before"
 _NEXT = f"{_THREADS} threads per block load {_VECTOR} bytes each from the next block of their cluster"
 _LATENCY = "180, 181 to 213 (Luo et al. 2024, H800)"
 _WHOLE = {2: "3.27 (Luo et al. 2024, H800)", 4: "2.65 (Luo et al. 2024, H800)"}
@@ -135,13 +135,13 @@ def figures(bench: Bench) -> Iterator[Figure]:
     """By cluster size: latency, bandwidth per SM, and bandwidth of the whole device."""
     for size in _SIZES:
         if not _program(bench, "latency", size).grid[0]:
-            yield Figure.missing(f"clusters of {size}", Status.SKIPPED, "not on this device: holds no such cluster")
+            yield Figure.missing(f"clusters of {size}", Status.SKIPPED, "not on this device: no room for one")
             continue
         if size == _SIZES[0]:
             samples = bench.trials(lambda: float(latencies(bench, _SIZES[0])[:, 0].mean()))
             yield Figure.of("own block, by its address in the cluster: latency", "cycles", samples, _CHAIN)
         samples = bench.trials(partial(_latency, bench, size))
-        yield Figure.of(f"clusters of {size}: latency", "cycles", samples, _CHAIN, _LATENCY)
+        yield Figure.of(f"clusters of {size}: latency", "cycles", samples, f"{_CHAIN}; mean of all pairs", _LATENCY)
         if size == _PORTABLE:
             for pair, of in (("nearest", np.min), ("farthest", np.max)):
                 samples = bench.trials(partial(_latency, bench, size, of))
@@ -196,5 +196,5 @@ def _program(bench: Bench, kernel: str, size: int, threads: int = 1) -> CudaCKer
     alone = bench.shared_bytes // 2 + 1024
     program = CudaCKernel(SOURCE, f"{kernel}_{size}", grid=(size, 1), block=(threads, 1), dynamic_bytes=alone)
     if size > _PORTABLE:
-        bench.set(program, "NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
+        bench.set_attribute(program, "NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
     return replace(program, grid=(size * bench.resident_clusters(program), 1))

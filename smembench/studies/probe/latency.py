@@ -111,8 +111,10 @@ _SEPARATE = 5.0
 """Standard deviations within two groups that their means have to be apart: halves of evenly spread values are 3.5
 apart."""
 
-_CHAIN = "one thread per SM, each load's address from the load before; what a longer chain takes more, median of SMs"
-_CLOCKED = "one thread per SM, cycles between two clock readings around a load and a store of its result"
+_CHAIN = (
+    "one thread per SM, each load's address from the load before; two chain lengths' difference per load, median of SMs"
+)
+_CLOCKED = "one thread per SM; cycles between two readings of the clock around a load and a store of its result"
 _OTHERS = "mt4g, H100; Luo et al. 2024, H800"
 
 
@@ -129,7 +131,7 @@ def figures(bench: Bench) -> Iterator[Figure]:
     yield Figure.of("L1 cache", "cycles", samples, _CHAIN, f"38 to 41 ({_OTHERS}), 33 ({ampere})")
     yield from _l2(bench)
     samples = bench.trials(partial(global_latency, bench))
-    method = f"{_CHAIN}; the L2 was filled with other data"
+    method = f"{_CHAIN}; the L2 holds other data"
     yield Figure.of("global memory", "cycles", samples, method, f"479 to 834 ({_OTHERS}; methods differ)")
 
 
@@ -190,9 +192,7 @@ def _l2(bench: Bench) -> Iterator[Figure]:
 
     trials = [trial() for _ in range(TRIALS)]
     two = all(len(groups) == 2 for groups in trials)
-    method = (
-        f"{_CHAIN} and of {_ADDRESSES} addresses" + ", of one partition or of two, as the SMs' latencies tell" * two
-    )
+    method = f"{_CHAIN} and of {_ADDRESSES} addresses" + ", grouped by partition as the SMs' latencies show" * two
     for place, name in enumerate(("L2 cache, near", "L2 cache, far") if two else ("L2 cache",)):
         samples = [np.median(groups[place] if two else np.concatenate(groups)) for groups in trials]
         yield Figure.of(name, "cycles", samples, method, f"219 to 263 ({_OTHERS})")

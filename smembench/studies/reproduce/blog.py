@@ -15,7 +15,7 @@ from smembench.studies.reproduce.claim import UNIFORM, Bounds, Claim, exactly, p
 from smembench.studies.reproduce.figures import BLOCKS, ratios
 from smembench.studies.reproduce.measures import Latency, Limit, Nothing, Pick, Reuse, Sum, Times
 
-_ADD_ONE = "400 KB stay in the CPU's cache; a GPU has to get them over the link and to send them back."
+_COPIED = "400 KB stay in the CPU's cache; a GPU has to get them over the link and to send them back."
 _REUSE = "A tile's side is how often an element that a block has read is used from shared memory."
 
 
@@ -30,6 +30,11 @@ def _limit(place: str, says: str, limit: Limit, documented: float, why: str) -> 
     return Claim(place, says, limit, why, exactly(documented), {"": documented})
 
 
+def _add_one(kind: str, n: int = 100_000) -> Times:
+    """The CPU's loop over one kind of the GPU's add-one."""
+    return Times(Pick("roundtrip", "addOne", n=n), Pick("roundtrip", f"addOne{kind}", n=n))
+
+
 def _matmul(kernel: str, n: int = 1024) -> Pick:
     """A kernel of the product of n×n in the blog's blocks."""
     return Pick("matmul", kernel, None if kernel == "cpu" else BLOCKS["matmul"][0], n)
@@ -39,22 +44,29 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "0. Basics of CUDA",
         "adding 1 to 100,000 numbers is inefficient on the CPU; the GPU with its copies",
-        Times(Pick("roundtrip", "addOne"), Pick("roundtrip", "addOnePageable")),
-        _ADD_ONE,
+        _add_one("Pageable"),
+        _COPIED,
     ),
     Claim(
         "0. Basics of CUDA",
         "the same with its copies from and to page-locked memory",
-        Times(Pick("roundtrip", "addOne"), Pick("roundtrip", "addOnePinned")),
-        _ADD_ONE,
+        _add_one("Pinned"),
+        _COPIED,
         assumed="in place of the listing's pageable memory",
     ),
     Claim(
         "0. Basics of CUDA",
         "the same without its copies",
-        Times(Pick("roundtrip", "addOne"), Pick("roundtrip", "addOneDevice")),
+        _add_one("Device"),
         "The kernel alone reads and writes the GPU's memory, or its L2 at this size.",
         assumed="the array is on the GPU before and after",
+    ),
+    Claim(
+        "0. Basics of CUDA",
+        "on the CPU it is inefficient for large datasets; the GPU with its copies",
+        _add_one("Pinned", 10_000_000),
+        "40 MB do not stay in a core's cache, and page-locked copies use all of the link's bandwidth.",
+        assumed="10,000,000 numbers in page-locked memory",
     ),
     Claim(
         "0. Basics of CUDA",

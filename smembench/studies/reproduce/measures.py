@@ -87,7 +87,7 @@ class Measure(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """The case of a run with this kernel, by the default compiler: of this block, size and pad where they are given."""
+    """The first case of a run with this kernel: of this block and size, if they are given, and else as by default."""
 
     problem: str
     kernel: str
@@ -105,8 +105,9 @@ class Pick:
         return Missing.NOT_IN_RUN if here.is_gpu or on_cpu else Missing.NEEDS_GPU
 
     def _fits(self, row: Row) -> bool:
-        usual = (row.compiler, row.cache, row.dtype) == (DEFAULT_COMPILER, "warm", PROBLEMS[self.problem].dtypes[0])
-        return usual and self.block in (None, row.block) and self.n in (None, row.n) and row.pad in (None, 0, 1)
+        default = (DEFAULT_COMPILER, "warm", PROBLEMS[self.problem].dtypes[0], None)
+        usual = (row.compiler, row.cache, row.dtype, row.stride) == default and row.pad in (None, 0, 1)
+        return usual and self.block in (None, row.block) and self.n in (None, row.n)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "Shared memory versus global memory",
-        "its bandwidth is more than 10 times DRAM's",
+        "shared memory's bandwidth is more than 10 times DRAM's",
         BANDWIDTH,
         BANKS,
         Bounds(10),

@@ -1,7 +1,7 @@
 """addOnePageable: the documents' add_one, one thread per element, with the arrays in pageable host memory.
 
 Timed is all of it: the copy to the device, the launch from Python, the kernel, the copy back and the wait. The
-blog's kernel adds in place; here input and output are two arrays, so that a result can be held against its input. Its
+blog's kernel adds in place; here input and output are two arrays, so that a result can be compared with its input. Its
 blocks have one dimension; here threads are counted along x, then y.
 """
 
