@@ -127,8 +127,8 @@ def _touched(number: int, access: Made, size: int) -> _Touched:
     threads = np.flatnonzero(access.addresses >= 0)
     units = access.addresses[threads, None] // size + np.arange(max(access.width // size, 1))
     thread = np.repeat(threads, units.shape[1])
-    same = (np.full_like(thread, constant) for constant in (number, access.line, _KINDS[access.kind]))
-    return _Touched(*same, thread, access.order[thread], units.ravel())
+    at, line, kind = (np.full_like(thread, constant) for constant in (number, access.line, _KINDS[access.kind]))
+    return _Touched(at, line, kind, thread, access.order[thread], units.ravel())
 
 
 def _contended(touched: _Touched, keys: tuple[Integers, ...], member: Integers) -> Iterator[tuple[_Touched, Integers]]:
@@ -138,7 +138,8 @@ def _contended(touched: _Touched, keys: tuple[Integers, ...], member: Integers) 
     first = np.flatnonzero(np.append(True, (ordered[:, 1:] != ordered[:, :-1]).any(0)))
 
     def differ(column: Integers) -> NDArray[np.bool_]:
-        return np.minimum.reduceat(column[by], first) != np.maximum.reduceat(column[by], first)
+        values = column[by]
+        return np.not_equal(np.minimum.reduceat(values, first), np.maximum.reduceat(values, first))
 
     kinds = np.bitwise_or.reduceat(1 << touched.kind[by], first)
     mixed = differ(touched.kind) | ((kinds == 1 << _STORE) & differ(touched.line))
