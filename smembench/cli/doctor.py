@@ -7,21 +7,52 @@ from typing import Annotated
 
 import typer
 
-from smembench.cli.options import Json
+from smembench.cli.options import Json, one_of
+from smembench.model.errors import UsageError
 
 
 def doctor(
     timing: Annotated[
         bool, typer.Option("--timing", help="Compare the timers with Nsight Compute; needs a GPU and ncu.")
     ] = False,
-    csv: Annotated[Path | None, typer.Option(metavar="PATH", help="Write the timing table as CSV.")] = None,
+    conflicts: Annotated[
+        bool,
+        typer.Option(
+            "--conflicts", help="Hold the rules of bank conflicts against random requests; needs a GPU and ncu."
+        ),
+    ] = False,
+    requests: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="With --conflicts: so many, and a few of other instructions. (default: 1000)"
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="With --conflicts: draw those of this seed. (default: a new one)")
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Write the times, or the requests and their counts, as CSV.")
+    ] = None,
     json: Json = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing CSV.")] = False,
 ) -> None:
     """Check what is installed, and print the command that fixes what is missing.
 
-    Exit code 1 means that nothing can be measured, or that the timers and ncu disagree.
+    Exit code 1 means that nothing can be measured, or that the timers or the predictions of explain disagree with ncu.
+
+    Examples:
+
+      smembench doctor
+      smembench doctor --timing
+      smembench doctor --conflicts --requests 2000 --csv requests.csv
     """
+    one_of(timing=timing, conflicts=conflicts)
+    if conflicts:
+        _conflicts(requests or 1000, seed, csv, json=json, force=force)
+        return
+    for option, given in {"--requests": requests, "--seed": seed}.items():
+        if given is not None:
+            raise UsageError(f"{option} {given}: goes with --conflicts")
     if timing:
         _timing(csv, json=json, force=force)
         return
@@ -63,4 +94,33 @@ def _timing(csv: Path | None, *, json: bool, force: bool) -> None:
     if output is not None:
         output.write(as_csv(timing_records(found)))
     if not all(item.agrees for item in found):
+        raise typer.Exit(1)
+
+
+def _conflicts(requests: int, seed: int | None, csv: Path | None, *, json: bool, force: bool) -> None:
+    from random import SystemRandom
+
+    from smembench.devices.select import open_device
+    from smembench.run.session import locked
+    from smembench.store.files import Output
+    from smembench.studies.doctor.conflicts import compare, failures
+    from smembench.views.console import say, stderr, stdout
+    from smembench.views.doctor_conflicts import count_records, request_records, sections
+    from smembench.views.records import csv as as_csv
+    from smembench.views.records import json as as_json
+    from smembench.views.table import draw
+
+    output = Output(csv, force=force) if csv is not None else None
+    drawn_by = SystemRandom().randrange(10**6) if seed is None else seed
+    with locked(["cuda:0"]):
+        info = open_device("cuda:0").info
+        say(stderr, f"requests of --seed {drawn_by} under ncu")
+        found = compare(drawn_by, requests, info.compute_capability or "")
+    if json:
+        typer.echo(as_json(device=info.known, seed=drawn_by, conflicts=count_records(found)), nl=False)
+    else:
+        draw(stdout, sections(found, info, drawn_by))
+    if output is not None:
+        output.write(as_csv(request_records(found)))
+    if failures(found):
         raise typer.Exit(1)

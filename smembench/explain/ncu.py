@@ -39,22 +39,40 @@ def profile(
         as_sampled: give the arrays the addresses that they have in ``sampled``.
 
     Raises:
-        UsageError: if ncu is not installed or does not give a figure per launch.
+        UsageError: as ``counted``.
+    """
+    found = counted(
+        _child(cases, launches, samples=int(as_sampled)),
+        metrics,
+        cache_control=cache_control,
+        launches=launches * len(cases),
+        asked_by=asked_by,
+    )
+    starts = range(0, launches * len(cases), launches)
+    return [{m: median(found[m][start + uncounted : start + launches]) for m in metrics} for start in starts]
+
+
+def counted(
+    child: Sequence[str], metrics: Sequence[str], *, cache_control: str, launches: int, asked_by: str
+) -> dict[str, list[float]]:
+    """Each metric of each launch of a child process, a module with its arguments, in ncu's base units.
+
+    Raises:
+        UsageError: if ncu is not installed or does not give a figure per launch; it names ``asked_by``.
     """
     ncu = shutil.which("ncu")
     if ncu is None:
         raise UsageError(f"{asked_by}: ncu (Nsight Compute) is not on the PATH; it comes with the CUDA toolkit")
     options = ["--metrics", ",".join(metrics), "--clock-control", "none", "--cache-control", cache_control]
     output = ["--csv", "--print-units", "base", "--profile-from-start", "off"]
-    run = _child(cases, launches, samples=int(as_sampled), before=(ncu, *options, *output))
-    readings = parse(run.stdout)
+    ran = _run(child, before=(ncu, *options, *output))
+    found = parse(ran.stdout)
     for metric in metrics:
-        if len(readings.get(metric, ())) != launches * len(cases):
-            said = " ".join((run.stderr or run.stdout).split())[-300:]
-            count = f"{len(readings.get(metric, ()))} of {launches * len(cases)} figures"
+        if len(found.get(metric, ())) != launches:
+            said = " ".join((ran.stderr or ran.stdout).split())[-300:]
+            count = f"{len(found.get(metric, ()))} of {launches} figures"
             raise UsageError(f"{asked_by}: ncu gave {count} of {metric}: {said}")
-    starts = range(0, launches * len(cases), launches)
-    return [{m: median(readings[m][start + uncounted : start + launches]) for m in metrics} for start in starts]
+    return found
 
 
 def sampled(cases: Sequence[Case], *, launches: int, samples: int, seconds: float, asked_by: str) -> list[float]:
@@ -63,7 +81,7 @@ def sampled(cases: Sequence[Case], *, launches: int, samples: int, seconds: floa
     Raises:
         UsageError: for a wrong result or a child that fails; it names ``asked_by``.
     """
-    run = _child(cases, launches, samples=samples, seconds=seconds)
+    run = _run(_child(cases, launches, samples=samples, seconds=seconds))
     found = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
     for case, line in zip(cases, found, strict=False):
         if "wrong" in line:
@@ -74,17 +92,15 @@ def sampled(cases: Sequence[Case], *, launches: int, samples: int, seconds: floa
     return [line["ms"] for line in found]
 
 
-def _child(
-    cases: Sequence[Case], launches: int, *, samples: int = 0, seconds: float = 0.0, before: Sequence[str] = ()
-) -> subprocess.CompletedProcess[str]:
-    """Run ``ncu_child``, with a command ``before`` it, such as ncu."""
-    work = WORK.dump_json(Work(cases, launches, samples, seconds)).decode()
+def _child(cases: Sequence[Case], launches: int, *, samples: int = 0, seconds: float = 0.0) -> list[str]:
+    """``ncu_child`` with its arguments."""
+    return ["smembench.explain.ncu_child", WORK.dump_json(Work(cases, launches, samples, seconds)).decode()]
+
+
+def _run(child: Sequence[str], before: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+    """Run a module as a child process, with a command ``before`` it, such as ncu."""
     return subprocess.run(
-        [*before, sys.executable, "-m", "smembench.explain.ncu_child", work],
-        capture_output=True,
-        text=True,
-        timeout=_SECONDS,
-        check=False,
+        [*before, sys.executable, "-m", *child], capture_output=True, text=True, timeout=_SECONDS, check=False
     )
 
 

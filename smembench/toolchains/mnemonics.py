@@ -48,6 +48,7 @@ _MNEMONICS = {
     0x03B: "LDSM",
     0x03C: "HMMA",
     0x03F: "DMMA",
+    0x044: "STSM",
     0x045: "I2FP",
     0x046: "VIADDMNMX",
     0x048: "VIMNMX",

@@ -134,6 +134,8 @@ REFUSED = [
     ("explain transposeSmem --csv x.csv", "--csv x.csv --measure"),
     ("explain transposeSmem --measure", "--measure ncu PATH"),
     # the other commands
+    ("doctor --conflicts --timing", "--timing and --conflicts: give one"),
+    ("doctor --seed 3", "--seed 3: goes with --conflicts"),
     ("ladder sort", "ladder 'sort' transpose, matmul"),
     ("ladder matmul --dtype float16", "--dtype 'float16' float64"),
     ("ladder sort --diff tiled", "ladder 'sort' transpose, matmul"),
@@ -171,6 +173,7 @@ REFUSED = [
 UNAVAILABLE = [
     ("transpose --device cuda:1", "device cuda"),
     ("ladder transpose --device cuda", "device cuda doctor"),
+    ("doctor --conflicts", "device cuda doctor"),
     ("lesson barrier --device cuda", "device cuda --device cpu"),
     ("compilers", "--static compares the machine code without a GPU"),
     ("access --dry-run", "only on a GPU smembench explain needs none"),

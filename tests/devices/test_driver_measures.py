@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -145,6 +148,35 @@ def test_doctor_describes_the_fake_driver(fake_driver: FakeDriver) -> None:
     assert "driver: fake, CUDA" in out
     assert "clocks, temperature and power are recorded" in out
     assert "ok   nvJitLink: " in out
+
+
+# Runs the child, and counts what is predicted, but for the first request.
+NCU = f"""#!{sys.executable}
+import subprocess, sys
+from smembench.studies.doctor.requests import METRICS, drawn
+subprocess.run(sys.argv[sys.argv.index("off") + 1 :], check=True)
+print('"Metric Name","Metric Value"')
+for number, request in enumerate(drawn(int(sys.argv[-2]), int(sys.argv[-1]), (9, 0))):
+    for metric in METRICS:
+        print(f'"{{metric}}","{{request.predicted + (number == 0)}}"')
+"""
+
+
+def test_doctor_counts_random_requests(
+    fake_driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ncu").write_text(NCU)
+    (tmp_path / "ncu").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    path = tmp_path / "requests.csv"
+    out, err = ended(fake_driver("smembench", "doctor", "--conflicts", "--requests", 40, "--csv", path), 1)
+    (seed,) = re.findall(r"requests of --seed (\d+)", err)
+    assert f"random requests of one warp, seed {seed}" in out
+    assert "load, 4 bytes, permuted: " in out
+    found = records(path.read_text())
+    assert sum(row["kind"] in ("load", "store") and int(row["width_bytes"]) > 2 for row in found) == 42
+    again, _ = ended(fake_driver("smembench", "doctor", "--conflicts", "--requests", 40, "--seed", seed), 1)
+    assert again == out
 
 
 @pytest.mark.parametrize(
