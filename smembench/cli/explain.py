@@ -96,6 +96,10 @@ def explain(
     in global memory. Occupancy counts registers if a compiler is installed. The roofs are those of memory, of L1 and
     shared memory, and of arithmetic.
 
+    Mistakes that the trace shows are named first, and the exit code is 1: an index outside an array, two threads that
+    access a word of shared memory, one of them storing, with no barrier between, a barrier that not all threads reach,
+    and a load of shared memory that nothing stored.
+
     Examples:
 
       smembench explain transposeSmem --block 32x32
@@ -155,8 +159,10 @@ def explain(
         return
     if json:
         typer.echo(as_json(**to_dict(said, capability, device)), nl=False)
-        return
-    print_explanation(stdout, said, capability, device)
+    else:
+        print_explanation(stdout, said, capability, device)
+    if said.trace.mistakes:
+        raise typer.Exit(1)
 
 
 def _best_swizzle(case: Case, row: int | None, *, json: bool) -> None:

@@ -52,9 +52,11 @@ def launch(kernel: Kernel, case: Case, *, apart: bool = False) -> tuple[Trace, l
     found = alike(first)
     longer, times = problem.longer(case, smaller)
     if times:
-        for key, more in alike(traced(longer)).items():
+        second = traced(longer)
+        for key, more in alike(second).items():
             before = found[key].weight if key in found else 0
             found[key] = replace(more, weight=before + times * max(more.weight - before, 0))
+        first = replace(first, mistakes=tuple(sorted({*first.mistakes, *second.mistakes})))
     return first, list(found.values())
 
 

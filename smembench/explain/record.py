@@ -24,6 +24,7 @@ def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo |
         "source_file": explained.trace.filename,
         "shared_bytes": explained.shared_bytes,
         "threads": explained.threads,
+        "mistakes": [asdict(mistake) for mistake in explained.trace.mistakes],
         "shared": [
             {
                 **_common(access),

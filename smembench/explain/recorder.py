@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from functools import reduce
 from math import prod
+from operator import and_
 from types import FrameType
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smembench.explain.lockstep import Group
+from smembench.explain.mistakes import WARP_SYNCS, Made, Mistake, divergent, in_shared_memory, thread
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
 
@@ -67,14 +70,19 @@ class Request:
 
 
 class Recorder:
-    """Records the addresses of the group of threads that runs."""
+    """Records the addresses of the group of threads that runs, and what they do that no kernel may."""
 
     def __init__(self, dynamic_bytes: int, filename: str, threads: int) -> None:
         self.filename = filename
         self.shared: list[SharedArray] = []
+        self.mistakes: set[Mistake] = set()
         self._dynamic_bytes = dynamic_bytes
         self._warps = -(-threads // WARP)
         self._found: dict[tuple[AccessSite, int], NDArray[np.int64]] = {}
+        self._orders: dict[tuple[AccessSite, int], NDArray[np.int64]] = {}
+        self._paths: list[tuple[int, ...]] = [()] * threads
+        self._barriers: list[int] = []
+        self._order = 0
         self._group = Group(np.arange(threads))
         self._counts: dict[AccessSite, int] = {}
         self._arrays = 0
@@ -85,6 +93,35 @@ class Recorder:
         self._group = group
         self._counts = {}
         self._arrays = self._constants = 0
+        self._barriers, self._order = [], 0
+
+    def leave(self) -> None:
+        """The threads that are still going have run to the end."""
+        for number in self._going:
+            self._paths[number] = tuple(self._barriers)
+
+    @property
+    def _going(self) -> NDArray[np.intp]:
+        return self._group.threads[self._group.going]
+
+    def barrier(self) -> None:
+        """In place of ``cuda.syncthreads``."""
+        self._barriers.append(_line_in(self.filename, sys._getframe(1)))
+        self._order = WARP_SYNCS * len(self._barriers)
+
+    def sync_warp(self, mask: int = 0) -> None:
+        """In place of ``cuda.syncwarp``."""
+        self._order += 1
+
+    def outside(self, line: int, array: str, shape: tuple[int, ...], inside: Any, index: Any) -> None:
+        """Note the first thread for which an access is not ``inside`` the array."""
+        here = np.broadcast_to(self._group.own(inside), self._going.shape)
+        if not here.all():
+            first = int(np.argmin(here))
+            at = ", ".join(str(np.broadcast_to(self._group.own(i), here.shape)[first]) for i in index)
+            sides = " × ".join(map(str, shape))
+            text = f"{thread(self._going[first])} accesses {array}[{at}], which has {sides} elements"
+            self.mistakes.add(Mistake(line, "outside", text))
 
     def note(self, site: AccessSite, address: Any) -> None:
         """Record an access: a thread's n-th access at a site belongs to its warp's n-th request there."""
@@ -92,11 +129,21 @@ class Recorder:
         found = self._found.get((site, count))
         if found is None:
             found = self._found[site, count] = np.full((self._warps, WARP), _NOWHERE)
-        found.reshape(-1)[self._group.threads[self._group.going]] = self._group.own(address)
+            if site.space == "shared":
+                self._orders[site, count] = np.zeros(self._warps * WARP, np.int64)
+        found.reshape(-1)[self._going] = self._group.own(address)
+        if site.space == "shared":
+            self._orders[site, count][self._going] = self._order
 
     def requests(self, weight: int) -> list[Request]:
         """The current block's requests, warp by warp; afterwards the next block begins."""
         found, self._found = self._found, {}
+        orders, self._orders = self._orders, {}
+        made = [
+            Made(site.line, site.kind, site.array, site.width, found[site, count].reshape(-1), order)
+            for (site, count), order in orders.items()
+        ]
+        self.mistakes.update(in_shared_memory(made), divergent(self._paths))
         return [
             Request(site, warp, tuple(None if at == _NOWHERE else at for at in addresses[warp].tolist()), weight)
             for warp in range(self._warps)
@@ -132,6 +179,7 @@ class AddressArray:
     ) -> None:
         self._recorder = recorder
         self._space, self._name, self.itemsize, self._base = space, name, itemsize, base
+        self._shape = shape
         self._strides = [itemsize * prod(shape[axis + 1 :]) for axis in range(len(shape))]
         self._zero = np.zeros((), dtype)[()]
 
@@ -140,9 +188,13 @@ class AddressArray:
         count = 1
         if isinstance(index, slice):
             index, count = index.start, int(index.stop - index.start)
-        indices = index if isinstance(index, tuple) else (index,)
-        offset = sum(_signed(i) * stride for i, stride in zip(indices, self._strides, strict=True))
+        indices = tuple(_signed(i) for i in (index if isinstance(index, tuple) else (index,)))
+        offset = sum(i * stride for i, stride in zip(indices, self._strides, strict=True))
         line = _line_in(self._recorder.filename, sys._getframe(2))
+        *_, last = ends = [i + 1 for i in indices]
+        ends[-1] = last + (count - 1)
+        inside = [(i >= 0) & (end <= side) for i, end, side in zip(indices, ends, self._shape, strict=True)]
+        self._recorder.outside(line, self._name, self._shape, reduce(and_, inside), indices)
         site = AccessSite(line, self._space, kind, self._name, count * self.itemsize)
         self._recorder.note(site, self._base + offset)
         return count

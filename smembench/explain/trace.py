@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from smembench.explain.lockstep import Group, run
+from smembench.explain.mistakes import Mistake
 from smembench.explain.recorder import AddressArray, Recorder, Request, SharedArray
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.problems import PROBLEMS
@@ -40,12 +41,13 @@ ARRAY_SPACING = 2**40
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """All requests of the traced blocks, the shared arrays, the source file, and the blocks' indices (x, y)."""
+    """All requests of the traced blocks, shared arrays, source file, the blocks' indices (x, y), and mistakes."""
 
     requests: tuple[Request, ...]
     shared: tuple[SharedArray, ...]
     filename: str
     blocks: tuple[tuple[int, int], ...]
+    mistakes: tuple[Mistake, ...] = ()
 
     def source(self, line: int) -> str:
         """A line of the kernel's source; a statement over several lines is joined into one."""
@@ -101,9 +103,9 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
     recorder = Recorder(program.dynamic_bytes, program.function.__code__.co_filename, width * height)
     problem, size = PROBLEMS[case.problem], ITEMSIZE[case.dtype]
     arrays = []
-    for number, name in enumerate(problem.arrays, 1):
+    for number, (name, length) in enumerate(zip(problem.arrays, problem.lengths(case), strict=True), 1):
         space = "constant" if name == program.constant else "global"
-        arrays.append(AddressArray(recorder, space, name, (1,), size, number * ARRAY_SPACING, case.dtype))
+        arrays.append(AddressArray(recorder, space, name, (length,), size, number * ARRAY_SPACING, case.dtype))
     scalars = [np.uint32(value) for value in problem.scalars(case)]
     whole = grid or program.grid
     blocks = kinds_of_blocks(program.grid, whole) if ragged else {(0, 0): prod(whole)}
@@ -116,6 +118,7 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
             recorder.enter(group)
             fake.threadIdx = SimpleNamespace(x=group.number(x), y=group.number(y), z=np.uint32(0))
             program.function(*arrays, *scalars)
+            recorder.leave()
 
         with replaced(fake), np.errstate(over="ignore"):
             try:
@@ -123,7 +126,9 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
             except AttributeError as error:
                 raise UsageError(f"{kernel.name}: cannot be traced: {error}") from None
         requests += recorder.requests(weight)
-    return Trace(tuple(requests), tuple(recorder.shared), recorder.filename, tuple(blocks))
+    return Trace(
+        tuple(requests), tuple(recorder.shared), recorder.filename, tuple(blocks), tuple(sorted(recorder.mistakes))
+    )
 
 
 def _fake_cuda(recorder: Recorder, block: tuple[int, int], grid: tuple[int, int], index: tuple[int, int]) -> Any:
@@ -135,12 +140,12 @@ def _fake_cuda(recorder: Recorder, block: tuple[int, int], grid: tuple[int, int]
         gridDim=axes(*grid),
         blockIdx=axes(*index),
         threadIdx=axes(0, 0),
-        syncthreads=lambda: None,
+        syncthreads=recorder.barrier,
         shared=SimpleNamespace(array=recorder.shared_array),
         const=SimpleNamespace(array_like=recorder.constant_array),
         local=SimpleNamespace(array=lambda shape, dtype, alignment=None: np.zeros(shape, str(dtype))),
         atomic=SimpleNamespace(**dict.fromkeys(_ATOMICS, AddressArray.update)),
-        syncwarp=lambda mask=0: None,
+        syncwarp=recorder.sync_warp,
         **dict.fromkeys(_SHUFFLES, lambda mask, value, lane: value),
     )
 

@@ -8,9 +8,11 @@ from pathlib import Path
 from statistics import fmean
 
 from rich.console import Console
+from rich.text import Text
 
 from smembench.explain.analysis import Access, Explanation, GlobalAccess, SharedAccess
 from smembench.explain.counters import Comparison
+from smembench.explain.mistakes import Mistake
 from smembench.model.device import DeviceInfo
 from smembench.views.columns import Column, compact, number, scaled
 from smembench.views.console import plain
@@ -30,13 +32,20 @@ _SITE: dict[str, Callable[[Access], str]] = {
 def print_explanation(
     console: Console, explained: Explanation, capability: str | None, device: DeviceInfo | None
 ) -> None:
-    """The tables, the roofs of a device or of a compute capability, and the picture of the tile."""
+    """Mistakes if there are any, the tables, the roofs of a device or compute capability, the picture of the tile."""
+    for mistake in explained.trace.mistakes:
+        console.print(Text(mistake_line(explained, mistake), "bold red"), soft_wrap=True)
     draw(console, [*explanation(explained), roof(explained, capability, device)])
     for place, line in enumerate(picture(explained)):
         if not place:
             console.print()
         line.plain = plain(console, line.plain)
         console.print(line, soft_wrap=True)
+
+
+def mistake_line(explained: Explanation, mistake: Mistake) -> str:
+    """A mistake with its place."""
+    return f"mistake in {Path(explained.trace.filename).name}, line {mistake.line}: {mistake.text}"
 
 
 def explanation(explained: Explanation) -> list[Section]:

@@ -260,7 +260,7 @@ def test_an_explanation_as_tables() -> None:
         ("transposeSmem", "32x32", ["loads take 32.0 times the wavefronts", "fully coalesced", "Occupancy 100 %"]),
         ("transposeSmemPad", "16x16", ["loads take 2.00 times", "stores take 2.00 times"]),
         ("transposeSmemPad", "32x32", ["free of bank conflicts"]),
-        ("naiveGmem", "32x32", ["12 % of the bytes that stores of out move"]),
+        ("naiveGmem", "32x32", ["Stores of out use 12 % of the bytes that they move."]),
         ("tiled", "16x16", ["A 256 times", "B 256 times", "34.4 GB"]),
         ("naive", "32x32", ["A 4096 times", "B 4096 times", "343.6 GB"]),
     ],

@@ -1,0 +1,157 @@
+"""Mistakes that a trace shows: indices outside arrays, races, divergent barriers, reads of what nothing wrote.
+
+The threads of a block are ordered by barriers alone, those of a warp by ``syncwarp`` as well. Two accesses to one word
+of shared memory by different threads race if nothing orders them and one of them is a store. Atomics do not race with
+each other. Nor, here, do stores of one line: threads that have no element of their own often store another's again, and
+a trace does not know whether the values are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smembench.model.hardware import WARP, WORD_BYTES
+
+Integers = NDArray[np.int64]
+
+WARP_SYNCS = 2**20
+"""What a barrier counts in the order of a thread's accesses, and more than its ``syncwarp`` between two barriers."""
+
+_LOAD, _STORE, _ATOMIC = range(3)
+_KINDS = {"load": _LOAD, "store": _STORE, "atomic": _ATOMIC}
+_VERBS = ("loads", "stores", "adds to")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Mistake:
+    """A mistake: the line of the source, its kind (outside, race, barrier or unwritten), and a sentence."""
+
+    line: int
+    kind: str
+    text: str
+
+
+class Made(NamedTuple):
+    """An access to shared memory by threads of a block.
+
+    Attributes:
+        line, kind, array, width: of its site; ``width`` is the bytes of a thread.
+        addresses: a byte address per thread, negative for threads that do not make it.
+        order: per thread, ``WARP_SYNCS`` times the barriers that it has passed, and the ``syncwarp`` since the last.
+    """
+
+    line: int
+    kind: str
+    array: str
+    width: int
+    addresses: Integers
+    order: Integers
+
+
+class _Touched(NamedTuple):
+    """Columns of a table with a row per thread, access and unit of memory."""
+
+    access: Integers
+    line: Integers
+    kind: Integers
+    thread: Integers
+    order: Integers
+    unit: Integers
+
+    def rows(self, chosen: NDArray[np.bool_] | Integers) -> _Touched:
+        return _Touched(*(column[chosen] for column in self))
+
+
+def in_shared_memory(made: Sequence[Made]) -> list[Mistake]:
+    """The races and the reads of what nothing wrote, of one block: one mistake per pair of lines."""
+    if not made:
+        return []
+    size = min(WORD_BYTES, *(access.width for access in made))  # bytes of a unit of memory
+    tables = [_touched(number, access, size) for number, access in enumerate(made)]
+    touched = _Touched(*(np.concatenate(column) for column in zip(*tables, strict=True)))
+    warp = touched.thread // WARP
+    # Warps are ordered by barriers alone, the threads of a warp by every synchronisation.
+    contended = [
+        *_contended(touched, (touched.order // WARP_SYNCS, touched.unit), warp),
+        *_contended(touched, (touched.order, touched.unit, warp), touched.thread),
+    ]
+    found: dict[object, Mistake] = {}
+    for rows, member in contended:
+        writer, other = _pair(rows, member)
+        one, two = (made[rows.access[row]] for row in (writer, other))
+        text = (
+            f"{thread(rows.thread[writer])} {_VERBS[rows.kind[writer]]} an element of {one.array}, which "
+            f"{thread(rows.thread[other])} {_VERBS[rows.kind[other]]} in line {two.line}, with no barrier between them"
+        )
+        found.setdefault((one.line, two.line), Mistake(one.line, "race", text))
+    for row in _unwritten(touched):
+        access = made[touched.access[row]]
+        text = f"{thread(touched.thread[row])} loads an element of {access.array} that no thread has stored before"
+        found.setdefault(access.line, Mistake(access.line, "unwritten", text))
+    return sorted(found.values())
+
+
+def divergent(paths: Sequence[tuple[int, ...]]) -> list[Mistake]:
+    """The first barrier that not all threads of a block reach; ``paths`` are the lines of each thread's barriers."""
+    longest = max(paths, key=len, default=())
+    for number, line in enumerate(longest):
+        here = sum(path[number : number + 1] == (line,) for path in paths)
+        if here < len(paths):
+            return [
+                Mistake(line, "barrier", f"{here} of the block's {len(paths)} threads reach this barrier; all must")
+            ]
+    return []
+
+
+def thread(number: np.integer[Any]) -> str:
+    """A thread of a block, and its lane."""
+    return f"thread {number} (lane {number % WARP} of warp {number // WARP})"
+
+
+def _pair(rows: _Touched, member: Integers) -> tuple[int, int]:
+    """A row that writes, and one of another member that it races with."""
+    for writer in np.flatnonzero(rows.kind != _LOAD):
+        raced = (member != member[writer]) & ((rows.kind != rows.kind[writer]) | (rows.line != rows.line[writer]))
+        if raced.any():
+            break
+    return int(writer), int(np.argmax(raced))
+
+
+def _touched(number: int, access: Made, size: int) -> _Touched:
+    """The units of memory, ``size`` bytes each, that the threads of an access touch."""
+    threads = np.flatnonzero(access.addresses >= 0)
+    units = access.addresses[threads, None] // size + np.arange(max(access.width // size, 1))
+    thread = np.repeat(threads, units.shape[1])
+    at, line, kind = (np.full_like(thread, constant) for constant in (number, access.line, _KINDS[access.kind]))
+    return _Touched(at, line, kind, thread, access.order[thread], units.ravel())
+
+
+def _contended(touched: _Touched, keys: tuple[Integers, ...], member: Integers) -> Iterator[tuple[_Touched, Integers]]:
+    """Rows with equal ``keys`` that several members have, one of which stores or adds to what another accesses."""
+    by = np.lexsort(keys)
+    ordered = np.stack(keys)[:, by]
+    first = np.flatnonzero(np.append(True, (ordered[:, 1:] != ordered[:, :-1]).any(0)))
+
+    def differ(column: Integers) -> NDArray[np.bool_]:
+        values = column[by]
+        return np.not_equal(np.minimum.reduceat(values, first), np.maximum.reduceat(values, first))
+
+    kinds = np.bitwise_or.reduceat(1 << touched.kind[by], first)
+    mixed = differ(touched.kind) | ((kinds == 1 << _STORE) & differ(touched.line))
+    raced = differ(member) & mixed
+    for start, end in zip(first[raced], np.append(first[1:], len(by))[raced], strict=True):
+        yield touched.rows(by[start:end]), member[by[start:end]]
+
+
+def _unwritten(touched: _Touched) -> Integers:
+    """The rows that load a unit before the synchronisation after which it is first stored."""
+    first = np.full(int(touched.unit.max()) + 1, np.iinfo(np.int64).max)
+    written = touched.kind == _STORE
+    np.minimum.at(first, touched.unit[written], touched.order[written])
+    rows: Integers = np.flatnonzero((touched.kind != _STORE) & (touched.order < first[touched.unit]))
+    return rows

@@ -1,0 +1,146 @@
+"""What a trace says of kernels with mistakes, and that it says nothing of the package's own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from campaign import CAMPAIGN
+from conftest import Program
+from programs import NUMBA
+from smembench.explain.launch import launch
+from smembench.explain.mistakes import Mistake
+from smembench.explain.recorder import Recorder
+from smembench.kernels import registry
+from smembench.model.case import Case
+from smembench.studies.explain import cases
+
+TRACED = [kernel for kernel in NUMBA if kernel.problem != "transfer" and kernel.name != "memcpy"]
+ALIKE = ("Dyn", "DynPad", "12x6", "16x8", "1D", "2D", "vectorized", "warpTiled", "unrolled", "interleaved")
+"""Ends of the names of kernels whose barriers stand where another's do, and whose traces take long."""
+FEW = [kernel for kernel in TRACED if CAMPAIGN > 1 or not kernel.name.endswith(ALIKE)]
+MISTAKEN = Path(__file__).with_name("mistaken_kernels.py")
+Site = tuple[str, int]
+
+
+def mistakes(kernel: str, n: int, block: str | None = None, dtype: str | None = None) -> tuple[Mistake, ...]:
+    (case, *_) = cases(kernel, n=n, blocks=block, dtypes=dtype)
+    traced, _ = launch(registry.kernel_of(case), case)
+    return traced.mistakes
+
+
+@pytest.fixture
+def mistaken(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """What is said of one of the kernels with a mistake, each with the source of its line."""
+    monkeypatch.setenv("SMEMBENCH_KERNELS", str(MISTAKEN))
+    source = MISTAKEN.read_text(encoding="utf-8").splitlines()
+
+    def said(kernel: str, n: int = 64, block: str = "32x32") -> list[str]:
+        return [f"{found.kind}: {source[found.line - 1].strip()}: {found.text}" for found in mistakes(kernel, n, block)]
+
+    return said
+
+
+@pytest.mark.parametrize(
+    ("kernel", "words"),
+    [
+        ("beyond_the_tile", ("outside: tile[ty + 24, tx] = ", "lane 0 of warp 8", "shared0[32, 0], which has 32 × 32")),
+        (
+            "unordered_lanes",
+            ("race: tile[ty, tx] = inp[0]", "stores an element of shared0", "(lane 1 of warp 0) loads in"),
+        ),
+        ("half_a_barrier", ("barrier: cuda.syncthreads()", "96 of the block's 1024 threads reach this barrier")),
+        ("never_stored", ("unwritten: out[0] = tile[ty, tx]", "lane 30 of warp 0", "no thread has stored")),
+        ("added_to", ("race: tile[ty, 0] = inp[", "lane 31 of warp 0", "stores in line")),
+    ],
+)
+def test_a_mistake_is_named_with_its_line_and_thread(
+    mistaken: Callable[..., list[str]], kernel: str, words: tuple[str, ...]
+) -> None:
+    said = mistaken(kernel)
+    assert all(word in said[0] for word in words), said
+
+
+def test_an_index_beyond_a_global_array_is_named_where_blocks_are_ragged(mistaken: Callable[..., list[str]]) -> None:
+    assert mistaken("beyond_the_input", 64) == []
+    said = mistaken("beyond_the_input", 65)
+    assert all(line.startswith("outside: out[(nx - 1) * ny] = inp[y * nx + x]") for line in said)
+    assert "accesses in[4225], which has 4225 elements" in "".join(said)
+
+
+@pytest.mark.parametrize("kernel", ["ordered_lanes", "stored_again"])
+def test_what_is_ordered_or_stored_again_is_no_mistake(mistaken: Callable[..., list[str]], kernel: str) -> None:
+    assert mistaken(kernel) == []
+
+
+def test_explain_names_mistakes_first_and_exits_1(program: Program) -> None:
+    flags = ("explain", "beyond_the_tile", "-n", "64", "--block", "32x32")
+    ran = program(*flags, SMEMBENCH_KERNELS=MISTAKEN)
+    assert ran.returncode == 1
+    assert ran.stdout.startswith(
+        "mistake in mistaken_kernels.py, line 19: thread 256 (lane 0 of warp 8) accesses shared0["
+    )
+    found = json.loads(program(*flags, "--json", SMEMBENCH_KERNELS=MISTAKEN).stdout)["mistakes"]
+    assert [mistake["kind"] for mistake in found] == ["outside", "outside"]
+
+
+@pytest.mark.parametrize("kernel", FEW, ids=lambda kernel: kernel.name)
+def test_the_packages_kernels_make_no_mistakes(kernel: registry.Kernel) -> None:
+    assert mistakes(kernel.name, 256) == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", [one for one in FEW if one.problem != "matmul" or one.name in ("tiled", "streamK")])
+def test_nor_at_ragged_sizes(kernel: registry.Kernel) -> None:
+    assert mistakes(kernel.name, 161) == ()
+
+
+NO_RACE = {
+    "setRowReadRow": "threads read what they stored themselves",
+    "setColReadCol": "threads read what they stored themselves",
+    "parallelAccess": "threads read what they stored themselves",
+    "serialAccess": "threads read what they stored themselves",
+    "strided": "threads read what they stored themselves",
+    "streamK": "its last barrier orders partial sums in global memory before a flag",
+}
+"""Kernels, or beginnings of their names, of which a barrier can be removed without a race in shared memory."""
+
+
+def barriers(monkeypatch: pytest.MonkeyPatch, case: Case, without: Site | None = None) -> tuple[set[Site], bool]:
+    """The places of a kernel's barriers, and whether a trace without one of them shows a mistake."""
+    found: set[Site] = set()
+
+    def called(name: str) -> None:
+        real = getattr(Recorder, name)
+
+        def synchronise(self: Recorder, *mask: int) -> None:
+            frame: FrameType = sys._getframe(1)
+            site = (frame.f_code.co_filename, frame.f_lineno)
+            found.add(site)
+            if site != without:
+                real(self)
+
+        context.setattr(Recorder, name, synchronise)
+
+    with monkeypatch.context() as context:
+        called("barrier")
+        called("sync_warp")
+        traced, _ = launch(registry.kernel_of(case), case)
+    return found, bool(traced.mistakes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", FEW, ids=lambda kernel: kernel.name)
+def test_a_kernel_without_one_of_its_barriers_is_caught(
+    monkeypatch: pytest.MonkeyPatch, kernel: registry.Kernel
+) -> None:
+    (case, *_) = cases(kernel.name, n=256)
+    places, _ = barriers(monkeypatch, case)
+    missed = [place for place in sorted(places) if not barriers(monkeypatch, case, place)[1]]
+    assert bool(missed) == any(kernel.name.startswith(name) for name in NO_RACE), missed
+    assert len(missed) < 3
