@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,7 @@ from smembench.explain.recorder import AccessSite, Request, SharedArray
 from smembench.kernels.registry import kernel_of
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
+from smembench.studies.explain import cases
 
 
 @st.composite
@@ -152,6 +154,13 @@ def test_rows_of_a_flat_array_are_named() -> None:
     assert known.tile.expression(known.swizzle.layout) == "shared0[r * 32 + (c ^ r)]"
     with pytest.raises(UsageError, match="--row 33: shared0 has 1024 elements"):
         best_layouts(case, row=33)
+
+
+def test_no_layout_is_found_for_indices_outside_the_tile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SMEMBENCH_KERNELS", str(Path(__file__).with_name("mistaken_kernels.py")))
+    (case,) = cases("beyond_the_tile", n=64, blocks="32x32")
+    with pytest.raises(UsageError, match="--best-swizzle: beyond_the_tile, line 19: thread 256"):
+        best_layouts(case)
 
 
 def requests(elements: Sequence[int], width: int, kind: str = "load") -> list[Request]:
