@@ -62,8 +62,8 @@ def best_layouts(case: Case, row: int | None = None) -> list[Found]:
         row: elements per row of arrays with one dimension; None if they are not known.
 
     Raises:
-        UsageError: for a kernel without shared memory, one that cannot be traced or has an index outside an array, and rows
-            that do not fit.
+        UsageError: for a kernel without shared memory, one that cannot be traced or has an index outside an array, and
+            rows that do not fit.
     """
     kernel = registry.kernel_of(case)
     traced, requests = launch(kernel, replace(case, pad=0) if kernel.pad else case, apart=True)
