@@ -17,15 +17,11 @@ from smembench.explain.coalescing import efficiency, ideal_sectors, sectors
 from smembench.explain.constant import addresses
 from smembench.explain.recorder import Request
 from smembench.explain.trace import Trace, trace, traceable
-from smembench.explain.warp import shifted
+from smembench.explain.warp import STEPS, shifted
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
-from smembench.model.hardware import SECTOR_BYTES, WAVEFRONT_BYTES
 from smembench.model.problem import pattern_period
-
-_STEPS = {"global": SECTOR_BYTES, "shared": WAVEFRONT_BYTES}
-"""Bytes by which a request can be shifted without changing its cost."""
 
 
 def launch(kernel: Kernel, case: Case, *, apart: bool = False) -> tuple[Trace, list[Request]]:
@@ -46,7 +42,7 @@ def launch(kernel: Kernel, case: Case, *, apart: bool = False) -> tuple[Trace, l
             smaller = replace(smaller, m=case.m, n=case.n)
         return trace(kernel, smaller, program.grid, ragged=ragged)
 
-    alike = _by_addresses if apart else _alike
+    alike = _by_addresses if apart else by_cost
     smaller = problem.pattern(case, kernel.results)
     first = traced(smaller)
     found = alike(first)
@@ -60,7 +56,7 @@ def launch(kernel: Kernel, case: Case, *, apart: bool = False) -> tuple[Trace, l
     return first, list(found.values())
 
 
-def _alike(traced: Trace) -> dict[Hashable, Request]:
+def by_cost(traced: Trace) -> dict[Hashable, Request]:
     """One request for all of an access site with the same cost, by site and cost."""
     # A loop has thousands of requests but few shapes: the cost is computed once per shape.
     return _merged(_merged(traced.requests, _shape).values(), _cost)
@@ -84,7 +80,7 @@ def _merged(requests: Iterable[Request], kind: Callable[[Request], Hashable]) ->
 
 
 def _shape(request: Request) -> tuple[int | None, ...]:
-    return shifted(request.addresses, _STEPS.get(request.site.space, 1))
+    return shifted(request.addresses, STEPS.get(request.site.space, 1))
 
 
 def _cost(request: Request) -> tuple[float, ...]:

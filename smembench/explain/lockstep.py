@@ -37,13 +37,13 @@ class Group:
         """A number per thread of the block, as the kernel sees it: those of this group's threads."""
         if len(self.threads) == 1:
             return of_threads[self.threads[0]]
-        values = of_threads[self.threads].view(_Values)
+        values = of_threads[self.threads].view(Values)
         values.group = self
         return values
 
     def own(self, number: Any) -> Any:
         """The numbers of the threads still going; a number that is the same for all is returned as it is."""
-        return number.of_those_going() if isinstance(number, _Values) else number
+        return number.of_those_going() if isinstance(number, Values) else number
 
     def keep(self, staying: NDArray[np.bool_]) -> None:
         """Continue with the threads still going for which ``staying`` is true; the others leave."""
@@ -52,13 +52,13 @@ class Group:
             self.going = self.going[staying]
 
 
-class _Values(np.ndarray[Any, Any]):
+class Values(np.ndarray[Any, Any]):
     """One number per thread of a group."""
 
     group: Group
 
     def __array_finalize__(self, source: Any) -> None:
-        if isinstance(source, _Values):
+        if isinstance(source, Values):
             self.group = source.group
 
     def __bool__(self) -> bool:
@@ -80,7 +80,7 @@ class _Values(np.ndarray[Any, Any]):
 
 # ``x += 1`` must make a new number, as for ints; an array would change in place, under all its names.
 for _operator in ("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift"):
-    setattr(_Values, f"__i{_operator}__", getattr(np.ndarray, f"__{_operator}__"))
+    setattr(Values, f"__i{_operator}__", getattr(np.ndarray, f"__{_operator}__"))
 
 
 def run(threads: int, kernel: Callable[[Group], None]) -> None:

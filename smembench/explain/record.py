@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from smembench.explain.analysis import Access, Explanation
+from smembench.explain.analysis import Explanation
+from smembench.explain.costs import Access
 from smembench.explain.roof import on_chip_share, ridge, roofs
 from smembench.model.device import DeviceInfo
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from linecache import getline, getlines
 from math import prod
 from types import SimpleNamespace
@@ -24,30 +25,52 @@ import numpy as np
 from smembench.explain.lockstep import Group, run
 from smembench.explain.mistakes import Mistake
 from smembench.explain.recorder import AddressArray, Recorder, Request, SharedArray
+from smembench.explain.unknown import Unfollowed
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import LibraryCall, NumbaKernel
 from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
-from smembench.model.problem import ITEMSIZE
 from smembench.toolchains.registry import toolchain_of
 
-_ATOMICS = ("add", "sub", "and_", "or_", "xor", "inc", "dec", "exch", "max", "min", "cas")
-_SHUFFLES = ("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync")
+ATOMICS = ("add", "sub", "and_", "or_", "xor", "inc", "dec", "exch", "max", "min", "cas")
+SHUFFLES = ("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync")
+AXES = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 ARRAY_SPACING = 2**40
 """Distance in bytes between global arrays: larger than any array, and a multiple of every alignment."""
 
 
 @dataclass(frozen=True, slots=True)
+class Launch:
+    """What is traced of a launch.
+
+    Attributes:
+        function: a kernel that finds the recorder's ``cuda``, called with ``arguments``.
+        grid, block: (x, y) or (x, y, z).
+        blocks: the index of each block to trace, and how many of the grid it represents.
+    """
+
+    function: Callable[..., None]
+    arguments: Sequence[Any]
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    blocks: Mapping[tuple[int, ...], int]
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
-    """All requests of the traced blocks, shared arrays, source file, the blocks' indices (x, y), and mistakes."""
+    """All requests of the traced blocks, shared arrays, source file, the blocks' indices, mistakes.
+
+    ``unfollowed`` is what the trace left out because it depends on data.
+    """
 
     requests: tuple[Request, ...]
     shared: tuple[SharedArray, ...]
     filename: str
-    blocks: tuple[tuple[int, int], ...]
+    blocks: tuple[tuple[int, ...], ...]
     mistakes: tuple[Mistake, ...] = ()
+    unfollowed: tuple[Unfollowed, ...] = ()
 
     def source(self, line: int) -> str:
         """A line of the kernel's source; a statement over several lines is joined into one."""
@@ -62,17 +85,20 @@ def _over_several_lines(filename: str) -> dict[int, str]:
     return {node.lineno: ast.unparse(node) for node in found if (node.end_lineno or 0) > node.lineno}
 
 
-def kinds_of_blocks(grid: tuple[int, int], like: tuple[int, int]) -> dict[tuple[int, int], int]:
+def kinds_of_blocks(grid: tuple[int, ...], like: tuple[int, ...]) -> dict[tuple[int, ...], int]:
     """The blocks of a small ``grid`` that represent those of a large grid ``like`` it, with the number of each kind.
 
     The kinds are inside, right edge, bottom edge and corner: with ragged sizes blocks differ in little else. A block in
     the middle represents those inside, since some kernels do more work at the upper and left edges, too.
     """
-    columns, rows = (
+    axes = [
         {(traced - 1) // 2: count - 1, traced - 1: 1} if count > 1 else {0: 1}
         for traced, count in zip(grid, like, strict=True)
-    )
-    return {(x, y): across * down for x, across in columns.items() for y, down in rows.items()}
+    ]
+    return {
+        tuple(index for index, _ in kind): prod(count for _, count in kind)
+        for kind in product(*(axis.items() for axis in axes))
+    }
 
 
 def traceable(kernel: Kernel, case: Case) -> NumbaKernel:
@@ -99,54 +125,74 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
         UsageError: as ``traceable``, and for a kernel that uses parts of ``cuda`` that the recorder lacks.
     """
     program = traceable(kernel, case)
-    width, height = program.block
-    recorder = Recorder(program.dynamic_bytes, program.function.__code__.co_filename, width * height)
-    problem, size = PROBLEMS[case.problem], ITEMSIZE[case.dtype]
-    arrays = []
+    recorder = Recorder(program.dynamic_bytes, program.function.__code__.co_filename, prod(program.block))
+    problem, arguments = PROBLEMS[case.problem], []
     for number, (name, length) in enumerate(zip(problem.arrays, problem.lengths(case), strict=True), 1):
         space = "constant" if name == program.constant else "global"
-        arrays.append(AddressArray(recorder, space, name, (length,), size, number * ARRAY_SPACING, case.dtype))
-    scalars = [np.uint32(value) for value in problem.scalars(case)]
+        arguments.append(recorder.array(space, name, (length,), number * ARRAY_SPACING, case.dtype))
     whole = grid or program.grid
     blocks = kinds_of_blocks(program.grid, whole) if ragged else {(0, 0): prod(whole)}
-    y, x = np.divmod(np.arange(width * height, dtype=np.uint32), width)
-    requests: list[Request] = []
-    for block, weight in blocks.items():
-        fake = _fake_cuda(recorder, program.block, program.grid, block)
+    scalars = [np.uint32(value) for value in problem.scalars(case)]
+    launch = Launch(program.function, [*arguments, *scalars], program.grid, program.block, blocks)
+    fake = _fake_cuda(recorder)
+    with replaced(fake):
+        try:
+            return record(launch, recorder, fake, np.uint32)
+        except AttributeError as error:
+            raise UsageError(f"{kernel.name}: cannot be traced: {error}") from None
 
-        def kernel_of(group: Group, fake: Any = fake) -> None:
+
+def record(launch: Launch, recorder: Recorder, fake: Any, number: Callable[[Any], Any]) -> Trace:
+    """Run a kernel on the launch's blocks.
+
+    ``fake`` is the ``cuda`` that the kernel finds, whose indices and dimensions are made by ``number``.
+    """
+    threads = np.arange(prod(launch.block))
+    width, height, _ = _three(launch.block, 1)
+    places = [number(axis) for axis in (threads % width, threads // width % height, threads // (width * height))]
+    _set(fake.blockDim, map(number, _three(launch.block, 1)))
+    _set(fake.gridDim, map(number, _three(launch.grid, 1)))
+    requests: list[Request] = []
+    for index, weight in launch.blocks.items():
+        _set(fake.blockIdx, map(number, _three(index, 0)))
+
+        def kernel(group: Group) -> None:
             recorder.enter(group)
-            fake.threadIdx = SimpleNamespace(x=group.number(x), y=group.number(y), z=np.uint32(0))
-            program.function(*arrays, *scalars)
+            _set(fake.threadIdx, map(group.number, places))
+            launch.function(*launch.arguments)
             recorder.leave()
 
-        with replaced(fake), np.errstate(over="ignore"):
-            try:
-                run(width * height, kernel_of)
-            except AttributeError as error:
-                raise UsageError(f"{kernel.name}: cannot be traced: {error}") from None
+        with np.errstate(all="ignore"):
+            run(len(threads), kernel)
         requests += recorder.requests(weight)
     return Trace(
-        tuple(requests), tuple(recorder.shared), recorder.filename, tuple(blocks), tuple(sorted(recorder.mistakes))
+        tuple(requests),
+        tuple(recorder.shared),
+        recorder.filename,
+        tuple(launch.blocks),
+        tuple(sorted(recorder.mistakes)),
+        tuple(sorted(recorder.unfollowed)),
     )
 
 
-def _fake_cuda(recorder: Recorder, block: tuple[int, int], grid: tuple[int, int], index: tuple[int, int]) -> Any:
-    def axes(x: int, y: int) -> SimpleNamespace:
-        return SimpleNamespace(x=np.uint32(x), y=np.uint32(y), z=np.uint32(0))
+def _three(sides: Sequence[int], default: int) -> tuple[int, ...]:
+    return (*sides, default, default)[:3]
 
+
+def _set(axes: Any, values: Iterable[Any]) -> None:
+    axes.x, axes.y, axes.z = values
+
+
+def _fake_cuda(recorder: Recorder) -> Any:
     return SimpleNamespace(
-        blockDim=axes(*block),
-        gridDim=axes(*grid),
-        blockIdx=axes(*index),
-        threadIdx=axes(0, 0),
+        **{name: SimpleNamespace() for name in AXES},
         syncthreads=recorder.barrier,
         shared=SimpleNamespace(array=recorder.shared_array),
         const=SimpleNamespace(array_like=recorder.constant_array),
         local=SimpleNamespace(array=lambda shape, dtype, alignment=None: np.zeros(shape, str(dtype))),
-        atomic=SimpleNamespace(**dict.fromkeys(_ATOMICS, AddressArray.update)),
+        atomic=SimpleNamespace(**dict.fromkeys(ATOMICS, AddressArray.update)),
         syncwarp=recorder.sync_warp,
-        **dict.fromkeys(_SHUFFLES, lambda mask, value, lane: value),
+        **dict.fromkeys(SHUFFLES, lambda mask, value, lane: value),
     )
 
 

@@ -7,15 +7,12 @@ that they touch: a broadcast of one element to 32 lanes is 32 reads, one request
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from smembench.explain.coalescing import ideal_sectors, sectors
 from smembench.explain.recorder import Request
-from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Case
 from smembench.model.hardware import SECTOR_BYTES, WAVEFRONT_BYTES
-from smembench.model.problem import ITEMSIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +39,15 @@ class GlobalTraffic:
         return SECTOR_BYTES * self.sectors
 
 
-def traffic(case: Case, requests: Iterable[Request]) -> tuple[GlobalTraffic, ...]:
-    """Loads, stores and atomics per global array, in the order of the problem's arrays, from a launch's requests."""
-    problem = PROBLEMS[case.problem]
+def traffic(arrays: Mapping[str, int], requests: Iterable[Request]) -> tuple[GlobalTraffic, ...]:
+    """Loads, stores and atomics per global array, from a launch's requests; ``arrays`` are names with sizes in bytes."""
     found: dict[tuple[str, str], list[Request]] = {}
     for request in requests:
         if request.site.space == "global":
             found.setdefault((request.site.array, request.site.kind), []).append(request)
     return tuple(
-        _add_up(array, kind, found[array, kind], elements * ITEMSIZE[case.dtype])
-        for array, elements in zip(problem.arrays, problem.elements(case), strict=True)
+        _add_up(array, kind, found[array, kind], size)
+        for array, size in arrays.items()
         for kind in ("load", "store", "atomic")
         if (array, kind) in found
     )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from smembench.model.hardware import WARP
+from smembench.model.hardware import SECTOR_BYTES, WARP, WAVEFRONT_BYTES
 
 WIDTHS = (1, 2, 4, 8, 16)
 """Possible bytes per lane and instruction (PTX ISA, ``ld``: .b8 to .b64, and vectors of up to 128 bits)."""
+
+STEPS = {"global": SECTOR_BYTES, "shared": WAVEFRONT_BYTES}
+"""Bytes by which a request to a memory can be shifted without changing its cost; 1 for other memories."""
 
 
 def active_lanes(addresses: Sequence[int | None], width: int) -> list[tuple[int, int]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from smembench.explain.analysis import Explanation, SharedAccess, explain
+from smembench.explain.analysis import Explanation, explain
 from smembench.explain.banks import served
+from smembench.explain.costs import SharedAccess
 from smembench.kernels import registry
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError

@@ -10,7 +10,8 @@ from statistics import fmean
 from rich.console import Console
 from rich.text import Text
 
-from smembench.explain.analysis import Access, Explanation, GlobalAccess, SharedAccess
+from smembench.explain.analysis import Explanation
+from smembench.explain.costs import Access, Costs, GlobalAccess, SharedAccess
 from smembench.explain.counters import Comparison
 from smembench.explain.mistakes import Mistake
 from smembench.model.device import DeviceInfo
@@ -43,25 +44,21 @@ def print_explanation(
         console.print(line, soft_wrap=True)
 
 
-def mistake_line(explained: Explanation, mistake: Mistake) -> str:
+def mistake_line(explained: Costs, mistake: Mistake) -> str:
     """A mistake with its place."""
     return f"mistake in {Path(explained.trace.filename).name}, line {mistake.line}: {mistake.text}"
 
 
-def explanation(explained: Explanation) -> list[Section]:
+def explanation(explained: Costs) -> list[Section]:
     """A section for the source of the accesses, one for each memory that the kernel uses, and global memory's last.
 
     ``of all`` is the share of an access in a launch's wavefronts in shared memory, or in its sectors.
     """
-    case = explained.case
-    pad = f", pad {case.pad}" if case.pad is not None else ""
-    blocks = f" · block {case.block}{pad}" if case.block else ""
-    file = Path(explained.trace.filename).name
     shared = f", {explained.shared_bytes} bytes of shared memory" if explained.shared_bytes else ""
     accesses = sorted([*explained.shared, *explained.constant, *explained.memory], key=lambda access: access.site.line)
     found = [
         table(
-            f"{case.kernel} in {file}{blocks} · {case.dtype} · {explained.threads} threads{shared}",
+            f"{explained.title} · {explained.threads} threads{shared}",
             dict.fromkeys((access.site.line, access.source) for access in accesses),
             {"line": lambda place: str(place[0]), "source": lambda place: place[1]},
             words=("line", "source"),
@@ -117,7 +114,7 @@ def conflict(access: SharedAccess) -> str:
     return "none" if access.degree == 1 else f"{number(access.degree).rstrip('0').rstrip('.')}-way"
 
 
-def sentences(explained: Explanation) -> list[str]:
+def sentences(explained: Costs) -> list[str]:
     """What the tables mean, shared memory first."""
     said = []
     if explained.shared:
@@ -176,7 +173,7 @@ def _times(count: float) -> str:
     return f"{round(count)} times" if math.isclose(count, round(count)) else f"{number(count)} times"
 
 
-def _registers(explained: Explanation) -> str:
+def _registers(explained: Costs) -> str:
     """The registers that the occupancy counts, and spills."""
     if explained.code is None:
         return "; registers are not counted, since no compiler is installed"

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from rich.text import Text
 
-from smembench.explain.analysis import Explanation, SharedAccess
+from smembench.explain.costs import Costs, SharedAccess
 from smembench.explain.banks import bank_of, worst_part
 from smembench.explain.recorder import SharedArray
 from smembench.model.hardware import BANKS, WORD_BYTES
@@ -20,7 +20,7 @@ _Marks = dict[int, dict[int, str]]
 """What stands in a cell, by row and column: a bank, or ``o``."""
 
 
-def picture(explained: Explanation) -> list[Text]:
+def picture(explained: Costs) -> list[Text]:
     """The request with the worst conflict in its array: each word in conflict by its bank, below a legend.
 
     One line for a kernel without conflicts, none for one without shared memory.
@@ -32,7 +32,7 @@ def picture(explained: Explanation) -> list[Text]:
     if worst.degree == 1:
         return [Text("No bank conflicts: no wavefront needs two different words of one bank.")]
     (array,) = (array for array in explained.trace.shared if array.name == worst.site.array)
-    return conflict_picture(array, worst, explained.case.pad or 0)
+    return conflict_picture(array, worst, explained.pad)
 
 
 def conflict_picture(array: SharedArray, access: SharedAccess, pad: int) -> list[Text]:

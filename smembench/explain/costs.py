@@ -1,0 +1,216 @@
+"""What the accesses of a trace cost: wavefronts and conflicts in shared memory, sectors in global memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean
+from typing import NamedTuple
+
+from smembench.explain import banks, coalescing
+from smembench.explain.constant import addresses
+from smembench.explain.occupancy import Occupancy, occupancy
+from smembench.explain.recorder import AccessSite, Request
+from smembench.explain.trace import Trace
+from smembench.explain.traffic import GlobalTraffic
+from smembench.model.errors import UsageError
+from smembench.toolchains.machine_code import MachineCode
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A memory access in the source, over all warps of a launch; ``requests`` is their number."""
+
+    site: AccessSite
+    source: str
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class SharedAccess(Access):
+    """An access to shared memory.
+
+    Attributes:
+        wavefronts, ideal: per request, actual and without conflicts.
+        worst: the request with the highest degree of conflict.
+        broadcast: whether all requests are broadcasts.
+    """
+
+    wavefronts: float
+    ideal: float
+    worst: Request
+    broadcast: bool
+
+    @property
+    def degree(self) -> float:
+        """The n of an n-way conflict: 1 is free of conflicts, 32 the worst."""
+        return self.wavefronts / self.ideal
+
+    @property
+    def of_all(self) -> float:
+        """Wavefronts of all its requests."""
+        return self.wavefronts * self.requests
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalAccess(Access):
+    """An access to global memory.
+
+    Attributes:
+        sectors, ideal: per request, actual and fewest.
+        efficiency: requested bytes over bytes moved.
+    """
+
+    sectors: float
+    ideal: float
+    efficiency: float
+
+    @property
+    def of_all(self) -> float:
+        """Sectors of all its requests."""
+        return self.sectors * self.requests
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantAccess(Access):
+    """An access to constant memory; ``addresses`` is the mean of distinct ones per request."""
+
+    addresses: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """A traced launch and the cost of its accesses.
+
+    Attributes:
+        title: the kernel, its file, and how it is launched.
+        pad: columns of padding at the end of a tile's rows.
+        shared, memory, constant: accesses in the source to shared, global and constant memory; without atomics on
+            shared memory, whose cost no rule tells.
+        traffic: a launch's requests to global memory, by array.
+        code: None if it is not known; the occupancy then does not count registers.
+        occupancy: None without a compute capability.
+    """
+
+    title: str
+    pad: int
+    trace: Trace
+    shared: tuple[SharedAccess, ...]
+    memory: tuple[GlobalAccess, ...]
+    constant: tuple[ConstantAccess, ...]
+    traffic: tuple[GlobalTraffic, ...]
+    shared_bytes: int
+    threads: int
+    code: MachineCode | None
+    occupancy: Occupancy | None
+
+    def degree(self, kind: str) -> float | None:
+        """Degree of conflict of all shared loads, or of all stores (``kind``); None if there are none."""
+        chosen = [access for access in self.shared if access.site.kind == kind]
+        ideal = sum(access.ideal * access.requests for access in chosen)
+        return sum(access.of_all for access in chosen) / ideal if ideal else None
+
+    def wavefronts(self, kind: str) -> float | None:
+        """Wavefronts per request of all shared loads, or of all stores; None if there are none."""
+        return mean((access.wavefronts, access.requests) for access in self.shared if access.site.kind == kind)
+
+    @property
+    def loads(self) -> tuple[GlobalTraffic, ...]:
+        """The loads of global arrays."""
+        return tuple(access for access in self.traffic if access.kind == "load")
+
+    def sectors(self, kind: str) -> float | None:
+        """Sectors per request of all global loads, or of all stores; None if there are none."""
+        return mean((access.sectors, access.requests) for access in self.memory if access.site.kind == kind)
+
+    def worst(self, kind: str | None = None) -> float:
+        """The highest degree of conflict of a shared access, of one ``kind`` if given; 1 without any."""
+        return max((access.degree for access in self.shared if kind in (None, access.site.kind)), default=1.0)
+
+
+def mean(weighted: Iterable[tuple[float, int]]) -> float | None:
+    """The weighted mean of (value, weight) pairs; None if the weights add up to 0."""
+    pairs = list(weighted)
+    total = sum(weight for _, weight in pairs)
+    return sum(value * weight for value, weight in pairs) / total if total else None
+
+
+def resident_blocks(
+    capability: str | None, threads: int, shared_bytes: int, code: MachineCode | None = None
+) -> Occupancy | None:
+    """The occupancy on a compute capability; None without one.
+
+    Raises:
+        UsageError: for an unknown compute capability, and for a block that it does not take.
+    """
+    try:
+        registers = None if code is None else code.registers
+        return None if capability is None else occupancy(capability, threads, shared_bytes, registers)
+    except ValueError as error:
+        raise UsageError(f"{error}") from None
+
+
+class Accesses(NamedTuple):
+    """Accesses in the source to shared, global and constant memory."""
+
+    shared: tuple[SharedAccess, ...]
+    memory: tuple[GlobalAccess, ...]
+    constant: tuple[ConstantAccess, ...]
+
+
+def by_memory(traced: Trace, requests: Sequence[Request]) -> Accesses:
+    """What the accesses of a trace cost, over all requests of a launch."""
+    return Accesses(
+        tuple(_shared(*found) for found in _by_site(traced, requests, "shared") if found[0][0].kind != "atomic"),
+        tuple(_global(*found) for found in _by_site(traced, requests, "global")),
+        tuple(
+            ConstantAccess(*access, addresses=_mean_per_request(addresses, group))
+            for access, group in _by_site(traced, requests, "constant")
+        ),
+    )
+
+
+_Place = tuple[AccessSite, str, int]
+"""The fields of an ``Access``."""
+
+
+def _by_site(traced: Trace, requests: Iterable[Request], space: str) -> list[tuple[_Place, list[Request]]]:
+    """The requests to a memory space by access, in the order of the source."""
+    found: dict[AccessSite, list[Request]] = {}
+    for request in requests:
+        if request.site.space == space:
+            found.setdefault(request.site, []).append(request)
+    return [
+        ((site, traced.source(site.line), sum(request.weight for request in found[site])), found[site])
+        for site in sorted(found, key=lambda site: (site.line, site.kind, site.array))
+    ]
+
+
+def _mean_per_request(figure: Callable[[Sequence[int | None], int], float], requests: Sequence[Request]) -> float:
+    """The mean of a figure of a request's addresses and width."""
+    figures = [figure(request.addresses, request.site.width) for request in requests]
+    return fmean(figures, [request.weight for request in requests])
+
+
+def _shared(access: _Place, requests: Sequence[Request]) -> SharedAccess:
+    kind = access[0].kind
+    return SharedAccess(
+        *access,
+        wavefronts=_mean_per_request(partial(banks.wavefronts, kind=kind), requests),
+        ideal=_mean_per_request(partial(banks.ideal_wavefronts, kind=kind), requests),
+        worst=max(requests, key=lambda request: banks.conflict_degree(request.addresses, request.site.width, kind)),
+        broadcast=all(banks.is_broadcast(request.addresses, request.site.width) for request in requests),
+    )
+
+
+def _global(access: _Place, requests: Sequence[Request]) -> GlobalAccess:
+    width = access[0].width
+    efficiency = [coalescing.efficiency(request.addresses, width) for request in requests]
+    moved = [coalescing.sectors(request.addresses, width) * request.weight for request in requests]
+    return GlobalAccess(
+        *access,
+        sectors=_mean_per_request(coalescing.sectors, requests),
+        ideal=_mean_per_request(coalescing.ideal_sectors, requests),
+        efficiency=fmean(efficiency, moved),
+    )

@@ -1,0 +1,163 @@
+"""Explain a kernel that is not the package's: any function for ``cuda.jit``, with the arguments of a launch."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from traceback import extract_tb
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smembench.explain.costs import Costs, by_memory, resident_blocks
+from smembench.explain.foreign_cuda import Replacements, foreign_cuda, plain_function
+from smembench.explain.foreign_memory import ForeignRecorder
+from smembench.explain.launch import by_cost
+from smembench.explain.occupancy import MAX_THREADS
+from smembench.explain.trace import ARRAY_SPACING, Launch, Trace, kinds_of_blocks, record
+from smembench.explain.traffic import traffic
+from smembench.explain.warp import WIDTHS
+from smembench.model.errors import SmembenchError, UsageError
+
+Dimensions = tuple[int, ...]
+
+_MOST_BLOCKS = (2**31 - 1, 65535, 65535)
+_MOST_IN_BLOCK = (1024, 1024, 64)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayArgument:
+    """An array on the device: its shape, its type, and its data if the trace may read it."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    data: NDArray[Any] | None = None
+
+
+Argument = ArrayArgument | int | float | complex
+
+
+def explain_function(
+    function: Any,
+    *,
+    grid: Dimensions,
+    block: Dimensions,
+    arguments: Sequence[Argument],
+    shared_bytes: int = 0,
+    capability: str | None = None,
+) -> Costs:
+    """Trace a kernel on the first block of its grid and on one of each kind, and add up what its accesses cost.
+
+    ``shared_bytes`` is the dynamic shared memory of a launch. Loops are traced whole.
+
+    Raises:
+        UsageError: for what is no kernel, arguments that it does not take, a grid or a block that no GPU takes, an
+            unknown compute capability, and a kernel that uses what cannot be traced or does too much.
+    """
+    plain = plain_function(function)
+    if plain is None:
+        raise UsageError(f"{function!r}: is not a kernel; give a function, with or without cuda.jit")
+    check_limits("grid", grid, _MOST_BLOCKS)
+    check_limits("block", block, _MOST_IN_BLOCK)
+    if prod(block) > MAX_THREADS:
+        raise UsageError(f"block {as_text(block)}: has {prod(block)} threads; a block has at most {MAX_THREADS}")
+    recorder = ForeignRecorder(shared_bytes, plain.__code__.co_filename, prod(block))
+    named = _named(plain, arguments)
+    launch = Launch(
+        function=_replaced(plain, recorder, fake := foreign_cuda(recorder)),
+        arguments=[_in_memory(recorder, name, value, number) for number, (name, value) in enumerate(named.items(), 1)],
+        grid=grid,
+        block=block,
+        blocks=_blocks(grid),
+    )
+    traced = _traced(launch, recorder, fake, plain.__name__)
+    requests = list(by_cost(traced).values())
+    sizes = {name: prod(a.shape) * a.dtype.itemsize for name, a in named.items() if isinstance(a, ArrayArgument)}
+    used = sum(array.bytes for array in traced.shared)
+    return Costs(
+        title=f"{plain.__name__} in {Path(traced.filename).name} · grid {as_text(grid)} · block {as_text(block)}",
+        pad=0,
+        trace=traced,
+        **by_memory(traced, requests)._asdict(),
+        traffic=traffic(sizes, requests),
+        shared_bytes=used,
+        threads=prod(block),
+        code=None,
+        occupancy=resident_blocks(capability, prod(block), used),
+    )
+
+
+def as_text(dimensions: Dimensions) -> str:
+    """Dimensions as the command line has them: ``32x8``."""
+    return "x".join(map(str, dimensions))
+
+
+def check_limits(name: str, dimensions: Dimensions, most: Dimensions) -> None:
+    """Whether a GPU takes these dimensions.
+
+    Raises:
+        UsageError: if not.
+    """
+    if not 1 <= len(dimensions) <= 3 or min(dimensions) < 1:
+        raise UsageError(f"{name} {as_text(dimensions)}: give 1 to 3 dimensions of at least 1, such as 32x8")
+    for axis, size, limit in zip("xyz", dimensions, most, strict=False):
+        if size > limit:
+            raise UsageError(f"{name} {as_text(dimensions)}: has {size} along {axis}; a GPU takes at most {limit}")
+
+
+def _named(function: FunctionType, arguments: Sequence[Argument]) -> Mapping[str, Argument]:
+    """The arguments by the kernel's names."""
+    try:
+        bound = inspect.signature(function).bind(*arguments)
+    except TypeError:
+        names = ", ".join(inspect.signature(function).parameters)
+        raise UsageError(
+            f"{function.__name__}: takes ({names}), and {len(arguments)} arguments were given; give one for each"
+        ) from None
+    bound.apply_defaults()
+    return bound.arguments
+
+
+def _in_memory(recorder: ForeignRecorder, name: str, argument: Argument, number: int) -> Any:
+    if not isinstance(argument, ArrayArgument):
+        return argument
+    if argument.dtype.itemsize not in WIDTHS or argument.dtype.kind not in "biufc":
+        raise UsageError(f"{name}: elements of type {argument.dtype} are not traced; give a type of numbers")
+    base = number * ARRAY_SPACING
+    if argument.data is None:
+        return recorder.array("global", name, argument.shape, base, str(argument.dtype))
+    return recorder.given("global", name, argument.data, base)
+
+
+def _replaced(function: FunctionType, recorder: ForeignRecorder, fake: Any) -> Any:
+    return Replacements(recorder, fake).function(function)
+
+
+def _blocks(grid: Dimensions) -> dict[Dimensions, int]:
+    """The first block for itself, and those of ``kinds_of_blocks`` for all others."""
+    kinds = kinds_of_blocks(grid, grid)
+    first, middle = (0,) * len(grid), next(iter(kinds))
+    if first not in kinds:
+        kinds = {first: 1, **kinds, middle: kinds[middle] - 1}
+    return {index: count for index, count in kinds.items() if count}
+
+
+def _traced(launch: Launch, recorder: ForeignRecorder, fake: Any, name: str) -> Trace:
+    """The trace of a launch.
+
+    Raises:
+        UsageError: with the line, for anything that the kernel raises.
+    """
+    try:
+        return record(launch, recorder, fake, np.int64)
+    except SmembenchError as error:
+        raise UsageError(f"{name}: {error}") from None
+    except Exception as error:
+        lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == recorder.filename]
+        where = f", line {lines[-1]}" if lines else ""
+        raise UsageError(f"{name}{where}: cannot be traced: {type(error).__name__}: {error}") from None
