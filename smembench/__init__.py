@@ -39,7 +39,7 @@ from smembench.model.version import VERSION as __version__
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from smembench.report.notebook import Best, Compared, Explained, Result, Side
+    from smembench.report.notebook import Best, Compared, Explained, ExplainedFunction, Result, Side
     from smembench.store.run import Run
     from smembench.studies.run import Outcome, Watch
 
@@ -49,6 +49,8 @@ __all__ = [
     "UsageError",
     "__version__",
     "compare",
+    "conflicts",
+    "explain_function",
     "explain_kernel",
     "measure",
     "read",
@@ -181,6 +183,77 @@ def explain_kernel(
     device, capability = target(capability=capability)
     (case,) = cases(kernel, blocks=block, dtypes=dtype, pads=str(pad_width), n=n, stride=stride, device=device)
     return shown(Explained, explained(case, capability))
+
+
+def explain_function(
+    function: Callable[..., Any],
+    *,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    args: Sequence[Any],
+    shared_bytes: int = 0,
+    capability: str | None = None,
+) -> ExplainedFunction:
+    """The same for any Numba kernel, with or without ``cuda.jit``, from a trace of it; needs no GPU.
+
+    Args:
+        function: the kernel.
+        grid: blocks, an int or up to three.
+        block: threads of a block, the same.
+        args: the kernel's arguments: numbers, arrays or text such as ``"float32[4096,4096]"``. NumPy's arrays have
+            their data, which addresses and branches may depend on.
+        shared_bytes: dynamic shared memory of the launch.
+        capability: for the occupancy, such as ``"9.0"``.
+
+    Raises:
+        UsageError: for a launch that no GPU takes, and a kernel that cannot be traced.
+    """
+    from smembench.explain import foreign
+    from smembench.explain.arguments import from_python, sides
+    from smembench.report.notebook import ExplainedFunction, shown
+
+    found = foreign.explain_function(
+        function,
+        grid=sides(grid),
+        block=sides(block),
+        arguments=[from_python(value) for value in args],
+        shared_bytes=shared_bytes,
+        capability=capability,
+    )
+    return shown(ExplainedFunction, found)
+
+
+def conflicts(
+    function: Callable[..., Any],
+    *,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    args: Sequence[Any],
+    kind: str | None = None,
+    shared_bytes: int = 0,
+) -> float:
+    """The worst n of the n-way bank conflicts of any Numba kernel; 1 without conflicts. For tests; needs no GPU.
+
+    Args:
+        function: the kernel.
+        grid: as for ``explain_function``.
+        block: as for ``explain_function``.
+        args: as for ``explain_function``.
+        kind: ``load`` or ``store`` for these alone.
+        shared_bytes: dynamic shared memory of the launch.
+
+    Raises:
+        UsageError: as ``explain_function``, for another kind, for a kernel with mistakes, and for one whose addresses
+            or branches depend on data that was not given.
+    """
+    if kind not in (None, "load", "store"):
+        raise UsageError(f"kind {kind!r}: give load, store or None for both")
+    found = explain_function(function, grid=grid, block=block, args=args, shared_bytes=shared_bytes)
+    reasons = [(wrong.line, wrong.text) for wrong in found.trace.mistakes]
+    reasons += [(wrong.line, wrong.text) for wrong in found.trace.unfollowed]
+    for line, text in reasons:
+        raise UsageError(f"{found.trace.filename}, line {line}: {text}")
+    return found.worst(kind)
 
 
 def tune(

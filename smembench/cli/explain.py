@@ -20,7 +20,7 @@ def explain(
         str,
         typer.Argument(
             metavar="KERNEL",
-            help="CUDA kernels, such as transposeSmem; several with --measure.",
+            help="CUDA kernels, such as transposeSmem; several with --measure. Or any Numba kernel: path.py:function.",
             autocompletion=complete_kernel,
         ),
     ],
@@ -30,6 +30,22 @@ def explain(
             metavar="XxY,…",
             help="Block dimensions in threads; several with --measure. (default: 32x32 or the kernel's)",
         ),
+    ] = None,
+    grid: Annotated[
+        str | None,
+        typer.Option(metavar="XxYxZ", help="With path.py:function: blocks of the grid, in 1 to 3 dimensions."),
+    ] = None,
+    arg: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ARG",
+            help="With path.py:function: an argument, in the kernel's order: float32[4096,4096], 1024, 0.5, or x.npy "
+            "for an array with its data.",
+        ),
+    ] = None,
+    shared_bytes: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="BYTES", help="With path.py:function: dynamic shared memory of the launch."),
     ] = None,
     dtype: Annotated[
         str | None,
@@ -100,9 +116,13 @@ def explain(
     access a word of shared memory, one of them storing, with no barrier between, a barrier that not all threads reach,
     and a load of shared memory that nothing stored.
 
+    A kernel in a file of your own is traced as it stands, with the arguments of a launch. The file is imported. What
+    depends on data that was not given is named; give an array's data as a .npy file.
+
     Examples:
 
       smembench explain transposeSmem --block 32x32
+      smembench explain mine.py:kernel --grid 128x128 --block 32x8 --arg float32[4096,4096] --arg indices.npy --arg 1024
       smembench explain transposeSmemPad --block 16x16 --dtype float64 --best-pad
       smembench explain transposeSmem --block 16x16 --best-swizzle
       smembench explain tiled --run results/reference/20261120T181658Z-documents
@@ -110,6 +130,22 @@ def explain(
       smembench explain transposeSmemPad --html banks.html
       smembench explain transposeSmem,transposeSmemPad --block 32x32,16x16 --pad-width 1,2 --measure
     """
+    from smembench.studies.explain_file import is_in_file
+
+    given = {"--dtype": dtype, "--n": n, "--stride": stride, "--run": run, "--row": row, "--csv": csv, "--html": html}
+    given |= {"--best-pad": best_pad, "--best-swizzle": best_swizzle, "--measure": measure, "--force": force}
+    given |= {"--pad-width": pad_width != "1"}
+    if is_in_file(kernel):
+        if wrong := [option for option, value in given.items() if value]:
+            raise UsageError(f"{wrong[0]}: goes with the package's kernels, not with a kernel in a file")
+        if grid is None or block is None:
+            raise UsageError(f"{kernel}: give --grid and --block, such as --grid 128x128 --block 32x8")
+        _in_file(kernel, (grid, block), arg or [], shared_bytes or 0, capability=capability, json=json)
+        return
+    of_file = {"--grid": grid, "--arg": arg, "--shared-bytes": shared_bytes}
+    if wrong := [option for option, value in of_file.items() if value is not None]:
+        raise UsageError(f"{wrong[0]}: goes with a kernel in a file, named path.py:function")
+
     from smembench.explain.analysis import best_pad as search_pad
     from smembench.explain.record import to_dict
     from smembench.kernels import registry
@@ -162,6 +198,36 @@ def explain(
     else:
         print_explanation(stdout, said, capability, device)
     if said.trace.mistakes:
+        raise typer.Exit(1)
+
+
+def _in_file(
+    kernel: str, sizes: tuple[str, str], texts: Sequence[str], shared_bytes: int, *, capability: str | None, json: bool
+) -> None:
+    from smembench.explain.arguments import dimensions, parsed
+    from smembench.explain.foreign import explain_function
+    from smembench.explain.record import costs_dict
+    from smembench.studies.explain import target
+    from smembench.studies.explain_file import function_in
+    from smembench.views.console import stdout
+    from smembench.views.explain import print_explanation
+    from smembench.views.records import json as as_json
+
+    grid, block = (dimensions(text, name) for text, name in zip(sizes, ("--grid", "--block"), strict=True))
+    arguments = [parsed(text) for text in texts]
+    found = explain_function(
+        function_in(kernel),
+        grid=grid,
+        block=block,
+        arguments=arguments,
+        shared_bytes=shared_bytes,
+        capability=target(capability=capability)[1],
+    )
+    if json:
+        typer.echo(as_json(title=found.title, **costs_dict(found)), nl=False)
+    else:
+        print_explanation(stdout, found)
+    if found.trace.mistakes:
         raise typer.Exit(1)
 
 

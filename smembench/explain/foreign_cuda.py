@@ -59,7 +59,7 @@ def foreign_cuda(recorder: ForeignRecorder) -> Any:
         return corner + own[0] if dimensions == 1 else tuple(map(sum, zip(corner, own, strict=True)))
 
     this_grid = SimpleNamespace(sync=recorder.barrier)
-    fake = _Cuda(
+    fake: Any = _Cuda(
         **{name: SimpleNamespace() for name in AXES},
         **{name: unknown_of(name) for name in (*_VOTES, *_BITS, "activemask", "lanemask_lt")},
         **{name: sync_with(name) for name in _SYNCS},

@@ -24,7 +24,6 @@ from smembench.explain.recorder import (
 from smembench.explain.unknown import Unfollowed, Unknown
 from smembench.explain.warp import STEPS
 from smembench.model.errors import UsageError
-from smembench.model.hardware import WARP
 
 Data = NDArray[Any]
 

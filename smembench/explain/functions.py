@@ -52,6 +52,7 @@ class Cast:
         return str(self._dtype)
 
     def __call__(self, value: Any = 0) -> Any:
+        """The number in this type; integers of fewer than 64 bits then have 64, as in Numba's arithmetic."""
         if isinstance(value, Unknown):
             return value
         cast = value.astype(self._dtype) if isinstance(value, Values) else np.asarray(value).astype(self._dtype)[()]

@@ -75,6 +75,7 @@ class Values(np.ndarray[Any, Any]):
     __int__ = __index__
 
     def of_those_going(self) -> NDArray[Any]:
+        """The numbers of the threads still going."""
         return np.asarray(self)[self.group.going]
 
 

@@ -114,7 +114,8 @@ def _key(case: Case) -> Case:
 
 def _figures(case: Case) -> Figures | None:
     """Figures from a trace; None for a kernel that cannot be traced, which is timed nevertheless."""
-    from smembench.explain.analysis import explain, mean  # imports Numba, which a run on the CPU has no use for here
+    from smembench.explain.analysis import explain  # imports Numba, which a run on the CPU has no use for here
+    from smembench.explain.costs import mean
 
     try:
         explained = explain(case)

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from smembench.explain.analysis import Explanation
-from smembench.explain.costs import Access
+from smembench.explain.costs import Access, Costs
 from smembench.explain.roof import on_chip_share, ridge, roofs
 from smembench.model.device import DeviceInfo
 
@@ -17,15 +17,15 @@ def _common(access: Access) -> dict[str, Any]:
     return {**place, "source": access.source, "requests": access.requests}
 
 
-def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo | None) -> dict[str, Any]:
-    """All figures of an explanation; ``device`` is the one whose roofs it has, if any."""
+def costs_dict(explained: Costs) -> dict[str, Any]:
+    """What the accesses of a launch cost, and the mistakes of its kernel."""
     resident, code = explained.occupancy, explained.code
     return {
-        "case_id": explained.case.id,
         "source_file": explained.trace.filename,
         "shared_bytes": explained.shared_bytes,
         "threads": explained.threads,
         "mistakes": [asdict(mistake) for mistake in explained.trace.mistakes],
+        "not_followed": [{"line": each.line, "text": each.text} for each in explained.trace.unfollowed],
         "shared": [
             {
                 **_common(access),
@@ -74,6 +74,14 @@ def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo |
             "limiter": resident.limiter,
             "counts_registers": code is not None,
         },
+    }
+
+
+def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo | None) -> dict[str, Any]:
+    """All figures of an explanation; ``device`` is the one whose roofs it has, if any."""
+    return {
+        "case_id": explained.case.id,
+        **costs_dict(explained),
         "arithmetic_intensity_flop_per_byte": explained.intensity,
         "on_chip_share_of_arithmetic_peak": on_chip_share(explained.work, capability),
         "device": None if device is None else device.model,

@@ -131,7 +131,8 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
         space = "constant" if name == program.constant else "global"
         arguments.append(recorder.array(space, name, (length,), number * ARRAY_SPACING, case.dtype))
     whole = grid or program.grid
-    blocks = kinds_of_blocks(program.grid, whole) if ragged else {(0, 0): prod(whole)}
+    alike: dict[tuple[int, ...], int] = {(0, 0): prod(whole)}
+    blocks = kinds_of_blocks(program.grid, whole) if ragged else alike
     scalars = [np.uint32(value) for value in problem.scalars(case)]
     launch = Launch(program.function, [*arguments, *scalars], program.grid, program.block, blocks)
     fake = _fake_cuda(recorder)

@@ -40,7 +40,7 @@ class GlobalTraffic:
 
 
 def traffic(arrays: Mapping[str, int], requests: Iterable[Request]) -> tuple[GlobalTraffic, ...]:
-    """Loads, stores and atomics per global array, from a launch's requests; ``arrays`` are names with sizes in bytes."""
+    """Loads, stores and atomics of a launch's requests per global array; ``arrays`` are their bytes by name."""
     found: dict[tuple[str, str], list[Request]] = {}
     for request in requests:
         if request.site.space == "global":

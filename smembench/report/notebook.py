@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 import pandas as pd
 
 from smembench.explain.analysis import Explanation
+from smembench.explain.costs import Costs
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
 from smembench.report.charts import Chart
@@ -62,6 +63,13 @@ class Explained(Shown, Explanation):
         return explanation(self)
 
 
+class ExplainedFunction(Shown, Costs):
+    """The same of a kernel that is not the package's."""
+
+    def _sections(self) -> list[Section]:
+        return explanation(self)
+
+
 class Best(Shown, Tuned):
     """The result of a search, which shows its finalists."""
 
@@ -69,7 +77,7 @@ class Best(Shown, Tuned):
         return [finals(self)]
 
 
-def shown(kind: Callable[..., T], data: Comparison | Explanation | Tuned) -> T:
+def shown(kind: Callable[..., T], data: Comparison | Costs | Tuned) -> T:
     """Data as the class of it that shows itself."""
     return kind(**{field.name: getattr(data, field.name) for field in fields(data)})
 

@@ -14,6 +14,7 @@ from smembench.explain.analysis import Explanation
 from smembench.explain.costs import Access, Costs, GlobalAccess, SharedAccess
 from smembench.explain.counters import Comparison
 from smembench.explain.mistakes import Mistake
+from smembench.explain.unknown import Unfollowed
 from smembench.model.device import DeviceInfo
 from smembench.views.columns import Column, compact, number, scaled
 from smembench.views.console import plain
@@ -31,12 +32,18 @@ _SITE: dict[str, Callable[[Access], str]] = {
 
 
 def print_explanation(
-    console: Console, explained: Explanation, capability: str | None, device: DeviceInfo | None
+    console: Console, explained: Costs, capability: str | None = None, device: DeviceInfo | None = None
 ) -> None:
-    """Mistakes if there are any, the tables, the roofs of a device or compute capability, the picture of the tile."""
+    """Mistakes if there are any, what was not followed, the tables, the picture of the tile.
+
+    A case has the roofs of a device or compute capability, too.
+    """
     for mistake in explained.trace.mistakes:
         console.print(Text(mistake_line(explained, mistake), "bold red"), soft_wrap=True)
-    draw(console, [*explanation(explained), roof(explained, capability, device)])
+    for unfollowed in explained.trace.unfollowed:
+        console.print(Text(unfollowed_line(explained, unfollowed), "bold yellow"), soft_wrap=True)
+    roofs = [roof(explained, capability, device)] if isinstance(explained, Explanation) else []
+    draw(console, [*explanation(explained), *roofs])
     for place, line in enumerate(picture(explained)):
         if not place:
             console.print()
@@ -47,6 +54,11 @@ def print_explanation(
 def mistake_line(explained: Costs, mistake: Mistake) -> str:
     """A mistake with its place."""
     return f"mistake in {Path(explained.trace.filename).name}, line {mistake.line}: {mistake.text}"
+
+
+def unfollowed_line(explained: Costs, unfollowed: Unfollowed) -> str:
+    """What the trace left out, with its place."""
+    return f"not followed in {Path(explained.trace.filename).name}, line {unfollowed.line}: {unfollowed.text}"
 
 
 def explanation(explained: Costs) -> list[Section]:
@@ -125,6 +137,9 @@ def sentences(explained: Costs) -> list[str]:
             if degree and degree > 1
         ]
         said.append(f"In shared memory {' and '.join(bad)}." if bad else "Shared memory is free of bank conflicts.")
+    sites = {request.site for request in explained.trace.requests}
+    if atomics := sorted({site.array for site in sites if (site.space, site.kind) == ("shared", "atomic")}):
+        said.append(f"Atomics on {' and '.join(atomics)} are not counted: no rule tells their wavefronts.")
     for request in explained.constant:
         split = f"split into {compact(request.addresses)}" if request.addresses > 1 else "a broadcast"
         said.append(f"Each request to constant memory is {split}.")
@@ -160,7 +175,7 @@ def _coalescing(accesses: Sequence[GlobalAccess]) -> list[str]:
         if min(efficiencies) < 1:
             share = fmean(efficiencies, [access.of_all for access in of_array])
             said.append(f"{kind.capitalize()}s of {array} use {_percent(share)} of the bytes that they move.")
-    return said or ["Every global access is fully coalesced."]
+    return said or ["Every global access is fully coalesced."][: len(moved)]
 
 
 def _percent(share: float) -> str:
@@ -176,7 +191,8 @@ def _times(count: float) -> str:
 def _registers(explained: Costs) -> str:
     """The registers that the occupancy counts, and spills."""
     if explained.code is None:
-        return "; registers are not counted, since no compiler is installed"
+        reason = ", since no compiler is installed" if isinstance(explained, Explanation) else ""
+        return f"; registers are not counted{reason}"
     spilled = explained.code.spilled_bytes
     return f", at {explained.code.registers} registers per thread" + (
         f" and {spilled} bytes spilled" if spilled else ""

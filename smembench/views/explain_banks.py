@@ -7,8 +7,8 @@ from itertools import groupby
 
 from rich.text import Text
 
-from smembench.explain.costs import Costs, SharedAccess
 from smembench.explain.banks import bank_of, worst_part
+from smembench.explain.costs import Costs, SharedAccess
 from smembench.explain.recorder import SharedArray
 from smembench.model.hardware import BANKS, WORD_BYTES
 

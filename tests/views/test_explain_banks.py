@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from smembench.explain.analysis import SharedAccess, explain
+from smembench.explain.analysis import explain
 from smembench.explain.banks import ideal_wavefronts, wavefronts
+from smembench.explain.costs import SharedAccess
 from smembench.explain.recorder import AccessSite, Request, SharedArray
 from smembench.model.case import Case
 from smembench.studies.explain import cases as cases_of

@@ -1,0 +1,86 @@
+"""Explain a kernel in anybody's file: import the file, find the function, trace it with the given arguments."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from functools import reduce
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from smembench.explain.foreign_cuda import plain_function
+from smembench.kernels.numba_cuda import cuda
+from smembench.model.errors import UsageError
+
+
+def is_in_file(kernel: str) -> bool:
+    """Whether a kernel is named as ``path.py:function``; the names of the package's kernels have no colon."""
+    return ":" in kernel or kernel.endswith(".py")
+
+
+def function_in(target: str) -> Any:
+    """The function that ``path.py:function`` names.
+
+    Its file is imported: what it does at import, it does here. Signatures of ``cuda.jit`` are ignored, since compiling
+    for them needs a GPU.
+
+    Raises:
+        UsageError: for a file that cannot be imported, and without such a function.
+    """
+    path_text, colon, name = target.rpartition(":")
+    path = Path(path_text if colon else target)
+    module = _imported(path)
+    found = sorted(known for known, value in vars(module).items() if plain_function(value) and known[0] != "_")
+    if not colon or not name:
+        raise UsageError(f"{path}: name a function in it, {path}:NAME; it has {', '.join(found) or 'none'}")
+    try:
+        function = reduce(getattr, name.split("."), module)
+    except AttributeError:
+        function = None
+    if plain_function(function) is None:
+        raise UsageError(f"{path}: has no function {name!r}; it has {', '.join(found) or 'none'}")
+    return function
+
+
+def _imported(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file; give path.py:function")
+    spec = spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path}: is no Python file; give path.py:function")
+    module = module_from_spec(spec)
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        with redirect_stdout(sys.stderr), _without_signatures():
+            spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        if type(error).__module__.startswith(("numba.cuda", "numba_cuda", "cuda.")):
+            said = (
+                "it uses a GPU when it is imported, and there is none to use; put launches and copies under "
+                f'if __name__ == "__main__" ({said})'
+            )
+        raise UsageError(f"{path}: cannot be imported: {said}") from None
+    finally:
+        sys.path.pop(0)
+    return module
+
+
+@contextmanager
+def _without_signatures() -> Iterator[None]:
+    """Let ``cuda.jit`` compile at the first launch, whatever its signature."""
+    jit: Callable[..., Any] = cuda.jit
+
+    def lazily(function_or_signature: Any = None, *arguments: Any, **options: Any) -> Any:
+        function = function_or_signature if callable(function_or_signature) else None
+        options.pop("argtypes", None)
+        return jit(function, **options)
+
+    cuda.jit = lazily
+    try:
+        yield
+    finally:
+        cuda.jit = jit
