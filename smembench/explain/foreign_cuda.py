@@ -128,7 +128,7 @@ class Replacements:
 
     def __init__(self, recorder: ForeignRecorder, fake: Any) -> None:
         self._recorder, self._fake = recorder, fake
-        self._done: dict[int, Any] = {id(cuda): fake, id(cuda.cg): fake.cg, id(cuda.libdevice): fake.libdevice}
+        self._done: dict[int, Any] = {id(cuda): fake}
         self._done |= {id(getattr(cuda, name)): value for name, value in vars(fake).items() if hasattr(cuda, name)}
         self._done[id(cuda.cg.this_grid)] = fake.cg.this_grid
         self._kept: list[Any] = []  # so that no other object takes its id

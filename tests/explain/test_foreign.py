@@ -1,0 +1,145 @@
+"""Kernels that anybody wrote are traced as they stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import foreign_kernels as kernels
+from smembench import UsageError, conflicts, explain_function
+from smembench.explain import foreign_memory
+from smembench.explain.costs import Costs
+
+TILE = "float32[32,32]"
+
+
+def sites(found: Costs, space: str = "global") -> dict[tuple[str, str], int]:
+    """Requests of the whole grid by array and kind."""
+    counts: dict[tuple[str, str], int] = {}
+    for request in found.trace.requests:
+        if request.site.space == space:
+            key = request.site.array, request.site.kind
+            counts[key] = counts.get(key, 0) + request.weight
+    return counts
+
+
+def traced(function: Any, grid: Any, block: Any, *args: Any) -> Costs:
+    return explain_function(function, grid=grid, block=block, args=args)
+
+
+def assert_clean(found: Costs) -> None:
+    assert [*found.trace.mistakes, *found.trace.unfollowed] == []
+
+
+def test_conflicts_are_those_of_the_worst_access() -> None:
+    launch: dict[str, Any] = {"grid": (2, 2), "block": (32, 32), "args": ("float32[64,64]", "float32[64,64]")}
+    assert conflicts(kernels.tile, **launch) == 32
+    assert conflicts(kernels.tile, kind="load", **launch) == 32
+    assert conflicts(kernels.tile, kind="store", **launch) == 1
+    assert conflicts(kernels.padded, **launch) == 1
+    with pytest.raises(UsageError, match="kind 'loads'"):
+        conflicts(kernels.padded, kind="loads", **launch)
+
+
+def test_a_race_is_no_result() -> None:
+    with pytest.raises(UsageError, match=r"line 59: .*which thread 32 .*loads in line 60, with no barrier"):
+        conflicts(kernels.race, grid=1, block=(32, 32), args=(TILE, TILE))
+
+
+def test_a_kernel_of_one_dimension_and_its_grid_stride_loop() -> None:
+    found = traced(kernels.one_dimension, 4, 64, "float32[1000]", "float32[1000]", 2.0)
+    assert_clean(found)
+    assert sites(found)["a", "load"] == 32
+    assert found.sectors("load") == 125 / 32
+    assert found.traffic[0].array == "out"
+
+
+def test_three_dimensions_device_functions_and_views() -> None:
+    shape = "float64[6,10,64]"
+    found = traced(kernels.stencil, (2, 5, 3), (32, 2, 2), shape, shape)
+    assert_clean(found)
+    assert sites(found) == {("a", "load"): 3 * 120, ("out", "store"): 120}
+    assert (found.sectors("load"), found.threads) == (8, 128)
+    assert sum(request.weight for request in found.trace.requests) == 480
+
+
+def test_shared_atomics_are_traced_but_not_in_the_table() -> None:
+    found = traced(kernels.histogram, 4, 64, "int32[32]", "float32[256]")
+    assert found.trace.mistakes == ()
+    assert sites(found, "shared") == {("shared0", "store"): 4, ("shared0", "atomic"): 8, ("shared0", "load"): 4}
+    assert {access.site.kind for access in found.shared} == {"store", "load"}
+    assert sites(found)["bins", "atomic"] == 4
+
+
+def test_shuffles_local_and_constant_arrays_and_imported_names() -> None:
+    found = traced(kernels.shuffled, 2, 64, "float32[8]", "float32[512]")
+    assert_clean(found)
+    assert sites(found) == {("a", "load"): 16, ("out", "store"): 4}
+    assert {access.site.array for access in found.constant} == {"WEIGHTS"}
+
+
+def test_an_index_outside_is_named() -> None:
+    found = traced(kernels.outside, 4, 64, "float32[256]", "float32[256]")
+    (mistake,) = found.trace.mistakes
+    assert (mistake.line, mistake.kind) == (80, "outside")
+    assert "thread 63" in mistake.text
+    assert "a[256], which has 256 elements" in mistake.text
+
+
+def test_what_depends_on_data_is_named_and_followed_with_it() -> None:
+    launch: Any = (kernels.gather, 2, 32, "float32[64]", "float32[4096]")
+    (unfollowed,) = traced(*launch, "int32[64]").trace.unfollowed
+    assert unfollowed.line == 88
+    assert unfollowed.text.startswith("the index of a load of a depends on data of indices; give its data")
+    with pytest.raises(UsageError, match="depends on data of indices"):
+        conflicts(kernels.gather, grid=2, block=32, args=("float32[64]", "float32[4096]", "int32[64]"))
+    spread = traced(*launch, np.arange(64, dtype=np.int32) * 64)
+    assert spread.trace.unfollowed == ()
+    (load,) = (access for access in spread.memory if access.site.array == "a")
+    assert (load.sectors, load.requests) == (32, 2)
+
+
+def test_loops_as_long_as_data_says() -> None:
+    first = np.array([0, 3, 3, 5, 9])
+    names = {each.text for each in traced(kernels.rows, 1, 4, "float32[4]", "int64[5]", "float32[9]").trace.unfollowed}
+    assert any(text.startswith("the length of a loop depends on data of first") for text in names)
+    found = traced(kernels.rows, 1, 4, "float32[4]", first, "float32[9]")
+    assert_clean(found)
+    loads = [request for request in found.trace.requests if request.site.array == "a"]
+    assert sum(sum(lane is not None for lane in each.addresses) * each.weight for each in loads) == 9
+
+
+def test_data_beyond_the_array_is_a_mistake() -> None:
+    found = traced(kernels.gather, 1, 32, "float32[32]", "float32[16]", np.arange(32))
+    assert "a[16], which has 16 elements" in found.trace.mistakes[0].text
+
+
+def test_too_much_work_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(foreign_memory, "MOST_ACCESSES", 10_000)
+    with pytest.raises(UsageError, match=r"long: line \d+: .*give smaller arrays or shorter loops"):
+        traced(kernels.long, 1, 64, "int32[1000]", 1000)
+
+
+def test_a_function_without_a_decorator_and_the_first_block_of_a_grid() -> None:
+    found = traced(kernels.plain, 5, 32, "float32[160]", "float32[160]")
+    assert found.trace.blocks == ((0,), (2,), (4,))
+    assert sites(found) == {("a", "load"): 5, ("out", "store"): 5}
+
+
+def test_arguments_that_are_none() -> None:
+    with pytest.raises(UsageError, match=r"takes \(out, a\), and 1 arguments"):
+        traced(kernels.plain, 1, 32, 3)
+    with pytest.raises(UsageError, match="is no argument"):
+        traced(kernels.plain, 1, 32, object(), 3)
+    with pytest.raises(UsageError, match="is not a kernel"):
+        traced(3, 1, 32)
+
+
+def test_the_kernel_stays_as_it_was() -> None:
+    before = dict(vars(kernels))
+    traced(kernels.shuffled, 1, 32, "float32[8]", "float32[512]")
+    assert {name: value for name, value in vars(kernels).items() if value is not before.get(name)} == {}
+    assert Path(kernels.__file__).name == "foreign_kernels.py"

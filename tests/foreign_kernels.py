@@ -1,0 +1,146 @@
+"""Kernels as users write them, for tests of ``explain path.py:function``."""
+
+# mypy: disable-error-code="untyped-decorator"
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numba
+import numpy as np
+from numba import cuda, float32, int32
+from numba.cuda import shfl_down_sync, syncthreads, threadIdx
+
+TILE = 32
+WEIGHTS = np.array([3, 1, 2, 0], np.int32)
+
+
+@cuda.jit(device=True)
+def clamped(index: Any, side: Any) -> Any:
+    """An index that lies inside."""
+    return max(0, min(index, side - 1))
+
+
+@cuda.jit
+def one_dimension(out: Any, a: Any, scale: Any) -> None:
+    """A grid-stride loop with math and a typed constant."""
+    for i in range(cuda.grid(1), a.shape[0], cuda.gridsize(1)):
+        out[i] = math.sqrt(a[i]) * float32(scale) + np.float32(i)
+
+
+@cuda.jit
+def tile(out: Any, a: Any) -> None:
+    """A transpose with conflicts."""
+    shared = cuda.shared.array((TILE, TILE), float32)
+    x, y = cuda.grid(2)
+    shared[cuda.threadIdx.y, cuda.threadIdx.x] = a[y, x]
+    cuda.syncthreads()
+    x = cuda.blockIdx.y * TILE + cuda.threadIdx.x
+    y = cuda.blockIdx.x * TILE + cuda.threadIdx.y
+    out[y, x] = shared[cuda.threadIdx.x, cuda.threadIdx.y]
+
+
+@cuda.jit
+def padded(out: Any, a: Any) -> None:
+    """The same without conflicts."""
+    shared = cuda.shared.array((TILE, TILE + 1), dtype=numba.float32)
+    x, y = cuda.grid(2)
+    shared[cuda.threadIdx.y, cuda.threadIdx.x] = a[y, x]
+    cuda.syncthreads()
+    x = cuda.blockIdx.y * TILE + cuda.threadIdx.x
+    y = cuda.blockIdx.x * TILE + cuda.threadIdx.y
+    out[y, x] = shared[cuda.threadIdx.x, cuda.threadIdx.y]
+
+
+@cuda.jit
+def race(out: Any, a: Any) -> None:
+    """The same without its barrier."""
+    shared = cuda.shared.array((TILE, TILE), float32)
+    x, y = cuda.grid(2)
+    shared[cuda.threadIdx.y, cuda.threadIdx.x] = a[y, x]
+    out[y, x] = shared[cuda.threadIdx.x, cuda.threadIdx.y]
+
+
+@cuda.jit
+def stencil(out: Any, a: Any) -> None:
+    """Three dimensions, a device function, rows as views."""
+    x, y, z = cuda.grid(3)
+    if x < out.shape[2] and y < out.shape[1] and z < out.shape[0]:
+        total = 0.0
+        for step in range(-1, 2):
+            plane = a[clamped(z + step, a.shape[0])]
+            total += plane[y, x]
+        out[z, y, x] = total
+
+
+@cuda.jit
+def outside(out: Any, a: Any) -> None:
+    """Reads one element too far."""
+    i = cuda.grid(1)
+    if i < a.size:
+        out[i] = a[i + 1]
+
+
+@cuda.jit
+def gather(out: Any, a: Any, indices: Any) -> None:
+    """An address that depends on data."""
+    i = cuda.grid(1)
+    if i < indices.size:
+        out[i] = a[indices[i]]
+
+
+@cuda.jit
+def rows(out: Any, first: Any, a: Any) -> None:
+    """Loops whose length depends on data."""
+    i = cuda.grid(1)
+    if i < out.size:
+        total = 0.0
+        for k in range(first[i], first[i + 1]):
+            total += a[k]
+        out[i] = total
+
+
+@cuda.jit
+def histogram(bins: Any, a: Any) -> None:
+    """Atomics on shared and on global memory."""
+    counts = cuda.shared.array(32, int32)
+    lane = cuda.threadIdx.x
+    if lane < 32:
+        counts[lane] = 0
+    cuda.syncthreads()
+    cuda.atomic.add(counts, cuda.grid(1) % 32, 1)
+    cuda.syncthreads()
+    if lane < 32:
+        cuda.atomic.add(bins, lane, counts[lane])
+
+
+@cuda.jit
+def shuffled(out: Any, a: Any) -> None:
+    """A sum by shuffles, local and constant arrays, names imported from numba.cuda, a barrier of the grid."""
+    weights = cuda.const.array_like(WEIGHTS)
+    own = cuda.local.array(4, float32)
+    lane = threadIdx.x % 32
+    for k in range(4):
+        own[weights[k]] = a[4 * cuda.grid(1) + k]
+    total = own[0] + own[3]
+    step = 16
+    while step > 0:
+        total += shfl_down_sync(0xFFFFFFFF, total, step)
+        step //= 2
+    cuda.syncwarp()
+    syncthreads()
+    cuda.cg.this_grid().sync()
+    if lane == 0:
+        out[cuda.grid(1) // 32 + WEIGHTS[3]] = total
+
+
+@cuda.jit
+def long(out: Any, steps: Any) -> None:
+    """More work than a trace does."""
+    for k in range(steps):
+        out[k] = k
+
+
+def plain(out: Any, a: Any) -> None:
+    """A function without a decorator."""
+    out[cuda.grid(1)] = a[cuda.grid(1)]
