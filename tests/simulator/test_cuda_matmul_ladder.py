@@ -1,4 +1,4 @@
-"""The products with several results a thread, which the small blocks of test_cuda_kernels.py do not fit."""
+"""The products with several results per thread, which the small blocks of test_cuda_kernels.py do not fit."""
 
 from __future__ import annotations
 

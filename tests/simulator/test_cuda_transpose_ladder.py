@@ -1,4 +1,4 @@
-"""The transposes whose blocks have many elements a thread, and 128-bit accesses, in Numba's simulator."""
+"""The transposes whose blocks have many elements per thread, and 128-bit accesses, in Numba's simulator."""
 
 from __future__ import annotations
 
