@@ -67,6 +67,15 @@ def explain(
     best_pad: Annotated[
         bool, typer.Option("--best-pad", help="Find the smallest pad without conflicts of loads or stores.")
     ] = False,
+    best_swizzle: Annotated[
+        bool, typer.Option("--best-swizzle", help="Find the XOR of columns with the fewest conflicts, and the pad.")
+    ] = False,
+    row: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="With --best-swizzle: elements per row of shared arrays with one dimension."
+        ),
+    ] = None,
     measure: Annotated[
         bool, typer.Option("--measure", help="Compare with the hardware's counters; needs a GPU and ncu.")
     ] = False,
@@ -95,6 +104,7 @@ def explain(
 
       smembench explain transposeSmem --block 32x32
       smembench explain transposeSmemPad --block 16x16 --dtype float64 --best-pad
+      smembench explain transposeSmem --block 16x16 --best-swizzle
       smembench explain tiled --run results/reference/20261120T181658Z-documents
       smembench explain naive --stride 5000 --json
       smembench explain transposeSmemPad --html banks.html
@@ -111,7 +121,9 @@ def explain(
     from smembench.views.records import json as as_json
     from smembench.views.table import draw
 
-    one_of(measure=measure, best_pad=best_pad, html=html is not None)
+    one_of(measure=measure, best_pad=best_pad, best_swizzle=best_swizzle, html=html is not None)
+    if row is not None and not best_swizzle:
+        raise UsageError(f"--row {row}: goes with --best-swizzle")
     one_of(json=json, html=html is not None)
     if csv is not None and not measure:
         raise UsageError(f"--csv {csv}: is written with --measure; use --json for the explanation itself")
@@ -132,6 +144,9 @@ def explain(
             return
         draw(stdout, [pads(tried, best, f"{case.kernel} · block {case.block} · {case.dtype}")])
         return
+    if best_swizzle:
+        _best_swizzle(case, row, json=json)
+        return
     page_file = None if html is None else Output(html, force=force, what="--html")
     if page_file is not None:
         check_extra("explain --html", "jinja2")
@@ -148,6 +163,20 @@ def explain(
         print_explanation(stdout, said, capability, device)
     if said.trace.mistakes:
         raise typer.Exit(1)
+
+
+def _best_swizzle(case: Case, row: int | None, *, json: bool) -> None:
+    from smembench.explain.best_layout import best_layouts
+    from smembench.views.console import stdout
+    from smembench.views.explain_layouts import layout_records, layouts, verdict_records
+    from smembench.views.records import json as as_json
+    from smembench.views.table import draw
+
+    found = best_layouts(case, row)
+    if json:
+        typer.echo(as_json(case_id=case.id, layouts=layout_records(found), verdicts=verdict_records(found)), nl=False)
+    else:
+        draw(stdout, layouts(found, f"{case.kernel} · block {case.block} · {case.dtype}"))
 
 
 def _measure(cases: Sequence[Case], capability: str | None, csv: Path | None, *, json: bool) -> None:

@@ -39,10 +39,11 @@ def reproduce(*, device: options.Devices = None, sampling: Sampling, running: Ru
 
     overrides = [] if device is None else [f"device={device}"]
     config = from_toml(Path("documents"), overrides, sampling.config())
+    stored = reference()
     judged: list[Here] = []
 
     def draw(run: Run) -> list[Section]:
         judged.extend(probed(run))
-        return reproduction(run, judged, reference())
+        return reproduction(run, judged, stored)
 
-    measure(config, running, draw=draw, parts=lambda: {"claims": records(judged, reference())})
+    measure(config, running, draw=draw, parts=lambda: {"claims": records(judged, stored)})

@@ -247,7 +247,7 @@ def best_pad(case: Case, limit: int = MAX_PAD) -> tuple[int | None, list[tuple[i
     """
     kernel = registry.kernel_of(case)
     if not kernel.pad:
-        raise UsageError(f"--best-pad: {case.kernel} has no padded tile; name a …Pad kernel")
+        raise UsageError(f"--best-pad: {case.kernel} has no padded tile; name a …Pad kernel, or give --best-swizzle")
     tried = []
     for pad in range(limit + 1):
         explained = explain(replace(case, pad=pad))

@@ -28,10 +28,11 @@ _STEPS = {"global": SECTOR_BYTES, "shared": WAVEFRONT_BYTES}
 """Bytes by which a request can be shifted without changing its cost."""
 
 
-def launch(kernel: Kernel, case: Case) -> tuple[Trace, list[Request]]:
+def launch(kernel: Kernel, case: Case, *, apart: bool = False) -> tuple[Trace, list[Request]]:
     """The trace of the case's pattern, and the requests of a launch of the case.
 
-    A request stands for all requests of its access site with the same cost; ``weight`` is their number.
+    A request stands for all requests of its access site with the same cost; ``weight`` is their number. With ``apart``
+    it stands for those with the same addresses, and only requests to shared memory are returned.
 
     Raises:
         UsageError: as ``trace``.
@@ -45,13 +46,14 @@ def launch(kernel: Kernel, case: Case) -> tuple[Trace, list[Request]]:
             smaller = replace(smaller, m=case.m, n=case.n)
         return trace(kernel, smaller, program.grid, ragged=ragged)
 
+    alike = _by_addresses if apart else _alike
     smaller = problem.pattern(case, kernel.results)
     first = traced(smaller)
-    found = _alike(first)
+    found = alike(first)
     longer, times = problem.longer(case, smaller)
     if times:
         second = traced(longer)
-        for key, more in _alike(second).items():
+        for key, more in alike(second).items():
             before = found[key].weight if key in found else 0
             found[key] = replace(more, weight=before + times * max(more.weight - before, 0))
         first = replace(first, mistakes=tuple(sorted({*first.mistakes, *second.mistakes})))
@@ -62,6 +64,13 @@ def _alike(traced: Trace) -> dict[Hashable, Request]:
     """One request for all of an access site with the same cost, by site and cost."""
     # A loop has thousands of requests but few shapes: the cost is computed once per shape.
     return _merged(_merged(traced.requests, _shape).values(), _cost)
+
+
+def _by_addresses(traced: Trace) -> dict[Hashable, Request]:
+    """One request to shared memory for all of an access site with the same addresses."""
+    return _merged(
+        (request for request in traced.requests if request.site.space == "shared"), lambda request: request.addresses
+    )
 
 
 def _merged(requests: Iterable[Request], kind: Callable[[Request], Hashable]) -> dict[Hashable, Request]:

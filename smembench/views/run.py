@@ -112,7 +112,9 @@ def first_times(trials: Sequence[Trial], passed: str) -> Section:
         "elapsed ms": lambda trial: within(median(trial.samples), _UNSURE) if trial.samples else trial.status,
     }
     heading = f"times of the first round, after {passed}; their intervals come with the next"
-    return table(heading, trials, columns, words=("kernel", "on", "block", "size"))
+    return table(
+        heading, sorted(trials, key=lambda trial: trial.case.id), columns, words=("kernel", "on", "block", "size")
+    )
 
 
 def trial_line(trial: Trial) -> str:

@@ -101,6 +101,17 @@ def test_the_best_pad(program: Program) -> None:
     assert "for loads and stores; pad 2 has the fewest." in " ".join(ran.stdout.split())
 
 
+def test_the_best_swizzle(program: Program) -> None:
+    ran = program("explain", "transposeSmem", "--block", "16x16", "--best-swizzle")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    lines = [line.split() for line in ran.stdout.splitlines()]
+    assert ["plain", "shared0[r,", "c]", "8.00", "1.00", "1024"] in lines
+    assert ["swizzle", "shared0[r,", "c", "^", "r]", "1.00", "1.00", "1024"] in lines
+    assert "The swizzle is free of conflicts; no pad up to 32 is." in ran.stdout
+    ran = program("explain", "tiled", "--block", "16x16", "--n", "64", "--best-swizzle")
+    assert ran.stdout.splitlines()[1:] == ["shared0 has no bank conflicts. shared1 has no bank conflicts."]
+
+
 def test_a_prediction_that_the_counters_contradict_is_a_failure(program: Program, ncu: Path, tmp_path: Path) -> None:
     path = tmp_path / "compared.csv"
     ran = program(

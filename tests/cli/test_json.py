@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from conftest import DOCUMENTS, ROOT
 from conftest import QUICK as NUMBERS
 from smembench.cli.app import app
+from smembench.run.config import from_flags
 
 QUICK = tuple(map(str, NUMBERS))
 SLOWDOWN = ROOT / "results/reference/slowdown"
@@ -30,9 +31,11 @@ TABLES = {
     ("compilers", "--static", "--kernel", "naiveGmem", "--n", "64"): ("cases", "registers"),
     ("explain", "transposeSmem"): ("shared", "wavefronts_per_request"),
     ("explain", "transposeSmemPad", "--best-pad"): ("pads", "load_conflict"),
+    ("explain", "transposeSmem", "--best-swizzle"): ("layouts", "element"),
     ("lesson",): ("lessons", "what"),
     ("lesson", "reuse"): ("rows", "as_expected"),
     ("show", str(DOCUMENTS)): ("cases", "elapsed_ms"),
+    ("show", str(DOCUMENTS), "--documents"): ("claims", "holds"),
     ("history", str(SLOWDOWN)): ("series", "case_id"),
     ("compare", "last:7", str(NEWEST)): ("compared", "cases"),
     ("compare", str(NEWEST), str(NEWEST)): ("cases", "verdict"),
@@ -47,6 +50,22 @@ def test_json_is_one_object_of_tables(command: tuple[str, ...]) -> None:
     found = json.loads(done.stdout)
     assert found[table]
     assert all(name in record for record in found[table])
+
+
+def test_reproduce_has_the_claims_on_the_cpu_and_on_the_stored_runs_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep = [{"problem": "transpose", "kernel": "naiveGmem", "n": 8, "device": "cpu"}]
+    small = from_flags({"sweep": sweep, "samples": 3, "rounds": 1, "precision": 90.0, "max_seconds": 0.2, "warmup": 0})
+    monkeypatch.setattr("smembench.run.config.from_toml", lambda *given: small)
+    done = CliRunner().invoke(app, ["reproduce", "--json"])
+    found = json.loads(done.stdout)
+    assert {case["status"] for case in found["cases"]} == {"ok"}
+    claims = [claim for claim in found["claims"] if claim["where"] == "Bank conflicts"]
+    assert [claim["found"] for claim in claims] == [
+        "needs a GPU",
+        "needs a GPU",
+        *(claim["found"] for claim in claims[2:]),
+    ]
+    assert [(claim["device"], claim["holds"]) for claim in claims[2:]] == [("NVIDIA H200", "yes")] * 2
 
 
 def test_what_is_accepted_and_what_is_pinned(tmp_path: Path) -> None:

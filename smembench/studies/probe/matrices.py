@@ -225,7 +225,7 @@ _CASES = (("x1", _PACKED), ("x2", _PACKED), ("x4", _PACKED), ("x4.trans", _PACKE
 _KIND = {"ldmatrix": "load", "stmatrix": "store"}
 _CHAIN = "one warp; each load returns the addresses of the next"
 _PAIRS = "one warp; each store writes what the load before it returned"
-_BUSY = f"{_WARPS} warps on one SM, each at rows of its own"
+_BUSY = f"{_WARPS} warps on one SM, each at rows of its own: cycles per instruction"
 
 
 def figures(bench: Bench) -> Iterator[Figure]:
@@ -260,7 +260,7 @@ def _throughput(bench: Bench, instruction: str, form: str, pitch: int) -> Figure
     least = wavefronts(_rows(form, pitch), _ROW_BYTES, kind)
     samples = _cycles(bench, f"{kind}_rate", form, pitch, _WARPS)
     at_least(f"cycles per {name}", min(samples), 0.99 * least)
-    return Figure.of(f"{name}: throughput", "cycles/instruction", samples, _BUSY, f"{least} (wavefronts)")
+    return Figure.of(f"{name}: throughput", "cycles", samples, _BUSY, f"{least} (wavefronts)")
 
 
 def _cycles(bench: Bench, kernel: str, form: str, pitch: int, warps: int = 1) -> list[float]:

@@ -1,0 +1,186 @@
+"""The pad and the swizzle of a shared array that have the fewest bank conflicts, and why there may be none.
+
+They are found from the addresses of one trace, without pad: each layout moves them, and banks.py counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from smembench.explain.analysis import MAX_PAD
+from smembench.explain.banks import ideal_wavefronts, wavefronts
+from smembench.explain.launch import launch
+from smembench.explain.layouts import Layout, Tile
+from smembench.explain.recorder import Request, SharedArray
+from smembench.kernels import registry
+from smembench.model.case import Case
+from smembench.model.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A layout and what it costs: wavefronts over those without conflicts, of all loads and of all stores.
+
+    A degree is None if there are no such accesses.
+    """
+
+    layout: Layout
+    loads: float | None
+    stores: float | None
+    wavefronts: int
+
+    @property
+    def free(self) -> bool:
+        """Whether no access has a conflict."""
+        return {self.loads, self.stores} <= {1.0, None}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best layouts of a shared array.
+
+    Attributes:
+        tile: a single row if the length of its rows is not known.
+        plain: as it is, without pad.
+        pad, swizzle: the best of each kind, None if it has no fewer wavefronts than ``plain``.
+        reason: why one of them or both are missing, a sentence; empty if nothing is missing, or needed.
+    """
+
+    tile: Tile
+    plain: Tried
+    pad: Tried | None = None
+    swizzle: Tried | None = None
+    reason: str = ""
+
+
+def best_layouts(case: Case, row: int | None = None) -> list[Found]:
+    """The best layouts of each shared array that the kernel loads or stores.
+
+    Args:
+        case: its own pad is left out.
+        row: elements per row of arrays with one dimension; None if they are not known.
+
+    Raises:
+        UsageError: for a kernel without shared memory, one that cannot be traced or has an index outside an array, and
+            rows that do not fit.
+    """
+    kernel = registry.kernel_of(case)
+    traced, requests = launch(kernel, replace(case, pad=0) if kernel.pad else case, apart=True)
+    for mistake in traced.mistakes:
+        if mistake.kind == "outside":
+            raise UsageError(f"--best-swizzle: {case.kernel}, line {mistake.line}: {mistake.text}")
+    found = []
+    for array in traced.shared:
+        own = [request for request in requests if request.site.array == array.name and request.site.kind != "atomic"]
+        if own:
+            found.append(best_layout(array, own, row))
+    if not found:
+        raise UsageError(f"--best-swizzle: {case.kernel} has no shared memory")
+    if row is not None and all(len(best.tile.array.shape) > 1 for best in found):
+        raise UsageError(f"--row {row}: the shared arrays of {case.kernel} have rows of their own; leave it out")
+    return found
+
+
+def best_layout(array: SharedArray, requests: Sequence[Request], row: int | None = None) -> Found:
+    """The best layouts of an array for its loads and stores; ``row`` as in ``best_layouts``.
+
+    Raises:
+        UsageError: if the rows do not fit.
+    """
+    flat = len(array.shape) == 1
+    if flat and row is not None and array.shape[0] % row:
+        raise UsageError(f"--row {row}: {array.name} has {array.shape[0]} elements, which are not whole rows")
+    tile = Tile(array, row if flat and row is not None else array.shape[-1])
+    plain = cost(tile, requests, Layout())
+    if plain.free:
+        return Found(tile, plain)
+    if flat and row is None:
+        return Found(tile, plain, reason=f"{array.name} has one dimension: --row says how long its rows are.")
+    vector = max(request.site.width for request in requests) // array.itemsize
+    if tile.columns % vector:
+        reason = f"A row of {array.name} has {tile.columns} elements, which are not whole vectors of {vector}."
+        return Found(tile, plain, reason=reason)
+    pad = _least(tile, requests, plain, _pads(vector))
+    why = _no_swizzle(tile, vector)
+    swizzle = None if why else _least(tile, requests, plain, _swizzles(tile, vector))
+    return Found(tile, plain, pad, swizzle, why or _reason(tile, requests, pad, swizzle))
+
+
+def cost(tile: Tile, requests: Iterable[Request], layout: Layout) -> Tried:
+    """What the requests cost if the tile's elements lie as a layout has them."""
+    counts = {kind: [0, 0] for kind in ("load", "store")}
+    for request in requests:
+        width, kind = request.site.width, request.site.kind
+        addresses = [None if address is None else tile.moved(address, layout) for address in request.addresses]
+        counts[kind][0] += wavefronts(addresses, width, kind) * request.weight
+        counts[kind][1] += ideal_wavefronts(addresses, width, kind) * request.weight
+    loads, stores = (needed / ideal if ideal else None for needed, ideal in counts.values())
+    return Tried(layout, loads, stores, sum(needed for needed, _ in counts.values()))
+
+
+def _pads(vector: int) -> Iterator[Layout]:
+    """Those that leave vectors aligned."""
+    return (Layout(pad=pad) for pad in range(vector, MAX_PAD + 1, vector))
+
+
+def _swizzles(tile: Tile, vector: int) -> Iterator[Layout]:
+    """Those that stay in a row and leave vectors whole, the simplest expressions first."""
+    bits, heights = tile.columns.bit_length() - 1, (tile.rows - 1).bit_length()
+    for across in range(vector.bit_length() - 1, bits):
+        for down in range(heights):
+            for taken in range(min(bits - across, heights - down), 0, -1):
+                yield Layout(down=down, rows=2**taken, across=across)
+
+
+def _no_swizzle(tile: Tile, vector: int) -> str:
+    """Why no swizzle is tried, a sentence; empty if some are."""
+    name, columns = tile.array.name, tile.columns
+    if columns & (columns - 1):
+        return f"No swizzle is tried: a row of {name} has {columns} elements, no power of two, and XOR would leave it."
+    if columns <= vector:
+        return f"No swizzle is tried: a row of {name} is a single vector."
+    return ""
+
+
+def _reason(tile: Tile, requests: Iterable[Request], pad: Tried | None, swizzle: Tried | None) -> str:
+    """Why a pad or a swizzle is missing, a sentence."""
+    if pad and swizzle:
+        return ""
+    which = "swizzle" if pad else "pad" if swizzle else "layout"
+    said = f"No {which} has fewer wavefronts"
+    if not swizzle and all(_in_one_row(tile, request) for request in requests if _extra(request)):
+        return f"{said}: elements of one row conflict, which a pad and an XOR by the row move together."
+    return f"{said}; tried were pads up to {MAX_PAD} and every XOR with bits of the row."
+
+
+def _extra(request: Request) -> int:
+    """Wavefronts of conflicts."""
+    access = request.addresses, request.site.width, request.site.kind
+    return wavefronts(*access) - ideal_wavefronts(*access)
+
+
+def _in_one_row(tile: Tile, request: Request) -> bool:
+    """Whether the lanes of one row alone have as many conflicts as the request."""
+
+    def row_of(address: int) -> int:
+        return (address - tile.array.base) // (tile.columns * tile.array.itemsize)
+
+    rows = {row_of(address) for address in request.addresses if address is not None}
+    alone = (
+        replace(request, addresses=tuple(a if a is not None and row_of(a) == row else None for a in request.addresses))
+        for row in rows
+    )
+    return max(map(_extra, alone)) >= _extra(request)
+
+
+def _least(tile: Tile, requests: Sequence[Request], plain: Tried, layouts: Iterable[Layout]) -> Tried | None:
+    """The first with the fewest wavefronts; None if none has fewer than ``plain``."""
+    best = plain
+    for layout in layouts:
+        tried = cost(tile, requests, layout)
+        if tried.wavefronts < best.wavefronts:
+            best = tried
+        if best.free:
+            break
+    return None if best is plain else best

@@ -1,0 +1,73 @@
+"""Layouts of a tile in shared memory: rows one after another, with a pad, or with columns permuted by XOR.
+
+A pad makes rows longer. A swizzle moves element (r, c) to column c ^ f(r) of its row: a permutation of the row if that
+has 2^n elements and f(r) is below 2^n. If f(r) is a multiple of a vector's elements, vectors stay whole and aligned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from smembench.explain.recorder import SharedArray
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the elements of a tile lie; by default row after row.
+
+    Attributes:
+        pad: extra elements per row.
+        down, rows, across: f(r) = ((r >> down) % rows) << across of a swizzle; with one row it is 0.
+    """
+
+    pad: int = 0
+    down: int = 0
+    rows: int = 1
+    across: int = 0
+
+    def place(self, row: int, column: int, columns: int) -> int:
+        """How many elements lie before element (row, column) of a tile of so many columns."""
+        return row * (columns + self.pad) + (column ^ ((row >> self.down) % self.rows << self.across))
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A shared array as rows of ``columns`` elements, which the kernel has neither padded nor swizzled."""
+
+    array: SharedArray
+    columns: int
+
+    @property
+    def rows(self) -> int:
+        """Rows over which an index of a row runs; an array of three dimensions has so many several times."""
+        shape = self.array.shape
+        return shape[-2] if len(shape) > 1 else shape[0] // self.columns
+
+    def bytes(self, layout: Layout) -> int:
+        """The shared memory that the array takes."""
+        return self.array.bytes // self.columns * (self.columns + layout.pad)
+
+    def moved(self, address: int, layout: Layout) -> int:
+        """The byte address at which a layout has the element of a byte address."""
+        row, column = divmod((address - self.array.base) // self.array.itemsize, self.columns)
+        plane, row = divmod(row, self.rows)
+        before = plane * self.rows * (self.columns + layout.pad)
+        return self.array.base + self.array.itemsize * (before + layout.place(row, column, self.columns))
+
+    def expression(self, layout: Layout) -> str:
+        """Element (r, c) as the kernel's source has to write it; element i of an array without rows."""
+        name, dimensions = self.array.name, len(self.array.shape)
+        if self.array.shape == (self.columns,):
+            return f"{name}[i]"
+        column = "c"
+        if layout.rows > 1:
+            row = f"r >> {layout.down}" if layout.down else "r"
+            if layout.rows << layout.down < self.rows:
+                row = f"({row}) % {layout.rows}" if layout.down else f"{row} % {layout.rows}"
+            if layout.across:
+                row = f"{row} << {layout.across}" if row == "r" else f"({row}) << {layout.across}"
+            column = f"c ^ {row}" if row == "r" else f"c ^ ({row})"
+        if dimensions == 1:
+            column = column if column == "c" else f"({column})"
+            return f"{name}[r * {self.columns + layout.pad} + {column}]"
+        return f"{name}[{'…, ' if dimensions > 2 else ''}r, {column}]"

@@ -1,0 +1,87 @@
+"""``smembench explain --best-swizzle``: a shared array as it is, with the best pad, and with the best swizzle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from smembench.explain.analysis import MAX_PAD
+from smembench.explain.best_layout import Found, Tried
+from smembench.views.columns import number
+from smembench.views.records import Record
+from smembench.views.sections import Section, table
+
+
+def layouts(found: Sequence[Found], heading: str) -> list[Section]:
+    """A table per array with conflicts, and a sentence on those without."""
+    sections = [_table(best, heading) for best in found if not best.plain.free]
+    free = [_verdict(best) for best in found if best.plain.free]
+    if free:
+        sections.append(Section(heading, [], [], sentence=" ".join(free)))
+    return sections
+
+
+def _table(best: Found, heading: str) -> Section:
+    return table(
+        heading,
+        _rows(best).items(),
+        {
+            "layout": lambda row: _name(*row),
+            "element (r, c)": lambda row: best.tile.expression(row[1].layout),
+            "load\ndegree": lambda row: number(row[1].loads),
+            "store\ndegree": lambda row: number(row[1].stores),
+            "bytes": lambda row: str(best.tile.bytes(row[1].layout)),
+        },
+        words=("layout", "element (r, c)"),
+        sentence=_verdict(best),
+    )
+
+
+def _rows(best: Found) -> dict[str, Tried]:
+    """The layouts that there are, by kind."""
+    kinds = {"plain": best.plain, "pad": best.pad, "swizzle": best.swizzle}
+    return {kind: tried for kind, tried in kinds.items() if tried}
+
+
+def _name(kind: str, tried: Tried) -> str:
+    return f"pad {tried.layout.pad}" if kind == "pad" else kind
+
+
+def _verdict(best: Found) -> str:
+    """What to take, and why what is missing is missing."""
+    if best.plain.free:
+        return f"{best.tile.array.name} has no bank conflicts."
+    free = [_name(kind, tried) for kind, tried in _rows(best).items() if tried.free]
+    match free:
+        case [pad, _]:
+            said = f"Both {pad} and the swizzle are free of conflicts; the swizzle takes no more memory."
+        case ["swizzle"]:
+            said = f"The swizzle is free of conflicts; no pad up to {MAX_PAD} is."
+        case [pad]:
+            said = f"{pad.capitalize()} is the smallest free of conflicts."
+        case _ if best.pad is best.swizzle is None:
+            said = ""
+        case _:
+            said = "No layout that was tried is free of conflicts."
+    return " ".join(filter(None, (said, best.reason)))
+
+
+def layout_records(found: Sequence[Found]) -> list[Record]:
+    """The layouts, for programs."""
+    return [
+        {
+            "array": best.tile.array.name,
+            "layout": kind,
+            "pad": tried.layout.pad,
+            "element": best.tile.expression(tried.layout),
+            "load_conflict": tried.loads,
+            "store_conflict": tried.stores,
+            "shared_bytes": best.tile.bytes(tried.layout),
+        }
+        for best in found
+        for kind, tried in _rows(best).items()
+    ]
+
+
+def verdict_records(found: Sequence[Found]) -> list[Record]:
+    """The sentences, for programs."""
+    return [{"array": best.tile.array.name, "verdict": _verdict(best)} for best in found]

@@ -1,0 +1,209 @@
+"""Pads and swizzles: layouts permute a tile, and what the search says of them is counted again by other means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smembench.explain.analysis import best_pad, explain
+from smembench.explain.best_layout import best_layout, best_layouts, cost
+from smembench.explain.launch import launch
+from smembench.explain.layouts import Layout, Tile
+from smembench.explain.recorder import AccessSite, Request, SharedArray
+from smembench.kernels.registry import kernel_of
+from smembench.model.case import Block, Case
+from smembench.model.errors import UsageError
+from smembench.studies.explain import cases
+
+
+@st.composite
+def tiles(draw: st.DrawFn) -> tuple[Tile, Layout]:
+    """A tile with rows of a power of two, and a swizzle that stays in it."""
+    bits, rows = draw(st.integers(1, 7)), draw(st.integers(1, 70))
+    across = draw(st.integers(0, bits - 1))
+    taken = draw(st.integers(1, bits - across))
+    columns, size = 2**bits, draw(st.sampled_from([2, 4, 8]))
+    shape = draw(st.sampled_from([(rows, columns), (3, rows, columns), (rows * columns,)]))
+    layout = Layout(down=draw(st.integers(0, 4)), rows=2**taken, across=across)
+    return Tile(SharedArray("tile", shape, size, 128), columns), layout
+
+
+@given(tiles())
+def test_a_swizzle_is_a_permutation_of_each_row_that_keeps_vectors(drawn: tuple[Tile, Layout]) -> None:
+    tile, layout = drawn
+    base, size, columns = tile.array.base, tile.array.itemsize, tile.columns
+    addresses = range(base, base + tile.array.bytes, size)
+    moved = [tile.moved(address, layout) for address in addresses]
+    assert sorted(moved) == [*addresses]
+    row_of = [(address - base) // (size * columns) for address in addresses]
+    assert [(address - base) // (size * columns) for address in moved] == row_of
+    vector = 2**layout.across
+    for first in range(0, len(moved), vector):
+        assert moved[first] % (vector * size) == base % (vector * size)
+        assert moved[first : first + vector] == [*range(moved[first], moved[first] + vector * size, size)]
+    assert tile.bytes(layout) == tile.array.bytes
+
+
+@given(tiles(), st.integers(1, 9))
+def test_the_printed_expression_is_the_layout(drawn: tuple[Tile, Layout], pad: int) -> None:
+    tile, swizzle = drawn
+    for layout in (swizzle, Layout(pad=pad)):
+        for row in {0, tile.rows // 3, tile.rows // 2, tile.rows - 1}:
+            for column in {0, tile.columns - 1}:
+                base, size = tile.array.base, tile.array.itemsize
+                address = tile.moved(base + (row * tile.columns + column) * size, layout)
+                assert (address - base) // size == evaluated(tile, layout, row, column)
+
+
+def evaluated(tile: Tile, layout: Layout, r: int, c: int) -> int:
+    """The element that the expression of a layout names, as Python computes it."""
+    text = tile.expression(layout)
+    if text == "tile[i]":
+        return c
+    found = re.fullmatch(r"\w+\[(?:…, )?(?:(r), )?(.*)\]", text)
+    assert found, text
+    column = eval(found[2], {"r": r, "c": c})
+    return int(column if found[1] is None else r * (tile.columns + layout.pad) + column)
+
+
+def words_of_the_busiest_bank(addresses: Sequence[int | None], width: int) -> int:
+    """Wavefronts of a request whose lanes do not share addresses in pairs."""
+    together, count = min(32, 128 // width), 0
+    for first in range(0, 32, together):
+        active = [address for address in addresses[first : first + together] if address is not None]
+        words = {byte // 4 for address in active for byte in range(address, address + width)}
+        count += max((sum(word % 32 == bank for word in words) for bank in range(32)), default=0)
+    return count
+
+
+LARGE, SMALL = Block(32, 32), Block(16, 16)
+
+
+def transpose(kernel: str = "transposeSmem", block: Block = LARGE, dtype: str = "float32") -> Case:
+    return Case("transpose", kernel, "cuda:0", dtype, 256, 256, None, block, 0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("block", [Block(32, 32), Block(16, 16), Block(32, 8), Block(8, 32), Block(64, 4)])
+def test_what_a_layout_costs_is_counted_again_from_its_expression(block: Block, dtype: str) -> None:
+    case = transpose(block=block, dtype=dtype)
+    (found,) = best_layouts(case)
+    _, requests = launch(kernel_of(case), case, apart=True)
+    assert found.swizzle is not None
+    for tried in filter(None, (found.plain, found.pad, found.swizzle)):
+        total = 0
+        for request in requests:
+            moved: list[int | None] = []
+            for address in request.addresses:
+                element = None if address is None else divmod(address // found.tile.array.itemsize, found.tile.columns)
+                place = None if element is None else evaluated(found.tile, tried.layout, *element)
+                moved.append(None if place is None else place * found.tile.array.itemsize)
+            total += request.weight * words_of_the_busiest_bank(moved, request.site.width)
+        assert total == tried.wavefronts
+
+
+def test_a_swizzle_frees_square_tiles_of_which_a_pad_frees_only_the_larger() -> None:
+    (small,), (large,) = best_layouts(transpose(block=SMALL)), best_layouts(transpose())
+    assert small.swizzle is not None is not large.swizzle
+    assert small.pad is not None is not large.pad
+    assert [tried.free for tried in (small.pad, small.swizzle, large.pad, large.swizzle)] == [False, True, True, True]
+    assert small.tile.expression(small.swizzle.layout) == "shared0[r, c ^ r]"
+    assert (large.tile.bytes(large.swizzle.layout), large.tile.bytes(large.pad.layout)) == (4096, 4224)
+
+
+@pytest.mark.parametrize("block", [Block(32, 32), Block(16, 16), Block(48, 16)])
+def test_a_moved_trace_is_the_trace_of_the_padded_kernel(block: Block) -> None:
+    case = transpose("transposeSmemPad", block)
+    traced, requests = launch(kernel_of(case), case, apart=True)
+    tile = Tile(traced.shared[0], block.x)
+    for pad, loads, stores in best_pad(case, limit=6)[1]:
+        tried = cost(tile, requests, Layout(pad=pad))
+        assert (tried.loads, tried.stores) == pytest.approx((loads, stores))
+
+
+def test_requests_told_apart_weigh_as_much_as_those_that_explain_merges() -> None:
+    """Also in a kernel with a loop, whose requests repeat."""
+    case = Case("matmul", "tiled", "cuda:0", "float32", 64, 64, 128, SMALL)
+    _, requests = launch(kernel_of(case), case, apart=True)
+    for access in explain(case).shared:
+        own = [request for request in requests if request.site == access.site]
+        assert sum(request.weight for request in own) == access.requests
+        assert len({request.addresses for request in own}) == len(own) > 1
+
+
+def test_rows_of_no_power_of_two_are_not_swizzled() -> None:
+    (found,) = best_layouts(transpose(block=Block(48, 16)))
+    assert found.pad is not None
+    assert found.swizzle is None
+    assert "a row of shared0 has 48 elements, no power of two, and XOR would leave it" in found.reason
+
+
+def test_rows_of_a_flat_array_are_named() -> None:
+    case = transpose("transposeSmemDyn")
+    (unknown,), (known,) = best_layouts(case), best_layouts(case, row=32)
+    assert (unknown.pad, unknown.swizzle, unknown.tile.expression(Layout())) == (None, None, "shared0[i]")
+    assert "--row says how long its rows are" in unknown.reason
+    assert known.swizzle
+    assert known.swizzle.free
+    assert known.tile.expression(known.swizzle.layout) == "shared0[r * 32 + (c ^ r)]"
+    with pytest.raises(UsageError, match="--row 33: shared0 has 1024 elements"):
+        best_layouts(case, row=33)
+
+
+def test_no_layout_is_found_for_indices_outside_the_tile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SMEMBENCH_KERNELS", str(Path(__file__).with_name("mistaken_kernels.py")))
+    (case,) = cases("beyond_the_tile", n=64, blocks="32x32")
+    with pytest.raises(UsageError, match="--best-swizzle: beyond_the_tile, line 19: thread 256"):
+        best_layouts(case)
+
+
+def requests(elements: Sequence[int], width: int, kind: str = "load") -> list[Request]:
+    """A float32 request of a warp, whose lanes access so many bytes from these elements on."""
+    site = AccessSite(1, "shared", kind, "tile", width)
+    return [Request(site, 0, tuple(4 * element for element in elements))]
+
+
+def test_vectors_stay_whole() -> None:
+    array = SharedArray("tile", (32, 64), 4, 0)
+    column = requests([64 * lane for lane in range(32)], 16)
+    rows = requests([4 * lane for lane in range(32)], 16, "store")
+    found = best_layout(array, column + rows)
+    assert found.plain.loads == 8
+    assert found.swizzle
+    assert found.swizzle.free
+    assert found.tile.expression(found.swizzle.layout) == "tile[r, c ^ ((r % 16) << 2)]"
+    assert found.pad
+    assert found.pad.layout.pad % 4 == 0
+
+
+def test_rows_that_split_vectors_are_left_as_they_are() -> None:
+    found = best_layout(SharedArray("tile", (2046,), 4, 0), requests([32 * lane for lane in range(32)], 16), row=33)
+    assert (found.pad, found.swizzle) == (None, None)
+    assert found.reason == "A row of tile has 33 elements, which are not whole vectors of 4."
+
+
+def test_where_neither_helps_it_says_why() -> None:
+    wide = SharedArray("tile", (4, 1024), 4, 0)
+    found = best_layout(wide, requests([32 * lane for lane in range(32)], 4))
+    assert (found.pad, found.swizzle) == (None, None)
+    assert "elements of one row conflict, which a pad and an XOR by the row move together" in found.reason
+    free = best_layout(wide, requests([*range(32)], 4))
+    assert (free.plain.free, free.pad, free.swizzle, free.reason) == (True, None, None, "")
+
+
+def test_planes_of_a_tile_keep_their_rows() -> None:
+    """Two buffers of a tile: each is swizzled by its own rows."""
+    array = SharedArray("tile", (2, 32, 32), 4, 0)
+    column = [32 * lane for lane in range(32)]
+    both = requests(column, 4) + requests([1024 + element for element in column], 4)
+    found = best_layout(array, both)
+    assert found.swizzle
+    assert found.swizzle.free
+    assert found.tile.expression(found.swizzle.layout) == "tile[…, r, c ^ r]"
+    assert replace(found.swizzle.layout, rows=1) == Layout()
