@@ -56,7 +56,10 @@ def climbed(run: Run, rungs: Sequence[Rung], section: Section, name: str, subjec
     return Chart(
         name=f"ladder-{name}",
         title=f"The ladder of {subject}",
-        caption=f"{unit} of each step's fastest block; at its end the gain over the best step before it, in brackets if within the noise.",
+        caption=(
+            f"{unit} of each step's fastest block; at its end the gain over the best step before it, in brackets if "
+            "within the noise."
+        ),
         spec=_bars(
             values,
             unit,
