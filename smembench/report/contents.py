@@ -92,10 +92,7 @@ def contents(runs: Sequence[Run]) -> Report:
 
 def _comparison(before: Run, stored: Run) -> Topic:
     found = compare_runs([before], [stored], beside=beside([before], [stored]))
-    changed = [(found.counts[verdict], verdict.value) for verdict in (Verdict.SLOWER, Verdict.FASTER)]
-    said = " and ".join(f"{count} {verdict}" for count, verdict in changed if count) or "none slower or faster"
-    for verdict in (Verdict.AMBIGUOUS, Verdict.NOT_COMPARABLE):
-        said += f", {found.counts[verdict]} {verdict}" if found.counts[verdict] else ""
+    said = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items() if count)
     most = max(found.cases, key=lambda case: abs(log(case.ratio)) * (case.verdict in _CHANGED) if case.ratio else 0.0)
     if most.ratio and most.verdict in _CHANGED:
         said += f"; the largest change is {percent(most.ratio)}, of {most.case.kernel} {most.case.size}"

@@ -8,7 +8,8 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.report.charts import ROW, SERIES, Chart, Spec, Values, layer, names_axis, number_axis
 from smembench.store.run import Run
 from smembench.studies.ladder.climb import Rung
-from smembench.views.columns import FIGURES, number, times, value
+from smembench.views.columns import FIGURES, number, value
+from smembench.views.ladder import gain
 from smembench.views.sections import Section, label
 
 
@@ -47,15 +48,18 @@ def climbed(run: Run, rungs: Sequence[Rung], section: Section, name: str, subjec
     roles = ["step", "best", "limit or library"]
     values = []
     for row in [*steps, *(row for row in run.rows if row.ok and row not in steps and label(row) in _named(section))]:
-        gain = steps[row].gain if row in steps else None
-        says = f"{label(row)}: {number(value(row, rate))} {unit}" + (f", {times(gain)}" if gain else "")
-        text = " ".join(filter(None, (times(gain), "best" if row is best else "")))
+        gained = gain(steps[row]) if row in steps else ""
+        says = ", ".join(filter(None, (f"{label(row)}: {number(value(row, rate))} {unit}", gained)))
+        text = " ".join(filter(None, (gained, "best" if row is best else "")))
         role = roles[1 if row is best else 0 if row in steps else 2]
         values.append({"case": label(row), "rate": value(row, rate), "text": text, "role": role, "says": says})
     return Chart(
         name=f"ladder-{name}",
         title=f"The ladder of {subject}",
-        caption=f"{unit} of each step's fastest block; at its end the gain over the best step before it.",
+        caption=(
+            f"{unit} of each step's fastest block; at its end the gain over the best step before it, in brackets if "
+            "within the noise."
+        ),
         spec=_bars(
             values,
             unit,
