@@ -86,7 +86,7 @@ class Rounds:
         self._trials.append(trial)
 
     def begin(self, case: Case) -> None:
-        """Say that a round is over if this case is not part of it."""
+        """Say that the round is over if it has this case already."""
         if all(trial.case != case for trial in self._trials):
             return
         number, passed = self._trials[-1].round + 1, duration(self._clock() - self._begun)
