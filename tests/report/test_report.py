@@ -325,6 +325,18 @@ def test_aligned_and_ragged_sizes_are_apart_on_the_same_axes(limits: Run) -> Non
     assert {json.dumps(domain) for domain in scales[0]} == {json.dumps(domain) for domain in scales[1]}
 
 
+def test_sizes_that_would_be_one_dot_have_no_chart(limits: Run) -> None:
+    of_transposes = {name for name in charts([limits]) if name.startswith("sizes-transpose-float32")}
+    assert of_transposes == {"sizes-transpose-float32-warm-cache-cuda-0-aligned"}  # 4096 and 16384; not 4095 and 4097
+
+
+def test_the_axis_of_a_ratio_has_its_one(stored: Run) -> None:
+    """Here every kernel is slower than the driver's copy."""
+    (chart,) = [one for name, one in charts([stored]).items() if name.startswith("sizes-transpose-float32")]
+    (domain,) = {tuple(y["scale"]["domain"]) for y in of_key(json.loads(chart.json), "y")}
+    assert domain[0] < 1 < domain[1]
+
+
 def test_a_strip_says_how_wide_its_samples_spread(stored: Run) -> None:
     chart = charts([stored])["samples-transpose-4096x4096-float32-warm"]
     assert (
