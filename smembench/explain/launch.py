@@ -18,8 +18,8 @@ from smembench.explain.constant import addresses
 from smembench.explain.recorder import Request
 from smembench.explain.trace import Trace, trace, traceable
 from smembench.explain.warp import shifted
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 from smembench.model.hardware import SECTOR_BYTES, WAVEFRONT_BYTES
 from smembench.model.problem import pattern_period
