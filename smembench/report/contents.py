@@ -10,7 +10,7 @@ from math import log
 from smembench.report.cases import cases
 from smembench.report.charts import Chart, file_name
 from smembench.report.environment import environment, overview
-from smembench.report.figures.bars import climbed, rates
+from smembench.report.figures.bars import climbed, latencies, rates
 from smembench.report.figures.comparison import changes
 from smembench.report.figures.documents import gains
 from smembench.report.figures.history import over_runs
@@ -27,11 +27,13 @@ from smembench.studies.compare.beside import beside
 from smembench.studies.history.read import night_of
 from smembench.studies.history.series import series_of
 from smembench.studies.ladder.climb import climb
+from smembench.studies.probe.sheet import of_run
 from smembench.views.break_even import where_it_pays
 from smembench.views.compare import comparison_sections
 from smembench.views.history import history_sections, percent, short
 from smembench.views.ladder import ladder, ladders
 from smembench.views.limits import limits
+from smembench.views.probe import sections as data_sheet
 from smembench.views.reproduce import documented, figures, reproduction
 from smembench.views.sections import Section, grouped, groups, sections, subject
 
@@ -124,6 +126,7 @@ def _of_run(stored: Run) -> Chapter:
         Topic("Over sizes", (), [*limits(stored), *where_it_pays(stored)], over_sizes(stored.rows)),
         Topic("Rooflines", without_roof(stored), charts=rooflines(stored)),
         _documents(stored),
+        _data_sheet(stored),
         _cases(stored),
         Topic("Environment", folded=[Topic(part.heading, (), [part]) for part in environment(stored.description)]),
     ]
@@ -139,6 +142,16 @@ def _documents(stored: Run) -> Topic:
         for rows, section in zip(documented(stored.rows), tables, strict=True)
     ]
     return Topic("The documents' figures", (), reproduction(stored), _known(*charts))
+
+
+def _data_sheet(stored: Run) -> Topic:
+    """Of the GPU, if the run's folder has one: the latencies, and the other families folded."""
+    sheet = of_run(stored)
+    if sheet is None:
+        return Topic("")
+    device, first, *others = data_sheet(sheet)
+    folded = [Topic(section.heading, (), [section]) for section in others]
+    return Topic("The data sheet", [device.heading], [first], _known(latencies(sheet, first)), folded)
 
 
 def _ladders(stored: Run) -> Topic:

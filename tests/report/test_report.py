@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -27,6 +28,7 @@ from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row
 from smembench.studies.load import load
+from smembench.studies.probe.sheet import IN_RUN
 
 H200 = {
     "name": "cuda:0",
@@ -307,6 +309,21 @@ def test_the_documents_gains_stand_beside_this_devices_without_its_ports(stored:
     ports = [replace(row, compiler="nvrtc", elapsed_ms=9.0) for row in stored.rows if row.device == "cuda:0" and row.ok]
     both = replace(stored, rows=[*stored.rows, *ports])
     assert values(charts([both])["documents-transpose"]) == said
+
+
+def test_the_data_sheet_in_a_runs_folder_is_part_of_its_report(limits: Run, tmp_path: Path) -> None:
+    shutil.copy(ROOT / "results/reference/h200-probe.json", tmp_path / IN_RUN)
+    (topic,) = (
+        topic
+        for chapter in contents([replace(limits, path=tmp_path)]).chapters
+        for topic in chapter.topics
+        if topic.heading == "The data sheet"
+    )
+    assert topic.text[0].startswith("NVIDIA H200 · compute capability 9.0")
+    assert topic.sections[0].heading.startswith("latency")
+    assert [chart.name for chart in topic.charts] == ["latency"]
+    assert {part.heading.partition(":")[0] for part in topic.folded} >= {"conflicts", "bandwidth", "clusters"}
+    assert "The data sheet" not in str(contents([limits]))
 
 
 def test_kernels_over_sizes_stand_beside_the_copy(stored: Run) -> None:

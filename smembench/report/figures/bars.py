@@ -1,4 +1,4 @@
-"""Bars of rates: of a table's cases, and of the steps of a ladder with the best one marked."""
+"""Bars: the rates of a table's cases, the steps of a ladder with the best one marked, the latencies of memories."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.report.charts import ROW, SERIES, Chart, Spec, Values, layer, names_axis, number_axis
 from smembench.store.run import Run
 from smembench.studies.ladder.climb import Rung
+from smembench.studies.probe.sheet import Sheet
 from smembench.views.columns import FIGURES, number, value
 from smembench.views.ladder import gain
 from smembench.views.sections import Section, label
@@ -27,6 +28,31 @@ def rates(section: Section, name: str, subject: str) -> Chart | None:
         title=f"{subject}: {unit}",
         caption=f"{unit} of each kernel and block, in the order of the table; longer is faster.",
         spec=_bars(values, unit),
+        data=section,
+    )
+
+
+def latencies(sheet: Sheet, section: Section) -> Chart | None:
+    """Cycles of a dependent load from each memory of a data sheet; None without them.
+
+    Args:
+        sheet: the data sheet.
+        section: the same as a table.
+    """
+    found = [(figure.name, figure.value) for figure in sheet.figures if figure.family == "latency" and figure.value]
+    if not found:
+        return None
+    return Chart(
+        name="latency",
+        title="How far away each memory is",
+        caption="Cycles of a load whose address is what the load before it returned; shorter is nearer.",
+        spec=_bars(
+            [
+                {"case": name, "rate": cycles, "text": number(cycles), "says": f"{name}: {number(cycles)} cycles"}
+                for name, cycles in found
+            ],
+            "cycles",
+        ),
         data=section,
     )
 
