@@ -21,9 +21,9 @@ from hypothesis import settings
 from fake_driver import libraries
 from fake_driver.process import FakeDriver
 from programs import numba_kernel
+from smembench.kernels.kernel import EXTRA_KERNELS
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import EXTRA_KERNELS
 from smembench.model.case import Block, Case
 from smembench.model.measurement import Measurement, Sample, Status
 from smembench.stats.summary import ci_width

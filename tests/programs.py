@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import CudaCKernel, NumbaKernel
-from smembench.kernels.registry import Kernel, find, kernel_of, kernels
+from smembench.kernels.registry import find, kernel_of, kernels
 from smembench.model.case import Block, Case
 from smembench.model.device import Limits
 from smembench.run.config import from_flags

@@ -13,9 +13,9 @@ import numpy as np
 
 from smembench.devices.base import POISON
 from smembench.explain.trace import replaced
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import SIMULATED, cuda
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 from smembench.model.errors import DeviceUnavailable
 from smembench.model.hardware import WARP

@@ -114,8 +114,12 @@ def _conflicts(requests: int, seed: int | None, csv: Path | None, *, json: bool,
     drawn_by = SystemRandom().randrange(10**6) if seed is None else seed
     with locked(["cuda:0"]):
         info = open_device("cuda:0").info
-        say(stderr, f"requests of --seed {drawn_by} under ncu")
-        found = compare(drawn_by, requests, info.compute_capability or "")
+        found = compare(
+            drawn_by,
+            requests,
+            info.compute_capability or "",
+            lambda count: say(stderr, f"{count} requests of --seed {drawn_by} under ncu"),
+        )
     if json:
         typer.echo(as_json(device=info.known, seed=drawn_by, conflicts=count_records(found)), nl=False)
     else:

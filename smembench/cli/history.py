@@ -52,7 +52,7 @@ def history(
     from smembench.studies.history.read import read_nights
     from smembench.studies.history.series import Newest, series_of
     from smembench.views.console import can_show, say, stderr, stdout
-    from smembench.views.history import LEVELS, history_data, history_sections, left_out
+    from smembench.views.history import LEVELS, history_data, history_sections, left_out, no_series
     from smembench.views.progress import steps
     from smembench.views.records import json as as_json
     from smembench.views.table import draw
@@ -72,10 +72,7 @@ def history(
     if json:
         typer.echo(as_json(**history_data(nights, skipped, series)), nl=False)
     elif not series:
-        raise UsageError(
-            f"{folder}: no run says on which device it was measured, so there is no series; two runs can be compared: "
-            "smembench compare BASE NEW --across device"
-        )
+        raise UsageError(f"{folder}: {no_series(nights)}")
     else:
         draw(stdout, history_sections(series, fine=can_show(stdout, LEVELS)))
     if fail_on_change and any(one.newest is Newest.SLOWER for one in series):

@@ -66,7 +66,7 @@ def report(
         if folder is not None:
             with steps() as step:
                 write_figures(figures, kind, folder, step)
-            say(stderr, f"wrote {len(figures)} charts to {folder}")
+            say(stderr, f"wrote {len(figures)} chart{'s' * (len(figures) > 1)} to {folder}")
     if target is None:
         return
     text = page(report)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from smembench.kernels.registry import Kernel
+from smembench.kernels.kernel import Kernel
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo, Limits
 from smembench.model.measurement import Conditions, Resources

@@ -10,8 +10,8 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from smembench.devices.host_clock import HostClock
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.program import HostFunction
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo, Limits
 from smembench.model.measurement import Conditions, Resources

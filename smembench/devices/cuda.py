@@ -27,9 +27,9 @@ from smembench.devices.cuda_graph import GraphTimer, calibrate, nothing
 from smembench.devices.cuda_helpers import busy, empty, read_all
 from smembench.devices.host_clock import HostClock
 from smembench.devices.nvml import Nvml
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import SIMULATED, checked, cuda
 from smembench.kernels.program import GpuKernel, HostFunction, MemoryKind, Program
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo, Limits
 from smembench.model.errors import DeviceUnavailable

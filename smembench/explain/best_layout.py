@@ -41,7 +41,7 @@ class Found:
     """The best layouts of a shared array.
 
     Attributes:
-        tile: a single row if the length of its rows is not known.
+        tile: a single row if the length of its rows is not known, or not needed.
         plain: as it is, without pad.
         pad, swizzle: the best of each kind, None if it has no fewer wavefronts than ``plain``.
         reason: why one of them or both are missing, a sentence; empty if nothing is missing, or needed.
@@ -89,13 +89,15 @@ def best_layout(array: SharedArray, requests: Sequence[Request], row: int | None
         UsageError: if the rows do not fit.
     """
     flat = len(array.shape) == 1
-    if flat and row is not None and array.shape[0] % row:
-        raise UsageError(f"--row {row}: {array.name} has {array.shape[0]} elements, which are not whole rows")
-    tile = Tile(array, row if flat and row is not None else array.shape[-1])
+    tile = Tile(array, array.shape[-1])
     plain = cost(tile, requests, Layout())
     if plain.free:
         return Found(tile, plain)
-    if flat and row is None:
+    if flat and row is not None:
+        if array.shape[0] % row:
+            raise UsageError(f"--row {row}: {array.name} has {array.shape[0]} elements, which are not whole rows")
+        tile = Tile(array, row)
+    elif flat:
         return Found(tile, plain, reason=f"{array.name} has one dimension: --row says how long its rows are.")
     vector = max(request.site.width for request in requests) // array.itemsize
     if tile.columns % vector:

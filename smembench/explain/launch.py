@@ -18,8 +18,8 @@ from smembench.explain.constant import addresses
 from smembench.explain.recorder import Request
 from smembench.explain.trace import Trace, trace, traceable
 from smembench.explain.warp import STEPS, shifted
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 from smembench.model.problem import pattern_period
 

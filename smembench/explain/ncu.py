@@ -60,12 +60,9 @@ def counted(
     Raises:
         UsageError: if ncu is not installed or does not give a figure per launch; it names ``asked_by``.
     """
-    ncu = shutil.which("ncu")
-    if ncu is None:
-        raise UsageError(f"{asked_by}: ncu (Nsight Compute) is not on the PATH; it comes with the CUDA toolkit")
     options = ["--metrics", ",".join(metrics), "--clock-control", "none", "--cache-control", cache_control]
     output = ["--csv", "--print-units", "base", "--profile-from-start", "off"]
-    ran = _run(child, before=(ncu, *options, *output))
+    ran = _run(child, before=(installed(asked_by), *options, *output))
     found = parse(ran.stdout)
     for metric in metrics:
         if len(found.get(metric, ())) != launches:
@@ -73,6 +70,18 @@ def counted(
             count = f"{len(found.get(metric, ()))} of {launches} figures"
             raise UsageError(f"{asked_by}: ncu gave {count} of {metric}: {said}")
     return found
+
+
+def installed(asked_by: str) -> str:
+    """The path of ncu.
+
+    Raises:
+        UsageError: if it is not installed; it names ``asked_by``.
+    """
+    ncu = shutil.which("ncu")
+    if ncu is None:
+        raise UsageError(f"{asked_by}: ncu (Nsight Compute) is not on the PATH; it comes with the CUDA toolkit")
+    return ncu
 
 
 def sampled(cases: Sequence[Case], *, launches: int, samples: int, seconds: float, asked_by: str) -> list[float]:

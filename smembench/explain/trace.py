@@ -26,10 +26,10 @@ from smembench.explain.lockstep import Group, run
 from smembench.explain.mistakes import Mistake
 from smembench.explain.recorder import AddressArray, Recorder, Request, SharedArray
 from smembench.explain.unknown import Unfollowed
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import LibraryCall, NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
 from smembench.toolchains.registry import toolchain_of

@@ -17,8 +17,8 @@ from pathlib import Path
 from types import ModuleType, NoneType
 from typing import Any, get_type_hints
 
+from smembench.kernels.kernel import EXTRA_KERNELS, Kernel, unbuilt
 from smembench.kernels.program import Program
-from smembench.kernels.registry import EXTRA_KERNELS, Kernel, unbuilt
 from smembench.model.errors import UsageError
 from smembench.model.text import one_line, place
 

@@ -10,7 +10,7 @@ from math import log
 from smembench.report.cases import cases
 from smembench.report.charts import Chart, file_name
 from smembench.report.environment import environment, overview
-from smembench.report.figures.bars import climbed, rates
+from smembench.report.figures.bars import climbed, latencies, rates
 from smembench.report.figures.comparison import changes
 from smembench.report.figures.documents import gains
 from smembench.report.figures.history import over_runs
@@ -27,11 +27,13 @@ from smembench.studies.compare.beside import beside
 from smembench.studies.history.read import night_of
 from smembench.studies.history.series import series_of
 from smembench.studies.ladder.climb import climb
+from smembench.studies.probe.sheet import of_run
 from smembench.views.break_even import where_it_pays
 from smembench.views.compare import comparison_sections
 from smembench.views.history import history_sections, percent, short
 from smembench.views.ladder import ladder, ladders
 from smembench.views.limits import limits
+from smembench.views.probe import sections as data_sheet
 from smembench.views.reproduce import documented, figures, reproduction
 from smembench.views.sections import Section, grouped, groups, sections, subject
 
@@ -92,10 +94,7 @@ def contents(runs: Sequence[Run]) -> Report:
 
 def _comparison(before: Run, stored: Run) -> Topic:
     found = compare_runs([before], [stored], beside=beside([before], [stored]))
-    changed = [(found.counts[verdict], verdict.value) for verdict in (Verdict.SLOWER, Verdict.FASTER)]
-    said = " and ".join(f"{count} {verdict}" for count, verdict in changed if count) or "none slower or faster"
-    for verdict in (Verdict.AMBIGUOUS, Verdict.NOT_COMPARABLE):
-        said += f", {found.counts[verdict]} {verdict}" if found.counts[verdict] else ""
+    said = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items() if count)
     most = max(found.cases, key=lambda case: abs(log(case.ratio)) * (case.verdict in _CHANGED) if case.ratio else 0.0)
     if most.ratio and most.verdict in _CHANGED:
         said += f"; the largest change is {percent(most.ratio)}, of {most.case.kernel} {most.case.size}"
@@ -127,6 +126,7 @@ def _of_run(stored: Run) -> Chapter:
         Topic("Over sizes", (), [*limits(stored), *where_it_pays(stored)], over_sizes(stored.rows)),
         Topic("Rooflines", without_roof(stored), charts=rooflines(stored)),
         _documents(stored),
+        _data_sheet(stored),
         _cases(stored),
         Topic("Environment", folded=[Topic(part.heading, (), [part]) for part in environment(stored.description)]),
     ]
@@ -142,6 +142,16 @@ def _documents(stored: Run) -> Topic:
         for rows, section in zip(documented(stored.rows), tables, strict=True)
     ]
     return Topic("The documents' figures", (), reproduction(stored), _known(*charts))
+
+
+def _data_sheet(stored: Run) -> Topic:
+    """Of the GPU, if the run's folder has one: the latencies, and the other families folded."""
+    sheet = of_run(stored)
+    if sheet is None:
+        return Topic("")
+    device, first, *others = data_sheet(sheet)
+    folded = [Topic(section.heading, (), [section]) for section in others]
+    return Topic("The data sheet", [device.heading], [first], _known(latencies(sheet, first)), folded)
 
 
 def _ladders(stored: Run) -> Topic:

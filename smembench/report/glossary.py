@@ -32,6 +32,8 @@ WORDS = {
     "✓": "The output was checked before it was timed.",
     "gain": "Times as fast as the best step before it; in brackets if within the noise.",
     "what changes": "What the step does differently from the one before.",
+    "figure": "What was measured; the method is below the table.",
+    "published": "What others have published for a GPU, with the source.",
     "holds here?": "Whether the documents' claim holds on this device, with the interval of the ratio.",
     "verdict": "What the change is beyond noise and threshold: slower, faster, or ambiguous if noise hides it.",
     "ratio": "New time over base time; above 1 is slower.",

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from smembench.kernels.registry import EXTRA_KERNELS
+from smembench.kernels.kernel import EXTRA_KERNELS
 from smembench.model.device import MEASURED, DeviceInfo
 from smembench.model.text import visible
 from smembench.model.version import VERSION

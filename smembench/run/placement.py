@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from smembench.devices.select import AUTO, CPU
 from smembench.kernels import registry
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.registry import Kernel
 from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
 from smembench.run.config import Config, Sweep
 

@@ -10,9 +10,9 @@ from math import prod
 from smembench.devices.base import GUARD_BYTES
 from smembench.devices.select import CPU
 from smembench.kernels import registry
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 from smembench.model.device import Limits
 from smembench.model.errors import UsageError

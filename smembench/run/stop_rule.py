@@ -13,8 +13,8 @@ from smembench.stats.summary import MIN_SAMPLES, ci_width
 MAX_EXTRA_ROUNDS = 12
 """Most additional rounds for cases that have not converged; each has twice as many samples as the one before."""
 
-_FIRST_ROUND = 0.1
-"""Share of ``max_seconds`` that the first of several rounds may take."""
+_FIRST_ROUND = {"cuda": None, "cpu": 0.1}
+"""``first_round`` by kind of device; short on CPUs, where a launch can take seconds."""
 
 CI_WIDTH = {"cuda": 0.005, "cpu": 0.02}
 """Default target for ``ci_width`` by kind of device; looser on CPUs, which are noisier."""
@@ -32,7 +32,8 @@ class StopRule:
 
     A case gets at least ``samples`` samples over at least ``rounds`` rounds, then more until the relative half-width
     of the median's 95 % interval is at most ``ci_width``. Sampling ends after ``max_seconds`` in any case, but never
-    before ``MIN_SAMPLES`` samples. ``warmup`` is in seconds per trial.
+    before ``MIN_SAMPLES`` samples. ``warmup`` is in seconds per trial. ``first_round`` is the share of ``max_seconds``
+    for the first of several rounds, an equal one if None.
     """
 
     samples: int = 30
@@ -40,6 +41,7 @@ class StopRule:
     ci_width: float = 0.005
     max_seconds: float = 30.0
     warmup: float = 0.02
+    first_round: float | None = None
 
     def share(self, round_: int) -> int:
         """Samples to take in a round: an equal share in the first ``rounds``, then twice as many each round."""
@@ -49,11 +51,11 @@ class StopRule:
     def seconds(self, round_: int, spent: float) -> float:
         """Limit for sampling in a round, in seconds.
 
-        The first of several rounds is short, so that a slow case has a first time soon; the others up to ``rounds``
+        The first of several rounds may be short, so that a slow case has a first time soon; the others up to ``rounds``
         have equal shares of what is left, and each later one has all of it.
         """
-        if round_ == 0 and self.rounds > 1:
-            return _FIRST_ROUND * self.max_seconds
+        if round_ == 0 and self.rounds > 1 and self.first_round is not None:
+            return self.first_round * self.max_seconds
         return max(self.max_seconds - spent, 0.0) / max(self.rounds - round_, 1)
 
     def satisfied(self, values: Sequence[float], spent: float) -> bool:
@@ -71,6 +73,6 @@ def ci_widths_of(config: Config) -> dict[str, float]:
 def rules_of(config: Config) -> dict[str, StopRule]:
     """Stop rules by kind of device."""
     return {
-        kind: StopRule(config.samples, config.rounds, ci_width, config.max_seconds, config.warmup)
+        kind: StopRule(config.samples, config.rounds, ci_width, config.max_seconds, config.warmup, _FIRST_ROUND[kind])
         for kind, ci_width in ci_widths_of(config).items()
     }

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from smembench.devices.base import Device, OutOfBounds, Prepared
 from smembench.kernels import registry
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 from smembench.model.measurement import Status, Trial, merged, now_utc
 from smembench.model.text import duration

@@ -12,8 +12,8 @@ from typing import Any
 
 from smembench.devices.select import resolve
 from smembench.kernels import registry
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
 from smembench.model.hardware import STATIC_SHARED_BYTES

@@ -118,6 +118,8 @@ def figures(problem: Problem, names: Iterable[str]) -> dict[str, Callable[[Row],
     """The headings for columns of cases.csv in a table of a problem, and what each shows of a row."""
 
     def text(column: str, row: Row) -> str:
+        if column == "elapsed_ms":
+            return within(row.elapsed_ms, row.precision)
         return FIGURES[column].text(value(row, column))
 
     return {FIGURES[name].heading.format(ceiling=problem.ceiling_kernel): partial(text, name) for name in names}

@@ -76,6 +76,18 @@ def left_out(nights: Sequence[Night], skipped: Sequence[Skipped]) -> list[str]:
     return lines
 
 
+def no_series(nights: Sequence[Night]) -> str:
+    """Why no case has a series: no run names its device, or else the most frequent reason why times cannot be used."""
+    named = [reason for night in nights for (_, device), reason in night.unusable.items() if device.id]
+    if named:
+        ((reason, _),) = Counter(named).most_common(1)
+        return f"no time can be compared with others: {reason}"
+    return (
+        "no run says on which device it was measured, so there is no series; two runs can be compared: "
+        "smembench compare BASE NEW --across device"
+    )
+
+
 def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count} runs"
 

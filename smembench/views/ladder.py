@@ -51,7 +51,7 @@ def _section(run: Run) -> Section:
     problem = PROBLEMS[rows[0].problem]
     rate, limit = problem.columns[0], ceiling(problem.name)
     rungs = climb(run)
-    said = {rung.row: (_gain(rung), rung.kernel.ladder) for rung in rungs}
+    said = {rung.row: (gain(rung), rung.kernel.ladder) for rung in rungs}
     said |= {row: ("", _beside(row)) for row in rows if row.ok and _beside(row)}
     limited = [limit] if any(value(row, limit) is not None for row in said) else []
     return table(
@@ -70,7 +70,7 @@ def _section(run: Run) -> Section:
     )
 
 
-def _gain(rung: Rung) -> str:
+def gain(rung: Rung) -> str:
     """``1.79×``, in brackets if it is within the noise; "" for the lowest rung."""
     if rung.gain is None:
         return ""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from smembench.model.text import json_text
 from smembench.store.csv_files import table_text
+from smembench.store.run_folder import to_json
 
 Record = Mapping[str, object]
 
@@ -21,7 +21,7 @@ def csv(records: Sequence[Record]) -> str:
 
 def json(**parts: object) -> str:
     """One object as indented JSON."""
-    return json_text(parts, indent=2) + "\n"
+    return to_json(parts)
 
 
 def _text(value: object) -> str:

@@ -86,7 +86,7 @@ class Rounds:
         self._trials.append(trial)
 
     def begin(self, case: Case) -> None:
-        """Say that a round is over if this case is not part of it."""
+        """Say that the round is over if it has this case already."""
         if all(trial.case != case for trial in self._trials):
             return
         number, passed = self._trials[-1].round + 1, duration(self._clock() - self._begun)
@@ -112,7 +112,9 @@ def first_times(trials: Sequence[Trial], passed: str) -> Section:
         "elapsed ms": lambda trial: within(median(trial.samples), _UNSURE) if trial.samples else trial.status,
     }
     heading = f"times of the first round, after {passed}; their intervals come with the next"
-    return table(heading, trials, columns, words=("kernel", "on", "block", "size"))
+    return table(
+        heading, sorted(trials, key=lambda trial: trial.case.id), columns, words=("kernel", "on", "block", "size")
+    )
 
 
 def trial_line(trial: Trial) -> str:

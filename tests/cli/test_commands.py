@@ -288,9 +288,10 @@ def test_a_size_without_an_option_and_the_forms_of_a_result(program: Program, tm
 
 
 def test_without_a_command_the_help_is_shown(program: Program) -> None:
-    ran = program()
-    assert (ran.returncode, ran.stderr) == (0, "")
+    ran, group = program(), program("baseline")
+    assert (ran.returncode, ran.stderr) == (group.returncode, group.stderr) == (0, "")
     assert "Understand" in ran.stdout
+    assert "Unpin" in group.stdout
     assert "<bool>" not in ran.stdout + program("transpose", "--help").stdout
 
 

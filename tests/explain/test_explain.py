@@ -16,6 +16,7 @@ from smembench.explain.recorder import SharedArray
 from smembench.explain.trace import Trace, kinds_of_blocks, trace
 from smembench.kernels import numba_cuda as cuda_api
 from smembench.kernels import registry
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.transpose.problem import Transpose
@@ -150,7 +151,7 @@ def adds_up_by_atomics(out: Any, inp: Any, nx: Any, ny: Any) -> None:
     assert cuda.atomic.max(out, 8 * cuda.threadIdx.x, total) == 0
 
 
-def as_kernel(function: Callable[..., None], threads: int) -> registry.Kernel:
+def as_kernel(function: Callable[..., None], threads: int) -> Kernel:
     def build(case: Case) -> NumbaKernel:
         return NumbaKernel(function, grid=(1, 1), block=(threads, 1))
 

@@ -45,7 +45,7 @@ def test_conflicts_are_those_of_the_worst_access() -> None:
 
 
 def test_a_race_is_no_result() -> None:
-    with pytest.raises(UsageError, match=r"line 59: .*which thread 32 .*loads in line 60, with no barrier"):
+    with pytest.raises(UsageError, match=r"line 60: .*which thread 32 .*loads in line 61, with no barrier"):
         conflicts(kernels.race, grid=1, block=(32, 32), args=(TILE, TILE))
 
 
@@ -84,7 +84,7 @@ def test_shuffles_local_and_constant_arrays_and_imported_names() -> None:
 def test_an_index_outside_is_named() -> None:
     found = traced(kernels.outside, 4, 64, "float32[256]", "float32[256]")
     (mistake,) = found.trace.mistakes
-    assert (mistake.line, mistake.kind) == (80, "outside")
+    assert (mistake.line, mistake.kind) == (81, "outside")
     assert "thread 63" in mistake.text
     assert "a[256], which has 256 elements" in mistake.text
 
@@ -92,7 +92,7 @@ def test_an_index_outside_is_named() -> None:
 def test_what_depends_on_data_is_named_and_followed_with_it() -> None:
     launch: Any = (kernels.gather, 2, 32, "float32[64]", "float32[4096]")
     (unfollowed,) = traced(*launch, "int32[64]").trace.unfollowed
-    assert unfollowed.line == 88
+    assert unfollowed.line == 89
     assert unfollowed.text.startswith("the index of a load of a depends on data of indices; give its data")
     with pytest.raises(UsageError, match="depends on data of indices"):
         conflicts(kernels.gather, grid=2, block=32, args=("float32[64]", "float32[4096]", "int32[64]"))

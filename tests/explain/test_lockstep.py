@@ -14,7 +14,7 @@ from programs import NUMBA, case_of, numba_kernel
 from smembench.explain import trace as tracing
 from smembench.explain.lockstep import Group, run
 from smembench.explain.trace import Trace, trace
-from smembench.kernels import registry
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block
 
@@ -118,9 +118,7 @@ def test_what_one_thread_raises_is_raised() -> None:
 
 
 @pytest.mark.parametrize("kernel", TRACEABLE, ids=lambda kernel: f"{kernel.problem}-{kernel.name}")
-def test_a_trace_of_threads_together_is_that_of_threads_alone(
-    monkeypatch: pytest.MonkeyPatch, kernel: registry.Kernel
-) -> None:
+def test_a_trace_of_threads_together_is_that_of_threads_alone(monkeypatch: pytest.MonkeyPatch, kernel: Kernel) -> None:
     """Of the last block, in which the most threads go ways of their own."""
     # Small blocks where they fit: alone, threads take their time.
     small = [Block(8, 8), *(kernel.default_blocks or [Block(16, 16)])]

@@ -17,6 +17,7 @@ from smembench.explain.launch import launch
 from smembench.explain.mistakes import Mistake
 from smembench.explain.recorder import Recorder
 from smembench.kernels import registry
+from smembench.kernels.kernel import Kernel
 from smembench.model.case import Case
 from smembench.studies.explain import cases
 
@@ -90,13 +91,13 @@ def test_explain_names_mistakes_first_and_exits_1(program: Program) -> None:
 
 
 @pytest.mark.parametrize("kernel", FEW, ids=lambda kernel: kernel.name)
-def test_the_packages_kernels_make_no_mistakes(kernel: registry.Kernel) -> None:
+def test_the_packages_kernels_make_no_mistakes(kernel: Kernel) -> None:
     assert mistakes(kernel.name, 256) == ()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", [one for one in FEW if one.problem != "matmul" or one.name in ("tiled", "streamK")])
-def test_nor_at_ragged_sizes(kernel: registry.Kernel) -> None:
+def test_nor_at_ragged_sizes(kernel: Kernel) -> None:
     assert mistakes(kernel.name, 161) == ()
 
 
@@ -136,9 +137,7 @@ def barriers(monkeypatch: pytest.MonkeyPatch, case: Case, without: Site | None =
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", FEW, ids=lambda kernel: kernel.name)
-def test_a_kernel_without_one_of_its_barriers_is_caught(
-    monkeypatch: pytest.MonkeyPatch, kernel: registry.Kernel
-) -> None:
+def test_a_kernel_without_one_of_its_barriers_is_caught(monkeypatch: pytest.MonkeyPatch, kernel: Kernel) -> None:
     (case, *_) = cases(kernel.name, n=256)
     places, _ = barriers(monkeypatch, case)
     missed = [place for place in sorted(places) if not barriers(monkeypatch, case, place)[1]]

@@ -40,7 +40,7 @@ WILD = r"""true -1 0 8 1.5 nan inf [] [8,16] [[8]] [true] {} {a="b"} "" 1979-05-
     "1:9" " "naiveGmem" "\u001b[31m" "cuda:7" "float64" ["warm","cold"] 0x1f 1e400"""
 KERNEL = """import sys
 from smembench.kernels.program import HostFunction
-from smembench.kernels.registry import Kernel
+from smembench.kernels.kernel import Kernel
 def build(case):
     print("built")
     def transpose(out, inp, nx, ny):

@@ -14,6 +14,7 @@ from smembench.devices.buffers import BufferPool, allocate, place_input
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.devices.host_clock import HostClock
 from smembench.kernels import registry
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import checked
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
@@ -46,7 +47,7 @@ def test_arrays_are_in_the_kind_of_memory_asked_for(gpu: CudaDevice, place: Any)
 @pytest.mark.untimed
 @pytest.mark.parametrize("kernel", ON_LINK, ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize("n", [1, 1000, 10_000_019])
-def test_timed_copies_leave_the_result_right(gpu: CudaDevice, kernel: registry.Kernel, n: int) -> None:
+def test_timed_copies_leave_the_result_right(gpu: CudaDevice, kernel: Kernel, n: int) -> None:
     case = case_of(kernel, 1, n, dtype="int32")
 
     def timed(inputs: tuple[Any, ...]) -> Any:

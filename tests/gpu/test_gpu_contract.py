@@ -10,9 +10,9 @@ import pytest
 from programs import case_of, cuda_kernel, numba_kernel
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.kernels import registry
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 from smembench.toolchains.registry import compilers
 

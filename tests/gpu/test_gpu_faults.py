@@ -63,3 +63,11 @@ def test_predictions_agree_with_the_counters() -> None:
     )
     assert run.returncode == 0, run.stdout + run.stderr
     assert "56 of 56 predictions agree" in run.stdout
+
+
+@pytest.mark.skipif(shutil.which("ncu") is None, reason="Nsight Compute is not on the PATH")
+def test_random_requests_are_counted_as_predicted() -> None:
+    command = [sys.executable, "-m", "smembench", "doctor", "--conflicts", "--requests", "60"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "requests are counted as explain predicts" in run.stdout

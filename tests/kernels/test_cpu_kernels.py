@@ -12,6 +12,7 @@ from smembench.devices.base import GUARD_BYTES, POISON, OutOfBounds
 from smembench.devices.cpu import CpuDevice, CpuPrepared
 from smembench.devices.host_clock import HostClock
 from smembench.kernels import registry
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
 
@@ -26,7 +27,7 @@ def cpu() -> CpuDevice:
     return CpuDevice()
 
 
-def verify(cpu: CpuDevice, kernel: registry.Kernel, case: Case) -> None:
+def verify(cpu: CpuDevice, kernel: Kernel, case: Case) -> None:
     def run(inputs: tuple[Any, ...]) -> Any:
         prepared = cpu.prepare(case, kernel, PROBLEMS[kernel.problem], inputs)
         prepared.poison()
@@ -40,7 +41,7 @@ def verify(cpu: CpuDevice, kernel: registry.Kernel, case: Case) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: f"{kernel.problem}-{kernel.name}")
-def test_every_kernel_is_right_on_ragged_sizes(cpu: CpuDevice, kernel: registry.Kernel) -> None:
+def test_every_kernel_is_right_on_ragged_sizes(cpu: CpuDevice, kernel: Kernel) -> None:
     # Every element type and every block, but not each with each: both are compiled in.
     compiled = zip(PROBLEMS[kernel.problem].dtypes, cycle(BLOCKS), strict=False)
     for (dtype, block), (m, n, k) in product(compiled, SIZES):
@@ -49,7 +50,7 @@ def test_every_kernel_is_right_on_ragged_sizes(cpu: CpuDevice, kernel: registry.
 
 
 @pytest.mark.parametrize("kernel", [each for each in KERNELS if each.strided], ids=lambda kernel: kernel.name)
-def test_products_of_sub_matrices_touch_nothing_around_them(cpu: CpuDevice, kernel: registry.Kernel) -> None:
+def test_products_of_sub_matrices_touch_nothing_around_them(cpu: CpuDevice, kernel: Kernel) -> None:
     verify(cpu, kernel, case_of(kernel, 33, 12, 40, block=BLOCKS[0], stride=73))
 
 

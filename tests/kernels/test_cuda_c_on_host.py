@@ -14,8 +14,8 @@ from fake_driver.host_code import COMPILER, compile_for_host, kernel_of, port
 from programs import PORTS, assert_right, case_of, cuda_c_kernel
 from smembench.devices.base import POISON
 from smembench.kernels.common.grids import ceil_div
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 
 Launch = Callable[..., Any]

@@ -10,9 +10,9 @@ import pytest
 import programs
 from programs import PORTS, case_of, cuda_c_kernel, cuda_kernel, numba_kernel
 from smembench.explain.trace import trace
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
-from smembench.kernels.registry import Kernel
 from smembench.model.case import DEFAULT_COMPILER, Block, Case
 from smembench.model.errors import UsageError
 from smembench.model.hardware import STATIC_SHARED_BYTES

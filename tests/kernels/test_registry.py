@@ -16,6 +16,7 @@ from smembench.devices.base import OutOfBounds, check_guards
 from smembench.devices.select import canonical
 from smembench.kernels import registry
 from smembench.kernels.access import problem as access
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
@@ -31,7 +32,7 @@ FILES = [
 ]
 
 
-def tiles(kernel: registry.Kernel) -> int:
+def tiles(kernel: Kernel) -> int:
     """Tiles of float64 that a block of the kernel has."""
     return access.tiles("float64") if kernel.problem == "access" else 1
 
@@ -55,7 +56,7 @@ def test_every_kernel_file_begins_with_its_idea(path: Path) -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: f"{k.problem}-{k.kind}-{k.compiler}-{k.name}")
-def test_declarations_are_complete(kernel: registry.Kernel) -> None:
+def test_declarations_are_complete(kernel: Kernel) -> None:
     case = case_of(kernel, 256, 256, 256, "float64", None if kernel.default_blocks else Block(8, 8))
     assert kernel.summary
     assert "\n" not in kernel.summary
@@ -79,7 +80,7 @@ def test_kernels_are_in_the_order_of_the_ladder_and_peers_after_it(problem: str)
 
 
 @pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if "Dyn" in kernel.name], ids=lambda k: k.name)
-def test_dynamic_shared_memory_is_the_tile(kernel: registry.Kernel) -> None:
+def test_dynamic_shared_memory_is_the_tile(kernel: Kernel) -> None:
     case = replace(case_of(kernel, 5, 7, dtype="float64", block=Block(8, 4)), pad=3 if kernel.pad else 0)
     expected = tiles(kernel) * 4 * (8 + (case.pad or 0)) * 8
     assert numba_kernel(case).dynamic_bytes == kernel.shared_bytes(case) == expected

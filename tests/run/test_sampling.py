@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smembench.model.measurement import Conditions
+from smembench.run.config import from_flags
 from smembench.run.sampling import collect, shuffled
-from smembench.run.stop_rule import StopRule
+from smembench.run.stop_rule import StopRule, rules_of
 from smembench.stats.summary import MIN_SAMPLES, ci_width
 
 
@@ -100,16 +101,22 @@ def test_the_first_rounds_share_the_samples_evenly(samples: int, rounds: int) ->
     assert rule.share(rounds) == 2 * shares[0]
 
 
-@given(st.integers(1, 10), st.floats(0.1, 1000))
-def test_rounds_that_use_their_limit_use_all_of_a_case_s_and_the_first_is_short(rounds: int, most: float) -> None:
-    rule = StopRule(rounds=rounds, max_seconds=most)
+@given(st.integers(1, 10), st.floats(0.1, 1000), st.sampled_from([None, 0.1]))
+def test_rounds_that_use_their_limit_use_all_of_a_case_s(rounds: int, most: float, first: float | None) -> None:
+    rule = StopRule(rounds=rounds, max_seconds=most, first_round=first)
     spent: list[float] = []
     for round_ in range(rounds):
         spent.append(rule.seconds(round_, sum(spent)))
     assert sum(spent) == pytest.approx(most)
-    assert spent[0] == pytest.approx(most / 10) or rounds == 1
+    assert spent[0] == pytest.approx(most * first if first and rounds > 1 else most / rounds)
+    assert spent[1:] == pytest.approx([spent[-1]] * (rounds - 1))
     assert rule.seconds(rounds, sum(spent)) == pytest.approx(0, abs=1e-9)
     assert rule.seconds(rounds, 2 * most) == 0
+
+
+def test_the_first_round_is_short_on_a_cpu_only() -> None:
+    rules = rules_of(from_flags({"sweep": [{"problem": "matmul"}], "max_seconds": 30.0}))
+    assert [rules[kind].seconds(0, 0.0) for kind in ("cpu", "cuda")] == pytest.approx([3.0, 10.0])
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ import simulated
 from programs import NUMBA, assert_right, case_of, cuda_kernel
 from smembench.kernels import registry
 from smembench.kernels.common.grids import block_of, covering
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.model.case import Block, Case
 

@@ -10,9 +10,9 @@ import pytest
 import simulated
 from programs import assert_right, case_of, numba_kernel
 from smembench.kernels import registry
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 
 SIZES = [1, 31, 33, 65, 1000, 2049]

@@ -25,7 +25,7 @@ from smembench.store.run_json import Description
 from smembench.studies.accept import Acceptance
 from smembench.studies.history.read import Device, Night, Skipped, read_nights
 from smembench.studies.history.series import Newest, series_of
-from smembench.views.history import history_data, history_sections, left_out, short, sparkline
+from smembench.views.history import history_data, history_sections, left_out, no_series, short, sparkline
 
 Store = Callable[..., Path]
 
@@ -269,6 +269,14 @@ def test_times_that_cannot_be_trusted_are_in_no_series(tmp_path: Path, store: St
     (series,) = series_of(read(tmp_path)[0])
     assert (series.newest, len(series.times), series.level) == (Newest.SAME, 8, 1.0)
     assert series.unusable
+
+
+def test_without_a_series_the_reason_is_told(tmp_path: Path, store: Store) -> None:
+    store(0, 1.0, row={"cpu_waiting": 0.5})
+    nights = read(tmp_path)[0]
+    assert series_of(nights) == []
+    assert "measured on a busy host" in no_series(nights)
+    assert "no run says on which device" in no_series([])
 
 
 def test_the_newest_value_stands_beside_the_level(tmp_path: Path, store: Store) -> None:

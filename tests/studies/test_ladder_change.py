@@ -15,7 +15,7 @@ from rich.console import Console
 
 from conftest import Rows
 from smembench.explain.trace import traceable
-from smembench.kernels.registry import Kernel
+from smembench.kernels.kernel import Kernel
 from smembench.model.errors import UsageError
 from smembench.store.run import Run
 from smembench.studies.explain import cases

@@ -19,9 +19,9 @@ from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.studies.load import load
 from smembench.studies.probe.figure import Figure
-from smembench.studies.probe.sheet import Sheet
+from smembench.studies.probe.sheet import IN_RUN, Sheet
 from smembench.studies.reproduce.claim import FASTER, Bounds, Claim
-from smembench.studies.reproduce.devices import SHEET, devices, probed, reference
+from smembench.studies.reproduce.devices import devices, probed, reference
 from smembench.studies.reproduce.judge import CLAIMS, Holds, holds, judge
 from smembench.studies.reproduce.measures import (
     Answer,
@@ -189,7 +189,7 @@ def test_a_data_sheet_in_a_runs_folder_has_its_latencies(tmp_path: Path) -> None
     source = max((ROOT / "results/reference").glob("*-documents"))
     for name in ("cases.csv", "run.json"):
         (tmp_path / name).write_bytes((source / name).read_bytes())
-    (tmp_path / SHEET).write_text(
+    (tmp_path / IN_RUN).write_text(
         """{"schema_version": 1, "measured_at_utc": "2026-11-23T00:00:00+00:00", "versions": {},
             "device": {"name": "cuda:0", "kind": "cuda", "model": "H200", "memory_bytes": 1},
             "figures": [{"name": "shared memory", "value": 30, "low": 29, "high": 31, "family": "latency"},

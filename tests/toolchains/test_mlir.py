@@ -16,10 +16,10 @@ from programs import case_of, cuda_kernel, numba_kernel
 from smembench.explain.prediction import predict
 from smembench.kernels import registry
 from smembench.kernels.common.mlir import port
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import MlirKernel
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 from smembench.model.measurement import Prediction, Status
 from smembench.run.trial import Request, TrialRunner

@@ -17,9 +17,9 @@ import pytest
 from programs import case_of
 from smembench.explain.trace import trace
 from smembench.kernels import registry
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import TritonKernel
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
 from smembench.toolchains.cubin import entry

@@ -64,4 +64,4 @@ def test_other_rounds_have_no_table_before_the_last(rounds: list[list[Trial]]) -
 
 def test_a_case_without_samples_says_why_in_the_table_of_the_first_round() -> None:
     shown = first_times([*trials(0, 6), Trial(CASES[0], 0, Status.SKIPPED, "now", "too long")], "8 s")
-    assert [line[-1] for line in shown.cells] == ["4361", "4361", "skipped"]
+    assert [(line[0], line[-1]) for line in shown.cells] == [("cpu", "4361"), ("naive", "4361"), ("naive", "skipped")]

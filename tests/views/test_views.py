@@ -176,6 +176,13 @@ def test_the_whole_ladder_in_words(rows: Rows) -> None:
     assert sentence(Run(rows({"copyGmem": []}))) == ""
 
 
+def test_the_programming_guides_kernels_are_compared_with_tiled_and_with_the_cpu(rows: Rows) -> None:
+    guide = {**PRODUCTS, "MatMulKernel": [1.25] * 3, "MatMul": [1000.0] * 3}
+    said = sentence(Run(rows(guide, problem="matmul")))
+    assert "MatMulKernel 32x32 is slower than tiled: it takes 1.25 times as long" in said
+    assert said.endswith("with its allocations and copies MatMul is 500× as fast as the triple loop on one CPU thread.")
+
+
 def test_markdown_keeps_every_cell_in_its_place() -> None:
     assert markdown([some_section("a|b\nc")]) == "heading\n\n| kernel | ms |\n| :--- | ---: |\n| a\\|b<br>c | 1 |\n"
 

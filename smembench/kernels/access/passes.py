@@ -16,9 +16,9 @@ import numpy as np
 
 from smembench.kernels.access.problem import LINE, tiles
 from smembench.kernels.common.grids import block_of, ceil_div, tile_elements, tile_width
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 from smembench.model.problem import ITEMSIZE

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.program import CudaCKernel, GpuKernel
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 # Moving a float16 is moving its bits; without a header NVRTC has no such type.

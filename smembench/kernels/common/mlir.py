@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.program import MlirKernel, NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 

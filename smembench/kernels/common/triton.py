@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from smembench.kernels.common.grids import covering, threads_of
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import TritonKernel
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 
 _WARP = 32

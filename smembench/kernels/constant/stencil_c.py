@@ -5,7 +5,7 @@ from __future__ import annotations
 from smembench.kernels.common.cuda_c import port
 from smembench.kernels.common.grids import threads_of
 from smembench.kernels.constant.problem import RADIUS, TAPS
-from smembench.kernels.registry import Kernel
+from smembench.kernels.kernel import Kernel
 from smembench.model.case import Case
 
 _SOURCE = """

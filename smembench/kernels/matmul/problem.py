@@ -90,14 +90,21 @@ class Matmul(Problem):
         return {"n": case.n, "m": case.m, "k": case.k}
 
     def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
-        """Tiled against naive, and the faster of them against the CPU's loop."""
-        cpu, naive, tiled = (fastest(results, name) for name in ("cpu", "naive", "tiled"))
+        """Tiled against naive, and the faster of them against the CPU's loop; the guide's kernels against both."""
+        cpu, naive, tiled, guide, whole = (
+            fastest(results, name) for name in ("cpu", "naive", "tiled", "MatMulKernel", "MatMul")
+        )
+        loop = "the triple loop on one CPU thread"
         clauses = []
         if naive and tiled:
             clauses.append(f"tiled {tiled.block} is {compared(tiled, naive)} (fastest of each)")
         best = min((result for result in (naive, tiled) if result), key=time, default=None)
         if cpu and best:
-            clauses.append(f"{best.kernel} is {compared(best, cpu, 'the triple loop on one CPU thread')}")
+            clauses.append(f"{best.kernel} is {compared(best, cpu, loop)}")
+        if guide and tiled:
+            clauses.append(f"MatMulKernel {guide.block} is {compared(guide, tiled)}")
+        if whole and cpu:
+            clauses.append(f"with its allocations and copies MatMul is {compared(whole, cpu, loop)}")
         return clauses
 
     def unsupported(self, case: Case) -> str | None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from smembench.kernels.common.grids import covering
 from smembench.kernels.intrinsics import vector
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import DeviceFunction
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE
 

@@ -1,4 +1,4 @@
-"""Bars of rates: of a table's cases, and of the steps of a ladder with the best one marked."""
+"""Bars: the rates of a table's cases, the steps of a ladder with the best one marked, the latencies of memories."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.report.charts import ROW, SERIES, Chart, Spec, Values, layer, names_axis, number_axis
 from smembench.store.run import Run
 from smembench.studies.ladder.climb import Rung
-from smembench.views.columns import FIGURES, number, times, value
+from smembench.studies.probe.sheet import Sheet
+from smembench.views.columns import FIGURES, number, value
+from smembench.views.ladder import gain
 from smembench.views.sections import Section, label
 
 
@@ -30,6 +32,31 @@ def rates(section: Section, name: str, subject: str) -> Chart | None:
     )
 
 
+def latencies(sheet: Sheet, section: Section) -> Chart | None:
+    """Cycles of a dependent load from each memory of a data sheet; None without them.
+
+    Args:
+        sheet: the data sheet.
+        section: the same as a table.
+    """
+    found = [(figure.name, figure.value) for figure in sheet.figures if figure.family == "latency" and figure.value]
+    if not found:
+        return None
+    return Chart(
+        name="latency",
+        title="How far away each memory is",
+        caption="Cycles of a load whose address is what the load before it returned; shorter is nearer.",
+        spec=_bars(
+            [
+                {"case": name, "rate": cycles, "text": number(cycles), "says": f"{name}: {number(cycles)} cycles"}
+                for name, cycles in found
+            ],
+            "cycles",
+        ),
+        data=section,
+    )
+
+
 def climbed(run: Run, rungs: Sequence[Rung], section: Section, name: str, subject: str) -> Chart:
     """A ladder from the lowest step down the page to the highest, with the ceiling and libraries below.
 
@@ -47,15 +74,18 @@ def climbed(run: Run, rungs: Sequence[Rung], section: Section, name: str, subjec
     roles = ["step", "best", "limit or library"]
     values = []
     for row in [*steps, *(row for row in run.rows if row.ok and row not in steps and label(row) in _named(section))]:
-        gain = steps[row].gain if row in steps else None
-        says = f"{label(row)}: {number(value(row, rate))} {unit}" + (f", {times(gain)}" if gain else "")
-        text = " ".join(filter(None, (times(gain), "best" if row is best else "")))
+        gained = gain(steps[row]) if row in steps else ""
+        says = ", ".join(filter(None, (f"{label(row)}: {number(value(row, rate))} {unit}", gained)))
+        text = " ".join(filter(None, (gained, "best" if row is best else "")))
         role = roles[1 if row is best else 0 if row in steps else 2]
         values.append({"case": label(row), "rate": value(row, rate), "text": text, "role": role, "says": says})
     return Chart(
         name=f"ladder-{name}",
         title=f"The ladder of {subject}",
-        caption=f"{unit} of each step's fastest block; at its end the gain over the best step before it.",
+        caption=(
+            f"{unit} of each step's fastest block; at its end the gain over the best step before it, in brackets if "
+            "within the noise."
+        ),
         spec=_bars(
             values,
             unit,

@@ -39,8 +39,8 @@ def rooflines(run: Run) -> list[Chart]:
 
 
 def without_roof(run: Run) -> list[str]:
-    """A sentence for each device with results but without a roofline."""
-    known = {device.name for device in run.description.devices if device.peak_gb_s is not None}
+    """A sentence for each GPU with results but without a roofline."""
+    known = {"cpu", *(device.name for device in run.description.devices if device.peak_gb_s is not None)}
     used = dict.fromkeys(row.device for row in run.rows if row.ok)
     return [f"No roofline of {name}: the run does not record its peaks." for name in used if name not in known]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from smembench.explain.ncu import counted
+from smembench.explain.ncu import counted, installed
 from smembench.model.errors import UsageError
 from smembench.studies.doctor.requests import METRICS, Request, drawn
 from smembench.toolchains.nvrtc import TOOLCHAIN
@@ -31,16 +31,22 @@ class Counted:
         return self.request.predicted == self.count
 
 
-def compare(seed: int, count: int, capability: str) -> list[Counted]:
+def compare(
+    seed: int, count: int, capability: str, begin: Callable[[int], None] = lambda requests: None
+) -> list[Counted]:
     """Count the requests of a seed on the GPU, of this compute capability, a launch for each.
+
+    ``begin`` is called with the number of all requests, which take about 15 ms each.
 
     Raises:
         UsageError: if NVRTC or ncu is missing, and if ncu does not return a figure per launch.
     """
     if reason := TOOLCHAIN.unavailable():
         raise UsageError(f"{ASKED_BY}: {reason}")
+    installed(ASKED_BY)
     major, minor = capability.split(".")
     requests = drawn(seed, count, (int(major), int(minor)))
+    begin(len(requests))
     found = counted(
         ["smembench.studies.doctor.requests_child", str(seed), str(count)],
         METRICS,

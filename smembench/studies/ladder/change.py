@@ -15,7 +15,7 @@ from typing import TypeGuard
 from smembench.explain.analysis import Explanation
 from smembench.explain.trace import traceable
 from smembench.kernels import intrinsics, registry
-from smembench.kernels.registry import Kernel
+from smembench.kernels.kernel import Kernel
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from smembench.devices.select import resolve
 from smembench.kernels import registry
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.registry import Kernel
 from smembench.model.errors import UsageError
 from smembench.run.axes import split, unknown
 from smembench.store.run import Run

@@ -15,9 +15,14 @@ from smembench.model.errors import DeviceUnavailable, UsageError
 from smembench.run.axes import split, unknown
 from smembench.run.environment import versions
 from smembench.run.session import locked
+from smembench.store.files import there
+from smembench.store.run import Run
 from smembench.store.run_json import Moment, read_json
 from smembench.studies.probe import FAMILIES, probe
 from smembench.studies.probe.figure import Figure
+
+IN_RUN = "probe.json"
+"""A data sheet of ``smembench probe --export`` in a run's folder, by its name."""
 
 
 class Sheet(BaseModel):
@@ -94,3 +99,13 @@ def read(path: Path) -> Sheet:
     if sheet is None:
         raise UsageError(f"{path}: there is no such file; smembench probe --export {path} makes one")
     return sheet
+
+
+def of_run(run: Run) -> Sheet | None:
+    """The data sheet in a run's folder, if there is one.
+
+    Raises:
+        UsageError: if it is damaged.
+    """
+    path = run.path / IN_RUN if run.path and run.path.is_dir() else None
+    return read(path) if path is not None and there(path) else None

@@ -7,14 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from smembench.model.errors import SmembenchError
-from smembench.store.files import there
 from smembench.store.run import Run
 from smembench.studies.load import load
-from smembench.studies.probe.sheet import Sheet, measured, read
+from smembench.studies.probe.sheet import Sheet, measured, of_run
 from smembench.studies.reproduce.measures import Here
 
-SHEET = "probe.json"
-"""A data sheet of ``smembench probe --export`` in a run's folder, by its name."""
 REFERENCE = Path(__file__).parents[3] / "results" / "reference"
 """Stored runs, in a checkout; an installed package has none."""
 
@@ -27,10 +24,8 @@ def devices(run: Run) -> list[Here]:
     """
     names = sorted({row.device for row in run.rows if row.device != "cpu"}) or ["cpu"]
     found = [Here(run, name) for name in names]
-    sheet = run.path / SHEET if run.path and run.path.is_dir() else None
-    if sheet is None or not there(sheet):
-        return found
-    return [_with_latency(here, read(sheet)) if here.is_gpu else here for here in found]
+    sheet = of_run(run)
+    return [_with_latency(here, sheet) if sheet and here.is_gpu else here for here in found]
 
 
 def probed(run: Run) -> list[Here]:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.program import HostFunction
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 Launch = Callable[[Any, Any, Any, Any], None]

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 MORE_THAN_THERE_IS = 2**46

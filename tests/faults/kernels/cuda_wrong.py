@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import uint32
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 

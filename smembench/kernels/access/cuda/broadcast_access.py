@@ -9,7 +9,7 @@ from functools import partial
 from smembench.kernels.access.line import apart, first_of_warp, line_tiles
 from smembench.kernels.access.passes import build
 from smembench.kernels.access.problem import BROADCAST
-from smembench.kernels.registry import Kernel
+from smembench.kernels.kernel import Kernel
 
 KERNEL = Kernel(
     problem="access",

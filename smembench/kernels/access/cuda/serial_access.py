@@ -8,7 +8,7 @@ from functools import partial
 from smembench.kernels.access.line import in_one_bank, line_tiles
 from smembench.kernels.access.passes import build
 from smembench.kernels.access.problem import STAY
-from smembench.kernels.registry import Kernel
+from smembench.kernels.kernel import Kernel
 
 KERNEL = Kernel(
     problem="access",

@@ -10,7 +10,7 @@ from functools import partial
 
 from smembench.kernels.constant.cuda.constant_uniform import build
 from smembench.kernels.constant.stencil import DIVERGING, few_threads, tile_elements
-from smembench.kernels.registry import Kernel
+from smembench.kernels.kernel import Kernel
 
 KERNEL = Kernel(
     problem="constant",

@@ -11,9 +11,9 @@ from smembench.kernels.common.grids import block_of, threads_of
 from smembench.kernels.constant.problem import RADIUS, TAPS
 from smembench.kernels.constant.stencil import COEFFICIENTS, UNIFORM, few_threads, grid_of, tile_elements
 from smembench.kernels.intrinsics.constant_memory import constant_array
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 

@@ -9,7 +9,7 @@ from functools import partial
 
 from smembench.kernels.constant.cuda.shared_uniform import build, elements
 from smembench.kernels.constant.stencil import DIVERGING, few_threads
-from smembench.kernels.registry import Kernel
+from smembench.kernels.kernel import Kernel
 
 KERNEL = Kernel(
     problem="constant",

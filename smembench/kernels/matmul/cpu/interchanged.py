@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from smembench.kernels.common.grids import block_of
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.program import HostFunction
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ of B. A is read n times in all, B m times. Findings: results/reference/notes/nai
 from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of, covering
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number, uint64
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from smembench.kernels.common.grids import block_of
 from smembench.kernels.intrinsics.fragments import scheduling_barrier
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.predication import predication
 from smembench.kernels.matmul.register_pipelining import ResultOrder, load_fragments, outer_product, pipelined_steps
 from smembench.kernels.matmul.remainder import remainder, small_remainder
@@ -27,7 +28,6 @@ from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.numba_cuda import cuda, uint32, uint64
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
 

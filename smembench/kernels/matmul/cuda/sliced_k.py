@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from smembench.kernels.common.grids import block_of
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.predication import predicated, predication
 from smembench.kernels.matmul.remainder import remainder, small_remainder
 from smembench.kernels.matmul.structs import Matrix, Offsets, Place, Share
@@ -25,7 +26,6 @@ from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.numba_cuda import cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE

@@ -18,9 +18,9 @@ guide or 32 as in the blog; any m × k × n works.
 from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of, covering, square_only
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 

@@ -11,10 +11,10 @@ no bank conflicts. Predictions: results/reference/notes/tiled_1d.md.
 from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of, ceil_div, covering
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.tiling import results_fit
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
 

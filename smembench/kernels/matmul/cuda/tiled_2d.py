@@ -10,10 +10,10 @@ broadcasts and reads of B contiguous: no bank conflicts. Predictions: results/re
 from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.cuda.tiled_1d import DEPTH, DOWN, program
 from smembench.kernels.matmul.tiling import results_fit
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Block, Case
 
 ACROSS = 8

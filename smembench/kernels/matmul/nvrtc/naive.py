@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from smembench.kernels.common.cuda_c import port
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.cuda import naive
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 _SOURCE = """

@@ -7,6 +7,7 @@ that here. Findings: results/reference/notes/serpentine.md.
 from __future__ import annotations
 
 from smembench.kernels.common.cuda_c import port
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.cuda import serpentine
 from smembench.kernels.matmul.register_pipelining import ResultOrder
 from smembench.kernels.matmul.register_pipelining_c import (
@@ -14,7 +15,6 @@ from smembench.kernels.matmul.register_pipelining_c import (
     not_ported,
     register_pipelining_constants,
 )
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 _SOURCE = """

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import LibraryCall
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 _AS_IT_IS = 0

@@ -5,9 +5,9 @@ Numba keeps the order of float additions, as a C compiler does without -ffast-ma
 
 from __future__ import annotations
 
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.program import HostFunction
 from smembench.kernels.reduction.problem import SUM
-from smembench.kernels.registry import Kernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 

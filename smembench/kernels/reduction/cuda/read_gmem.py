@@ -8,11 +8,11 @@ and no atomic.
 from __future__ import annotations
 
 from smembench.kernels.intrinsics.vector import load_vector, vector_width
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.reduction.problem import READ
 from smembench.kernels.reduction.threads import VECTORS, blocks_of_vectors
-from smembench.kernels.registry import Kernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 

@@ -7,11 +7,11 @@ wait. Their elements lie 2·s apart: a 2-way conflict at s = 1, then 4-way and 8
 from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of, covering, threads_of
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.reduction.problem import SUM
 from smembench.kernels.reduction.threads import power_of_two
-from smembench.kernels.registry import Kernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of, threads_of
 from smembench.kernels.intrinsics.vector import load_vector, vector_width
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.reduction.problem import SUM
 from smembench.kernels.reduction.threads import SM_THREADS, VECTORS, blocks_of_vectors, power_of_two, warps_of
 from smembench.kernels.reduction.warp_sum import warp_sum
-from smembench.kernels.registry import Kernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 from smembench.model.hardware import WARP

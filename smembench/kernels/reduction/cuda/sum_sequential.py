@@ -6,11 +6,11 @@ s goes down from half of the threads, and thread t adds at t: the lanes of a war
 from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of, covering, threads_of
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.reduction.problem import SUM
 from smembench.kernels.reduction.threads import power_of_two
-from smembench.kernels.registry import Kernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
 

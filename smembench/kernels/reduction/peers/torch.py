@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.kernels.common.peers import as_torch, needs
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.program import LibraryCall
 from smembench.kernels.reduction.problem import SUM
-from smembench.kernels.registry import Kernel
 from smembench.model.case import Case
 
 

@@ -8,9 +8,9 @@ blocks have one dimension; here threads are counted along x, then y.
 from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of, covering, threads_of
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import MemoryKind, NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
 

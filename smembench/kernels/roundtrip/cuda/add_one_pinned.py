@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from smembench.kernels.registry import Kernel
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.roundtrip.cuda.add_one_pageable import build
 
 KERNEL = Kernel(

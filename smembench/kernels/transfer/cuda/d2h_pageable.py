@@ -6,9 +6,9 @@ cuMemcpyAsync and the wait for it.
 
 from __future__ import annotations
 
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import copy
 from smembench.kernels.program import LibraryCall
-from smembench.kernels.registry import Kernel
 
 KERNEL = Kernel(
     problem="transfer",

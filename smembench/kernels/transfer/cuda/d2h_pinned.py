@@ -5,9 +5,9 @@ The GPU writes the pages by itself. What is timed is cuMemcpyAsync and the wait 
 
 from __future__ import annotations
 
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import copy
 from smembench.kernels.program import LibraryCall
-from smembench.kernels.registry import Kernel
 
 KERNEL = Kernel(
     problem="transfer",

@@ -6,9 +6,9 @@ page-locked memory of its own, and the GPU from there. What is timed is cuMemcpy
 
 from __future__ import annotations
 
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import copy
 from smembench.kernels.program import LibraryCall
-from smembench.kernels.registry import Kernel
 
 KERNEL = Kernel(
     problem="transfer",

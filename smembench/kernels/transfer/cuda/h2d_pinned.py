@@ -6,9 +6,9 @@ the wait for it; allocating page-locked memory, which takes far longer than mall
 
 from __future__ import annotations
 
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import copy
 from smembench.kernels.program import LibraryCall
-from smembench.kernels.registry import Kernel
 
 KERNEL = Kernel(
     problem="transfer",

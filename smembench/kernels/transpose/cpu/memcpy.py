@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.program import HostFunction
-from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import COPY
 from smembench.model.case import Case
 

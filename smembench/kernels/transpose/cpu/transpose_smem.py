@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from smembench.kernels.common.grids import block_of, tile_elements, tile_width
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.program import HostFunction
-from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.model.case import Case
 

@@ -7,7 +7,7 @@ a conflict in a cache set, which takes a larger tile.
 from __future__ import annotations
 
 from smembench.kernels.common.grids import tile_elements
-from smembench.kernels.registry import Kernel
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.transpose.cpu.transpose_smem import build
 from smembench.kernels.transpose.problem import TRANSPOSE
 

@@ -7,9 +7,9 @@ the slides' listing, whose blockDim is bx × by here.
 from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of, covering
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import COPY
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import copy
 from smembench.kernels.program import LibraryCall
-from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import COPY
 
 MAX_BYTES = 2**28

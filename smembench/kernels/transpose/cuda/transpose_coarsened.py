@@ -11,9 +11,9 @@ results/reference/notes/transpose_coarsened.md.
 from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of, covering
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tile_geometry import rows_fit
 from smembench.kernels.types import Array, Index

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of, covering, threads_of
 from smembench.kernels.intrinsics.vector import ALIGNMENT
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tile_copies import (
     IN_COLUMNS,

@@ -14,9 +14,9 @@ coordinates and every thread reaches the barrier, so any nx × ny works; ``smemb
 from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of, covering, tile_elements, tile_width
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case

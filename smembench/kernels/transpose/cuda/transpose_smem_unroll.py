@@ -11,9 +11,9 @@ float32 block as before, and 16-way instead of 8-way with 16x16, where the store
 from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of, covering
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case

@@ -11,9 +11,9 @@ The XOR costs an instruction per access. Predictions: results/reference/notes/tr
 from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of, covering
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tile_geometry import power_of_two, rows_fit
 from smembench.kernels.types import Array, Index

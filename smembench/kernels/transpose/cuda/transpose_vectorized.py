@@ -18,9 +18,9 @@ from collections.abc import Callable
 
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, store_vector
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tile_copies import (
     IN_ROWS,

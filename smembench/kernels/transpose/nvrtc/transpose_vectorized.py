@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from smembench.kernels.common.cuda_c import port
 from smembench.kernels.intrinsics.vector import vector_width
-from smembench.kernels.registry import Kernel
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.transpose.cuda import transpose_vectorized
 from smembench.kernels.transpose.tile_geometry import ACROSS, WARP_ROWS, vector_side, vectors_align, vectors_fit
 from smembench.model.case import Case

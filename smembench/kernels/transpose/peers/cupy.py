@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.kernels.common.peers import as_cupy, cupy_stream, needs
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.program import LibraryCall
-from smembench.kernels.registry import Kernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.model.case import Case
 

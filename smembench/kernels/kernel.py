@@ -1,0 +1,85 @@
+"""The declaration of a kernel: what the file of a kernel says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from smembench.kernels.program import Program
+from smembench.model.case import DEFAULT_COMPILER, Block, Case
+from smembench.model.errors import UsageError
+from smembench.model.problem import ITEMSIZE
+
+EXTRA_KERNELS = "SMEMBENCH_KERNELS"
+"""The environment variable that names kernel files outside the package."""
+
+
+def _nothing(case: Case) -> int:
+    return 0
+
+
+def _anything(case: Case) -> str | None:
+    return None
+
+
+def unbuilt(case: Case) -> Program:
+    """The default of ``build``, which every kernel has to give."""
+    raise UsageError(f"kernel {case.kernel}: has no build, which makes its program for a case")
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One variant of a problem on one kind of device.
+
+    Attributes:
+        problem: name of the problem it solves.
+        name: the documents' name, as shown and as ``--kernel`` takes it.
+        kind: ``cuda`` or ``cpu``.
+        summary: one line for ``smembench list``.
+        build: makes the program for a case; its function closes over block, pad, stride, parameters and dtype,
+            never over sizes. Sizes decide ``grid``, and may choose between functions, each with a ``variant``.
+        computes: which of the problem's references its output is compared with.
+        blocks: whether the case has block dimensions.
+        results: elements of the output a thread computes, at most, across and down (x, y): a block's share divides
+            that many times its threads.
+        default_blocks: its default blocks; the problem's if empty.
+        pad: None for a kernel without a tile, else whether its tile is padded.
+        tile_elements: elements of the shared tile (CUDA) or of one thread's tile buffer (CPU).
+        unsupported: why a case cannot be run, or None.
+        strided: whether the case may have a stride.
+        compiler: the toolchain that compiles it, as ``--compiler`` and the results name it; of a peer, its library.
+        peer: whether it is another library's, measured beside those written here.
+        standard: whether it runs unless kernels are named; the others are asked for with ``--kernel``.
+        ladder: what it changes against the step before, in a few words. The kernels that have one are the steps of
+            ``smembench ladder``, in the order of the lesson.
+        file: the user's file that declares it; empty for those of the package.
+    """
+
+    problem: str
+    name: str
+    kind: Literal["cuda", "cpu"]
+    summary: str = ""
+    build: Callable[[Case], Program] = unbuilt
+    computes: str = ""
+    blocks: bool = True
+    results: tuple[int, int] = (1, 1)
+    default_blocks: tuple[Block, ...] = ()
+    pad: bool | None = None
+    tile_elements: Callable[[Case], int] = _nothing
+    unsupported: Callable[[Case], str | None] = _anything
+    strided: bool = False
+    standard: bool = True
+    compiler: str = DEFAULT_COMPILER
+    peer: bool = False
+    ladder: str = ""
+    file: str = ""
+
+    @property
+    def port(self) -> bool:
+        """Whether it is a port: the same kernel, written for another toolchain than the default."""
+        return self.compiler != DEFAULT_COMPILER and not self.peer
+
+    def shared_bytes(self, case: Case) -> int:
+        """Bytes of the tile for this case."""
+        return self.tile_elements(case) * ITEMSIZE[case.dtype]
