@@ -230,6 +230,7 @@ def conflicts(
     block: int | Sequence[int],
     args: Sequence[Any],
     kind: str | None = None,
+    partial: bool = False,
     shared_bytes: int = 0,
 ) -> float:
     """The worst n of the n-way bank conflicts of any Numba kernel; 1 without conflicts. For tests; needs no GPU.
@@ -240,17 +241,18 @@ def conflicts(
         block: as for ``explain_function``.
         args: as for ``explain_function``.
         kind: ``load`` or ``store`` for these alone.
+        partial: leave out what depends on data that was not given, as ``explain_function`` does.
         shared_bytes: dynamic shared memory of the launch.
 
     Raises:
-        UsageError: as ``explain_function``, for another kind, for a kernel with mistakes, and for one whose addresses
-            or branches depend on data that was not given.
+        UsageError: as ``explain_function``, for another kind, for a kernel with mistakes, and unless ``partial`` for
+            one whose addresses or branches depend on data that was not given.
     """
     if kind not in (None, "load", "store"):
         raise UsageError(f"kind {kind!r}: give load, store or None for both")
     found = explain_function(function, grid=grid, block=block, args=args, shared_bytes=shared_bytes)
     reasons = [(wrong.line, wrong.text) for wrong in found.trace.mistakes]
-    reasons += [(wrong.line, wrong.text) for wrong in found.trace.unfollowed]
+    reasons += [(wrong.line, wrong.text) for wrong in found.trace.unfollowed if not partial]
     for line, text in reasons:
         raise UsageError(f"{found.trace.filename}, line {line}: {text}")
     return found.worst(kind)

@@ -18,6 +18,7 @@ from smembench.explain.costs import Costs, by_memory, resident_blocks
 from smembench.explain.foreign_cuda import Replacements, foreign_cuda, plain_function
 from smembench.explain.foreign_memory import ForeignRecorder
 from smembench.explain.launch import by_cost
+from smembench.explain.mistakes import KINDS
 from smembench.explain.occupancy import MAX_THREADS
 from smembench.explain.trace import ARRAY_SPACING, Launch, Trace, kinds_of_blocks, record
 from smembench.explain.traffic import traffic
@@ -161,8 +162,7 @@ def _traced(launch: Launch, recorder: ForeignRecorder, fake: Any, name: str) -> 
         lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == recorder.filename]
         where = f", line {lines[-1]}" if lines else ""
         raise UsageError(f"{name}{where}: cannot be traced: {type(error).__name__}: {error}") from None
-    if not traced.unfollowed:
-        return traced
     # Behind a branch that was not followed threads may store what others load, and reach a barrier.
-    certain = tuple(mistake for mistake in traced.mistakes if mistake.kind in ("outside", "race"))
-    return replace(traced, mistakes=certain)
+    certain = ("outside", "race") if traced.unfollowed else KINDS
+    first = {(each.line, each.kind): each for each in reversed(traced.mistakes) if each.kind in certain}
+    return replace(traced, mistakes=tuple(sorted(first.values())))

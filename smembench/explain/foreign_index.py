@@ -49,6 +49,8 @@ class Indexed(ABC):
         self.store(indices, value)
 
     def _is_element(self, indices: tuple[Any, ...]) -> bool:
+        if len(indices) > self.ndim:
+            raise IndexError(f"{len(indices)} indices for an array with {self.ndim} dimensions")
         return len(indices) == self.ndim and not any(isinstance(index, slice) for index in indices)
 
 

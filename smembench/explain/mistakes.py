@@ -22,6 +22,9 @@ Integers = NDArray[np.int64]
 WARP_SYNCS = 2**20
 """What a barrier counts in the order of a thread's accesses, and more than its ``syncwarp`` between two barriers."""
 
+KINDS = ("outside", "race", "barrier", "unwritten")
+"""Of mistakes."""
+
 _LOAD, _STORE, _ATOMIC = range(3)
 _KINDS = {"load": _LOAD, "store": _STORE, "atomic": _ATOMIC}
 _VERBS = ("loads", "stores", "adds to")
