@@ -96,7 +96,7 @@ def test_what_depends_on_data_is_named_and_followed_with_it() -> None:
     assert unfollowed.text.startswith("the index of a load of a depends on data of indices; give its data")
     with pytest.raises(UsageError, match="depends on data of indices"):
         conflicts(kernels.gather, grid=2, block=32, args=("float32[64]", "float32[4096]", "int32[64]"))
-    assert conflicts(kernels.gather, grid=2, block=32, args=launch[3:] + ("int32[64]",), partial=True) == 1
+    assert conflicts(kernels.gather, grid=2, block=32, args=(*launch[3:], "int32[64]"), partial=True) == 1
     spread = traced(*launch, np.arange(64, dtype=np.int32) * 64)
     assert spread.trace.unfollowed == ()
     (load,) = (access for access in spread.memory if access.site.array == "a")
