@@ -141,6 +141,12 @@ def long(out: Any, steps: Any) -> None:
         out[k] = k
 
 
+@cuda.jit
+def once(out: Any) -> None:
+    """A store per block."""
+    out[0] = 1
+
+
 def plain(out: Any, a: Any) -> None:
     """A function without a decorator."""
     out[cuda.grid(1)] = a[cuda.grid(1)]

@@ -130,7 +130,8 @@ class Replacements:
         self._recorder, self._fake = recorder, fake
         self._done: dict[int, Any] = {id(cuda): fake}
         self._done |= {id(getattr(cuda, name)): value for name, value in vars(fake).items() if hasattr(cuda, name)}
-        self._done[id(cuda.cg.this_grid)] = fake.cg.this_grid
+        if hasattr(cuda, "cg"):  # the simulator has it in kernels alone
+            self._done[id(cuda.cg.this_grid)] = fake.cg.this_grid
         self._kept: list[Any] = []  # so that no other object takes its id
 
     def of(self, value: Any, name: str) -> Any:

@@ -33,7 +33,8 @@ def function_in(target: str) -> Any:
     path_text, colon, name = target.rpartition(":")
     path = Path(path_text if colon else target)
     module = _imported(path)
-    found = sorted(known for known, value in vars(module).items() if plain_function(value) and known[0] != "_")
+    plain = {known: plain_function(value) for known, value in vars(module).items()}
+    found = sorted(known for known, value in plain.items() if value and value.__module__ == module.__name__)
     if not colon or not name:
         raise UsageError(f"{path}: name a function in it, {path}:NAME; it has {', '.join(found) or 'none'}")
     try:
@@ -48,10 +49,10 @@ def function_in(target: str) -> Any:
 def _imported(path: Path) -> ModuleType:
     if not path.is_file():
         raise UsageError(f"{path}: no such file; give path.py:function")
-    spec = spec_from_file_location(path.stem, path)
+    spec = spec_from_file_location(f"explained_{path.stem}", path)  # a name of its own: it may be called random.py
     if spec is None or spec.loader is None:
         raise UsageError(f"{path}: is no Python file; give path.py:function")
-    module = module_from_spec(spec)
+    module = sys.modules[spec.name] = module_from_spec(spec)  # where dataclasses look for it
     sys.path.insert(0, str(path.resolve().parent))
     try:
         with redirect_stdout(sys.stderr), _without_signatures():

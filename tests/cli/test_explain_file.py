@@ -10,10 +10,13 @@ import pytest
 
 from conftest import Program
 
-KERNELS = """
+KERNELS = """from __future__ import annotations
+from dataclasses import dataclass
 from numba import cuda, float32, void
 
 print("imported")
+@dataclass
+class Sizes: width: int
 
 @cuda.jit(void(float32[:, :], float32[:, :]))
 def transpose(out, a):
@@ -64,8 +67,8 @@ def test_tables_and_no_output_of_the_file(program: Program, file: Path) -> None:
 def test_a_race_is_named_with_exit_code_1(program: Program, file: Path) -> None:
     ran = program("explain", f"{file}:race", "--grid", 1, "--block", 64, "--arg", "float32[64]", "--arg", "float32[64]")
     assert ran.returncode == 1
-    assert ran.stdout.startswith("mistake in mine.py, line 18: thread ")
-    assert "loads in line 19, with no barrier between them" in ran.stdout
+    assert ran.stdout.startswith("mistake in mine.py, line 21: thread ")
+    assert "loads in line 22, with no barrier between them" in ran.stdout
 
 
 def test_data_from_a_file(program: Program, file: Path, tmp_path: Path) -> None:
@@ -73,7 +76,7 @@ def test_data_from_a_file(program: Program, file: Path, tmp_path: Path) -> None:
     without = program(*launch, "--arg", "int32[64]", "--arg", "float32[4096]")
     assert without.returncode == 0
     assert without.stdout.startswith(
-        "not followed in mine.py, line 24: the index of a load of a depends on data of indices; give its data"
+        "not followed in mine.py, line 27: the index of a load of a depends on data of indices; give its data"
     )
     indices = tmp_path / "indices.npy"
     np.save(indices, np.arange(64) * 64)
@@ -106,7 +109,7 @@ def test_data_from_a_file(program: Program, file: Path, tmp_path: Path) -> None:
         ("mine.py:race", "--grid 1 --block 32 --arg none.npy --arg 2", "none.npy: No such file"),
         ("mine.py:race", "--grid 1 --block 32 --arg 2", "takes (out, a), and 1 arguments were given"),
         ("mine.py:race", "--grid 1 --block 32 --arg S8[3] --arg 2", "out: elements of type |S8 are not traced"),
-        ("mine.py:race", "--grid 1 --block 32 --arg 1 --arg 2", "line 18: cannot be traced: TypeError"),
+        ("mine.py:race", "--grid 1 --block 32 --arg 1 --arg 2", "line 21: cannot be traced: TypeError"),
         ("mine.py:unsupported", "--grid 1 --block 32 --arg int32[3]", "numba.cuda has no no_such_function"),
         ("mine.py:race", "--grid 1 --block 32 --best-pad", "--best-pad: goes with the package's kernels"),
         ("mine.py:race", "--grid 1 --block 32 --dtype float32", "--dtype: goes with the package's kernels"),

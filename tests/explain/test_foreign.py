@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import foreign_kernels as kernels
 from smembench import UsageError, conflicts, explain_function
@@ -137,6 +140,13 @@ def test_arguments_that_are_none() -> None:
         traced(kernels.plain, 1, 32, object(), 3)
     with pytest.raises(UsageError, match="is not a kernel"):
         traced(3, 1, 32)
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=3))
+def test_the_blocks_traced_stand_for_the_whole_grid(grid: list[int]) -> None:
+    found = traced(kernels.once, grid, 1, "int8[1]")
+    assert sum(request.weight for request in found.trace.requests) == prod(grid)
+    assert {(0,) * len(grid), tuple(side - 1 for side in grid)} <= set(found.trace.blocks)
 
 
 def test_the_kernel_stays_as_it_was() -> None:
