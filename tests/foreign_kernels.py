@@ -142,6 +142,18 @@ def long(out: Any, steps: Any) -> None:
 
 
 @cuda.jit
+def dynamic(out: Any, a: Any) -> None:
+    """Two names of the same dynamic shared memory, one of them a view of its second half."""
+    everything = cuda.shared.array(0, float32)
+    words = cuda.shared.array(0, int32)
+    half = everything[32:]
+    lane = cuda.threadIdx.x
+    half[lane] = a[lane]
+    cuda.syncthreads()
+    out[lane] = words[32 + (lane * 2) % 32]
+
+
+@cuda.jit
 def once(out: Any) -> None:
     """A store per block."""
     out[0] = 1

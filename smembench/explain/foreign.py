@@ -79,7 +79,7 @@ def explain_function(
     traced = _traced(launch, recorder, fake, plain.__name__)
     requests = list(by_cost(traced).values())
     sizes = {name: prod(a.shape) * a.dtype.itemsize for name, a in named.items() if isinstance(a, ArrayArgument)}
-    used = sum(array.bytes for array in traced.shared)
+    used = max((array.base + array.bytes for array in traced.shared), default=shared_bytes)
     return Costs(
         title=f"{plain.__name__} in {Path(traced.filename).name} · grid {as_text(grid)} · block {as_text(block)}",
         pad=0,

@@ -94,6 +94,7 @@ class Recorder:
         self.mistakes: set[Mistake] = set()
         self.unfollowed: set[Unfollowed] = set()
         self._dynamic_bytes = dynamic_bytes
+        self._dynamic_base: int | None = None
         self._warps = -(-threads // WARP)
         self._found: Found = {}
         self._orders: Found = {}
@@ -184,11 +185,13 @@ class Recorder:
         if index == len(self.shared):
             size = np.dtype(str(dtype)).itemsize
             sides = shape if isinstance(shape, tuple) else (shape,)
-            if sides == (0,):  # dynamic: the launch decides the length
-                sides = (self._dynamic_bytes // size,)
             end = self.shared[-1].base + self.shared[-1].bytes if self.shared else 0
             step = max(alignment or 0, size)
-            self.shared.append(SharedArray(f"shared{index}", sides, size, -(-end // step) * step))
+            base = -(-end // step) * step
+            if sides == (0,):  # dynamic: the launch decides the length, and all of them are the same memory
+                sides = (self._dynamic_bytes // size,)
+                base = self._dynamic_base = base if self._dynamic_base is None else self._dynamic_base
+            self.shared.append(SharedArray(f"shared{index}", sides, size, base))
         array = self.shared[index]
         return self.array("shared", array.name, array.shape, array.base, str(dtype))
 

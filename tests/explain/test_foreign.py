@@ -142,6 +142,16 @@ def test_arguments_that_are_none() -> None:
         traced(3, 1, 32)
 
 
+def test_dynamic_shared_arrays_are_one_memory() -> None:
+    args = ("int32[32]", "float32[32]")
+    found = explain_function(kernels.dynamic, grid=1, block=32, args=args, shared_bytes=256)
+    assert_clean(found)  # what is loaded under one name was stored under the other
+    assert [array.base for array in found.trace.shared] == [0, 0]
+    assert (found.shared_bytes, found.worst("load"), found.worst("store")) == (256, 1, 1)
+    wrong = explain_function(kernels.dynamic, grid=1, block=32, args=args, shared_bytes=128)
+    assert "shared0[32], which has 32 elements" in wrong.trace.mistakes[0].text
+
+
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=3))
 def test_the_blocks_traced_stand_for_the_whole_grid(grid: list[int]) -> None:
     found = traced(kernels.once, grid, 1, "int8[1]")
