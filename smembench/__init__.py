@@ -200,8 +200,7 @@ def explain_function(
         function: the kernel.
         grid: blocks, an int or up to three.
         block: threads of a block, the same.
-        args: the kernel's arguments: numbers, arrays or text such as ``"float32[4096,4096]"``. NumPy's arrays have
-            their data, which addresses and branches may depend on.
+        args: numbers, arrays or text such as ``"float32[4096,4096]"``; NumPy's arrays have data to be followed.
         shared_bytes: dynamic shared memory of the launch.
         capability: for the occupancy, such as ``"9.0"``.
 
@@ -223,38 +222,23 @@ def explain_function(
     return shown(ExplainedFunction, found)
 
 
-def conflicts(
-    function: Callable[..., Any],
-    *,
-    grid: int | Sequence[int],
-    block: int | Sequence[int],
-    args: Sequence[Any],
-    kind: str | None = None,
-    partial: bool = False,
-    shared_bytes: int = 0,
-) -> float:
+def conflicts(function: Callable[..., Any], *, kind: str | None = None, partial: bool = False, **launch: Any) -> float:
     """The worst n of the n-way bank conflicts of any Numba kernel; 1 without conflicts. For tests; needs no GPU.
 
     Args:
         function: the kernel.
-        grid: as for ``explain_function``.
-        block: as for ``explain_function``.
-        args: as for ``explain_function``.
         kind: ``load`` or ``store`` for these alone.
         partial: leave out what depends on data that was not given, as ``explain_function`` does.
-        shared_bytes: dynamic shared memory of the launch.
+        launch: ``grid``, ``block``, ``args`` and ``shared_bytes`` of ``explain_function``.
 
     Raises:
-        UsageError: as ``explain_function``, for another kind, for a kernel with mistakes, and unless ``partial`` for
-            one whose addresses or branches depend on data that was not given.
+        UsageError: as ``explain_function``, for a kernel with mistakes, and unless ``partial`` for unknown data.
     """
     if kind not in (None, "load", "store"):
         raise UsageError(f"kind {kind!r}: give load, store or None for both")
-    found = explain_function(function, grid=grid, block=block, args=args, shared_bytes=shared_bytes)
-    reasons = [(wrong.line, wrong.text) for wrong in found.trace.mistakes]
-    reasons += [(wrong.line, wrong.text) for wrong in found.trace.unfollowed if not partial]
-    for line, text in reasons:
-        raise UsageError(f"{found.trace.filename}, line {line}: {text}")
+    found = explain_function(function, **launch)
+    if reasons := found.trace.reasons(partial=partial):
+        raise UsageError(f"{found.trace.filename}, {reasons[0]}")
     return found.worst(kind)
 
 

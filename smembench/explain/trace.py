@@ -72,6 +72,12 @@ class Trace:
     mistakes: tuple[Mistake, ...] = ()
     unfollowed: tuple[Unfollowed, ...] = ()
 
+    def reasons(self, *, partial: bool) -> list[str]:
+        """Why its figures are no result, by line: mistakes, and unless ``partial`` what it left out."""
+        left_out = () if partial else self.unfollowed
+        found = [f"line {mistake.line}: {mistake.text}" for mistake in self.mistakes]
+        return found + [f"line {each.line}: {each.text}" for each in left_out]
+
     def source(self, line: int) -> str:
         """A line of the kernel's source; a statement over several lines is joined into one."""
         return _over_several_lines(self.filename).get(line) or getline(self.filename, line).strip()
