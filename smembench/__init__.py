@@ -256,8 +256,7 @@ def tune(
 
     Args:
         problem: transpose or matmul.
-        n: side of the square matrices; the problem's default for None.
-        dtype: element type.
+        n, dtype: side of the square matrices, by default the problem's, and element type.
         kernel: names separated by commas; all for None.
         device: auto, cuda, cuda:1, cpu.
         progress: say on stderr what is measured, with a bar on a terminal, and a line per round elsewhere.
@@ -291,9 +290,9 @@ def _finished(measured: Callable[[], Outcome]) -> Result:
         outcome = measured()
         if hold.take() and outcome.error is None:
             raise RunInterrupted("interrupted at the end of the run", outcome.run)
-    if outcome.error is not None:
-        raise outcome.error
-    return result(outcome.run)
+    if outcome.error is None:
+        return result(outcome.run)
+    raise outcome.error
 
 
 def _watch(progress: bool) -> Watch:
