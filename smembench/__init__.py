@@ -198,8 +198,7 @@ def explain_function(
 
     Args:
         function: the kernel.
-        grid: blocks, an int or up to three.
-        block: threads of a block, the same.
+        grid, block: blocks, and threads of a block, as an int or up to three.
         args: numbers, arrays or text such as ``"float32[4096,4096]"``; NumPy's arrays have data to be followed.
         shared_bytes: dynamic shared memory of the launch.
         capability: for the occupancy, such as ``"9.0"``.
@@ -255,12 +254,11 @@ def tune(
     """Find the fastest kernel, block and pad for a problem on a device.
 
     Args:
-        problem: transpose or matmul.
+        problem: such as transpose or matmul.
         n, dtype: side of the square matrices, by default the problem's, and element type.
         kernel: names separated by commas; all for None.
         device: auto, cuda, cuda:1, cpu.
-        progress: say on stderr what is measured, with a bar on a terminal, and a line per round elsewhere.
-        sampling: keys of the run, such as ``rounds=5``.
+        progress, sampling: as for ``measure``, and keys of the run, such as ``rounds=5``.
 
     Raises:
         UsageError: for an invalid argument, and if no candidate could be measured.

@@ -203,7 +203,8 @@ def notes(rows: Sequence[Row]) -> list[str]:
     if unsure := [row for row in done if row.converged is False and row.precision is not None]:
         cases = those(lambda row: row.converged is False and row.precision is not None)
         worst = max(unsure, key=lambda row: row.precision or 0)
-        found.append(f"{cases}: not converged (95 % CI {interval(worst)} after {worst.samples} samples)")
+        how = f"95 % CI {interval(worst)} after" if interval(worst) else "too few for an interval:"
+        found.append(f"{cases}: not converged ({how} {worst.samples} sample{'s' * (worst.samples != 1)})")
     if any(row.other_processes for row in done):
         found.append("other processes used the GPU at the same time")
     if any(row.within_cache for row in done):

@@ -27,7 +27,7 @@ from smembench.views.ladder import ladder
 from smembench.views.limits import limits
 from smembench.views.markdown import markdown
 from smembench.views.reproduce import records, reproduction
-from smembench.views.sections import Section, sections
+from smembench.views.sections import Section, notes, sections
 from smembench.views.sentences import sentence
 from smembench.views.table import bar_text, draw
 
@@ -383,3 +383,13 @@ def test_what_does_not_fit_moves_below_and_nothing_is_lost(cells: list[list[str]
     shown = on_terminal([Section("heading", columns, cells)])
     words = {word for line in cells for cell in line for word in cell.split()}
     assert not [word for word in words if word not in shown.replace(":", " ").replace(";", " ").split()]
+
+
+@pytest.mark.parametrize(
+    ("samples", "how"),
+    [(1, "too few for an interval: 1 sample"), (2, "too few for an interval: 2 samples"), (11, "95 % CI ±4.0 % after")],
+)
+def test_a_case_that_did_not_converge_names_its_interval_if_it_has_one(rows: Rows, samples: int, how: str) -> None:
+    (row,) = rows({"memcpy": [1.0] * samples})
+    (note,) = notes([replace(row, converged=False, precision=0.04, within_cache=None)])
+    assert f"not converged ({how}" in note
