@@ -1,0 +1,58 @@
+"""A fleet as studies see it: its devices, each with what was measured on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from smembench.model.device import DeviceInfo
+from smembench.store.run import Run
+from smembench.store.schema import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A device of a fleet.
+
+    Attributes:
+        host: its name, or a pseudonym; "" if the run does not say.
+        device: the device's name on that host, such as ``cuda:3``.
+        info: the device as its run describes it; None if it was never opened.
+        run: the newest run on it, with the rows of this device alone; None if nothing was measured.
+        reason: why nothing, or not everything, was measured; "" for a complete run.
+    """
+
+    host: str
+    device: str
+    info: DeviceInfo | None
+    run: Run | None
+    reason: str = ""
+
+    @property
+    def model(self) -> str:
+        """What the vendor calls the device: only devices of one model are compared. "" if unknown."""
+        return self.info.model if self.info else ""
+
+    @property
+    def identity(self) -> str:
+        """What stays the same from night to night: the UUID or its pseudonym, else host and device."""
+        return (self.info.uuid if self.info else None) or f"{self.host}/{self.device}"
+
+    @property
+    def label(self) -> str:
+        """The device as a table names it: ``node7 cuda:3``."""
+        return f"{self.host} {self.device}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """The devices that a folder holds runs of, in the order of hosts and devices."""
+
+    path: Path
+    members: Sequence[Member]
+
+
+def metric(row: Row) -> str:
+    """The name of a case that is the same on every device of a fleet: its id without the device."""
+    return row.case_id.replace(f"/{row.device}/", "/", 1)
