@@ -37,7 +37,9 @@ def run(
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option("--device", metavar="NAME,…", help="Devices of each host: cuda:0,cuda:3 or cpu. (default: all GPUs)"),
+        typer.Option(
+            "--device", metavar="NAME,…", help="Devices of each host: cuda:0,cuda:3 or cpu. (default: all GPUs)"
+        ),
     ] = None,
     workers: Annotated[
         int, typer.Option(min=1, max=1024, metavar="N", help="With --device cpu: processes that measure it at once.")
@@ -65,13 +67,21 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the devices and cases, or the job script.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress while it runs.")] = False,
     scheduler: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="A Dask scheduler: tcp://…, tls://… or its file.", rich_help_panel=_CLUSTER)
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="A Dask scheduler: tcp://…, tls://… or its file.", rich_help_panel=_CLUSTER
+        ),
     ] = "",
     slurm: Annotated[
         bool, typer.Option("--slurm", help="Start workers by Slurm: --jobqueue slurm.", rich_help_panel=_CLUSTER)
     ] = False,
     jobqueue: Annotated[
-        str, typer.Option(metavar="NAME", help="Start workers by slurm, pbs, sge, lsf, htcondor, oar or moab.", rich_help_panel=_CLUSTER)
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Start workers by slurm, pbs, sge, lsf, htcondor, oar or moab.",
+            rich_help_panel=_CLUSTER,
+        ),
     ] = "",
     jobs: Annotated[
         int, typer.Option(min=1, metavar="N", help="Jobs to submit, one per host.", rich_help_panel=_CLUSTER)
@@ -94,9 +104,15 @@ def run(
             rich_help_panel=_CLUSTER,
         ),
     ] = 60.0,
-    tls_ca: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: the authority.", rich_help_panel=_CLUSTER)] = None,
-    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: the certificate.", rich_help_panel=_CLUSTER)] = None,
-    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: its key.", rich_help_panel=_CLUSTER)] = None,
+    tls_ca: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="TLS: the authority.", rich_help_panel=_CLUSTER)
+    ] = None,
+    tls_cert: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="TLS: the certificate.", rich_help_panel=_CLUSTER)
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="TLS: its key.", rich_help_panel=_CLUSTER)
+    ] = None,
     sampling: Sampling,
 ) -> None:
     """Measure a config on every GPU at once, a process per GPU, into one folder: DIR/<UTC time>-<config>-fleet/.
@@ -146,9 +162,7 @@ def run(
     finish(finished)
 
 
-def _where(
-    scheduler: str, jobqueue: str, jobs: int, job_options: Sequence[str], tls: dict[str, Path]
-) -> Where:
+def _where(scheduler: str, jobqueue: str, jobs: int, job_options: Sequence[str], tls: dict[str, Path]) -> Where:
     import ast
 
     from smembench.studies.fleet.cluster import SYSTEMS, Where

@@ -58,9 +58,9 @@ class FleetFile(Part):
     ended_at_utc: Moment = ""
     anonymous: bool = False
     config: StoredConfig = StoredConfig()
-    chosen: list[str] = []
+    chosen: tuple[str, ...] = ()
     workers: int = 1
-    devices: list[Entry] = []
+    devices: tuple[Entry, ...] = ()
 
 
 def label(host: str, device: str, number: int | None) -> str:
@@ -86,4 +86,5 @@ def write_fleet_file(folder: Path, content: FleetFile) -> None:
     Raises:
         OSError: if the disk is full or the folder was removed.
     """
-    write_whole(folder / FLEET, json_text(content.model_dump(mode="json", exclude_defaults=True), indent=2) + "\n")
+    data = {"schema_version": content.schema_version, **content.model_dump(mode="json", exclude_defaults=True)}
+    write_whole(folder / FLEET, json_text(data, indent=2) + "\n")

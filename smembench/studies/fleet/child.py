@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, JsonValue
 
-from smembench.model.errors import SmembenchError
 from smembench.model.interrupts import install
 from smembench.model.text import one_line
 from smembench.run.worker import die_with_parent

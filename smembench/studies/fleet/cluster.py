@@ -147,7 +147,9 @@ def security(where: Where) -> Security | None:
     from distributed import Security
 
     files = {name: str(path) for name, path in where.tls.items()}
-    roles = {f"tls_{role}_{part}": files.get(part) for role in ("client", "scheduler", "worker") for part in ("cert", "key")}
+    roles = {
+        f"tls_{role}_{part}": files.get(part) for role in ("client", "scheduler", "worker") for part in ("cert", "key")
+    }
     return Security(require_encryption=True, tls_ca_file=files.get("ca"), **roles)
 
 

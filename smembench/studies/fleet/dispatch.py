@@ -175,17 +175,17 @@ class Dispatch:
             return None
 
     def _take(self, kind: str, content: Any) -> SmembenchError | None:
+        """Take in what was heard; returns an error that ends the fleet."""
         if kind == "event":
             self._progress(content)
             return None
         key, future = content
         place = self._places[self._entries[key].host]
-        if place.open.get(key) is not future:  # sent again to another worker
-            return None
-        if future.status in ("cancelled", "lost"):
-            return lost(self._client) or SmembenchError("the scheduler of Dask was restarted")
-        del place.open[key]
-        self._end(place, key, _ended(future))
+        if place.open.get(key) is future:  # not sent again to another worker since
+            if future.status in ("cancelled", "lost"):
+                return lost(self._client) or SmembenchError("the scheduler of Dask was restarted")
+            del place.open[key]
+            self._end(place, key, _ended(future))
         return None
 
     def _progress(self, event: Mapping[str, Any]) -> None:
@@ -265,7 +265,7 @@ class Dispatch:
     def _save(self, *, ended: bool = False) -> None:
         from datetime import UTC, datetime
 
-        update: dict[str, object] = {"devices": list(self._entries.values())}
+        update: dict[str, object] = {"devices": tuple(self._entries.values())}
         if ended:
             update["ended_at_utc"] = datetime.now(UTC).isoformat(timespec="seconds")
         self._content = self._content.model_copy(update=update)

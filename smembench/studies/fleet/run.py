@@ -40,7 +40,7 @@ class Options:
         wait: wait for other processes that use a GPU.
     """
 
-    where: Where = Where()
+    where: Where
     host_limit: float = 60.0
     stalled: float | None = None
     force: bool = False
@@ -101,7 +101,7 @@ def run_fleet(folder: Path, options: Options, watch: Watch) -> Finished:
     with connected(where, count) as client:
         hosts = [here] if here else _ask(client, folder, content, options)
         now = [entry for host in hosts for entry in entries_of(host, content.workers)]
-        content = content.model_copy(update={"devices": again(content.devices, now)})
+        content = content.model_copy(update={"devices": tuple(again(content.devices, now))})
         _note_threads(client, hosts, content.devices, watch)
         for entry in content.devices:
             watch.state(entry)
@@ -146,7 +146,7 @@ def _create(root: Path, config: Config, devices: Sequence[str], workers: int, *,
         started_at_utc=started.isoformat(timespec="seconds"),
         anonymous=anonymous,
         config=StoredConfig.model_validate(config.model_dump(mode="json")),
-        chosen=list(devices),
+        chosen=tuple(devices),
         workers=workers,
     )
     folder = root / fleet_id
