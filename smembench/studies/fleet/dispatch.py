@@ -181,7 +181,7 @@ class Dispatch:
             return None
         key, future = content
         place = self._places[self._entries[key].host]
-        if place.open.get(key) is future:  # not sent again to another worker since
+        if key in place.open and place.open[key] is future:  # not sent again to another worker since
             if future.status in ("cancelled", "lost"):
                 return lost(self._client) or SmembenchError("the scheduler of Dask was restarted")
             del place.open[key]
