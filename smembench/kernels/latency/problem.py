@@ -36,8 +36,8 @@ class Latency(Problem):
     Time dependent loads: one thread follows a random chain through shared memory, or through global memory.
 
     The size of the chain and the cache mode decide which memory answers: 1024 words lie in the L1 cache, some MB in the
-    L2, and with a cold cache every load comes from DRAM. Below the table stands the time per load. The end of the chain is checked.
-    Without a GPU the CPU runs the same loop.
+    L2, and with a cold cache every load comes from DRAM. Below the table stands the time per load. The word at which
+    the loads end is checked. Without a GPU the CPU runs the same loop.
 
     Examples:
 
