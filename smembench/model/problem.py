@@ -132,6 +132,8 @@ class Problem(ABC):
     """The memory that ``bytes_moved`` counts; no effective bandwidth can exceed its peak."""
     bound: ClassVar[Bound] = "memory"
     """The peak that ``percent_of_peak`` compares with: that of arithmetic or that of ``memory``."""
+    uses_host: ClassVar[bool] = False
+    """Whether its cases use what the GPUs of a host share, such as host memory: a fleet runs them one GPU at a time."""
     columns: ClassVar[tuple[str, ...]]
     """Columns of cases.csv that this problem's tables show besides the time; bars show the first."""
     arrays: ClassVar[tuple[str, ...]]
