@@ -127,7 +127,7 @@ def subject(row: Row) -> str:
     """What a group has in common: ``matrix transpose 4096×4096 float32 · warm cache``."""
     problem = PROBLEMS[row.problem]
     stride = f", stride {row.stride}" if row.stride and not problem.strides_in_rows else ""
-    cache = f" · {row.cache} cache" if problem.memory == "device" else ""
+    cache = f" · {row.cache} cache" if "cache" in problem.options else ""
     parameters = "".join(f", {name} {number}" for name, number in row.case.parameters)
     return f"{problem.title} {problem.size(row.case)} {row.dtype}{parameters}{stride}{cache}"
 
