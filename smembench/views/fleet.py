@@ -61,15 +61,15 @@ def fleet_lines(verdict: Verdict) -> list[str]:
     names = metric_names(verdict)
     told = _failed(verdict.fleet.members, names)
     lines = [f"slow: {_said(one, names)}" for one in verdict.slow]
-    lines += [f"failed: {some(those)}: {why}" for why, those in told.items()]
+    lines += [f"failed: {some(those, 'devices')}: {why}" for why, those in told.items()]
     known = {f"{member}: {why}" for why, those in told.items() for member in those}
     return [*lines, *(f"unknown: {text}" for text in verdict.unknown if text not in known)]
 
 
 def many(members: Sequence[Member]) -> str:
     """``8 GPUs``, ``1 CPU``."""
-    kinds = {member.device.partition(":")[0] for member in members}
-    what = {"cuda": "GPU", "cpu": "CPU"}[kinds.pop()] if len(kinds) == 1 else "device"
+    kinds = {member.device.partition(":")[0] for member in members if member.device}
+    what = {frozenset({"cuda"}): "GPU", frozenset({"cpu"}): "CPU"}.get(frozenset(kinds), "device")
     return f"{len(members)} {what}{'s' * (len(members) != 1)}"
 
 
@@ -183,10 +183,9 @@ def _devices(group: Group, slow: Mapping[str, Slow], verdict: Verdict) -> Sectio
     columns["slow in"] = lambda line: ", ".join(map(str, line.slow_in))
     notes = []
     if rest := lines[len(shown) :]:
-        farthest = max(abs(one) for line in rest for one in line.deviations if one is not None)
-        notes.append(
-            f"and {many([line.member for line in rest])} more, all within ±{100 * farthest:.1f} %; --csv has them"
-        )
+        farthest = max((abs(one) for line in rest for one in line.deviations if one is not None), default=0.0)
+        others = many([line.member for line in rest])
+        notes.append(f"and {others} more, all within ±{100 * farthest:.1f} %; --csv has them")
     if len(group.metrics) > _METRICS:
         notes.append(f"{len(group.metrics) - _METRICS} more metrics are in --csv")
     return table(

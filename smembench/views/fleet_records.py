@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from smembench.store.fleet_json import label
 from smembench.store.schema import Row
 from smembench.studies.fleet.members import Member
 from smembench.studies.fleet.verdict import Distance, Verdict
@@ -20,7 +21,7 @@ _STATE = (
 def exported(form: str, verdict: Verdict) -> str:
     """The figures as CSV, all of it as JSON, or the tables as Markdown or LaTeX."""
     if form == "csv":
-        return csv(figures(verdict) or [{"host": None}])
+        return csv(found) if (found := figures(verdict)) else ""
     if form == "json":
         return json(
             fleet={
@@ -99,7 +100,8 @@ def slow(verdict: Verdict) -> list[Record]:
 
 def _which(member: Member) -> dict[str, object]:
     uuid = member.info.uuid if member.info else None
-    return {"host": member.host, "device": member.device, "uuid": uuid, "model": member.model}
+    device = label("", member.device, member.number).strip()
+    return {"host": member.host, "device": device, "uuid": uuid, "model": member.model}
 
 
 def _distance(against: str, found: Distance | None) -> dict[str, object]:

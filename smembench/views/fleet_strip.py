@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-MARKS = "·•●×┊"
-_ASCII_MARKS = ".oOx|"
+MARKS = ("·", "•", "●", "×", "┊")
+_ASCII_MARKS = (".", "o", "O", "x", "|")
 WIDTH = 25
 """Characters of a strip; odd, so that the median is in the middle of one."""
 _ENDS = (0.02, 0.05, 0.1)
