@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-Memory = Literal["device", "shared", "link"]
+Memory = Literal["device", "shared", "link", "none"]
 Bound = Literal["arithmetic", "memory"]
 
 ITEMSIZE = {"bfloat16": 2, "float16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8}
@@ -131,9 +131,11 @@ class Problem(ABC):
     strides_in_rows: ClassVar[bool] = False
     """Whether one table compares all strides; otherwise each stride has its own table, like a size."""
     memory: ClassVar[Memory] = "device"
-    """The memory that ``bytes_moved`` counts; no effective bandwidth can exceed its peak."""
+    """The memory that ``bytes_moved`` counts; no effective bandwidth can exceed its peak. "none" for latencies."""
     bound: ClassVar[Bound] = "memory"
     """The peak that ``percent_of_peak`` compares with: that of arithmetic or that of ``memory``."""
+    uses_host: ClassVar[bool] = False
+    """Whether its cases use what the GPUs of a host share, such as host memory: a fleet runs them one GPU at a time."""
     columns: ClassVar[tuple[str, ...]]
     """Columns of cases.csv that this problem's tables show besides the time; bars show the first."""
     arrays: ClassVar[tuple[str, ...]]

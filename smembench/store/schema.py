@@ -121,6 +121,11 @@ class Row:
     bytes_per_clock: Ratio | None
     registers: Count | None
     local_bytes: Count | None
+    ecc_corrected: WholeReading | None
+    ecc_uncorrected: WholeReading | None
+    pcie_generation: WholeReading | None
+    pcie_width: WholeReading | None
+    nvlinks_up: WholeReading | None
     inputs: Inputs
 
     @property

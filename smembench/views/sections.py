@@ -127,7 +127,7 @@ def subject(row: Row) -> str:
     """What a group has in common: ``matrix transpose 4096×4096 float32 · warm cache``."""
     problem = PROBLEMS[row.problem]
     stride = f", stride {row.stride}" if row.stride and not problem.strides_in_rows else ""
-    cache = f" · {row.cache} cache" if problem.memory == "device" else ""
+    cache = f" · {row.cache} cache" if "cache" in problem.options else ""
     parameters = "".join(f", {name} {number}" for name, number in row.case.parameters)
     return f"{problem.title} {problem.size(row.case)} {row.dtype}{parameters}{stride}{distribution(row)}{cache}"
 
@@ -210,6 +210,8 @@ def notes(rows: Sequence[Row]) -> list[str]:
         worst = max(unsure, key=lambda row: row.precision or 0)
         how = f"95 % CI {interval(worst)} after" if interval(worst) else "too few for an interval:"
         found.append(f"{cases}: not converged ({how} {worst.samples} sample{'s' * (worst.samples != 1)})")
+    if errors := max((row.ecc_uncorrected or 0 for row in done), default=0):
+        found.append(f"memory errors that ECC could not correct, since the driver was loaded: {errors}")
     if any(row.other_processes for row in done):
         found.append("other processes used the GPU at the same time")
     if any(row.within_cache for row in done):

@@ -18,11 +18,21 @@ from smembench.model.problem import Problem, Shape
 Array = NDArray[Any]
 Spoil = Callable[[Array], object]
 
+
+def walk(case: Case, chain: Array) -> Array:
+    """Where the loads of a latency case end."""
+    at = 0
+    for _ in range(case.m):
+        at = chain[at]
+    return np.array([at], chain.dtype)
+
+
 SOLVE: dict[str, Callable[[Case, tuple[Array, ...]], Array]] = {
     "transpose": lambda case, inputs: inputs[0].reshape(case.m, case.n).T.copy(),
     "matmul": lambda case, inputs: multiplied(case.dtype, inputs[0].reshape(case.m, -1), inputs[1].reshape(-1, case.n)),
     "constant": lambda case, inputs: np.correlate(inputs[0], inputs[1]).reshape(1, -1),
     "reduction": lambda case, inputs: inputs[0].sum(dtype=case.dtype).reshape(1, 1),
+    "latency": lambda case, inputs: walk(case, inputs[0]).reshape(1, 1),
     "transfer": lambda case, inputs: inputs[0].reshape(1, -1).copy(),
     "roundtrip": lambda case, inputs: inputs[0].reshape(1, -1) + np.int32(1),
 }

@@ -112,7 +112,7 @@ def _family(rows: Sequence[Row]) -> Family:
     subject = [f"{problem.title} {first.dtype}", *(f"{name} {count}" for name, count in first.case.parameters)]
     subject += [f"inputs {first.inputs}"] if first.inputs != UNIFORM else []
     subject += [f"stride {first.stride}"] if first.stride else []
-    subject += [f"{first.cache} cache"] if problem.memory == "device" else []
+    subject += [f"{first.cache} cache"] if "cache" in problem.options else []
     beside = next((kernel for kernel in known if kernel in names and len(names) > 1), None)
     square = all(row.m == row.n and row.k in (None, row.n) for row in rows)
     return Family(best, beside or "", ", ".join([*subject, first.device]), square)
