@@ -24,7 +24,8 @@ import numpy as np
 
 from smembench.explain.lockstep import Group, run
 from smembench.explain.mistakes import Mistake
-from smembench.explain.recorder import AddressArray, Recorder, Request, SharedArray
+from smembench.explain.recorder import AddressArray, Recorder, SharedArray
+from smembench.explain.requests import Accesses, Request
 from smembench.explain.unknown import Unfollowed
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda
@@ -61,17 +62,22 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """All requests of the traced blocks, shared arrays, source file, the blocks' indices, mistakes.
+    """All accesses of the traced blocks, shared arrays, source file, the blocks' indices, mistakes.
 
     ``unfollowed`` is what the trace left out because it depends on data.
     """
 
-    requests: tuple[Request, ...]
+    accesses: tuple[Accesses, ...]
     shared: tuple[SharedArray, ...]
     filename: str
     blocks: tuple[tuple[int, ...], ...]
     mistakes: tuple[Mistake, ...] = ()
     unfollowed: tuple[Unfollowed, ...] = ()
+
+    @property
+    def requests(self) -> list[Request]:
+        """The accesses as requests of warps, one by one: many, unlike what ``launch`` makes of them."""
+        return [request for accesses in self.accesses for request in accesses.requests()]
 
     def reasons(self, *, partial: bool) -> list[str]:
         """Why its figures are no result, by line: mistakes, and unless ``partial`` what it left out."""
@@ -160,7 +166,7 @@ def record(launch: Launch, recorder: Recorder, fake: Any, number: Callable[[Any]
     places = [number(axis) for axis in (threads % width, threads // width % height, threads // (width * height))]
     _set(fake.blockDim, map(number, _three(launch.block, 1)))
     _set(fake.gridDim, map(number, _three(launch.grid, 1)))
-    requests: list[Request] = []
+    accesses: list[Accesses] = []
     for index, weight in launch.blocks.items():
         _set(fake.blockIdx, map(number, _three(index, 0)))
 
@@ -172,9 +178,9 @@ def record(launch: Launch, recorder: Recorder, fake: Any, number: Callable[[Any]
 
         with np.errstate(all="ignore"):
             run(len(threads), kernel)
-        requests += recorder.requests(weight)
+        accesses += recorder.accesses(weight)
     return Trace(
-        tuple(requests),
+        tuple(accesses),
         tuple(recorder.shared),
         recorder.filename,
         tuple(launch.blocks),
