@@ -26,7 +26,7 @@ SYSTEMS = {
     "moab": "MoabCluster",
 }
 """Queueing systems by name, with their classes in dask-jobqueue."""
-_JOB = {"cores": 16, "processes": 1, "memory": "16GB", "walltime": "01:00:00"}
+_JOB = {"job_name": "smembench", "cores": 8, "processes": 1, "memory": "8GB", "walltime": "01:00:00"}
 """What a job asks for unless --job-option says otherwise: a Dask worker with as many threads as a host has GPUs."""
 
 
