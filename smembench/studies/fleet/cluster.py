@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -62,11 +63,10 @@ def connected(where: Where, workers: int) -> Iterator[Client]:
             does not take.
     """
     check_installed(jobqueue=bool(where.jobqueue))
-    import dask
     from distributed import Client
 
+    _silence()
     with ExitStack() as stack:
-        stack.enter_context(dask.config.set(_QUIET))
         if where.here:
             address: Any = stack.enter_context(_local(workers))
         elif where.jobqueue:
@@ -77,11 +77,11 @@ def connected(where: Where, workers: int) -> Iterator[Client]:
         yield stack.enter_context(_client(Client, address, where))
 
 
-_QUIET: dict[str, Any] = {
-    "distributed.logging": {"distributed": "critical", "tornado": "critical"},
-    "logging": {"distributed": "critical", "tornado": "critical"},
-    "distributed.comm.timeouts.connect": f"{_CONNECT_SECONDS}s",
-}
+def _silence() -> None:
+    """Keep Dask's own lines and tracebacks off stderr: what is wrong becomes a row or an error here."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 @contextmanager
