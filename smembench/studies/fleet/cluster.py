@@ -27,7 +27,17 @@ SYSTEMS = {
     "moab": "MoabCluster",
 }
 """Queueing systems by name, with their classes in dask-jobqueue."""
-_JOB = {"job_name": "smembench", "cores": 8, "processes": 1, "memory": "8GB", "walltime": "01:00:00"}
+_NO_POLLING = "export DASK_DISTRIBUTED__DIAGNOSTICS__NVML=False"
+_BEFORE_IMPORT = {"distributed.diagnostics.nvml": False}
+"""Dask's own polling of the GPUs would disturb what is measured on them, and end where NVML is broken."""
+_JOB = {
+    "job_name": "smembench",
+    "cores": 8,
+    "processes": 1,
+    "memory": "8GB",
+    "walltime": "01:00:00",
+    "job_script_prologue": [_NO_POLLING],
+}
 """What a job asks for unless --job-option says otherwise: a Dask worker with as many threads as a host has GPUs."""
 
 
@@ -154,8 +164,11 @@ def security(where: Where) -> Security | None:
 
 
 def check_installed(*, jobqueue: bool) -> None:
-    """Raise UsageError without the packages of the extra ``fleet``."""
+    """Import the packages of the extra ``fleet``; raise UsageError without them."""
     try:
+        import dask
+
+        dask.config.set(_BEFORE_IMPORT)
         import distributed  # noqa: F401
 
         if jobqueue:
