@@ -33,6 +33,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import LibraryCall, NumbaKernel
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
+from smembench.model.formats import carried
 from smembench.toolchains.registry import toolchain_of
 
 ATOMICS = ("add", "sub", "and_", "or_", "xor", "inc", "dec", "exch", "max", "min", "cas")
@@ -145,7 +146,7 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
     problem, arguments = PROBLEMS[case.problem], []
     for number, (name, length) in enumerate(zip(problem.arrays, problem.lengths(case), strict=True), 1):
         space = "constant" if name == program.constant else "global"
-        arguments.append(recorder.array(space, name, (length,), number * ARRAY_SPACING, case.dtype))
+        arguments.append(recorder.array(space, name, (length,), number * ARRAY_SPACING, carried(case.dtype)))
     whole = grid or program.grid
     alike: dict[tuple[int, ...], int] = {(0, 0): prod(whole)}
     blocks = kinds_of_blocks(program.grid, whole) if ragged else alike

@@ -15,6 +15,7 @@ from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import DeviceFunction
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
+from smembench.model.formats import WIDE
 from smembench.model.problem import ITEMSIZE
 
 LANES_DOWN, LANES_ACROSS = 4, 8
@@ -221,6 +222,7 @@ def kernel_of_tiling(
         results=results,
         default_blocks=blocks,
         tile_elements=tile_elements,
+        dtypes=WIDE,
         unsupported=unsupported,
         strided=True,
         standard=False,

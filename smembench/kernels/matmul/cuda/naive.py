@@ -13,6 +13,7 @@ from smembench.kernels.numba_cuda import cuda, number, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
+from smembench.model.formats import WIDE
 
 
 def build(case: Case) -> NumbaKernel:
@@ -45,6 +46,7 @@ KERNEL = Kernel(
     kind="cuda",
     summary="a thread an element of C, operands straight from global memory",
     build=build,
+    dtypes=WIDE,
     strided=True,
     ladder="one thread per element of C, all operands from global memory",
 )

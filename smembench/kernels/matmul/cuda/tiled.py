@@ -23,6 +23,7 @@ from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
+from smembench.model.formats import WIDE
 
 
 def build(case: Case) -> NumbaKernel:
@@ -69,6 +70,7 @@ KERNEL = Kernel(
     kind="cuda",
     summary="square tiles of A and B in shared memory, each element used a block's width of times",
     build=build,
+    dtypes=WIDE,
     tile_elements=tile_elements,
     unsupported=square_only,
     strided=True,
