@@ -101,6 +101,7 @@ KERNEL = Kernel(
     build=build,
     blocks=False,
     unsupported=unsupported,
+    needs="9.0a",
     standard=False,
     ladder="operands from shared memory, tiles copied by the TMA",
 )

@@ -136,6 +136,7 @@ KERNEL = Kernel(
     build=build,
     blocks=False,
     unsupported=unsupported,
+    needs="9.0a",
     standard=False,
     ladder="a block computes tile after tile, in bands",
 )

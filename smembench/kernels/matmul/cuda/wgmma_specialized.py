@@ -116,6 +116,7 @@ KERNEL = Kernel(
     build=build,
     blocks=False,
     unsupported=unsupported,
+    needs="9.0a",
     standard=False,
     ladder="a warp group copies while two multiply",
 )
