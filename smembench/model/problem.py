@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Memory = Literal["device", "shared", "link"]
 Bound = Literal["arithmetic", "memory"]
 
-ITEMSIZE = {"float16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8}
+ITEMSIZE = {"bfloat16": 2, "float16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8}
 
 
 def pattern_period(case: Case, results: tuple[int, int] = (1, 1)) -> int:
