@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from smembench.cli import baseline, problems
+from smembench.cli import baseline, fleet, problems
 from smembench.cli.options import help_alone
 from smembench.cli.streams import open_streams
 from smembench.model.errors import Dropped, SmembenchError
@@ -112,7 +112,11 @@ for problem in problems.commands():
 for panel, names in _FILES.items():
     for name in names.split():
         _add(_command(name), panel)
+for group in (baseline.app, fleet.app):
+    for known in group.registered_commands:
+        known.cls, known.help = _Command, _help(known.callback or _root)
 app.add_typer(baseline.app, name="baseline", cls=_Group, rich_help_panel="Every night")
+app.add_typer(fleet.app, name="fleet", cls=_Group, rich_help_panel="Measure")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Clocks, temperature, power and throttle reasons through NVML; all None without NVML."""
+"""Clocks, temperature, power, memory errors and links of a GPU through NVML; all None without NVML."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class Nvml:
 
     def __init__(self, uuid: str) -> None:
         self._nvml: Any = None
+        self._nvlinks: list[int] = []
         try:
             import pynvml
 
@@ -41,6 +42,7 @@ class Nvml:
             self._nvml = pynvml
         except Exception:  # no NVML, no driver or no permission: telemetry is then absent, never an error
             return
+        self._nvlinks = [link for link in range(pynvml.NVML_NVLINK_MAX_LINKS) if self._nvlink(link) is not None]
 
     def _ask(self, question: Callable[[Any, Any], Any]) -> Any:
         if self._nvml is None:
@@ -49,6 +51,18 @@ class Nvml:
             return question(self._nvml, self._handle)
         except Exception:  # NVML's errors, and pynvml's if the driver is older than it
             return None
+
+    def _nvlink(self, link: int) -> Any:
+        """1 for an NVLink that is up, 0 for one that is down, None for one that the GPU does not have."""
+        return self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetNvLinkState(gpu, link))
+
+    def _memory_errors(self, kind: str) -> Any:
+        """Errors since the driver was loaded."""
+        return self._ask(
+            lambda nvml, gpu: nvml.nvmlDeviceGetTotalEccErrors(
+                gpu, getattr(nvml, f"NVML_MEMORY_ERROR_TYPE_{kind}"), nvml.NVML_VOLATILE_ECC
+            )
+        )
 
     def conditions(self) -> Conditions:
         """The GPU's state now."""
@@ -63,10 +77,15 @@ class Nvml:
             throttle_reasons=None if bits is None else throttle_names(bits),
             # In a container NVML may report other ids than getpid; then one process is assumed to be this one.
             other_processes=None if processes is None else _others([process.pid for process in processes]),
+            ecc_corrected=self._memory_errors("CORRECTED"),
+            ecc_uncorrected=self._memory_errors("UNCORRECTED"),
+            pcie_generation=self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetCurrPcieLinkGeneration(gpu)),
+            pcie_width=self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetCurrPcieLinkWidth(gpu)),
+            nvlinks_up=sum(self._nvlink(link) or 0 for link in self._nvlinks) if self._nvlinks else None,
         )
 
     def settings(self) -> dict[str, Any]:
-        """Driver, clock and power limits, ECC and MIG, by the names of ``DeviceInfo``."""
+        """Driver, clock and power limits, ECC, MIG and links, by the names of ``DeviceInfo``."""
 
         def clock(kind: str) -> Any:
             return self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetMaxClockInfo(gpu, getattr(nvml, kind)))
@@ -81,4 +100,7 @@ class Nvml:
             "power_limit_w": None if power is None else power / 1000,
             "ecc": None if ecc is None else bool(ecc),
             "mig": None if mig is None else bool(mig),
+            "pcie_generation_max": self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetMaxPcieLinkGeneration(gpu)),
+            "pcie_width_max": self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetMaxPcieLinkWidth(gpu)),
+            "nvlinks": len(self._nvlinks) or None,
         }

@@ -35,6 +35,8 @@ class DeviceInfo(BaseModel):
         uuid: a GPU's; in an anonymous run a pseudonym, also of a CPU (see ``run.pseudonym``).
         l2_bytes: size of the last-level cache, on the CPU too.
         peak_gb_s: memory clock × 2 × bus width, in 10^9 bytes per second.
+        pcie_generation_max, pcie_width_max: of the link between this GPU and this host, in lanes.
+        nvlinks: number of NVLinks, up or down; None for a GPU without.
         event_pair_us: what an event pair reads around nothing; it is subtracted from every GPU sample.
         empty_kernel_us: what an event pair reads around an empty kernel, after that subtraction.
     """
@@ -59,6 +61,9 @@ class DeviceInfo(BaseModel):
     power_limit_w: Ratio | None = None
     ecc: bool | None = None
     mig: bool | None = None
+    pcie_generation_max: Count | None = None
+    pcie_width_max: Count | None = None
+    nvlinks: Count | None = None
     event_pair_us: Reading | None = None
     empty_kernel_us: Reading | None = None
 

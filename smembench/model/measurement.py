@@ -39,6 +39,9 @@ class Conditions:
         other_processes: number of other compute processes on the GPU.
         cpu_mhz, cpu_governor, cpu_load: the host's, for CPU cases.
         cpu_waiting: time that this process's threads waited for a core, divided by elapsed time.
+        ecc_corrected, ecc_uncorrected: memory errors that ECC found since the driver was loaded.
+        pcie_generation, pcie_width: of the link as it is now, in lanes; a resting GPU may lower both.
+        nvlinks_up: number of NVLinks that are up.
     """
 
     sm_clock_mhz: WholeReading | None = None
@@ -51,6 +54,11 @@ class Conditions:
     cpu_governor: str | None = None
     cpu_load: Reading | None = None
     cpu_waiting: Reading | None = None
+    ecc_corrected: WholeReading | None = None
+    ecc_uncorrected: WholeReading | None = None
+    pcie_generation: WholeReading | None = None
+    pcie_width: WholeReading | None = None
+    nvlinks_up: WholeReading | None = None
 
     @property
     def throttled(self) -> bool:
@@ -69,7 +77,10 @@ class Conditions:
 
 
 def merged(states: Sequence[Conditions]) -> Conditions:
-    """Several states as one: the median of each clock, the maximum of other figures, every throttle reason."""
+    """Several states as one: the median of each clock, the worst of other figures, every throttle reason.
+
+    The PCIe generation is the highest, because the link rests in a lower one between transfers.
+    """
 
     def known(name: str) -> list[Any]:
         return [value for state in states if (value := getattr(state, name)) is not None]
@@ -79,14 +90,16 @@ def merged(states: Sequence[Conditions]) -> Conditions:
 
     reasons = known("throttle_reasons")
     seen = dict.fromkeys(name for reason in reasons if reason != "none" for name in reason.split("+"))
-    highest = ("temperature_c", "power_w", "other_processes", "cpu_load", "cpu_waiting")
+    highest = ("temperature_c", "power_w", "other_processes", "cpu_load", "cpu_waiting", "pcie_generation")
+    errors, lowest = ("ecc_corrected", "ecc_uncorrected"), ("pcie_width", "nvlinks_up")
     return Conditions(
         sm_clock_mhz=clock("sm_clock_mhz"),
         memory_clock_mhz=clock("memory_clock_mhz"),
         throttle_reasons="+".join(seen) if seen else "none" if reasons else None,
         cpu_mhz=median(mhz) if (mhz := known("cpu_mhz")) else None,
         cpu_governor=next(iter(known("cpu_governor")), None),
-        **{name: max(known(name), default=None) for name in highest},
+        **{name: max(known(name), default=None) for name in (*highest, *errors)},
+        **{name: min(known(name), default=None) for name in lowest},
     )
 
 

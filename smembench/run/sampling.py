@@ -11,7 +11,7 @@ from typing import TypeVar
 from smembench.devices.base import Sampler
 from smembench.model.measurement import Conditions
 
-_BATCH_SECONDS = 0.05
+BATCH_SECONDS = 0.05
 """Sampling time between two readings of the device's state."""
 _DISCARDS_PER_SAMPLE = 2
 """Most disturbed samples to discard per requested sample; later ones are kept and marked."""
@@ -56,7 +56,7 @@ def collect(
         while len(values) + len(batch) < count:
             batch.append(sampler.take())
             now = clock()
-            if now - batch_begun >= _BATCH_SECONDS or now - begun >= seconds or stopped():
+            if now - batch_begun >= BATCH_SECONDS or now - begun >= seconds or stopped():
                 break
         after = observe()
         state, before = _around(before, after), after

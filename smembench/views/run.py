@@ -134,6 +134,7 @@ def trial_line(trial: Trial) -> str:
         f"throttled: {state.throttle_reasons}" if state.throttled else "",
         f"waited {100 * state.cpu_waiting:.1f} % for a core" if state.cpu_waiting is not None else "",
         f"{state.other_processes} other processes" if state.other_processes else "",
+        f"{state.ecc_uncorrected} memory errors not corrected" if state.ecc_uncorrected else "",
     ]
     thrown_away = f"; discarded: {_values(trial.discarded_ms)}" if trial.discarded_ms else ""
     return f"{where}: {', '.join(part for part in parts if part)}: {_values(trial.samples)}{thrown_away}"

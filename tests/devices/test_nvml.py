@@ -27,6 +27,12 @@ def nvml(**answers: Any) -> SimpleNamespace:
 
     questions = re.findall(r"\bnvml(?:Device|System)Get\w+", Path(telemetry.__file__).read_text(encoding="utf-8"))
     constants = {"NVML_CLOCK_SM": 1, "NVML_CLOCK_MEM": 2, "NVML_TEMPERATURE_GPU": 0, "NVMLError": Refused}
+    constants |= {
+        "NVML_MEMORY_ERROR_TYPE_CORRECTED": 0,
+        "NVML_MEMORY_ERROR_TYPE_UNCORRECTED": 1,
+        "NVML_VOLATILE_ECC": 0,
+    }
+    constants |= {"NVML_NVLINK_MAX_LINKS": 36}
     known = {"nvmlInit": lambda: None, "nvmlDeviceGetHandleByUUID": lambda uuid: uuid}
     return SimpleNamespace(**{**dict.fromkeys(questions, refuse), **constants, **known, **answers})
 
@@ -61,3 +67,32 @@ def test_a_refused_question_leaves_its_value_absent_and_the_others_there(monkeyp
         sm_clock_mhz=1980, memory_clock_mhz=3201, power_w=123.456, throttle_reasons="sw_power_cap", other_processes=1
     )
     assert state.disturbed
+
+
+def test_the_links_that_a_gpu_has_are_counted_and_those_that_are_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Links that a GPU lacks are refused, also between others."""
+    up = {0: 1, 1: 1, 2: 0, 5: 1}
+
+    def state(gpu: object, link: int) -> int:
+        if link not in up:
+            raise Refused
+        return up[link]
+
+    answers = {
+        "nvmlDeviceGetNvLinkState": state,
+        "nvmlDeviceGetCurrPcieLinkGeneration": lambda gpu: 4,
+        "nvmlDeviceGetMaxPcieLinkGeneration": lambda gpu: 5,
+        "nvmlDeviceGetCurrPcieLinkWidth": lambda gpu: 8,
+        "nvmlDeviceGetMaxPcieLinkWidth": lambda gpu: 16,
+    }
+    monkeypatch.setitem(sys.modules, "pynvml", nvml(**answers))
+    gpu = Nvml("GPU-1")
+    assert gpu.conditions() == Conditions(pcie_generation=4, pcie_width=8, nvlinks_up=3)
+    known = {name: value for name, value in gpu.settings().items() if value is not None}
+    assert known == {"pcie_generation_max": 5, "pcie_width_max": 16, "nvlinks": 4}
+
+
+def test_memory_errors_are_those_since_the_driver_was_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {"nvmlDeviceGetTotalEccErrors": lambda gpu, kind, since: {(0, 0): 7, (1, 0): 0}[kind, since]}
+    monkeypatch.setitem(sys.modules, "pynvml", nvml(**answers))
+    assert Nvml("GPU-1").conditions() == Conditions(ecc_corrected=7, ecc_uncorrected=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from statistics import median
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from smembench.devices.cuda import CudaDevice, gpu_info, gpu_uuid, why_unusable
 from smembench.kernels import registry
 from smembench.model.case import Block, Case
 from smembench.model.measurement import Resources
+from smembench.run.sampling import BATCH_SECONDS
 from smembench.toolchains import registry as toolchains
 from smembench.toolchains.machine_code import parse
 
@@ -74,3 +76,12 @@ def test_the_residue_and_the_description_are_plausible(gpu: CudaDevice) -> None:
     assert gpu_info(0) == info.model_copy(update={"event_pair_us": None, "empty_kernel_us": None})
     assert gpu_info(99) is None
     assert gpu_uuid(99) is None
+
+
+def test_reading_the_state_takes_little_of_the_time_between_two_readings(gpu: CudaDevice) -> None:
+    def seconds() -> float:
+        begun = perf_counter()
+        assert gpu.conditions().sm_clock_mhz
+        return perf_counter() - begun
+
+    assert median(seconds() for _ in range(20)) < 0.1 * BATCH_SECONDS

@@ -121,9 +121,20 @@ def test_states_are_merged_for_the_worst() -> None:
             Conditions(sm_clock_mhz=1980, temperature_c=40, power_w=300.0, throttle_reasons="none"),
             Conditions(sm_clock_mhz=1500, temperature_c=60, throttle_reasons="sw_thermal+hw_slowdown"),
             Conditions(sm_clock_mhz=1970, other_processes=2, throttle_reasons="sw_thermal"),
+            Conditions(ecc_corrected=3, ecc_uncorrected=0, pcie_generation=1, pcie_width=16, nvlinks_up=18),
+            Conditions(ecc_corrected=4, ecc_uncorrected=1, pcie_generation=5, pcie_width=8, nvlinks_up=17),
         ]
     ) == Conditions(
-        sm_clock_mhz=1970, temperature_c=60, power_w=300.0, throttle_reasons="sw_thermal+hw_slowdown", other_processes=2
+        sm_clock_mhz=1970,
+        temperature_c=60,
+        power_w=300.0,
+        throttle_reasons="sw_thermal+hw_slowdown",
+        other_processes=2,
+        ecc_corrected=4,
+        ecc_uncorrected=1,
+        pcie_generation=5,
+        pcie_width=8,
+        nvlinks_up=17,
     )
     assert merged([]) == merged([Conditions()]) == Conditions()
 
