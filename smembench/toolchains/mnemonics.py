@@ -112,6 +112,7 @@ _MNEMONICS = {
     0x1C4: "REDUX",
     0x1C5: "WARPGROUP",
     0x1C6: "FENCE",
+    0x1C8: "USETMAXREG",
     0x1F0: "HGMMA",
 }
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from smembench.kernels.common.dtypes import not_taken
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, expect_bytes, start_copy
-from smembench.kernels.intrinsics.halves import narrowed
+from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.warp_group import DEPTH
 from smembench.kernels.matmul.structs import Matrix, Place
 from smembench.kernels.numba_cuda import DeviceFunction, device, uint32
@@ -92,17 +92,16 @@ class Tile:
 
 def epilogue(columns: int, dtype: str) -> DeviceFunction:
     """``(C, sums, place, thread)``: write a group's 64 rows of so many columns, where they are in C."""
-    narrow, groups = narrowed(dtype), columns // 8
+    store, groups = store_pair(dtype), columns // 8
 
     def write(C: Matrix, sums: Array, place: Place, thread: Index) -> None:
         row = place.row + thread // 32 * 16 + thread % 32 // 4
         col = place.col + thread % 4 * 2
         for group in range(groups):
             for half in range(2):
-                at = (row + uint32(half * 8)) * C.stride + col + uint32(group * 8)
                 if row + uint32(half * 8) < C.rows and col + uint32(group * 8) < C.columns:
-                    C.elements[at] = narrow(sums[group * 4 + half * 2])
-                    C.elements[at + 1] = narrow(sums[group * 4 + half * 2 + 1])
+                    at = (row + uint32(half * 8)) * C.stride + col + uint32(group * 8)
+                    store(C.elements, at, sums[group * 4 + half * 2], sums[group * 4 + half * 2 + 1])
 
     return device(write)
 
