@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from smembench.kernels.common.dtypes import not_taken
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, expect_bytes, start_copy
 from smembench.kernels.intrinsics.halves import store_pair
@@ -20,7 +19,6 @@ from smembench.kernels.numba_cuda import DeviceFunction, device, uint32
 from smembench.kernels.program import TensorMap
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
-from smembench.model.formats import HALVES
 
 _ITEMSIZE = 2
 _PER_ROW = ROW_BYTES // _ITEMSIZE
@@ -107,9 +105,7 @@ def epilogue(columns: int, dtype: str) -> DeviceFunction:
 
 
 def unsupported(case: Case) -> str | None:
-    """Rows that do not begin at multiples of 16 bytes, and other element types, or None."""
-    if reason := not_taken(case.kernel, case.dtype, HALVES):
-        return reason
+    """Rows that do not begin at multiples of 16 bytes, or None."""
     strides = (case.stride,) if case.stride else (case.n, case.k)
     if odd := next((stride for stride in strides if stride and stride % _ALIGNED), None):
         return f"{case.kernel} copies tiles by the TMA, for which rows are a multiple of {_ALIGNED} elements, not {odd}"

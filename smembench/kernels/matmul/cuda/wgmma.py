@@ -32,6 +32,7 @@ from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
+from smembench.model.formats import HALVES
 
 TILE = Tile(rows=128, columns=128)
 
@@ -100,6 +101,7 @@ KERNEL = Kernel(
     summary="a warp group multiplies tiles in shared memory that the TMA copies there",
     build=build,
     blocks=False,
+    dtypes=HALVES,
     unsupported=unsupported,
     needs="9.0a",
     standard=False,

@@ -42,6 +42,7 @@ from smembench.kernels.numba_cuda import cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
+from smembench.model.formats import HALVES
 
 BAND = 8
 """Rows of tiles in a band."""
@@ -135,6 +136,7 @@ KERNEL = Kernel(
     summary="wgmmaSpecialized with a persistent grid, whose blocks compute tile after tile",
     build=build,
     blocks=False,
+    dtypes=HALVES,
     unsupported=unsupported,
     needs="9.0a",
     standard=False,

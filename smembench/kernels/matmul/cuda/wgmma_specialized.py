@@ -36,6 +36,7 @@ from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
+from smembench.model.formats import HALVES
 
 TILE = Tile(rows=128, columns=256, stages=4)
 CONSUMERS = TILE.rows // ROWS
@@ -115,6 +116,7 @@ KERNEL = Kernel(
     summary="wgmma with a producer and two consumers, four stages of tiles between them",
     build=build,
     blocks=False,
+    dtypes=HALVES,
     unsupported=unsupported,
     needs="9.0a",
     standard=False,
