@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smembench.kernels.kernel import Kernel
+from smembench.model.case import Case
 
 
 @pytest.mark.parametrize(
@@ -21,4 +22,6 @@ from smembench.kernels.kernel import Kernel
     ],
 )
 def test_a_device_has_the_instructions_of_a_kernel_or_not(needs: str, capability: str | None, has: bool) -> None:
-    assert (Kernel("matmul", "any", "cuda", needs=needs).lacking(capability) is None) == has
+    kernel = Kernel("matmul", "any", "cuda", needs=needs)
+    case = Case("matmul", "any", "cuda:0", "float32", 8, 8, 8)
+    assert (kernel.refusal(case, capability) is None) == has

@@ -1,4 +1,4 @@
-"""Products by warp groups: where elements lie, when a barrier's phase ends, and what the compiler makes of the kernels."""
+"""Products by warp groups: where elements lie, when a barrier's phase ends, and what the compiler makes of it."""
 
 from __future__ import annotations
 
@@ -51,10 +51,8 @@ def test_the_threads_of_a_group_hold_every_result_once(columns: int) -> None:
     assert set(held) == {(row, col) for row in range(ROWS) for col in range(columns)}
 
 
-@given(st.integers(1, 4), st.lists(st.integers(1, 2**20), max_size=4), st.randoms())
-def test_a_phase_ends_when_all_have_arrived_and_all_bytes_have_come(
-    arrivals: int, sizes: list[int], chance: object
-) -> None:
+@given(st.integers(1, 4), st.lists(st.integers(1, 2**20), max_size=4))
+def test_a_phase_ends_when_all_have_arrived_and_all_bytes_have_come(arrivals: int, sizes: list[int]) -> None:
     barriers = np.zeros(2, np.uint64)
     set_barrier(barriers, 1, arrivals + len(sizes))
     events = [(arrive, ())] * arrivals + [(expect_bytes, (size,)) for size in sizes]

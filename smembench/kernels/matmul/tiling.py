@@ -223,11 +223,8 @@ def kernel_of_tiling(
         results=results,
         default_blocks=blocks,
         tile_elements=tile_elements,
-<<<<<<< HEAD
         needs=needs,
-=======
         dtypes=WIDE,
->>>>>>> dtypes
         unsupported=unsupported,
         strided=True,
         standard=False,
