@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from smembench.kernels.program import CudaCKernel, GpuKernel
+from smembench.kernels.program import CudaCKernel, NumbaKernel, TritonKernel
 from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.measurement import Resources
 from smembench.toolchains.registry import Compiled
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from smembench.model.problem import Array
 
 
-G = TypeVar("G", bound=GpuKernel)
+G = TypeVar("G", bound=NumbaKernel | CudaCKernel | TritonKernel)
 
 
 def pointer(array: Any) -> tuple[int, ...]:
@@ -24,7 +24,7 @@ def pointer(array: Any) -> tuple[int, ...]:
     return (int(array.device_ctypes_pointer.value),)
 
 
-def _grid(program: GpuKernel) -> dict[str, int | tuple[int, int]]:
+def _grid(program: NumbaKernel | CudaCKernel | TritonKernel) -> dict[str, int | tuple[int, int]]:
     """The grid as cuda.core counts it: with clusters in clusters, not in blocks."""
     if isinstance(program, CudaCKernel) and program.cluster > 1:
         x, y = program.grid

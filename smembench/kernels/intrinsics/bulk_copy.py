@@ -12,7 +12,7 @@ In the simulator a copy is done at once. In a trace copies are no accesses of th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -43,7 +43,7 @@ _LOAD = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::b
 def set_barrier(barriers: Array, index: Index, arrivals: Index) -> None:
     """Set a barrier up for so many arrivals per phase; for one thread, before ``publish_barriers``."""
     if isinstance(barriers, np.ndarray):
-        barriers[index] = _State(arrivals, arrivals, 0, 0).word
+        barriers[index] = _State(int(arrivals), int(arrivals), 0, 0).word
 
 
 def publish_barriers() -> None:
@@ -99,11 +99,13 @@ def places_in_tile(itemsize: int, row: Any, column: Any) -> Any:
     return row * per_row + (column // per_chunk ^ row % 8) * per_chunk + column % per_chunk
 
 
-class _State:
+class _State(NamedTuple):
     """The simulator's contents of a barrier: arrivals per phase, those and the bytes that are missing, the phase."""
 
-    def __init__(self, arrivals: int, missing: int, missing_bytes: int, phase: int) -> None:
-        self.arrivals, self.missing, self.missing_bytes, self.phase = arrivals, missing, missing_bytes, phase
+    arrivals: int
+    missing: int
+    missing_bytes: int
+    phase: int
 
     @classmethod
     def of(cls, word: Any) -> _State:
@@ -112,7 +114,7 @@ class _State:
 
     @property
     def word(self) -> int:
-        return int(self.arrivals) | int(self.missing) << 12 | (int(self.missing_bytes) + 2**31) << 24 | self.phase << 56
+        return self.arrivals | self.missing << 12 | self.missing_bytes + 2**31 << 24 | self.phase << 56
 
 
 def _change(barriers: Array, index: Index, arrivals: int, count: Any) -> None:
@@ -120,11 +122,11 @@ def _change(barriers: Array, index: Index, arrivals: int, count: Any) -> None:
     if not isinstance(barriers, np.ndarray):
         return
     state = _State.of(barriers[index])
-    state.missing -= arrivals
-    state.missing_bytes += int(count)
-    if state.missing == state.missing_bytes == 0:
-        state.missing, state.phase = state.arrivals, 1 - state.phase
-    barriers[index] = state.word
+    missing, missing_bytes = state.missing - arrivals, state.missing_bytes + int(count)
+    ended = missing == missing_bytes == 0
+    barriers[index] = _State(
+        state.arrivals, state.arrivals if ended else missing, missing_bytes, state.phase ^ ended
+    ).word
 
 
 def shared_address(

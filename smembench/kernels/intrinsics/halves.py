@@ -69,13 +69,14 @@ def store_pair(dtype: str) -> DeviceFunction:
     """``(array, index, one, other)``: store two float32 as neighbouring elements at once; ``index`` is even."""
 
     def store(array: Array, index: Index, one: Scalar, other: Scalar) -> None:
-        array[index : index + 2] = formats.rounded(np.array([one, other], np.float32), dtype)
+        both: Any = formats.rounded(np.array([one, other], np.float32), dtype)
+        array[index : index + 2] = both
 
     def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
         kind = {"float16": "f16x2", "bfloat16": "bf16x2"}[dtype]
         array, index, one, other = args
         packing = ir.InlineAsm(ir.FunctionType(_WORD, [_FLOAT, _FLOAT]), f"cvt.rn.{kind}.f32 $0, $1, $2;", "=r,f,f")
-        pointer = pointer_to(context, builder, *signature.args[:2], array, index)
+        pointer = pointer_to(context, builder, signature.args[0], signature.args[1], array, index)
         builder.store(builder.call(packing, [other, one]), builder.bitcast(pointer, _WORD.as_pointer()))
         return context.get_dummy_value()
 
