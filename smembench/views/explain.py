@@ -137,6 +137,8 @@ def sentences(explained: Costs) -> list[str]:
             if degree and degree > 1
         ]
         said.append(f"In shared memory {' and '.join(bad)}." if bad else "Shared memory is free of bank conflicts.")
+    elif explained.shared_bytes:
+        said.append("No thread accesses shared memory: the TMA writes its tiles, and the tensor cores read them.")
     sites = {request.site for request in explained.trace.requests}
     if atomics := sorted({site.array for site in sites if (site.space, site.kind) == ("shared", "atomic")}):
         said.append(f"Atomics on {' and '.join(atomics)} are not counted: no rule tells their wavefronts.")

@@ -63,6 +63,10 @@ class Tile:
         """Of all stages."""
         return self.stages * self.elements * _ITEMSIZE
 
+    def tile_elements(self, case: Case) -> int:
+        """Of all stages, as a kernel declares them."""
+        return self.stages * self.elements
+
     def grid(self, case: Case) -> tuple[int, int]:
         """A block per tile."""
         return ceil_div(case.n, self.columns), ceil_div(case.m, self.rows)
@@ -70,8 +74,7 @@ class Tile:
     def maps(self, case: Case) -> tuple[TensorMap, TensorMap]:
         """Of A and B."""
         assert case.k is not None
-        a = TensorMap(1, case.m, case.k, case.stride or case.k, self.rows)
-        return a, TensorMap(2, case.k, case.n, case.stride or case.n, DEPTH)
+        return TensorMap(1, case.m, case.k, case.k, self.rows), TensorMap(2, case.k, case.n, case.n, DEPTH)
 
     def copies(self) -> DeviceFunction:
         """``(stages, stage, maps, place, k0)``: for one thread, start the copies of a stage from k0 on."""
@@ -106,7 +109,7 @@ def epilogue(columns: int, dtype: str) -> DeviceFunction:
 
 def unsupported(case: Case) -> str | None:
     """Rows that do not begin at multiples of 16 bytes, or None."""
-    strides = (case.stride,) if case.stride else (case.n, case.k)
-    if odd := next((stride for stride in strides if stride and stride % _ALIGNED), None):
+    assert case.k is not None
+    if odd := next((columns for columns in (case.k, case.n) if columns % _ALIGNED), None):
         return f"{case.kernel} copies tiles by the TMA, for which rows are a multiple of {_ALIGNED} elements, not {odd}"
     return None

@@ -101,6 +101,7 @@ KERNEL = Kernel(
     summary="a warp group multiplies tiles in shared memory that the TMA copies there",
     build=build,
     blocks=False,
+    tile_elements=TILE.tile_elements,
     dtypes=HALVES,
     unsupported=unsupported,
     needs="9.0a",

@@ -136,6 +136,7 @@ KERNEL = Kernel(
     summary="wgmmaSpecialized with a persistent grid, whose blocks compute tile after tile",
     build=build,
     blocks=False,
+    tile_elements=TILE.tile_elements,
     dtypes=HALVES,
     unsupported=unsupported,
     needs="9.0a",

@@ -116,6 +116,7 @@ KERNEL = Kernel(
     summary="wgmma with a producer and two consumers, four stages of tiles between them",
     build=build,
     blocks=False,
+    tile_elements=TILE.tile_elements,
     dtypes=HALVES,
     unsupported=unsupported,
     needs="9.0a",

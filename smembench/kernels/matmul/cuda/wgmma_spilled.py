@@ -26,5 +26,6 @@ KERNEL = replace(
     name="wgmmaSpilled",
     summary="wgmma with tiles of 256 columns: its results do not fit the registers",
     build=build,
+    tile_elements=TILE.tile_elements,
     ladder="a tile twice as wide, and registers spill",
 )
