@@ -51,7 +51,6 @@ class Terms:
 
     stalled: float
     force: bool = False
-    wait: bool = False
     argv: tuple[str, ...] = ()
 
 
@@ -144,7 +143,6 @@ class Dispatch:
             config=on_device(config, entry.device),
             anonymous=self._content.anonymous,
             force=self._terms.force,
-            wait=self._terms.wait,
             argv=list(self._terms.argv),
         )
         task = Task(
@@ -198,8 +196,6 @@ class Dispatch:
         entry = self._entries[Path(event["folder"]).name]
         if "done" in event:
             self._watch.progress(entry, event["done"], event["of"], event["what"])
-        elif "note" in event and not event["note"].startswith("cases: "):
-            self._watch.note(f"{entry.label}: {event['note']}")
 
     def _end(self, place: _Place, key: str, ended: Ended) -> None:
         if ended.reason:

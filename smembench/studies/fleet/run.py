@@ -37,14 +37,12 @@ class Options:
         host_limit: seconds that a host may take to come and to answer.
         stalled: seconds without progress after which a device's process is killed; None for the longest trial's.
         force: resume even if the environment of a device differs.
-        wait: wait for other processes that use a GPU.
     """
 
     where: Where
     host_limit: float = 60.0
     stalled: float | None = None
     force: bool = False
-    wait: bool = False
     argv: tuple[str, ...] = ()
 
 
@@ -106,7 +104,7 @@ def run_fleet(folder: Path, options: Options, watch: Watch) -> Finished:
         for entry in content.devices:
             watch.state(entry)
         stalled = options.stalled or config.timeout + config.max_seconds + _STALLED_SECONDS
-        terms = Terms(stalled, options.force, options.wait, options.argv)
+        terms = Terms(stalled, options.force, options.argv)
         try:
             error = Dispatch(client, folder, content, config, hosts, terms, watch).run()
         except OSError as problem:
