@@ -123,7 +123,7 @@ def test_a_trace_of_threads_together_is_that_of_threads_alone(monkeypatch: pytes
     # Small blocks where they fit: alone, threads take their time.
     small = [Block(8, 8), *(kernel.default_blocks or [Block(16, 16)])]
     cases = [case_of(kernel, 75, 139, 17, PROBLEMS[kernel.problem].dtypes[0], block) for block in small]
-    case = next(case for case in cases if kernel.unsupported(case) is None)
+    case = next(case for case in cases if kernel.refusal(case) is None)
     across, down = numba_kernel(case).grid
     monkeypatch.setattr(tracing, "kinds_of_blocks", lambda *_: {(across - 1, down - 1): 1})
     together = trace(kernel, case)
