@@ -134,7 +134,8 @@ def run(
     """
     from smembench.cli.fleet import finish
     from smembench.run.config import from_toml
-    from smembench.studies.fleet.run import Options, begin, run_fleet
+    from smembench.studies.fleet.dispatch import Options
+    from smembench.studies.fleet.run import begin, run_fleet
     from smembench.views.fleet_progress import quiet as in_silence
     from smembench.views.fleet_progress import watch
 

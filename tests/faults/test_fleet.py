@@ -301,6 +301,25 @@ def test_a_cluster_with_tls_is_joined_with_its_certificates_alone(config: Path, 
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("SMEMBENCH_SLURM" not in os.environ, reason="SMEMBENCH_SLURM names no partition to submit jobs to")
+def test_a_job_of_slurm_that_is_cancelled_is_two_rows_and_the_next_job_goes_on(config: Path, tmp_path: Path) -> None:
+    config.write_text(CONFIG.replace("samples = 8", "samples = 100"))
+    root = tmp_path / "results"
+    given = (f"queue={os.environ['SMEMBENCH_SLURM']}", "cores=2", "memory=1GB", f"log_directory={tmp_path}")
+    options = ("--slurm", "--host-timeout", "2min", *(word for one in given for word in ("--job-option", one)))
+    process = start(config, "--device", "cpu", "--workers", 2, "--output", root, *options)
+    until(lambda: len(trials(root)) == 2)
+    subprocess.run(["scancel", "-n", "smembench"], check=True)
+    ended(process, 1)
+    folder = fleet_folder(root)
+    assert reasons(folder) == ["the Dask worker of its host was lost"] * 2
+    before = stored(folder)
+
+    ended(start("--resume", folder, *options), 0)
+    assert_whole(folder, 2, before)
+
+
+@pytest.mark.slow
 def test_kills_and_hangs_at_random_moments_lose_nothing(config: Path, tmp_path: Path) -> None:
     """Four workers; kill or stop any process, or interrupt or kill the fleet itself, until it is complete."""
     rng, root, faults = chance("fleet"), tmp_path / "results", 0
