@@ -15,7 +15,7 @@ from rich.console import Console
 from conftest import records
 from fleets import CALM, TIMES, Special, made_fleet
 from smembench.studies.fleet.monitoring import json_lines, open_metrics
-from smembench.studies.fleet.verdict import Verdict, judge
+from smembench.studies.fleet.verdict import Metric, Verdict, judge
 from smembench.views.fleet import fleet_lines, fleet_sections, headline, metric_names
 from smembench.views.fleet_records import exported
 from smembench.views.fleet_strip import WIDTH, axis, reach, strip
@@ -108,20 +108,18 @@ def test_equal_failures_of_many_gpus_are_one_line() -> None:
 
 
 def test_a_kernel_with_several_metrics_has_what_tells_them_apart() -> None:
-    """The element type is that of all of the kernel's cases, and not worth a word."""
+    """Its element type, which all of its cases have, is not worth a word, though other kernels have another."""
     (group,) = (found := judge(made_fleet(4))).groups
-    first, second = (
-        replace(
-            one,
-            name=f"latency of {n}",
-            figures=[
-                figure and replace(figure, row=replace(figure.row, problem="latency", kernel="globalChain", n=n, m=64))
-                for figure in one.figures
-            ],
-        )
-        for one, n in zip(group.metrics, (1024, 2048), strict=False)
-    )
-    names = metric_names(replace(found, groups=[replace(group, metrics=[first, second, *group.metrics[2:]])]))
+
+    def chain(one: Metric, n: int) -> Metric:
+        changed = {"problem": "latency", "kernel": "globalChain", "dtype": "int32", "m": 64, "n": n}
+        changed |= {"block_x": None, "block_y": None, "pad": None}
+        figures = [figure and replace(figure, row=replace(figure.row, **changed)) for figure in one.figures]
+        return replace(one, name=f"latency of {n}", figures=figures)
+
+    first, second, *others = group.metrics
+    chains = [chain(first, 1024), chain(second, 2048)]
+    names = metric_names(replace(found, groups=[replace(group, metrics=[*chains, *others])]))
     assert list(names.values()) == ["globalChain 64x1024", "globalChain 64x2048", "transposeSmemPad", "tiled"]
 
 
