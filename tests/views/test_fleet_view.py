@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from io import StringIO
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -112,7 +113,7 @@ def test_a_kernel_with_several_metrics_has_what_tells_them_apart() -> None:
     (group,) = (found := judge(made_fleet(4))).groups
 
     def chain(one: Metric, n: int) -> Metric:
-        changed = {"problem": "latency", "kernel": "globalChain", "dtype": "int32", "m": 64, "n": n}
+        changed: dict[str, Any] = {"problem": "latency", "kernel": "globalChain", "dtype": "int32", "m": 64, "n": n}
         changed |= {"block_x": None, "block_y": None, "pad": None}
         figures = [figure and replace(figure, row=replace(figure.row, **changed)) for figure in one.figures]
         return replace(one, name=f"latency of {n}", figures=figures)
