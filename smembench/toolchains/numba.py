@@ -90,8 +90,15 @@ class Numba(Toolchain[NumbaKernel]):
             warnings.simplefilter("ignore")  # about a missing nvJitLink
             return _link(by_nvvm(case, program, capability), capability, at_link_time=not program.constant)
 
+    def with_lines(self, case: Case, program: NumbaKernel, capability: str) -> bytes:
+        """The same with line information. The compiler may order instructions otherwise."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            code = by_nvvm(case, program, capability, lines=True)
+            return _link(code, capability, at_link_time=not program.constant, lines=True)[1]
 
-def by_nvvm(case: Case, program: NumbaKernel, capability: str) -> bytes:
+
+def by_nvvm(case: Case, program: NumbaKernel, capability: str, *, lines: bool = False) -> bytes:
     """LTO-IR for the link-time optimiser; PTX for a program with a variable, which that would hide."""
     from smembench.kernels.numba_cuda import cuda
 
@@ -104,6 +111,7 @@ def by_nvvm(case: Case, program: NumbaKernel, capability: str) -> bytes:
         output="ptx" if program.constant else "ltoir",
         cc=(int(major), int(minor)),
         launch_bounds=program.launch_bounds,
+        lineinfo=lines,
     )
     return code.encode() if isinstance(code, str) else bytes(code)
 
@@ -116,12 +124,18 @@ def _signature(case: Case) -> tuple[Any, ...]:
     return (*[number(case.dtype)[::1]] * len(problem.arrays), *[uint32] * len(problem.scalars(case)))
 
 
-def _link(code: bytes, capability: str, *, at_link_time: bool) -> tuple[str, bytes]:
+def _link(code: bytes, capability: str, *, at_link_time: bool, lines: bool = False) -> tuple[str, bytes]:
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
     arch = f"sm_{capability.replace('.', '')}"
     # Without a cache: what the linker finds there has no report.
-    options = LinkerOptions(arch=arch, link_time_optimization=at_link_time or None, ptxas_options=["-v"], no_cache=True)
+    options = LinkerOptions(
+        arch=arch,
+        link_time_optimization=at_link_time or None,
+        ptxas_options=["-v"],
+        lineinfo=lines or None,
+        no_cache=True,
+    )
     linker = Linker(ObjectCode.from_ltoir(code) if at_link_time else ObjectCode.from_ptx(code), options=options)
     linked = bytes(linker.link("cubin").code)
     return str(linker.get_info_log()), linked
