@@ -20,5 +20,9 @@ LADDER = (
     "serpentine",
     "serpentine16x8",
     "streamK",
+    "mmaPlain",
+    "mmaPadded",
+    "mmaSwizzled",
+    "mmaAsync",
 )
 """The kernels in the order of the lesson, in which tables show them; others come after them."""

@@ -32,7 +32,7 @@ def build(case: Case) -> NumbaKernel:
     block = block_of(case)
     tile = block.x
     dtype = number(case.dtype)
-    zero, none = number(accumulated(case.dtype))(0), dtype(0)
+    zero = number(accumulated(case.dtype))(0)
     widen, narrow = widened(case.dtype), narrowed(case.dtype)
 
     def tiled(c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index) -> None:
@@ -46,11 +46,11 @@ def build(case: Case) -> NumbaKernel:
             if row < m and t * tile + tx < k:
                 a_sub[ty, tx] = a[row * lda + t * tile + tx]
             else:
-                a_sub[ty, tx] = none
+                a_sub[ty, tx] = narrow(zero)
             if col < n and t * tile + ty < k:
                 b_sub[ty, tx] = b[(t * tile + ty) * ldb + col]
             else:
-                b_sub[ty, tx] = none
+                b_sub[ty, tx] = narrow(zero)
             cuda.syncthreads()
             for e in range(tile):
                 total += widen(a_sub[ty, e]) * widen(b_sub[e, tx])
