@@ -12,6 +12,7 @@ from smembench.explain.analysis import Explanation
 from smembench.explain.counters import Comparison
 from smembench.explain.occupancy import CAPABILITIES, MAX_THREADS
 from smembench.kernels import registry
+from smembench.kernels.common.dtypes import taken_by
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
@@ -37,7 +38,7 @@ def cases(
 ) -> list[Case]:
     """CUDA cases of kernels: the product of the lists, whose items are separated by commas.
 
-    A kernel's name determines its problem. The defaults are the first block of the kernel, and the first dtype and size
+    A kernel's name determines its problem. The defaults are the first block and dtype of the kernel, and the first size
     of its problem; some sizes depend on the ``device``. A stride is between rows (matmul) or lanes (strided).
 
     Raises:
@@ -50,7 +51,7 @@ def cases(
         kernel = known[name]
         problem = PROBLEMS[kernel.problem]
         what = f"element type for {problem.name}"
-        chosen = parse_names(dtypes, problem.dtypes, name="--dtype", what=what) if dtypes else problem.dtypes[:1]
+        chosen = parse_names(dtypes, problem.dtypes, name="--dtype", what=what) if dtypes else taken_by(kernel)[:1]
         padding: Sequence[int | None] = [None]
         if kernel.pad is not None:
             padding = parse_ints(pads, name="--pad-width", least=0) if kernel.pad else [0]

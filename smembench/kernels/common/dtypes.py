@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from smembench.kernels.kernel import Kernel
+from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 
 
@@ -15,6 +16,16 @@ def only(kernel: Kernel, *dtypes: str) -> Kernel:
         return not_taken(case.kernel, case.dtype, dtypes) or kernel.unsupported(case)
 
     return replace(kernel, unsupported=unsupported)
+
+
+def taken_by(kernel: Kernel) -> tuple[str, ...]:
+    """The element types of its problem that a kernel takes, in its usual block; all if it takes none there."""
+    problem = PROBLEMS[kernel.problem]
+    (shape, *_), (parameters, *_) = problem.shapes({}), problem.combinations({})
+    block = (kernel.default_blocks or problem.default_blocks)[0] if kernel.blocks else None
+    case = Case(problem.name, kernel.name, kernel.kind, "", shape.m, shape.n, shape.k, block, parameters=parameters)
+    found = (dtype for dtype in problem.dtypes if kernel.unsupported(replace(case, dtype=dtype)) is None)
+    return tuple(found) or problem.dtypes
 
 
 def not_taken(kernel: str, dtype: str, dtypes: tuple[str, ...]) -> str | None:
