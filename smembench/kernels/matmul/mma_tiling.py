@@ -76,11 +76,15 @@ class MmaTiling:
     def program(self, function: DeviceFunction, case: Case) -> NumbaKernel:
         """The program that computes a case by a function for this tiling and the case's widths."""
         grid = covering(case.n, case.m, Block(self.columns, self.rows))
-        widths = self.widths(case)
-        registers = _REGISTERS if min(widths) > 1 else 2 * _REGISTERS  # addresses of single elements take more
-        bounds = self.threads, _SM_REGISTERS // (registers * self.threads)
-        variant = "A by {}, B by {}, C by {}".format(*widths)
+        variant = "A by {}, B by {}, C by {}".format(*self.widths(case))
+        bounds = self.launch_bounds(case)
         return NumbaKernel(function, grid=grid, block=self.block, launch_bounds=bounds, variant=variant)
+
+    def launch_bounds(self, case: Case) -> tuple[int, int]:
+        """Threads per block, and the blocks per SM that the registers allow."""
+        # Addresses of single elements take more.
+        registers = _REGISTERS if min(self.widths(case)) > 1 else 2 * _REGISTERS
+        return self.threads, _SM_REGISTERS // (registers * self.threads)
 
     def widths(self, case: Case) -> tuple[int, int, int]:
         """Elements per access of A, B and C: 16 bytes, or two of C, where all rows begin and end at such a multiple."""
