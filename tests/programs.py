@@ -66,6 +66,11 @@ def planned(*sweeps: dict[str, object]) -> list[Planned]:
     return plan(from_flags({"sweep": list(sweeps)}), free, dict.fromkeys(("auto", "cuda:0"), "cuda:0"))
 
 
+def dtypes_of(kernel: Kernel) -> tuple[str, ...]:
+    """The element types that a kernel takes."""
+    return kernel.dtypes or PROBLEMS[kernel.problem].dtypes
+
+
 def multiplied(dtype: str, a: Array, b: Array) -> Array:
     """The product of matrices of this element type; of 16-bit ones by float32."""
     if dtype not in HALVES:

@@ -130,7 +130,7 @@ def run(
       smembench fleet run fleet --device cuda:0,cuda:3 --output /shared/results
       smembench fleet run fleet --scheduler tcp://10.0.0.1:8786
       smembench fleet run fleet --slurm --jobs 16 --job-option queue=gpu --host-timeout 30min
-      smembench fleet run --resume results/20260101T020000Z-fleet-fleet
+      smembench fleet run --resume results/20260101T020000Z-fleet
       smembench fleet run quick --device cpu --workers 4
     """
     from smembench.cli.fleet import finish

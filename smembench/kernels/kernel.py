@@ -46,7 +46,8 @@ class Kernel:
         default_blocks: its default blocks; the problem's if empty.
         pad: None for a kernel without a tile, else whether its tile is padded.
         tile_elements: elements of the shared tile (CUDA) or of one thread's tile buffer (CPU).
-        unsupported: why a case cannot be run, or None.
+        dtypes: the element types that it takes; all of the problem's if empty.
+        unsupported: why a case cannot be run for another reason, or None.
         strided: whether the case may have a stride.
         compiler: the toolchain that compiles it, as ``--compiler`` and the results name it; of a peer, its library.
         peer: whether it is another library's, measured beside those written here.
@@ -67,6 +68,7 @@ class Kernel:
     default_blocks: tuple[Block, ...] = ()
     pad: bool | None = None
     tile_elements: Callable[[Case], int] = _nothing
+    dtypes: tuple[str, ...] = ()
     unsupported: Callable[[Case], str | None] = _anything
     strided: bool = False
     standard: bool = True
@@ -79,6 +81,16 @@ class Kernel:
     def port(self) -> bool:
         """Whether it is a port: the same kernel, written for another toolchain than the default."""
         return self.compiler != DEFAULT_COMPILER and not self.peer
+
+    def takes(self, dtype: str) -> bool:
+        """Whether it takes this element type."""
+        return not self.dtypes or dtype in self.dtypes
+
+    def refusal(self, case: Case) -> str | None:
+        """Why a case cannot be run, or None."""
+        if not self.takes(case.dtype):
+            return f"{self.name} takes {' and '.join(self.dtypes)}, not {case.dtype}"
+        return self.unsupported(case)
 
     def shared_bytes(self, case: Case) -> int:
         """Bytes of the tile for this case."""

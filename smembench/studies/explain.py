@@ -12,7 +12,6 @@ from smembench.explain.analysis import Explanation
 from smembench.explain.counters import Comparison
 from smembench.explain.occupancy import CAPABILITIES, MAX_THREADS
 from smembench.kernels import registry
-from smembench.kernels.common.dtypes import taken_by
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
@@ -38,7 +37,7 @@ def cases(
 ) -> list[Case]:
     """CUDA cases of kernels: the product of the lists, whose items are separated by commas.
 
-    A kernel's name determines its problem. The defaults are the first block and dtype of the kernel, and the first size
+    A kernel's name determines its problem. The defaults are the first block of the kernel, and the first dtype and size
     of its problem; some sizes depend on the ``device``. A stride is between rows (matmul) or lanes (strided).
 
     Raises:
@@ -50,8 +49,9 @@ def cases(
     for name in parse_kernels(kernels, list(known), name="kernel", what="CUDA kernel"):
         kernel = known[name]
         problem = PROBLEMS[kernel.problem]
-        what = f"element type for {problem.name}"
-        chosen = parse_names(dtypes, problem.dtypes, name="--dtype", what=what) if dtypes else taken_by(kernel)[:1]
+        what, chosen = f"element type for {problem.name}", (kernel.dtypes or problem.dtypes)[:1]
+        if dtypes:
+            chosen = parse_names(dtypes, problem.dtypes, name="--dtype", what=what)
         padding: Sequence[int | None] = [None]
         if kernel.pad is not None:
             padding = parse_ints(pads, name="--pad-width", least=0) if kernel.pad else [0]
@@ -61,7 +61,7 @@ def cases(
         for dtype, block, pad in product(chosen, parse_blocks(blocks) if blocks else usual, padding):
             case = Case(problem.name, name, "cuda:0", dtype, shape.m, shape.n, shape.k, parameters=parameters)
             case = replace(case, block=block if kernel.blocks else None, pad=pad)
-            if reason := kernel.unsupported(case):
+            if reason := kernel.refusal(case):
                 raise UsageError(reason)
             if block.x * block.y > MAX_THREADS:
                 raise UsageError(f"--block {block}: a block has at most {MAX_THREADS} threads")

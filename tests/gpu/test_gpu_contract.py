@@ -7,10 +7,9 @@ from math import prod
 
 import pytest
 
-from programs import case_of, cuda_kernel, numba_kernel
+from programs import case_of, cuda_kernel, dtypes_of, numba_kernel
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.kernels import registry
-from smembench.kernels.common.dtypes import taken_by
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
@@ -59,11 +58,11 @@ def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: Kernel) 
     blocks = list(dict.fromkeys([*kernel.default_blocks, *BLOCKS])) if kernel.blocks else [None]
     done = 0
     # Every element type and every block, but not each with each: a compilation takes longer than a launch.
-    dtypes = taken_by(kernel)
+    dtypes = dtypes_of(kernel)
     compiled = list(dict.fromkeys([*product(dtypes, blocks[:1]), *product(dtypes[:1], blocks)]))
     for (dtype, block), (m, n, k) in [*product(compiled[:1], SHAPES), *product(compiled[1:], RAGGED)]:
         case = case_of(kernel, m, n, k, dtype, block)
-        if kernel.unsupported(case) or kernel.shared_bytes(case) > limit:
+        if kernel.refusal(case) or kernel.shared_bytes(case) > limit:
             continue
         verify(gpu, case)
         done += 1
@@ -79,7 +78,7 @@ def test_what_is_left_over_by_whole_tiles_is_right(gpu: CudaDevice, name: str) -
     shapes = [("float32", 1, 1, 257), ("float32", 8, 4, 1000), ("float32", 0, 3, 1), ("float64", 1, 2, 99)]
     for dtype, rows, columns, k in shapes:
         case = case_of(kernel, 3 * down + rows, 5 * across + columns, k, dtype)
-        if kernel.unsupported(case):
+        if kernel.refusal(case):
             continue
         assert numba_kernel(case).grid_dependent
         verify(gpu, case)
@@ -119,6 +118,6 @@ def test_a_grid_of_the_gpus_size_adds_up_all_elements_at_every_launch(gpu: CudaD
 def test_products_of_sub_matrices_touch_nothing_around_them(gpu: CudaDevice, kernel: Kernel) -> None:
     for (m, n, k), stride in STRIDED:
         block = None if kernel.default_blocks else Block(16, 16)
-        case = case_of(kernel, m, n, k, taken_by(kernel)[0], block, stride)
-        if not kernel.unsupported(case):
+        case = case_of(kernel, m, n, k, dtypes_of(kernel)[0], block, stride)
+        if not kernel.refusal(case):
             verify(gpu, case)

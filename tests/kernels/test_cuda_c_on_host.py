@@ -11,9 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fake_driver.host_code import COMPILER, compile_for_host, kernel_of, port
-from programs import PORTS, assert_right, case_of, cuda_c_kernel
+from programs import PORTS, assert_right, case_of, cuda_c_kernel, dtypes_of
 from smembench.devices.base import POISON
-from smembench.kernels.common.dtypes import taken_by
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
@@ -43,15 +42,15 @@ pytestmark = pytest.mark.skipif(not COMPILER, reason="needs g++")
 def block_of(kernel: Kernel) -> Block:
     """Its last usual block, or a small one that it takes."""
     small = (Block(8, 2), Block(4, 4), Block(32, 2))
-    dtype = taken_by(kernel)[0]
-    taken = (block for block in small if not kernel.unsupported(case_of(kernel, 8, 8, 8, dtype, block)))
+    dtype = dtypes_of(kernel)[0]
+    taken = (block for block in small if not kernel.refusal(case_of(kernel, 8, 8, 8, dtype, block)))
     return kernel.default_blocks[-1] if kernel.default_blocks else next(taken)
 
 
 @pytest.fixture(scope="module")
 def launches(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Launch]:
     """Every port by its name, compiled at once."""
-    kernels = [port(case_of(kernel, 8, 8, 8, taken_by(kernel)[0], block_of(kernel))) for kernel in PORTS]
+    kernels = [port(case_of(kernel, 8, 8, 8, dtypes_of(kernel)[0], block_of(kernel))) for kernel in PORTS]
     library = compile_for_host(kernels, tmp_path_factory.mktemp("ports"))
     return {kernel.name: kernel_of(library, number) for number, kernel in enumerate(PORTS)}
 
@@ -75,8 +74,8 @@ def test_a_port_is_right_on_ragged_sizes(kernel: Kernel, launches: dict[str, Lau
     done = 0
     for m, n, k in SIZES:
         for stride in (None, max(n, k) + 8) if kernel.strided else (None,):
-            case = case_of(kernel, m, n, k, taken_by(kernel)[0], block_of(kernel), stride)
-            if kernel.unsupported(case):
+            case = case_of(kernel, m, n, k, dtypes_of(kernel)[0], block_of(kernel), stride)
+            if kernel.refusal(case):
                 continue
             done += 1
             program = cuda_c_kernel(case)
@@ -98,5 +97,5 @@ def test_any_number_of_blocks_shares_any_product(
 ) -> None:
     """From one block to as many as there are steps; a block without one would hand over nothing."""
     case = case_of(STREAM_K, m, n, k)
-    assume(STREAM_K.unsupported(case) is None)
+    assume(STREAM_K.refusal(case) is None)
     verify(case, launches["streamK"], (1 + int(share * (ceil_div(m, 128) * ceil_div(n, 128) * ceil_div(k, 16) - 1)), 1))

@@ -8,9 +8,8 @@ from itertools import product
 import pytest
 
 import programs
-from programs import PORTS, case_of, cuda_c_kernel, cuda_kernel, numba_kernel
+from programs import PORTS, case_of, cuda_c_kernel, cuda_kernel, dtypes_of, numba_kernel
 from smembench.explain.trace import trace
-from smembench.kernels.common.dtypes import taken_by
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.program import GpuKernel
 from smembench.model.case import DEFAULT_COMPILER, Block, Case
@@ -62,7 +61,7 @@ def test_numba_makes_as_little_of_the_documents_kernels_as_cuda_c(name: str, sid
 def test_a_port_differs_from_its_numba_kernel_in_the_compiler_alone(port: Kernel) -> None:
     numba = cuda_kernel(port.problem, port.name)
     assert replace(port, compiler="numba", build=numba.build, unsupported=numba.unsupported) == numba
-    dtype = taken_by(port)[0]
+    dtype = dtypes_of(port)[0]
     ours, theirs = cuda_c_kernel(case(port, dtype)), numba_kernel(case(numba, dtype))
     for field in fields(GpuKernel):
         if field.name != "persistent_blocks":
@@ -78,13 +77,13 @@ def test_nvrtc_compiles_a_port_for_every_dtype(port: Kernel) -> None:
 
     numba = cuda_kernel(port.problem, port.name)
     done = []
-    for dtype in taken_by(port):
+    for dtype in dtypes_of(port):
         cases = (case(port, dtype, Block(x, y)) for x, y in ((16, 16), (16, 8), (8, 8)))
-        fit = (c for c in cases if numba.unsupported(c) is None and numba.shared_bytes(c) <= STATIC_SHARED_BYTES)
+        fit = (c for c in cases if numba.refusal(c) is None and numba.shared_bytes(c) <= STATIC_SHARED_BYTES)
         if chosen := next(fit, None):
             assert port.name.encode() in bytes(compiled(cuda_c_kernel(chosen), "9.0").code)
             done.append(dtype)
-    assert done[0] == taken_by(port)[0]
+    assert done[0] == dtypes_of(port)[0]
 
 
 def test_rows_of_both_compilers_stand_side_by_side_and_the_yardstick_runs_once() -> None:
@@ -112,5 +111,5 @@ def test_a_port_is_not_traced() -> None:
 def test_naives_port_refuses_what_its_indices_do_not_reach() -> None:
     naive = port_of("naive")
     reached, beyond = (case_of(naive, side, side, 8) for side in (46340, 46341))
-    assert naive.unsupported(reached) is None
-    assert "int indices, which reach 2147483647 elements, not 2147488281" in str(naive.unsupported(beyond))
+    assert naive.refusal(reached) is None
+    assert "int indices, which reach 2147483647 elements, not 2147488281" in str(naive.refusal(beyond))

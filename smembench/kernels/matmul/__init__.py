@@ -4,6 +4,7 @@ LADDER = (
     "cpu",
     "naive",
     "tiled",
+    "tiledHalf",
     "MatMulKernel",
     "MatMul",
     "interchanged",

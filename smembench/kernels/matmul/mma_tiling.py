@@ -9,13 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from smembench.kernels.common.dtypes import not_taken
 from smembench.kernels.common.grids import covering
 from smembench.kernels.intrinsics.vector import vector_width
 from smembench.kernels.numba_cuda import DeviceFunction
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
-from smembench.model.formats import HALVES
 
 Layout = Literal["plain", "padded", "swizzled"]
 """Rows one after the other; with 16 bytes of padding between them; with their parts of 16 bytes in another order."""
@@ -97,9 +95,7 @@ class MmaTiling:
         return width(case.k, wide), width(case.n, wide), width(case.n, 2)
 
     def unsupported(self, case: Case) -> str | None:
-        """Why a case's element type or block does not fit, or None."""
-        if reason := not_taken(case.kernel, case.dtype, HALVES):
-            return reason
+        """Why a case's block does not fit, or None."""
         x, y = self.block
         if x not in (8, 16, 32) or y not in (8, 16, 32) or 2 * self.threads * _REGISTERS > _SM_REGISTERS:
             return f"{case.kernel} cannot divide its tiles evenly among {self.block} threads: use 16x16, 16x8 or 8x8"

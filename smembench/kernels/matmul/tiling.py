@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from smembench.kernels.common.dtypes import not_taken
 from smembench.kernels.common.grids import covering
 from smembench.kernels.intrinsics import vector
 from smembench.kernels.kernel import Kernel
@@ -33,8 +32,6 @@ def registers(dtype: str, down: int, across: int) -> int:
 
 def results_fit(kernel: str, block: Block, dtype: str, down: int, across: int) -> str | None:
     """The reason to refuse a block whose threads have too few registers for their results, or None."""
-    if reason := not_taken(kernel, dtype, WIDE):
-        return reason
     needed, threads = registers(dtype, down, across), block.x * block.y
     if needed > _MOST:
         return f"{kernel} keeps {down}×{across} {dtype} results per thread, more than its registers hold: use float32"
@@ -225,6 +222,7 @@ def kernel_of_tiling(
         results=results,
         default_blocks=blocks,
         tile_elements=tile_elements,
+        dtypes=WIDE,
         unsupported=unsupported,
         strided=True,
         standard=False,

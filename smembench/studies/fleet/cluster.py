@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -26,7 +27,17 @@ SYSTEMS = {
     "moab": "MoabCluster",
 }
 """Queueing systems by name, with their classes in dask-jobqueue."""
-_JOB = {"cores": 16, "processes": 1, "memory": "16GB", "walltime": "01:00:00"}
+_NO_POLLING = "export DASK_DISTRIBUTED__DIAGNOSTICS__NVML=False"
+_BEFORE_IMPORT = {"distributed.diagnostics.nvml": False}
+"""Dask's own polling of the GPUs would disturb what is measured on them, and end where NVML is broken."""
+_JOB = {
+    "job_name": "smembench",
+    "cores": 8,
+    "processes": 1,
+    "memory": "8GB",
+    "walltime": "01:00:00",
+    "job_script_prologue": [_NO_POLLING],
+}
 """What a job asks for unless --job-option says otherwise: a Dask worker with as many threads as a host has GPUs."""
 
 
@@ -62,11 +73,10 @@ def connected(where: Where, workers: int) -> Iterator[Client]:
             does not take.
     """
     check_installed(jobqueue=bool(where.jobqueue))
-    import dask
     from distributed import Client
 
+    _silence()
     with ExitStack() as stack:
-        stack.enter_context(dask.config.set(_QUIET))
         if where.here:
             address: Any = stack.enter_context(_local(workers))
         elif where.jobqueue:
@@ -77,11 +87,11 @@ def connected(where: Where, workers: int) -> Iterator[Client]:
         yield stack.enter_context(_client(Client, address, where))
 
 
-_QUIET: dict[str, Any] = {
-    "distributed.logging": {"distributed": "critical", "tornado": "critical"},
-    "logging": {"distributed": "critical", "tornado": "critical"},
-    "distributed.comm.timeouts.connect": f"{_CONNECT_SECONDS}s",
-}
+def _silence() -> None:
+    """Keep Dask's own lines and tracebacks off stderr: what is wrong becomes a row or an error here."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 @contextmanager
@@ -154,8 +164,11 @@ def security(where: Where) -> Security | None:
 
 
 def check_installed(*, jobqueue: bool) -> None:
-    """Raise UsageError without the packages of the extra ``fleet``."""
+    """Import the packages of the extra ``fleet``; raise UsageError without them."""
     try:
+        import dask
+
+        dask.config.set(_BEFORE_IMPORT)
         import distributed  # noqa: F401
 
         if jobqueue:

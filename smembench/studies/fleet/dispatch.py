@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, Queue
+from threading import Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from smembench.store.fleet_json import Entry, FleetFile, State, write_fleet_file
 from smembench.studies.fleet.child import Job
 from smembench.studies.fleet.cluster import addresses, lost
 from smembench.studies.fleet.hosts import Host
-from smembench.studies.fleet.measure import INTERRUPTED, Ended, measure, stop, task_of
+from smembench.studies.fleet.measure import INTERRUPTED, Ended, Task, measure, stop
 from smembench.studies.fleet.turns import at_once, in_turns, on_device
 
 if TYPE_CHECKING:
@@ -141,13 +142,18 @@ class Dispatch:
         entry = self._entries[key]
         job = Job(
             config=on_device(config, entry.device),
-            folder=(self._folder / key).resolve(),
             anonymous=self._content.anonymous,
             force=self._terms.force,
             wait=self._terms.wait,
             argv=list(self._terms.argv),
         )
-        task = task_of(self._content.fleet_id, key, job, place.host.visible, self._terms.stalled)
+        task = Task(
+            fleet=self._content.fleet_id,
+            folder=str((self._folder / key).resolve()),
+            job=job.model_dump_json(),
+            visible=place.host.visible,
+            stalled=self._terms.stalled,
+        )
         self._set(key, "running")
         pinned = {"workers": place.workers, "allow_other_workers": False} if place.workers else {}
         future = self._client.submit(measure, task, pure=False, retries=0, **pinned)
@@ -189,7 +195,7 @@ class Dispatch:
         return None
 
     def _progress(self, event: Mapping[str, Any]) -> None:
-        entry = self._entries[event["key"]]
+        entry = self._entries[Path(event["folder"]).name]
         if "done" in event:
             self._watch.progress(entry, event["done"], event["of"], event["what"])
         elif "note" in event and not event["note"].startswith("cases: "):
@@ -245,9 +251,9 @@ class Dispatch:
         self._watch.note("interrupted: the devices end after the sample in progress")
         self._stopping = True
         until = monotonic() + _STOP_SECONDS
+        # In a thread: it waits for all workers, and one may hang.
+        Thread(target=self._client.run, args=(stop, self._content.fleet_id), daemon=True).start()
         try:
-            with interruptible():
-                self._client.run(stop, self._content.fleet_id, wait=False, on_error="ignore")
             while any(place.open for place in self._places.values()) and monotonic() < until:
                 with interruptible():
                     found = self._next(0.5)

@@ -17,12 +17,13 @@ from time import monotonic
 from typing import IO
 
 from smembench.model.text import duration, visible
-from smembench.studies.fleet.child import Job
 from smembench.studies.fleet.hosts import VISIBLE
 
 _LOOK_SECONDS = 0.5
 _DIE_SECONDS = 10.0
 _LAST_BYTES = 4096
+_START_SECONDS = 180.0
+"""How long a child may take at least until its first trial: it imports, opens the device and plans."""
 
 INTERRUPTED = "interrupted"
 """The reason of a device that was stopped by Ctrl-C."""
@@ -34,14 +35,14 @@ class Task:
 
     Attributes:
         fleet: the fleet's id, also the topic of its events.
-        key: the device's folder, which names it in events.
-        job: as JSON, for the child.
+        folder: the device's, which names it in events.
+        job: a ``child.Job`` as JSON, for the child.
         visible: CUDA_VISIBLE_DEVICES of the child, as where the devices were listed.
         stalled: seconds without a sign of progress after which the child is killed.
     """
 
     fleet: str
-    key: str
+    folder: str
     job: str
     visible: str | None
     stalled: float
@@ -53,11 +54,6 @@ class Ended:
 
     failed: int = 0
     reason: str = ""
-
-
-def task_of(fleet: str, key: str, job: Job, visible: str | None, stalled: float) -> Task:
-    """A task that Dask can send."""
-    return Task(fleet, key, job.model_dump_json(), visible, stalled)
 
 
 class _Children:
@@ -75,7 +71,7 @@ class _Children:
             if task.fleet in self._stopped:
                 return None
             child = subprocess.Popen(
-                [sys.executable, "-m", "smembench.studies.fleet.child"],
+                [sys.executable, "-m", "smembench.studies.fleet.child", task.folder],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -126,7 +122,7 @@ def measure(task: Task) -> Ended:
                 if line is None:
                     return Ended(reason=_killed(child, f"no progress for {duration(task.stalled)}"))
                 last = line
-                worker.log_event(task.fleet, {"key": task.key, **line})
+                worker.log_event(task.fleet, {"folder": task.folder, **line})
             if not _ended(child):
                 return Ended(reason=_killed(child, "its output ended before it did"))
             if "error" in last:
@@ -142,7 +138,7 @@ def measure(task: Task) -> Ended:
 def _lines(child: subprocess.Popen[bytes], stalled: float) -> Iterator[Mapping[str, object] | None]:
     """What the child says until its output ends; None once it has said nothing for too long."""
     assert child.stdout
-    pending, heard = b"", monotonic()
+    pending, heard, limit = b"", monotonic(), max(stalled, _START_SECONDS)
     while True:
         ready, _, _ = select([child.stdout], [], [], _LOOK_SECONDS)
         if ready:
@@ -151,8 +147,10 @@ def _lines(child: subprocess.Popen[bytes], stalled: float) -> Iterator[Mapping[s
                 return
             heard = monotonic()
             *whole, pending = (pending + data).split(b"\n")
-            yield from map(json.loads, whole)
-        elif monotonic() - heard > stalled:
+            for line in map(json.loads, whole):
+                limit = stalled if "done" in line else limit
+                yield line
+        elif monotonic() - heard > limit:
             yield None
             return
         elif child.poll() is not None:  # killed, while a process of it has the pipe still

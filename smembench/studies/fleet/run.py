@@ -139,7 +139,7 @@ def _create(root: Path, config: Config, devices: Sequence[str], workers: int, *,
     """
     config = config.model_copy(update={"seed": secrets.randbits(31) if config.seed is None else config.seed})
     started = datetime.now(UTC)
-    fleet_id = new_run_id(f"{config.name}-fleet", started)
+    fleet_id = new_run_id(config.name if config.name.endswith("fleet") else f"{config.name}-fleet", started)
     content = FleetFile(
         schema_version=1,
         fleet_id=fleet_id,

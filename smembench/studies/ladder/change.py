@@ -15,8 +15,8 @@ from typing import TypeGuard
 from smembench.explain.analysis import Explanation
 from smembench.explain.trace import traceable
 from smembench.kernels import intrinsics, registry
-from smembench.kernels.common.dtypes import taken_by
 from smembench.kernels.kernel import Kernel
+from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
@@ -125,10 +125,10 @@ def change(
         raise UsageError(f"--diff {step}: {len(chosen)} steps; give one, or two")
     if chosen == (names[0],):
         raise UsageError(f"--diff {step}: is the first step of the ladder; give {names[1]} or a later one")
-    wanted = dtype or taken_by(kernels[chosen[-1]])[0]
+    wanted = dtype or (kernels[chosen[-1]].dtypes or PROBLEMS[problem].dtypes)[0]
     if len(chosen) == 1:
         lower = names[: names.index(chosen[0])]
-        chosen = (next((name for name in reversed(lower) if wanted in taken_by(kernels[name])), lower[-1]), *chosen)
+        chosen = (next((name for name in reversed(lower) if kernels[name].takes(wanted)), lower[-1]), *chosen)
     found = [cases(name, dtypes=wanted, n=n, device=device) for name in chosen]
     if any(len(each) > 1 for each in found):
         raise UsageError(f"--dtype {dtype}: give one element type with --diff")

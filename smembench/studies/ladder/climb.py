@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from smembench.devices.select import resolve
 from smembench.kernels import registry
-from smembench.kernels.common.dtypes import taken_by
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.errors import UsageError
@@ -56,7 +55,7 @@ def sweeps(problem: str, device: str = "auto", **axes: object) -> list[dict[str,
 
     def chosen(device: str) -> str:
         found = _steps(problem, _kind(device))
-        return ",".join(k.name for k in found if set(dtypes) & set(taken_by(k))) or found[0].name
+        return ",".join(k.name for k in found if any(k.takes(dtype) for dtype in dtypes)) or found[0].name
 
     return [{"problem": problem, "kernel": chosen(name), "device": name, **given} for name in split(device)]
 

@@ -27,6 +27,7 @@ from smembench.kernels.numba_cuda import DeviceFunction, cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
+from smembench.model.formats import HALVES
 from smembench.model.hardware import WARP
 
 STEP = 16
@@ -107,6 +108,7 @@ def kernel_of(
         results=RESULTS,
         default_blocks=BLOCKS,
         tile_elements=lambda case: tiling_of(case).elements,
+        dtypes=HALVES,
         unsupported=lambda case: tiling_of(case).unsupported(case),
         strided=True,
         standard=False,

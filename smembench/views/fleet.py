@@ -1,0 +1,255 @@
+"""A fleet as tables: its metrics with a strip of all devices each, and its devices with their deviations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from smembench.store.schema import Row
+from smembench.studies.fleet.members import Member, metric
+from smembench.studies.fleet.verdict import Figure, Group, Metric, Slow, Verdict
+from smembench.views.columns import milliseconds, some
+from smembench.views.compare import namer
+from smembench.views.fleet_strip import axis, reach, strip
+from smembench.views.history import percent
+from smembench.views.sections import Section, grouped, table
+
+_ALL, _MOST = 24, 16
+"""Devices of which each has a line, and lines of a larger fleet."""
+_METRICS = 10
+"""Metrics that have a column in the table of devices."""
+_REASONS = 3
+"""Metrics that a line about a slow device names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A device in a metric: how much slower than the group's median it is, as a fraction, and whether it is slow."""
+
+    member: Member
+    figure: Figure
+    deviation: float
+    slow: bool
+
+
+def points(group: Group, verdict: Verdict) -> list[list[Point | None]]:
+    """A list per metric with a point per device, in their orders; None for a device without a figure."""
+    slow = {one.member.identity: {reason.metric for reason in one.reasons} for one in verdict.slow}
+
+    def point(member: Member, figure: Figure | None, of: Metric) -> Point | None:
+        if figure is None:
+            return None
+        return Point(member, figure, deviation(figure, of), of.name in slow.get(member.identity, ()))
+
+    return [
+        [point(member, figure, one) for member, figure in zip(group.members, one.figures, strict=True)]
+        for one in group.metrics
+    ]
+
+
+def deviation(figure: Figure, of: Metric) -> float:
+    """How much slower than the group's median a device is, as a fraction."""
+    return figure.fleet.size if figure.fleet else (figure.row.elapsed_ms or of.median_ms) / of.median_ms - 1
+
+
+def fleet_sections(verdict: Verdict, *, fine: bool) -> list[Section]:
+    """Two tables for each model: its metrics, and its devices, the slowest first. One, if there is one device.
+
+    Args:
+        verdict: on the fleet.
+        fine: whether the output can show the marks of strips.
+    """
+    names = metric_names(verdict)
+    found = []
+    for group in verdict.groups:
+        if len(group.members) == 1:
+            found.append(_alone(group, names))
+        else:
+            numbers = [str(number) for number in range(1, len(group.metrics) + 1)]
+            found += [_metrics(group, verdict, names, fine=fine), devices(group, verdict, numbers)]
+    return found
+
+
+def headline(verdict: Verdict) -> str:
+    """``8 GPUs on 2 hosts: 1 slow, 1 failed``."""
+    members = verdict.fleet.members
+    hosts = len({member.host for member in members})
+    failed = sum(member.run is None or bool(member.reason or member.run.failed) for member in members)
+    figures = [figure for group in verdict.groups for one in group.metrics for figure in one.figures if figure]
+    known = any(figure.fleet or figure.history for figure in figures)
+    said = [f"{len(verdict.slow) or 'none'} slow" if known else "nothing to compare with"]
+    said += [f"{failed} failed"] if failed else []
+    return f"{many(members)} on {hosts} host{'s' * (hosts != 1)}: {', '.join(said)}"
+
+
+def fleet_lines(verdict: Verdict) -> list[str]:
+    """A line per slow device, then what failed and why, and what cannot be known."""
+    names = metric_names(verdict)
+    told = _failed(verdict.fleet.members, names)
+    lines = [f"slow: {_said(one, names)}" for one in verdict.slow]
+    lines += [f"failed: {some(those, 'devices')}: {why}" for why, those in told.items()]
+    known = {f"{member}: {why}" for why, those in told.items() for member in those}
+    return [*lines, *(f"unknown: {text}" for text in verdict.unknown if text not in known)]
+
+
+def many(members: Sequence[Member]) -> str:
+    """``8 GPUs``, ``1 CPU``."""
+    kinds = {member.device.partition(":")[0] for member in members if member.device}
+    what = {frozenset({"cuda"}): "GPU", frozenset({"cpu"}): "CPU"}.get(frozenset(kinds), "device")
+    return f"{len(members)} {what}{'s' * (len(members) != 1)}"
+
+
+def metric_names(verdict: Verdict) -> Mapping[str, str]:
+    """The short name of each metric: its kernel, or that with what tells it from others of the kernel."""
+    rows = {one.name: _row(one) for group in verdict.groups for one in group.metrics}
+    cases = {name: replace(row.case, device="cuda:0") for name, row in rows.items()}
+    often = Counter((case.problem, case.kernel) for case in cases.values())
+    full = namer(list(cases.values()))
+    return {name: full(case) if often[case.problem, case.kernel] > 1 else case.kernel for name, case in cases.items()}
+
+
+def _row(one: Metric) -> Row:
+    return next(figure.row for figure in one.figures if figure)
+
+
+def _alone(group: Group, names: Mapping[str, str]) -> Section:
+    """The times of a model's only device."""
+    return table(
+        f"{model(group)} · {group.members[0].label}",
+        group.metrics,
+        {"metric": lambda one: names[one.name], "elapsed ms": lambda one: milliseconds(one.median_ms)},
+        words=("metric",),
+    )
+
+
+def model(group: Group) -> str:
+    """The model of a group's devices as a heading names it."""
+    return group.model or "unknown model"
+
+
+@dataclass(frozen=True, slots=True)
+class _Strip:
+    """A metric's line: its number, the metric, and the devices that have it."""
+
+    number: int
+    metric: Metric
+    points: Sequence[Point]
+
+    @property
+    def slow(self) -> str:
+        """The slowest of the slow devices, and how many more there are."""
+        found = sorted((point for point in self.points if point.slow), key=lambda point: -point.deviation)
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        return found[0].member.label + more if found else ""
+
+
+def _metrics(group: Group, verdict: Verdict, names: Mapping[str, str], *, fine: bool) -> Section:
+    """A line per metric: the strip of all devices, and the slowest by name."""
+    there = [[point for point in found if point] for found in points(group, verdict)]
+    lines = [_Strip(number, *pair) for number, pair in enumerate(zip(group.metrics, there, strict=True), 1)]
+    end = reach([point.deviation for found in there for point in found])
+
+    def drawn(line: _Strip) -> str:
+        return strip([point.deviation for point in line.points], [point.slow for point in line.points], end, fine=fine)
+
+    return table(
+        f"{model(group)} · {many(group.members)}",
+        lines,
+        {
+            "": lambda line: str(line.number),
+            "metric": lambda line: names[line.metric.name],
+            "median\nms": lambda line: milliseconds(line.metric.median_ms),
+            "spread of\ndevices": lambda line: f"{100 * line.metric.spread:.2f} %",
+            axis(end): drawn,
+            "slow": lambda line: line.slow,
+        },
+        words=("metric", axis(end), "slow"),
+        wide=("median\nms", "spread of\ndevices"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A device's line: its points by metric."""
+
+    member: Member
+    points: Sequence[Point | None]
+
+    @property
+    def slow_in(self) -> list[int]:
+        """Places of the metrics in which it is slow."""
+        return [place for place, point in enumerate(self.points) if point and point.slow]
+
+    @property
+    def order(self) -> tuple[bool, float]:
+        """Slow ones first, then by the largest deviation."""
+        return not self.slow_in, -max((point.deviation for point in self.points if point), default=0.0)
+
+
+def devices(group: Group, verdict: Verdict, headings: Sequence[str], *, every: bool = False) -> Section:
+    """A line per device, the slowest first; of a large fleet those that come first, or every one.
+
+    Args:
+        group: the devices of a model.
+        verdict: on the fleet.
+        headings: of the metrics.
+        every: show all devices and all metrics.
+    """
+    by_device = zip(*points(group, verdict), strict=True)
+    lines = [_Line(member, found) for member, found in zip(group.members, by_device, strict=True)]
+    lines.sort(key=lambda line: line.order)
+    shown = lines if every or len(lines) <= _ALL else lines[:_MOST]
+    columns: dict[str, Callable[[_Line], str]] = {"device": lambda line: line.member.label}
+    for place, heading in enumerate(headings if every else headings[:_METRICS]):
+        columns[heading] = partial(_cell, place=place)
+    columns["slow in"] = lambda line: ", ".join(headings[place] for place in line.slow_in)
+    notes = []
+    if rest := lines[len(shown) :]:
+        farthest = max((abs(point.deviation) for line in rest for point in line.points if point), default=0.0)
+        others = many([line.member for line in rest])
+        notes.append(f"and {others} more, all within ±{100 * farthest:.1f} %; --csv has them")
+    if len(columns) < len(headings) + 2:
+        notes.append(f"{len(headings) - _METRICS} more metrics are in --csv")
+    return table(
+        "Slower than the median of the model, in %",
+        shown,
+        columns,
+        words=("device", "slow in"),
+        sentence=_rules(verdict),
+        notes=notes,
+    )
+
+
+def _cell(line: _Line, place: int) -> str:
+    point = line.points[place]
+    return "–" if point is None else f"{100 * point.deviation:+.1f}"
+
+
+def _rules(verdict: Verdict) -> str:
+    rules = verdict.rules
+    return f"Slow: by at least {100 * rules.threshold:g} %, at a false discovery rate of {100 * rules.fdr:g} %."
+
+
+def _said(one: Slow, names: Mapping[str, str]) -> str:
+    """A slow device: which it is, in what and how far, and what else was seen there."""
+    uuid = f" {one.member.info.uuid}" if one.member.info and one.member.info.uuid else ""
+    said = [
+        f"{names.get(reason.metric, reason.metric)} {percent(1 + reason.distance.size)} "
+        f"({100 * reason.distance.low:+.1f} to {100 * reason.distance.high:+.1f}) against {reason.against}"
+        for reason in one.reasons[:_REASONS]
+    ]
+    said += [f"{rest} more metric{'s' * (rest > 1)}"] if (rest := len(one.reasons) - _REASONS) > 0 else []
+    return f"{one.member.label}{uuid}: {'; '.join([*said, *one.seen])}"
+
+
+def _failed(members: Sequence[Member], names: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
+    """Labels of devices by what failed there: the device as a whole, or a case of it."""
+    found = []
+    for member in members:
+        if member.run is None or member.reason:
+            found.append((member.reason or "nothing was measured", member.label))
+        rows = member.run.failed if member.run else []
+        found += [(f"{names.get(name := metric(row), name)}: {row.status}: {row.reason}", member.label) for row in rows]
+    return {why: [label for _, label in those] for why, those in grouped(found, lambda one: one[0]).items()}
