@@ -28,6 +28,15 @@ def cuda_kernel(problem: str, name: str) -> Kernel:
     return kernel
 
 
+def dtypes_of(kernel: Kernel) -> tuple[str, ...]:
+    """The element types that a kernel takes."""
+    return kernel.dtypes or PROBLEMS[kernel.problem].dtypes
+
+
+def first_dtype(kernel: Kernel) -> str:
+    return dtypes_of(kernel)[0]
+
+
 def case_of(
     kernel: Kernel,
     m: int,
@@ -64,11 +73,6 @@ def planned(*sweeps: dict[str, object]) -> list[Planned]:
     """The plan of these sweeps on a machine with a GPU, which auto and cuda mean."""
     free = {"cuda:0": Limits(free_bytes=2**34), "cpu": Limits(free_bytes=2**34)}
     return plan(from_flags({"sweep": list(sweeps)}), free, dict.fromkeys(("auto", "cuda:0"), "cuda:0"))
-
-
-def dtypes_of(kernel: Kernel) -> tuple[str, ...]:
-    """The element types that a kernel takes."""
-    return kernel.dtypes or PROBLEMS[kernel.problem].dtypes
 
 
 def multiplied(dtype: str, a: Array, b: Array) -> Array:

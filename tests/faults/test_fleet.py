@@ -145,13 +145,13 @@ def reasons(folder: Path) -> list[str]:
 
 def test_a_killed_process_and_one_that_hangs_are_rows_and_the_others_finish(config: Path, tmp_path: Path) -> None:
     root = tmp_path / "results"
-    process = start(config, "--device", "cpu", "--workers", 4, "--output", root, "--stall-timeout", "8s")
+    process = start(config, "--device", "cpu", "--workers", 3, "--output", root, "--stall-timeout", "15s")
     os.kill(reached(process, root, "-2"), signal.SIGKILL)
     os.kill(reached(process, root, "-3"), signal.SIGSTOP)
     assert listening(process.pid) == {"127.0.0.1"}
     out, err = ended(process, 1)
     folder = fleet_folder(root)
-    assert reasons(folder) == ["its process was killed by SIGKILL", "no progress for 8 s; its process was killed"]
+    assert reasons(folder) == ["its process was killed by SIGKILL", "no progress for 15 s; its process was killed"]
     for reason in reasons(folder):
         assert reason in out
     assert f"--resume {folder}" in err
@@ -159,7 +159,7 @@ def test_a_killed_process_and_one_that_hangs_are_rows_and_the_others_finish(conf
     assert len(before) == 2
 
     ended(start("--resume", folder), 0)
-    assert_whole(folder, 4, before)
+    assert_whole(folder, 3, before)
 
 
 def listening(pid: int) -> set[str]:
@@ -224,11 +224,13 @@ def dask(*arguments: object) -> Generator[subprocess.Popen[bytes]]:
 
 
 @contextmanager
-def cluster(folder: Path, workers: int, *options: object) -> Generator[tuple[Path, Sequence[subprocess.Popen[bytes]]]]:
+def cluster(
+    folder: Path, workers: int, *options: object, protocol: Sequence[object] = ()
+) -> Generator[tuple[Path, Sequence[subprocess.Popen[bytes]]]]:
     """A scheduler and workers, all on the loopback interface; yields the scheduler's file and the processes."""
     loopback = ("--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0")
     file = folder / "scheduler.json"
-    with dask("scheduler", *loopback, "--port", 0, "--no-show", "--scheduler-file", file) as scheduler:
+    with dask("scheduler", *loopback, "--port", 0, "--no-show", "--scheduler-file", file, *protocol) as scheduler:
         address = until(lambda: file.exists() and file.read_text() and json.loads(file.read_text())["address"])
         with ExitStack() as stack:
             started = [dask("worker", address, *loopback, "--nthreads", 2, *options) for _ in range(workers)]
@@ -267,13 +269,63 @@ def test_a_scheduler_that_is_lost_is_one_line_and_a_resume_goes_on(config: Path,
     assert_whole(folder, 2, before)
 
 
+def test_a_host_that_does_not_answer_is_a_row(config: Path, tmp_path: Path) -> None:
+    with cluster(tmp_path, 1, "--no-nanny") as (file, (_, worker)):
+        until(lambda: listening(worker.pid) == {"127.0.0.1"})
+        time.sleep(1.0)  # it registers
+        worker.send_signal(signal.SIGSTOP)
+        options = ("--scheduler", file, "--host-timeout", "3s", "--output", tmp_path / "results")
+        ended(start(config, "--device", "cpu", *options), 1)
+    assert reasons(fleet_folder(tmp_path / "results")) == ["did not answer within 3 s"]
+
+
+def test_a_scheduler_that_is_not_there_is_one_line_and_leaves_nothing(config: Path, tmp_path: Path) -> None:
+    _, err = ended(start(config, "--scheduler", "tcp://127.0.0.1:1", "--output", tmp_path / "results"), 2)
+    (line,) = err.splitlines()
+    assert "--scheduler tcp://127.0.0.1:1: no scheduler answers" in line
+    assert not list((tmp_path / "results").iterdir())
+
+
+@pytest.mark.slow
+def test_a_cluster_with_tls_is_joined_with_its_certificates_alone(config: Path, tmp_path: Path) -> None:
+    openssl = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=fleet -keyout key.pem -out cert.pem"
+    subprocess.run(openssl.split(), cwd=tmp_path, check=True, capture_output=True)
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    theirs = ("--tls-ca-file", cert, "--tls-cert", cert, "--tls-key", key)
+    with cluster(tmp_path, 1, *theirs, protocol=("--protocol", "tls", *theirs)) as (file, _):
+        options = (config, "--device", "cpu", "--scheduler", file, "--output", tmp_path / "results")
+        _, err = ended(start(*options), 2)
+        assert "no scheduler answers" in err
+        ended(start(*options, "--tls-ca", cert, "--tls-cert", cert, "--tls-key", key), 0)
+    assert_whole(fleet_folder(tmp_path / "results"), 1, {})
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("SMEMBENCH_SLURM" not in os.environ, reason="SMEMBENCH_SLURM names no partition to submit jobs to")
+def test_a_job_of_slurm_that_is_cancelled_is_two_rows_and_the_next_job_goes_on(config: Path, tmp_path: Path) -> None:
+    config.write_text(CONFIG.replace("samples = 8", "samples = 100"))
+    root = tmp_path / "results"
+    given = (f"queue={os.environ['SMEMBENCH_SLURM']}", "cores=2", "memory=1GB", f"log_directory={tmp_path}")
+    options = ("--slurm", "--host-timeout", "2min", *(word for one in given for word in ("--job-option", one)))
+    process = start(config, "--device", "cpu", "--workers", 2, "--output", root, *options)
+    until(lambda: len(trials(root)) == 2)
+    subprocess.run(["scancel", "-n", "smembench"], check=True)
+    ended(process, 1)
+    folder = fleet_folder(root)
+    assert reasons(folder) == ["the Dask worker of its host was lost"] * 2
+    before = stored(folder)
+
+    ended(start("--resume", folder, *options), 0)
+    assert_whole(folder, 2, before)
+
+
 @pytest.mark.slow
 def test_kills_and_hangs_at_random_moments_lose_nothing(config: Path, tmp_path: Path) -> None:
     """Four workers; kill or stop any process, or interrupt or kill the fleet itself, until it is complete."""
     rng, root, faults = chance("fleet"), tmp_path / "results", 0
     for _ in range(CAMPAIGN):
         before: dict[str, set[tuple[str, int, float]]] = {}
-        process = start(config, "--device", "cpu", "--workers", 4, "--output", root, "--stall-timeout", "8s")
+        process = start(config, "--device", "cpu", "--workers", 4, "--output", root, "--stall-timeout", "15s")
         while True:
             until(lambda: process.poll() is not None or measuring(process.pid))  # noqa: B023
             time.sleep(rng.uniform(0.0, 5.0))
@@ -294,7 +346,7 @@ def test_kills_and_hangs_at_random_moments_lose_nothing(config: Path, tmp_path: 
                 before[device] = samples
             if process.returncode == 0:
                 break
-            process = start("--resume", folder, "--stall-timeout", "8s")
+            process = start("--resume", folder, "--stall-timeout", "15s")
         assert_whole(folder, 4, before)
         for path in sorted(root.rglob("*"), reverse=True):
             path.rmdir() if path.is_dir() else path.unlink()

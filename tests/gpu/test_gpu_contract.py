@@ -7,7 +7,7 @@ from math import prod
 
 import pytest
 
-from programs import case_of, cuda_kernel, dtypes_of, numba_kernel
+from programs import case_of, cuda_kernel, dtypes_of, first_dtype, numba_kernel
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
@@ -118,6 +118,6 @@ def test_a_grid_of_the_gpus_size_adds_up_all_elements_at_every_launch(gpu: CudaD
 def test_products_of_sub_matrices_touch_nothing_around_them(gpu: CudaDevice, kernel: Kernel) -> None:
     for (m, n, k), stride in STRIDED:
         block = None if kernel.default_blocks else Block(16, 16)
-        case = case_of(kernel, m, n, k, dtypes_of(kernel)[0], block, stride)
+        case = case_of(kernel, m, n, k, first_dtype(kernel), block, stride)
         if not kernel.refusal(case):
             verify(gpu, case)

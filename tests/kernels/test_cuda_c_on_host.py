@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fake_driver.host_code import COMPILER, compile_for_host, kernel_of, port
-from programs import PORTS, assert_right, case_of, cuda_c_kernel, dtypes_of
+from programs import PORTS, assert_right, case_of, cuda_c_kernel, first_dtype
 from smembench.devices.base import POISON
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.kernel import Kernel
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.skipif(not COMPILER, reason="needs g++")
 def block_of(kernel: Kernel) -> Block:
     """Its last usual block, or a small one that it takes."""
     small = (Block(8, 2), Block(4, 4), Block(32, 2))
-    dtype = dtypes_of(kernel)[0]
+    dtype = first_dtype(kernel)
     taken = (block for block in small if not kernel.refusal(case_of(kernel, 8, 8, 8, dtype, block)))
     return kernel.default_blocks[-1] if kernel.default_blocks else next(taken)
 
@@ -50,7 +50,7 @@ def block_of(kernel: Kernel) -> Block:
 @pytest.fixture(scope="module")
 def launches(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Launch]:
     """Every port by its name, compiled at once."""
-    kernels = [port(case_of(kernel, 8, 8, 8, dtypes_of(kernel)[0], block_of(kernel))) for kernel in PORTS]
+    kernels = [port(case_of(kernel, 8, 8, 8, first_dtype(kernel), block_of(kernel))) for kernel in PORTS]
     library = compile_for_host(kernels, tmp_path_factory.mktemp("ports"))
     return {kernel.name: kernel_of(library, number) for number, kernel in enumerate(PORTS)}
 
@@ -74,7 +74,7 @@ def test_a_port_is_right_on_ragged_sizes(kernel: Kernel, launches: dict[str, Lau
     done = 0
     for m, n, k in SIZES:
         for stride in (None, max(n, k) + 8) if kernel.strided else (None,):
-            case = case_of(kernel, m, n, k, dtypes_of(kernel)[0], block_of(kernel), stride)
+            case = case_of(kernel, m, n, k, first_dtype(kernel), block_of(kernel), stride)
             if kernel.refusal(case):
                 continue
             done += 1

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 import programs
-from programs import PORTS, case_of, cuda_c_kernel, cuda_kernel, dtypes_of, numba_kernel
+from programs import PORTS, case_of, cuda_c_kernel, cuda_kernel, dtypes_of, first_dtype, numba_kernel
 from smembench.explain.trace import trace
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.program import GpuKernel
@@ -61,7 +61,7 @@ def test_numba_makes_as_little_of_the_documents_kernels_as_cuda_c(name: str, sid
 def test_a_port_differs_from_its_numba_kernel_in_the_compiler_alone(port: Kernel) -> None:
     numba = cuda_kernel(port.problem, port.name)
     assert replace(port, compiler="numba", build=numba.build, unsupported=numba.unsupported) == numba
-    dtype = dtypes_of(port)[0]
+    dtype = first_dtype(port)
     ours, theirs = cuda_c_kernel(case(port, dtype)), numba_kernel(case(numba, dtype))
     for field in fields(GpuKernel):
         if field.name != "persistent_blocks":
@@ -83,7 +83,7 @@ def test_nvrtc_compiles_a_port_for_every_dtype(port: Kernel) -> None:
         if chosen := next(fit, None):
             assert port.name.encode() in bytes(compiled(cuda_c_kernel(chosen), "9.0").code)
             done.append(dtype)
-    assert done[0] == dtypes_of(port)[0]
+    assert done[0] == first_dtype(port)
 
 
 def test_rows_of_both_compilers_stand_side_by_side_and_the_yardstick_runs_once() -> None:

@@ -20,7 +20,7 @@ from smembench.model.errors import UsageError
 from smembench.run.config import Config, from_data
 from smembench.store.fleet_json import FLEET, Entry, FleetFile, read_fleet_file, write_fleet_file
 from smembench.store.run_folder import CASES, RUN, RunFolder, read_description
-from smembench.studies.fleet.hosts import Found, Host
+from smembench.studies.fleet.hosts import Found, Host, ask_host
 from smembench.studies.fleet.plan import again, entries_of
 from smembench.studies.fleet.read import read_fleet
 from smembench.studies.fleet.turns import at_once, in_turns, on_device
@@ -100,6 +100,11 @@ def test_a_fleet_that_goes_on_keeps_what_is_complete_and_says_what_is_missing() 
         "b cuda:0": ("failed", "its host did not answer, or does not list it any more"),
         "c cuda:0": ("waiting", ""),
     }
+
+
+def test_a_host_without_the_fleets_folder_says_so(tmp_path: Path) -> None:
+    (found,) = ask_host(str(tmp_path), ["cpu"], anonymous=False, limit=1.0).devices
+    assert (found.device, found.reason.partition(":")[0]) == ("", f"{tmp_path} is not the same folder on this host")
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

@@ -25,5 +25,9 @@ LADDER = (
     "mmaPadded",
     "mmaSwizzled",
     "mmaAsync",
+    "wgmma",
+    "wgmmaSpilled",
+    "wgmmaSpecialized",
+    "wgmmaPersistent",
 )
 """The kernels in the order of the lesson, in which tables show them; others come after them."""

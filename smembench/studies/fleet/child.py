@@ -1,7 +1,8 @@
 """The process that measures one device of a fleet: a run as any other, told line by line on stdout.
 
 Its argument is the device's folder; it reads a ``Job`` as JSON from stdin. Each line that it writes is JSON, too:
-``{"done": 3, "of": 36, "what": "…"}`` when a trial begins, and at the end ``{"failed": 0, "error": ""}``.
+``{"done": 3, "of": 36, "what": "…"}`` when a trial begins, ``{}`` as another sign of life, and at the end
+``{"failed": 0, "error": ""}``.
 """
 
 from __future__ import annotations
@@ -31,13 +32,11 @@ class Job(BaseModel):
 
     Attributes:
         force: resume even if the environment differs.
-        wait: wait for another process that uses the GPU.
     """
 
     config: dict[str, JsonValue]
     anonymous: bool = False
     force: bool = False
-    wait: bool = False
     argv: list[str] = []
 
 
@@ -64,13 +63,14 @@ def measure(folder: Path, job: Job) -> int:
     from smembench.run.config import from_stored
     from smembench.studies.run import Watch, run
 
+    _tell({})
     config = from_stored(job.config)
     begun = begun_run(folder, config.name)
     if begun is not None and read_description(begun).complete and not (begun / JOURNAL).exists():
         from smembench.studies.load import load
 
         return len(load(begun, predicted=False).failed)
-    watch = Watch(progress=_progress, note=lambda line: _tell({"note": line}))
+    watch = Watch(progress=_progress, note=lambda line: _tell({}))
     with closing(RunFolder.resume(begun)) if begun else _nothing() as resumed:
         outcome = run(
             config,
@@ -78,7 +78,6 @@ def measure(folder: Path, job: Job) -> int:
             resume=resumed,
             anonymous=job.anonymous,
             force=job.force,
-            wait=job.wait,
             argv=job.argv,
             watch=watch,
         )

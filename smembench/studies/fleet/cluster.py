@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from smembench.model.errors import SmembenchError, UsageError
 from smembench.model.text import one_line
+from smembench.store.files import read_whole
 
 if TYPE_CHECKING:
     from distributed import Client, Security
 
-_CONNECT_SECONDS = 30
+_CONNECT_SECONDS = 10
 _LOOPBACK = "127.0.0.1:0"
 SYSTEMS = {
     "slurm": "SLURMCluster",
@@ -83,8 +85,8 @@ def connected(where: Where, workers: int) -> Iterator[Client]:
             address = stack.enter_context(job_cluster(where))
             address.scale(jobs=where.jobs)
         else:
-            address = where.scheduler
-        yield stack.enter_context(_client(Client, address, where))
+            address = _address(where)
+        yield stack.enter_context(Client(address, security=security(where), set_as_default=False))
 
 
 def _silence() -> None:
@@ -94,20 +96,33 @@ def _silence() -> None:
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
-@contextmanager
-def _client(client: type[Client], address: Any, where: Where) -> Iterator[Client]:
-    options: dict[str, Any] = {"scheduler_file": address} if Path(str(address)).is_file() else {"address": address}
+def _address(where: Where) -> str:
+    """The address of a scheduler that answers.
+
+    Raises:
+        UsageError: if none does, with the reason.
+    """
+    import asyncio
+
+    from distributed import Security
+    from distributed.comm import connect
+
+    async def reach(address: str) -> None:
+        arguments = (security(where) or Security()).get_connection_args("client")
+        await (await connect(address, timeout=_CONNECT_SECONDS, **arguments)).close()
+
+    address = where.scheduler
     try:
-        made = client(**options, security=security(where), timeout=_CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
+        if Path(address).is_file():
+            address = str(json.loads(read_whole(Path(address)))["address"])
+        # Before there is a client, which could not be closed without one.
+        asyncio.run(reach(address))
+    except (OSError, ValueError, TypeError, LookupError) as error:
         raise UsageError(
             f"--scheduler {where.scheduler}: no scheduler answers ({one_line(error)}); "
             "start one with: dask scheduler, and on each host: dask worker ADDRESS"
         ) from None
-    try:
-        yield made
-    finally:
-        made.close(timeout=5)
+    return address
 
 
 @contextmanager

@@ -22,8 +22,6 @@ from smembench.studies.fleet.hosts import VISIBLE
 _LOOK_SECONDS = 0.5
 _DIE_SECONDS = 10.0
 _LAST_BYTES = 4096
-_START_SECONDS = 180.0
-"""How long a child may take at least until its first trial: it imports, opens the device and plans."""
 
 INTERRUPTED = "interrupted"
 """The reason of a device that was stopped by Ctrl-C."""
@@ -138,7 +136,7 @@ def measure(task: Task) -> Ended:
 def _lines(child: subprocess.Popen[bytes], stalled: float) -> Iterator[Mapping[str, object] | None]:
     """What the child says until its output ends; None once it has said nothing for too long."""
     assert child.stdout
-    pending, heard, limit = b"", monotonic(), max(stalled, _START_SECONDS)
+    pending, heard = b"", monotonic()
     while True:
         ready, _, _ = select([child.stdout], [], [], _LOOK_SECONDS)
         if ready:
@@ -147,10 +145,8 @@ def _lines(child: subprocess.Popen[bytes], stalled: float) -> Iterator[Mapping[s
                 return
             heard = monotonic()
             *whole, pending = (pending + data).split(b"\n")
-            for line in map(json.loads, whole):
-                limit = stalled if "done" in line else limit
-                yield line
-        elif monotonic() - heard > limit:
+            yield from map(json.loads, whole)
+        elif monotonic() - heard > stalled:
             yield None
             return
         elif child.poll() is not None:  # killed, while a process of it has the pipe still

@@ -9,7 +9,7 @@ Per 32 columns of A and rows of B:
 A register of a fragment has two elements: of A neighbours in a row, one load; of B neighbours in a column, two loads
 of 2 bytes and a shift. Rows of A's tile have 64 bytes and those of B's 128 or 256, so the eight rows of a load of A,
 and the four of a load of B, lie in few banks: four-way conflicts. A warp computes 32 × 64 of C, each lane 8 × 8 results
-as in the float32 ladder. Needs compute capability 8.0.
+as in the float32 ladder.
 """
 
 from __future__ import annotations
@@ -109,6 +109,7 @@ def kernel_of(
         default_blocks=BLOCKS,
         tile_elements=lambda case: tiling_of(case).elements,
         dtypes=HALVES,
+        needs="8.0",
         unsupported=lambda case: tiling_of(case).unsupported(case),
         strided=True,
         standard=False,
