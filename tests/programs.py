@@ -11,6 +11,7 @@ from smembench.kernels.program import CudaCKernel, NumbaKernel
 from smembench.kernels.registry import find, kernel_of, kernels
 from smembench.model.case import Block, Case
 from smembench.model.device import Limits
+from smembench.model.formats import HALVES, rounded, widened
 from smembench.run.config import from_flags
 from smembench.run.plan import Planned, plan
 
@@ -63,6 +64,14 @@ def planned(*sweeps: dict[str, object]) -> list[Planned]:
     """The plan of these sweeps on a machine with a GPU, which auto and cuda mean."""
     free = {"cuda:0": Limits(free_bytes=2**34), "cpu": Limits(free_bytes=2**34)}
     return plan(from_flags({"sweep": list(sweeps)}), free, dict.fromkeys(("auto", "cuda:0"), "cuda:0"))
+
+
+def multiplied(dtype: str, a: Array, b: Array) -> Array:
+    """The product of matrices of this element type; of 16-bit ones by float32."""
+    if dtype not in HALVES:
+        product: Array = a @ b
+        return product
+    return rounded(widened(a, dtype, "float32") @ widened(b, dtype, "float32"), dtype)
 
 
 def assert_right(

@@ -112,6 +112,9 @@ for problem in problems.commands():
 for panel, names in _FILES.items():
     for name in names.split():
         _add(_command(name), panel)
+for group in (baseline.app, fleet.app):
+    for known in group.registered_commands:
+        known.cls, known.help = _Command, _help(known.callback or _root)
 app.add_typer(baseline.app, name="baseline", cls=_Group, rich_help_panel="Every night")
 app.add_typer(fleet.app, name="fleet", cls=_Group, rich_help_panel="Measure")
 

@@ -32,6 +32,7 @@ def ladder(
         typer.Option("--n", "-n", metavar="N,…", help="Side of square matrices, or elements. (default: the problem's)"),
     ] = None,
     dtype: options.Dtypes = None,
+    inputs: options.Inputs = None,
     device: options.Devices = None,
     cache: options.Cache = None,
     peers: options.Peers = None,
@@ -61,6 +62,7 @@ def ladder(
       smembench ladder transpose
       smembench ladder transpose --n 4096,16384 --dtype float32,float16
       smembench ladder matmul --n 4096 --csv ladder.csv
+      smembench ladder matmul --dtype bfloat16
       smembench ladder transpose --diff transposeSmemPad
       smembench ladder matmul --diff interleaved,serpentine --run results/<run>
     """
@@ -69,7 +71,7 @@ def ladder(
     from smembench.studies.ladder.climb import sweeps
     from smembench.views.ladder import ladder as draw
 
-    axes = {"n": n, "dtype": dtype, "cache": cache, "peers": peers}
+    axes = {"n": n, "dtype": dtype, "inputs": inputs, "cache": cache, "peers": peers}
     device = device or "auto"
     if diff is None:
         if run is not None:

@@ -75,6 +75,15 @@ Kernels = Annotated[
 ]
 Blocks = Annotated[str | None, of_axis(BLOCK, "XxY,…")]
 Dtypes = Annotated[str | None, of_axis(Axis("dtype", "Element types.", "float32"), "NAME,…")]
+Inputs = Annotated[
+    str | None,
+    typer.Option(
+        "--inputs",
+        metavar="NAME,…",
+        help="Distribution of a product's inputs: normal, uniform, integers, zeros. "
+        "(default: normal for bfloat16 and float16, else uniform)",
+    ),
+]
 Devices = Annotated[
     str | None,
     typer.Option("--device", metavar="NAME,…", help="auto, cuda, cuda:1, cpu. (default: auto, a GPU if usable)"),

@@ -15,6 +15,7 @@ from smembench.model.problem import Axis, Problem
 _SHARED: dict[str, Any] = {
     "kernel": options.Kernels,
     "dtype": options.Dtypes,
+    "inputs": options.Inputs,
     "device": options.Devices,
     "cache": options.Cache,
     "compiler": options.Compilers,

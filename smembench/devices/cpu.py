@@ -85,7 +85,7 @@ class CpuDevice:
 
     def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> CpuPrepared:
         """Allocate the output; compiled kernels are kept for later cases."""
-        key = (case.problem, case.kernel, case.block, case.pad, case.parameters)
+        key = (case.problem, case.kernel, case.dtype, case.block, case.pad, case.parameters)
         if key not in self._compiled:
             program = kernel.build(case)
             assert isinstance(program, HostFunction), case.id

@@ -12,7 +12,8 @@ from smembench.explain.analysis import MAX_PAD
 from smembench.explain.banks import ideal_wavefronts, wavefronts
 from smembench.explain.launch import launch
 from smembench.explain.layouts import Layout, Tile
-from smembench.explain.recorder import Request, SharedArray
+from smembench.explain.recorder import SharedArray
+from smembench.explain.requests import Request
 from smembench.kernels import registry
 from smembench.model.case import Case
 from smembench.model.errors import UsageError

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from smembench.explain import banks, coalescing
 from smembench.explain.constant import addresses
 from smembench.explain.occupancy import Occupancy, occupancy
-from smembench.explain.recorder import AccessSite, Request
+from smembench.explain.requests import AccessSite, Request
 from smembench.explain.trace import Trace
 from smembench.explain.traffic import GlobalTraffic
 from smembench.model.errors import UsageError

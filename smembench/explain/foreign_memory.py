@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -11,18 +10,9 @@ from numpy.typing import NDArray
 from smembench.explain.foreign_index import Indexed
 from smembench.explain.functions import Cast, integer
 from smembench.explain.lockstep import Values
-from smembench.explain.recorder import (
-    NOWHERE,
-    AccessSite,
-    AddressArray,
-    Found,
-    Recorder,
-    Request,
-    request,
-    signed,
-)
+from smembench.explain.recorder import AddressArray, Recorder
+from smembench.explain.requests import AccessSite
 from smembench.explain.unknown import Unfollowed, Unknown
-from smembench.explain.warp import STEPS
 from smembench.model.errors import UsageError
 
 Data = NDArray[Any]
@@ -35,7 +25,7 @@ _PER_CALL = 32
 
 
 class ForeignRecorder(Recorder):
-    """Records what a kernel does that anybody wrote; its requests come merged, one for all with equal cost."""
+    """Records what a kernel does that anybody wrote."""
 
     _work = 0
 
@@ -46,7 +36,7 @@ class ForeignRecorder(Recorder):
     def _needed(self, unknown: Unknown, what: str) -> None:
         self.unfollowed.add(Unfollowed(self.line(), what, unknown.source, unknown.remedy))
 
-    def note(self, site: AccessSite, address: Any) -> None:
+    def note(self, site: AccessSite, array: AddressArray, indices: tuple[Any, ...]) -> None:
         """As ``Recorder.note``.
 
         Raises:
@@ -58,7 +48,7 @@ class ForeignRecorder(Recorder):
                 f"line {site.line}: the trace has more than {MOST_ACCESSES} accesses by threads and would take too "
                 "long; give smaller arrays or shorter loops, whose conflicts are the same"
             )
-        super().note(site, address)
+        super().note(site, array, indices)
 
     def array(self, space: str, name: str, shape: tuple[int, ...], base: int, dtype: str) -> ForeignArray:
         """An array whose accesses are recorded, without data."""
@@ -76,21 +66,6 @@ class ForeignRecorder(Recorder):
         if isinstance(like, ForeignArray):
             return like
         return self.given("constant", name, np.asarray(like), 0)
-
-    def _listed(self, found: Found, weight: int) -> list[Request]:
-        """One request for all of a site whose addresses are equal but for a shift that costs nothing."""
-        by_site: defaultdict[AccessSite, list[NDArray[np.int64]]] = defaultdict(list)
-        for (site, _), addresses in found.items():
-            by_site[site].append(addresses[(addresses != NOWHERE).any(axis=1)])
-        listed = []
-        for site, parts in by_site.items():
-            rows = np.concatenate(parts)
-            active, step = rows != NOWHERE, STEPS.get(site.space, 1)
-            begin = np.where(active, rows, np.iinfo(np.int64).max).min(axis=1, keepdims=True) // step * step
-            relative = np.where(active, rows - begin, NOWHERE)
-            _, first, counts = np.unique(relative, axis=0, return_index=True, return_counts=True)
-            listed += [request(site, 0, rows[at], weight * int(n)) for at, n in zip(first, counts, strict=True)]
-        return listed
 
 
 class ForeignArray(Indexed, AddressArray):
@@ -123,8 +98,8 @@ class ForeignArray(Indexed, AddressArray):
         found = self._touched(indices, "load")
         if found is not None and self.data is not None:
             return self._element(self.data, found)
-        remedy = f"; give its data, a .npy file in place of {self._name}" if self._space == "global" else ""
-        return self._recorder.unknown(f"data of {self._name}", remedy)
+        remedy = f"; give its data, a .npy file in place of {self.name}" if self._space == "global" else ""
+        return self._recorder.unknown(f"data of {self.name}", remedy)
 
     def store(self, indices: tuple[Any, ...], value: Any) -> None:
         """Record a store."""
@@ -133,14 +108,14 @@ class ForeignArray(Indexed, AddressArray):
     def update(self, index: Any, *values: Any) -> Any:
         """In place of the functions of ``cuda.atomic``, which return the old value."""
         self._touched(index if isinstance(index, tuple) else (index,), "atomic")
-        return self._recorder.unknown(f"what an atomic on {self._name} returns")
+        return self._recorder.unknown(f"what an atomic on {self.name} returns")
 
     def _touched(self, indices: tuple[Any, ...], kind: str) -> tuple[Any, ...] | None:
         """Record an access and return its indices; None if one is unknown."""
         for index in indices:
             if isinstance(index, Unknown):
                 verb = {"load": "a load of", "store": "a store to", "atomic": "an atomic on"}[kind]
-                index.needed(f"the index of {verb} {self._name}")
+                index.needed(f"the index of {verb} {self.name}")
                 return None
         found = tuple(signed(index) for index in indices)
         found = tuple(index + (index < 0) * side for index, side in zip(found, self._shape, strict=True))
@@ -184,3 +159,8 @@ class LocalArray(Indexed):
     def _place(self, indices: tuple[Any, ...]) -> tuple[int, ...] | Unknown:
         unknown = [index for index in indices if isinstance(index, Unknown)]
         return unknown[0] if unknown else tuple(int(index) for index in indices)
+
+
+def signed(index: Any) -> Any:
+    """An index, or one per thread, in a type that no address overflows."""
+    return index.astype(np.int64) if isinstance(index, np.ndarray) else int(index)

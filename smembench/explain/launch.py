@@ -8,16 +8,14 @@ matched with the wrong request, since a trace takes the lanes' n-th accesses at 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import replace
 
 from smembench.explain.banks import ideal_wavefronts, is_broadcast, wavefronts
 from smembench.explain.coalescing import efficiency, ideal_sectors, sectors
 from smembench.explain.constant import addresses
-from smembench.explain.recorder import Request
+from smembench.explain.requests import Request, distinct
 from smembench.explain.trace import Trace, trace, traceable
-from smembench.explain.warp import STEPS, shifted
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
@@ -59,28 +57,18 @@ def launch(kernel: Kernel, case: Case, *, apart: bool = False) -> tuple[Trace, l
 def by_cost(traced: Trace) -> dict[Hashable, Request]:
     """One request for all of an access site with the same cost, by site and cost."""
     # A loop has thousands of requests but few shapes: the cost is computed once per shape.
-    return _merged(_merged(traced.requests, _shape).values(), _cost)
+    found: dict[Hashable, Request] = {}
+    for request in distinct(traced.accesses, shifted=True):
+        key = (request.site, _cost(request))
+        before = found.get(key)
+        found[key] = request if before is None else replace(before, weight=before.weight + request.weight)
+    return found
 
 
 def _by_addresses(traced: Trace) -> dict[Hashable, Request]:
     """One request to shared memory for all of an access site with the same addresses."""
-    return _merged(
-        (request for request in traced.requests if request.site.space == "shared"), lambda request: request.addresses
-    )
-
-
-def _merged(requests: Iterable[Request], kind: Callable[[Request], Hashable]) -> dict[Hashable, Request]:
-    first: dict[Hashable, Request] = {}
-    weights: Counter[Hashable] = Counter()
-    for request in requests:
-        key = (request.site, kind(request))
-        first.setdefault(key, request)
-        weights[key] += request.weight
-    return {key: replace(request, weight=weights[key]) for key, request in first.items()}
-
-
-def _shape(request: Request) -> tuple[int | None, ...]:
-    return shifted(request.addresses, STEPS.get(request.site.space, 1))
+    shared = (accesses for accesses in traced.accesses if accesses.site.space == "shared")
+    return {(request.site, request.addresses): request for request in distinct(shared, shifted=False)}
 
 
 def _cost(request: Request) -> tuple[float, ...]:

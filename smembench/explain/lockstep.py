@@ -62,9 +62,11 @@ class Values(np.ndarray[Any, Any]):
             self.group = source.group
 
     def __bool__(self) -> bool:
-        truths = self.of_those_going() != 0
-        most = 2 * int(np.count_nonzero(truths)) >= len(truths)
-        self.group.keep(truths == most)
+        own = self.of_those_going()
+        true = int(np.count_nonzero(own))
+        most = 2 * true >= len(own)
+        if 0 < true < len(own):
+            self.group.keep((own != 0) == most)
         return most
 
     def __index__(self) -> int:
@@ -76,7 +78,8 @@ class Values(np.ndarray[Any, Any]):
 
     def of_those_going(self) -> NDArray[Any]:
         """The numbers of the threads still going."""
-        return np.asarray(self)[self.group.going]
+        numbers, going = np.asarray(self), self.group.going
+        return numbers if len(going) == len(numbers) else numbers[going]
 
 
 # ``x += 1`` must make a new number, as for ints; an array would change in place, under all its names.

@@ -15,15 +15,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from smembench.explain.requests import AccessSite, Integers
 from smembench.model.hardware import WARP, WORD_BYTES
-
-Integers = NDArray[np.int64]
 
 WARP_SYNCS = 2**20
 """What a barrier counts in the order of a thread's accesses, and more than its ``syncwarp`` between two barriers."""
 
 KINDS = ("outside", "race", "barrier", "unwritten")
 """Of mistakes."""
+
+_MOST_UNITS, _PLACES = 2**16, 2**22
+"""Units of memory, about as many as a block can have; and units after a barrier that are told apart, modulo that."""
 
 _LOAD, _STORE, _ATOMIC = range(3)
 _KINDS = {"load": _LOAD, "store": _STORE, "atomic": _ATOMIC}
@@ -40,26 +42,23 @@ class Mistake:
 
 
 class Made(NamedTuple):
-    """An access to shared memory by threads of a block.
+    """The accesses at a site of shared memory by threads of a block.
 
     Attributes:
-        line, kind, array, width: of its site; ``width`` is the bytes of a thread.
-        addresses: a byte address per thread, negative for threads that do not make it.
-        order: per thread, ``WARP_SYNCS`` times the barriers that it has passed, and the ``syncwarp`` since the last.
+        addresses: a byte address per access and thread, negative for threads that do not make it.
+        order: likewise ``WARP_SYNCS`` times the barriers that the thread has passed, and its ``syncwarp`` since the
+            last.
     """
 
-    line: int
-    kind: str
-    array: str
-    width: int
+    site: AccessSite
     addresses: Integers
     order: Integers
 
 
 class _Touched(NamedTuple):
-    """Columns of a table with a row per thread, access and unit of memory."""
+    """Columns of a table with a row per access, thread and unit of memory."""
 
-    access: Integers
+    site: Integers
     line: Integers
     kind: Integers
     thread: Integers
@@ -74,9 +73,9 @@ def in_shared_memory(made: Sequence[Made]) -> list[Mistake]:
     """The races and the reads of what nothing wrote, of one block: one mistake per pair of lines."""
     if not made:
         return []
-    size = min(WORD_BYTES, *(access.width for access in made))  # bytes of a unit of memory
-    tables = [_touched(number, access, size) for number, access in enumerate(made)]
-    touched = _Touched(*(np.concatenate(column) for column in zip(*tables, strict=True)))
+    size = min(WORD_BYTES, *(each.site.width for each in made))  # bytes of a unit of memory
+    tables = [_touched(number, each, size) for number, each in enumerate(made)]
+    touched = _at_several_sites(tables)
     warp = touched.thread // WARP
     # Warps are ordered by barriers alone, the threads of a warp by every synchronisation.
     contended = [
@@ -86,16 +85,16 @@ def in_shared_memory(made: Sequence[Made]) -> list[Mistake]:
     found: dict[object, Mistake] = {}
     for rows, member in contended:
         writer, other = _pair(rows, member)
-        one, two = (made[rows.access[row]] for row in (writer, other))
+        one, two = (made[rows.site[row]].site for row in (writer, other))
         text = (
             f"{thread(rows.thread[writer])} {_VERBS[rows.kind[writer]]} an element of {one.array}, which "
             f"{thread(rows.thread[other])} {_VERBS[rows.kind[other]]} in line {two.line}, with no barrier between them"
         )
         found.setdefault((one.line, two.line), Mistake(one.line, "race", text))
-    for row in _unwritten(touched):
-        access = made[touched.access[row]]
-        text = f"{thread(touched.thread[row])} loads an element of {access.array} that no thread has stored before"
-        found.setdefault(access.line, Mistake(access.line, "unwritten", text))
+    for number, who in _unwritten(tables):
+        site = made[number].site
+        text = f"{thread(who)} loads an element of {site.array} that no thread has stored before"
+        found.setdefault(site.line, Mistake(site.line, "unwritten", text))
     return sorted(found.values())
 
 
@@ -125,17 +124,32 @@ def _pair(rows: _Touched, member: Integers) -> tuple[int, int]:
     return int(writer), int(np.argmax(raced))
 
 
-def _touched(number: int, access: Made, size: int) -> _Touched:
-    """The units of memory, ``size`` bytes each, that the threads of an access touch."""
-    threads = np.flatnonzero(access.addresses >= 0)
-    units = access.addresses[threads, None] // size + np.arange(max(access.width // size, 1))
-    thread = np.repeat(threads, units.shape[1])
-    at, line, kind = (np.full_like(thread, constant) for constant in (number, access.line, _KINDS[access.kind]))
-    return _Touched(at, line, kind, thread, access.order[thread], units.ravel())
+def _touched(number: int, made: Made, size: int) -> _Touched:
+    """The units of memory, ``size`` bytes each, that the threads touch at a site."""
+    active = made.addresses >= 0
+    units = made.addresses[active][:, None] // size + np.arange(max(made.site.width // size, 1))
+    thread, order = (np.repeat(each, units.shape[1]) for each in (np.nonzero(active)[1], made.order[active]))
+    at, line, kind = (np.full_like(thread, of_all) for of_all in (number, made.site.line, _KINDS[made.site.kind]))
+    return _Touched(at, line, kind, thread, order, units.ravel())
+
+
+def _at_several_sites(tables: Sequence[_Touched]) -> _Touched:
+    """The rows whose unit several sites touch between two barriers: in most kernels few, and no others can race."""
+    places = [(table.order // WARP_SYNCS * _MOST_UNITS + table.unit) % _PLACES for table in tables]
+    last = np.full(_PLACES, -1, np.int32)
+    for number, place in enumerate(places):
+        last[place] = number
+    several = np.zeros(_PLACES, np.bool_)
+    for number, place in enumerate(places):
+        several[place[last[place] != number]] = True
+    chosen = [table.rows(several[place]) for table, place in zip(tables, places, strict=True)]
+    return _Touched(*(np.concatenate(column) for column in zip(*chosen, strict=True)))
 
 
 def _contended(touched: _Touched, keys: tuple[Integers, ...], member: Integers) -> Iterator[tuple[_Touched, Integers]]:
     """Rows with equal ``keys`` that several members have, one of which stores or adds to what another accesses."""
+    if not len(member):
+        return
     by = np.lexsort(keys)
     ordered = np.stack(keys)[:, by]
     first = np.flatnonzero(np.append(True, (ordered[:, 1:] != ordered[:, :-1]).any(0)))
@@ -151,10 +165,13 @@ def _contended(touched: _Touched, keys: tuple[Integers, ...], member: Integers) 
         yield touched.rows(by[start:end]), member[by[start:end]]
 
 
-def _unwritten(touched: _Touched) -> Integers:
-    """The rows that load a unit before the synchronisation after which it is first stored."""
-    first = np.full(int(touched.unit.max()) + 1, np.iinfo(np.int64).max)
-    written = touched.kind == _STORE
-    np.minimum.at(first, touched.unit[written], touched.order[written])
-    rows: Integers = np.flatnonzero((touched.kind != _STORE) & (touched.order < first[touched.unit]))
-    return rows
+def _unwritten(tables: Sequence[_Touched]) -> Iterator[tuple[int, np.int64]]:
+    """Sites, and a thread each, that load a unit before the synchronisation after which it is first stored."""
+    first = np.full(1 + max(int(table.unit.max(initial=0)) for table in tables), np.iinfo(np.int64).max)
+    for table in tables:
+        written = table.kind == _STORE
+        np.minimum.at(first, table.unit[written], table.order[written])
+    for number, table in enumerate(tables):
+        early = (table.kind != _STORE) & (table.order < first[table.unit])
+        if early.any():
+            yield number, table.thread[np.argmax(early)]

@@ -12,7 +12,7 @@ from subprocess import DEVNULL, PIPE, Popen
 from pydantic import TypeAdapter
 
 from smembench.explain.occupancy import occupancy
-from smembench.model.case import Case
+from smembench.model.case import UNIFORM, Case
 from smembench.model.measurement import Prediction
 
 _WORTH_IT = 16
@@ -108,8 +108,8 @@ def _cores() -> int:
 
 
 def _key(case: Case) -> Case:
-    """One case for all with the same trace, which depends on neither device nor cache."""
-    return replace(case, device="cuda:0", cache="warm")
+    """One case for all with the same trace, which depends on neither device nor cache nor inputs."""
+    return replace(case, device="cuda:0", cache="warm", inputs=UNIFORM)
 
 
 def _figures(case: Case) -> Figures | None:

@@ -3,43 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from math import prod
-from operator import and_
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smembench.explain.lockstep import Group
 from smembench.explain.mistakes import WARP_SYNCS, Made, Mistake, divergent, in_shared_memory, thread
+from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Integers
 from smembench.explain.unknown import Unfollowed
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
-
-NOWHERE = -1
-"""In place of the address of an inactive lane."""
-
-
-@dataclass(frozen=True, slots=True)
-class AccessSite:
-    """A memory access in the source.
-
-    Attributes:
-        line: in the kernel's file.
-        space: ``shared``, ``constant`` or ``global``.
-        kind: ``load``, ``store`` or ``atomic``.
-        array: the problem's name for it, or shared0, shared1, constant0 …
-        width: bytes per lane.
-    """
-
-    line: int
-    space: str
-    kind: str
-    array: str
-    width: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +35,12 @@ class SharedArray:
         return prod(self.shape) * self.itemsize
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One access by one warp: a byte address per lane, None for inactive lanes.
+class _Access(NamedTuple):
+    """An access by a group: its indices, each one number or one per thread, and the order of its threads there."""
 
-    ``weight`` is the number of requests, of the grid or of a launch, that it stands for.
-    """
-
-    site: AccessSite
-    warp: int
-    addresses: tuple[int | None, ...]
-    weight: int = 1
-
-
-Found = dict[tuple[AccessSite, int], NDArray[np.int64]]
-"""The addresses of a block's threads, by warp and lane, of their n-th access at a site."""
-
-
-def request(site: AccessSite, warp: int, addresses: NDArray[np.int64], weight: int) -> Request:
-    """The request of a warp's lanes."""
-    return Request(site, warp, tuple(None if at == NOWHERE else at for at in addresses.tolist()), weight)
+    array: AddressArray
+    indices: tuple[Any, ...]
+    order: int
 
 
 class Recorder:
@@ -95,32 +59,30 @@ class Recorder:
         self.unfollowed: set[Unfollowed] = set()
         self._dynamic_bytes = dynamic_bytes
         self._dynamic_base: int | None = None
-        self._warps = -(-threads // WARP)
-        self._found: Found = {}
-        self._orders: Found = {}
+        self._threads = -(-threads // WARP) * WARP
+        self._made: dict[AccessSite, list[_Access]] = {}
+        self._addresses: dict[AccessSite, Integers] = {}
+        self._orders: dict[AccessSite, Integers] = {}
         self._paths: list[tuple[int, ...]] = [()] * threads
         self._barriers: list[int] = []
         self._order = 0
         self.group = Group(np.arange(threads))
-        self._counts: dict[AccessSite, int] = {}
         self._arrays = 0
         self._constants = 0
 
     def enter(self, group: Group) -> None:
         """Begin with a group of threads."""
         self.group = group
-        self._counts = {}
+        self._made = {}
         self._arrays = self._constants = 0
         self._barriers, self._order = [], 0
 
     def leave(self) -> None:
-        """The threads that are still going have run to the end."""
-        for number in self._going:
+        """The threads that are still going have run to the end: keep what they did."""
+        for number in self.group.threads[self.group.going]:
             self._paths[number] = tuple(self._barriers)
-
-    @property
-    def _going(self) -> NDArray[np.intp]:
-        return self.group.threads[self.group.going]
+        for site, made in self._made.items():
+            self._keep(site, made)
 
     def barrier(self) -> None:
         """In place of ``cuda.syncthreads``."""
@@ -138,46 +100,45 @@ class Recorder:
             frame = frame.f_back
         return 0 if frame is None else frame.f_lineno
 
-    def outside(self, line: int, array: str, shape: tuple[int, ...], inside: Any, index: Any) -> None:
-        """Note the first thread for which an access is not ``inside`` the array."""
-        here = np.broadcast_to(self.group.own(inside), self._going.shape)
-        if not here.all():
-            first = int(np.argmin(here))
-            at = ", ".join(str(np.broadcast_to(self.group.own(i), here.shape)[first]) for i in index)
-            sides = " × ".join(map(str, shape))
-            text = f"{thread(self._going[first])} accesses {array}[{at}], which has {sides} elements"
-            self.mistakes.add(Mistake(line, "outside", text))
+    def note(self, site: AccessSite, array: AddressArray, indices: tuple[Any, ...]) -> None:
+        """An access by the threads that are still going."""
+        self._made.setdefault(site, []).append(_Access(array, indices, self._order))
 
-    def note(self, site: AccessSite, address: Any) -> None:
-        """Record an access: a thread's n-th access at a site belongs to its warp's n-th request there."""
-        count = self._counts[site] = self._counts.get(site, -1) + 1
-        found = self._found.get((site, count))
-        if found is None:
-            found = self._found[site, count] = np.full((self._warps, WARP), NOWHERE)
-            if site.space == "shared":
-                self._orders[site, count] = np.zeros(self._warps * WARP, np.int64)
-        found.reshape(-1)[self._going] = self.group.own(address)
+    def _keep(self, site: AccessSite, made: Sequence[_Access]) -> None:
+        """The addresses of a group's accesses at a site, all at once: one by one they take most of a trace's time."""
+        going, array = self.group.going, made[0].array
+        indices = []
+        for of_axis in zip(*(access.indices for access in made), strict=True):
+            whole = np.empty((len(made), len(self.group.threads)), np.int64)
+            for row, index in enumerate(of_axis):
+                whole[row] = index
+            indices.append(whole[:, going])
+        addresses, inside = array.located(indices, site.width)
+        threads = self.group.threads[going]
+        for wrong in np.flatnonzero(~inside.all(axis=1)):
+            first = np.argmin(inside[wrong])
+            at = ", ".join(str(index[wrong, first]) for index in indices)
+            text = f"{thread(threads[first])} accesses {array.name}[{at}], which has {array.sides} elements"
+            self.mistakes.add(Mistake(site.line, "outside", text))
+        self._rows(self._addresses, site, len(made))[: len(made), threads] = addresses
         if site.space == "shared":
-            self._orders[site, count][self._going] = self._order
+            orders = np.array([access.order for access in made])
+            self._rows(self._orders, site, len(made))[: len(made), threads] = orders[:, None]
 
-    def requests(self, weight: int) -> list[Request]:
-        """The current block's requests, warp by warp; afterwards the next block begins."""
-        found, self._found = self._found, {}
-        orders, self._orders = self._orders, {}
-        made = [
-            Made(site.line, site.kind, site.array, site.width, found[site, count].reshape(-1), order)
-            for (site, count), order in orders.items()
-        ]
+    def _rows(self, recorded: dict[AccessSite, Integers], site: AccessSite, count: int) -> Integers:
+        """A site's rows, one per access with a column per thread, at least so many."""
+        before = recorded.get(site, np.empty((0, self._threads), np.int64))
+        if len(before) < count:
+            more = np.full((count - len(before), self._threads), NOWHERE)
+            recorded[site] = np.concatenate((before, more))
+        return recorded[site]
+
+    def accesses(self, weight: int) -> list[Accesses]:
+        """Those of the current block; afterwards the next block begins."""
+        made = [Made(site, self._addresses[site], order) for site, order in self._orders.items()]
         self.mistakes.update(in_shared_memory(made), divergent(self._paths))
-        return self._listed(found, weight)
-
-    def _listed(self, found: Found, weight: int) -> list[Request]:
-        return [
-            request(site, warp, addresses[warp], weight)
-            for warp in range(self._warps)
-            for (site, _), addresses in found.items()
-            if (addresses[warp] != NOWHERE).any()
-        ]
+        recorded, self._addresses, self._orders = self._addresses, {}, {}
+        return [Accesses(site, rows.reshape(len(rows), -1, WARP), weight) for site, rows in recorded.items()]
 
     def shared_array(self, shape: Any, dtype: Any, alignment: int | None = None) -> AddressArray:
         """In place of ``cuda.shared.array``: every thread's n-th call returns the same array."""
@@ -212,30 +173,39 @@ class AddressArray:
         self, recorder: Recorder, space: str, name: str, shape: tuple[int, ...], base: int, dtype: str
     ) -> None:
         self._recorder = recorder
-        self._space, self._name, self._base = space, name, base
+        self._space, self.name, self._base = space, name, base
         self._shape = shape
         self._zero = np.zeros((), dtype)[()]
         self.itemsize = int(self._zero.itemsize)
         self._strides = [self.itemsize * prod(shape[axis + 1 :]) for axis in range(len(shape))]
+
+    @property
+    def sides(self) -> str:
+        """Its shape, for a sentence."""
+        return " × ".join(map(str, self._shape))
+
+    def located(self, indices: Sequence[Integers], width: int) -> tuple[Integers, NDArray[np.bool_]]:
+        """Byte addresses of elements, and whether accesses to ``width`` bytes from there on lie inside the array."""
+        addresses, inside = np.full(indices[0].shape, self._base), np.full(indices[0].shape, True)
+        last = len(indices) - 1
+        for axis, (index, side, stride) in enumerate(zip(indices, self._shape, self._strides, strict=True)):
+            addresses += index * stride
+            end = index + (width // self.itemsize if axis == last else 1)
+            inside &= (index >= 0) & (end <= side)
+        return addresses, inside
 
     def _note(self, index: Any, kind: str) -> int:
         """Record an access and return its number of elements; a slice is a single, wider access."""
         count = 1
         if isinstance(index, slice):
             index, count = index.start, int(index.stop - index.start)
-        self._access(tuple(signed(i) for i in (index if isinstance(index, tuple) else (index,))), count, kind)
+        self._access(index if isinstance(index, tuple) else (index,), count, kind)
         return count
 
     def _access(self, indices: tuple[Any, ...], count: int, kind: str) -> None:
         """Record an access to ``count`` elements from ``indices`` on."""
-        offset = sum(i * stride for i, stride in zip(indices, self._strides, strict=True))
-        line = self._recorder.line()
-        *_, last = ends = [i + 1 for i in indices]
-        ends[-1] = last + (count - 1)
-        inside = [(i >= 0) & (end <= side) for i, end, side in zip(indices, ends, self._shape, strict=True)]
-        self._recorder.outside(line, self._name, self._shape, reduce(and_, inside), indices)
-        site = AccessSite(line, self._space, kind, self._name, count * self.itemsize)
-        self._recorder.note(site, self._base + offset)
+        site = AccessSite(self._recorder.line(), self._space, kind, self.name, count * self.itemsize)
+        self._recorder.note(site, self, indices)
 
     def __getitem__(self, index: Any) -> Any:
         count = self._note(index, "load")
@@ -251,11 +221,6 @@ class AddressArray:
             UsageError: for shared memory, where lanes that share a word take turns, unlike loads and stores.
         """
         if self._space == "shared":
-            raise UsageError(f"{self._name}: atomics in shared memory are not traced")
+            raise UsageError(f"{self.name}: atomics in shared memory are not traced")
         self._note(index, "atomic")
         return self._zero
-
-
-def signed(index: Any) -> Any:
-    """An index, or one per thread, in a type that no address overflows."""
-    return index.astype(np.int64) if isinstance(index, np.ndarray) else int(index)

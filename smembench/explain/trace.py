@@ -24,7 +24,8 @@ import numpy as np
 
 from smembench.explain.lockstep import Group, run
 from smembench.explain.mistakes import Mistake
-from smembench.explain.recorder import AddressArray, Recorder, Request, SharedArray
+from smembench.explain.recorder import AddressArray, Recorder, SharedArray
+from smembench.explain.requests import Accesses, Request
 from smembench.explain.unknown import Unfollowed
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda
@@ -32,6 +33,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import LibraryCall, NumbaKernel
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
+from smembench.model.formats import carried
 from smembench.toolchains.registry import toolchain_of
 
 ATOMICS = ("add", "sub", "and_", "or_", "xor", "inc", "dec", "exch", "max", "min", "cas")
@@ -60,17 +62,22 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """All requests of the traced blocks, shared arrays, source file, the blocks' indices, mistakes.
+    """All accesses of the traced blocks, shared arrays, source file, the blocks' indices, mistakes.
 
     ``unfollowed`` is what the trace left out because it depends on data.
     """
 
-    requests: tuple[Request, ...]
+    accesses: tuple[Accesses, ...]
     shared: tuple[SharedArray, ...]
     filename: str
     blocks: tuple[tuple[int, ...], ...]
     mistakes: tuple[Mistake, ...] = ()
     unfollowed: tuple[Unfollowed, ...] = ()
+
+    @property
+    def requests(self) -> list[Request]:
+        """The accesses as requests of warps, one by one: many, unlike what ``launch`` makes of them."""
+        return [request for accesses in self.accesses for request in accesses.requests()]
 
     def reasons(self, *, partial: bool) -> list[str]:
         """Why its figures are no result, by line: mistakes, and unless ``partial`` what it left out."""
@@ -135,7 +142,7 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
     problem, arguments = PROBLEMS[case.problem], []
     for number, (name, length) in enumerate(zip(problem.arrays, problem.lengths(case), strict=True), 1):
         space = "constant" if name == program.constant else "global"
-        arguments.append(recorder.array(space, name, (length,), number * ARRAY_SPACING, case.dtype))
+        arguments.append(recorder.array(space, name, (length,), number * ARRAY_SPACING, carried(case.dtype)))
     whole = grid or program.grid
     alike: dict[tuple[int, ...], int] = {(0, 0): prod(whole)}
     blocks = kinds_of_blocks(program.grid, whole) if ragged else alike
@@ -159,7 +166,7 @@ def record(launch: Launch, recorder: Recorder, fake: Any, number: Callable[[Any]
     places = [number(axis) for axis in (threads % width, threads // width % height, threads // (width * height))]
     _set(fake.blockDim, map(number, _three(launch.block, 1)))
     _set(fake.gridDim, map(number, _three(launch.grid, 1)))
-    requests: list[Request] = []
+    accesses: list[Accesses] = []
     for index, weight in launch.blocks.items():
         _set(fake.blockIdx, map(number, _three(index, 0)))
 
@@ -171,9 +178,9 @@ def record(launch: Launch, recorder: Recorder, fake: Any, number: Callable[[Any]
 
         with np.errstate(all="ignore"):
             run(len(threads), kernel)
-        requests += recorder.requests(weight)
+        accesses += recorder.accesses(weight)
     return Trace(
-        tuple(requests),
+        tuple(accesses),
         tuple(recorder.shared),
         recorder.filename,
         tuple(launch.blocks),

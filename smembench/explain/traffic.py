@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from smembench.explain.coalescing import ideal_sectors, sectors
-from smembench.explain.recorder import Request
+from smembench.explain.requests import Request
 from smembench.model.hardware import SECTOR_BYTES, WAVEFRONT_BYTES
 
 

@@ -14,6 +14,7 @@ from numba.cuda.core import config
 from numba.cuda.extending import lower_builtin, register_jitable, type_callable
 
 from smembench.kernels.types import Index
+from smembench.model.formats import carried
 
 __all__ = [
     "SIMULATED",
@@ -55,8 +56,8 @@ if not SIMULATED:
 
 
 def number(dtype: str) -> Any:
-    """Numba's type for a dtype name, for shared arrays and for constants."""
-    return getattr(numba.types, dtype)
+    """Numba's type of the elements of arrays of a dtype, for shared arrays and for constants."""
+    return getattr(numba.types, carried(dtype))
 
 
 def device(function: Function) -> Function:

@@ -12,6 +12,10 @@ DEFAULT_COMPILER = "numba"
 """The default compiler. Library calls and CPU functions are not compiled by it, but their cases carry its name."""
 
 
+UNIFORM = "uniform"
+"""The inputs of most cases: each element equally likely to be any value of the problem's range."""
+
+
 class Block(NamedTuple):
     """Block dimensions in threads, ``x`` first as in CUDA's ``dim3``."""
 
@@ -36,6 +40,7 @@ class Case:
         stride: in elements, None by default. Matmul: the row stride of all three matrices. Access: the distance
             between lanes.
         parameters: the problem's own, by name; most problems have none.
+        inputs: how the values of the inputs are distributed.
     """
 
     problem: str
@@ -51,6 +56,7 @@ class Case:
     compiler: str = DEFAULT_COMPILER
     stride: Count | None = None
     parameters: tuple[tuple[str, Count], ...] = ()
+    inputs: str = UNIFORM
 
     @property
     def kind(self) -> str:
@@ -64,11 +70,16 @@ class Case:
 
     @property
     def id(self) -> str:
-        """The case's name in every run: ``transpose/transposeSmemPad/cuda:0/numba/…``."""
+        """The case's name in every run: ``transpose/transposeSmemPad/cuda:0/numba/…``.
+
+        Inputs are named unless they are uniform, so that cases of different inputs are never taken for one.
+        """
         parts = [self.problem, self.kernel, self.device, self.compiler, self.dtype, self.size]
         if self.stride is not None:
             parts.append(f"s{self.stride}")
         parts += [f"{name}={value}" for name, value in self.parameters]
+        if self.inputs != UNIFORM:
+            parts.append(f"inputs={self.inputs}")
         if self.block is not None:
             parts.append(f"b{self.block}")
         if self.pad is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from smembench.model.device import DeviceInfo
+from smembench.model.formats import HALVES
 
 # Results per clock and multiprocessor for 32-bit and 64-bit floating-point multiply-add: CUDA C++ Programming Guide,
 # "Arithmetic Instructions", table of throughputs by compute capability.
@@ -16,6 +17,11 @@ _FMA_PER_CLOCK = {
     "10.0": (128, 64),
     "12.0": (128, 2),
 }
+
+# The same for products of 16-bit types that tensor cores add up in float32, not sparse: 1024 in NVIDIA A100 Tensor
+# Core GPU Architecture (2020), "Third-Generation Tensor Cores"; twice as many in NVIDIA H100 Tensor Core GPU
+# Architecture (2022). Of other capabilities products with the same number differ, or no paper says it per clock.
+_TENSOR_FMA_PER_CLOCK = {"8.0": 1024, "9.0": 2048}
 
 
 def memory_bound_gb_s(bytes_moved: int, info: DeviceInfo) -> float | None:
@@ -32,6 +38,9 @@ def memory_bound_gb_s(bytes_moved: int, info: DeviceInfo) -> float | None:
 
 def flops_per_clock(dtype: str, capability: str | None) -> int | None:
     """Floating-point operations per clock and multiprocessor, two per multiply-add; None if they are unknown."""
+    if dtype in HALVES:
+        tensor = _TENSOR_FMA_PER_CLOCK.get(capability or "")
+        return None if tensor is None else 2 * tensor
     rates = _FMA_PER_CLOCK.get(capability or "")
     rate = None if rates is None else {"float32": rates[0], "float64": rates[1]}.get(dtype)
     return None if rate is None else 2 * rate

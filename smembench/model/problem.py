@@ -9,7 +9,7 @@ from itertools import product
 from math import lcm, prod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from smembench.model.case import Block, Case
+from smembench.model.case import UNIFORM, Block, Case
 from smembench.model.clauses import Compared, Result
 from smembench.model.hardware import WAVEFRONT_BYTES
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-Memory = Literal["device", "shared", "link"]
+Memory = Literal["device", "shared", "link", "none"]
 Bound = Literal["arithmetic", "memory"]
 
-ITEMSIZE = {"float16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8}
+ITEMSIZE = {"bfloat16": 2, "float16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8}
 
 
 def pattern_period(case: Case, results: tuple[int, int] = (1, 1)) -> int:
@@ -110,10 +110,12 @@ class Problem(ABC):
     """The sizes that a user can give; ``shapes`` makes cases of them."""
     parameters: ClassVar[tuple[Axis, ...]] = ()
     """The problem's own integer axes; every case has a value for each in ``Case.parameters``."""
+    distributions: ClassVar[tuple[str, ...]] = (UNIFORM,)
+    """How the values of its inputs can be distributed: ``Case.inputs``."""
     kernel_axes: ClassVar[tuple[Axis, ...]] = (BLOCK,)
     """What its kernels take besides the size: block, stride, pad, pad_width."""
     options: ClassVar[tuple[str, ...]] = ("kernel", "dtype", "device", "cache")
-    """Options that its command shares with other commands: these, and possibly compiler and peers."""
+    """Options that its command shares with other commands: these, and possibly inputs, compiler and peers."""
     ceiling_kernel: ClassVar[str | None] = None
     """The kernel that ``percent_of_copy`` compares with, if any; every run includes it."""
     copy_kernel: ClassVar[str | None] = None
@@ -129,9 +131,11 @@ class Problem(ABC):
     strides_in_rows: ClassVar[bool] = False
     """Whether one table compares all strides; otherwise each stride has its own table, like a size."""
     memory: ClassVar[Memory] = "device"
-    """The memory that ``bytes_moved`` counts; no effective bandwidth can exceed its peak."""
+    """The memory that ``bytes_moved`` counts; no effective bandwidth can exceed its peak. "none" for latencies."""
     bound: ClassVar[Bound] = "memory"
     """The peak that ``percent_of_peak`` compares with: that of arithmetic or that of ``memory``."""
+    uses_host: ClassVar[bool] = False
+    """Whether its cases use what the GPUs of a host share, such as host memory: a fleet runs them one GPU at a time."""
     columns: ClassVar[tuple[str, ...]]
     """Columns of cases.csv that this problem's tables show besides the time; bars show the first."""
     arrays: ClassVar[tuple[str, ...]]
@@ -166,6 +170,14 @@ class Problem(ABC):
     def sizes_of(self, case: Case) -> dict[str, int]:
         """The sizes by name from which ``shapes`` makes this case; the inverse of ``shapes``."""
         return {"n": case.n}
+
+    def usual_inputs(self, dtype: str) -> str:
+        """The default distribution of the inputs."""
+        return UNIFORM
+
+    def tried_on(self, case: Case) -> Case:
+        """The case that a kernel has to be right on first, where a case's own inputs prove little; else the case."""
+        return case
 
     def on_device(self, case: Case, multiprocessors: int | None) -> Case:
         """The case with sizes that depend on the device's number of multiprocessors filled in."""
@@ -249,7 +261,7 @@ class Problem(ABC):
 
     def input_key(self, case: Case) -> tuple[object, ...]:
         """A key that cases share if they have the same inputs and references."""
-        return (self.name, case.m, case.n, case.k, case.stride, case.parameters, case.dtype)
+        return (self.name, case.m, case.n, case.k, case.stride, case.parameters, case.dtype, case.inputs)
 
     def rng(self, case: Case, seed: int) -> np.random.Generator:
         """The random generator for a case's inputs, seeded by the seed, the sizes and the size of an element."""

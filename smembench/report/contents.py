@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import log
 
+from smembench.model.case import UNIFORM
 from smembench.report.cases import cases
 from smembench.report.charts import Chart, file_name
 from smembench.report.environment import environment, overview
@@ -187,7 +188,8 @@ def _name(row: Row) -> str:
     """The file name of the charts of a row's table."""
     stride = f"s{row.stride}" if row.stride else ""
     size = "-".join([row.case.size, *(f"{name}{number}" for name, number in row.case.parameters)])
-    return file_name(f"{row.problem}-{size}-{stride}-{row.dtype}-{row.cache}")
+    inputs = "" if row.inputs == UNIFORM else row.inputs
+    return file_name(f"{row.problem}-{size}-{stride}-{row.dtype}-{inputs}-{row.cache}")
 
 
 def _distinct(report: Report) -> Report:

@@ -101,6 +101,10 @@ def _cache_modes(text: str, label: str, problem: str) -> tuple[str, ...]:
     return parse_names(text, ("warm", "cold"), name=label, what="cache mode")
 
 
+def _distributions(text: str, label: str, problem: str) -> tuple[str, ...]:
+    return parse_names(text, PROBLEMS[problem].distributions, name=label, what=f"distribution of {problem}'s inputs")
+
+
 def _compilers(text: str, label: str, problem: str) -> tuple[str, ...]:
     return parse_names(text, toolchains.names(), name=label, what="compiler")
 
@@ -145,6 +149,7 @@ class Sweep(_Sized):
     """All combinations of the axes of one problem. Each axis takes a value, a list or a range."""
 
     stride: Ints = ()
+    inputs: Annotated[Names, _values(_distributions, optional=True)] = ()
     compiler: Annotated[Names, _values(_compilers)] = (DEFAULT_COMPILER,)
     block: Annotated[Blocks, PlainSerializer(lambda v: [*map(str, v)])] = ()
     peers: bool = False

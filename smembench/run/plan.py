@@ -61,15 +61,22 @@ def planned(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, 
 
 
 def check_count(config: Config, resolve: Mapping[str, str]) -> None:
-    """Raise UsageError for too many cases, which are counted without making any."""
+    """Raise UsageError for too many cases."""
+    count = count_cases(config, resolve)
+    if count > MOST_CASES:
+        raise UsageError(f"{count} cases are over the {MOST_CASES} of a run; give fewer values, or larger steps")
+
+
+def count_cases(config: Config, resolve: Mapping[str, str]) -> int:
+    """How many cases a config has, or more if it names some twice, without making any."""
     count = 0
     for sweep in config.sweep:
         problem = PROBLEMS[sweep.problem]
         kernels = (kernel for _, kernel in placed(sweep, resolve))
         variants = sum(prod(map(len, _axes(kernel, problem, sweep))) for kernel in kernels)
-        count += variants * problem.count(sweep.sizes()) * len(sweep.dtype) * len(sweep.cache)
-    if count > MOST_CASES:
-        raise UsageError(f"{count} cases are over the {MOST_CASES} of a run; give fewer values, or larger steps")
+        each = (sweep.dtype, sweep.inputs or (None,), sweep.cache)
+        count += variants * problem.count(sweep.sizes()) * prod(map(len, each))
+    return count
 
 
 def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> Iterator[Planned]:
@@ -81,11 +88,11 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
     missing = {toolchain.name: toolchain.not_installed() for toolchain in compilers()}
     # Not a product of all, which would make every shape first.
     sizes = ((dtype, shape) for dtype in sweep.dtype for shape in problem.shapes(given))
-    others = tuple(product(problem.combinations(given), sweep.cache))
-    for (dtype, shape), (parameters, cache) in ((size, other) for size in sizes for other in others):
+    others = tuple(product(problem.combinations(given), sweep.inputs or (None,), sweep.cache))
+    for (dtype, shape), (parameters, inputs, cache) in ((size, other) for size in sizes for other in others):
         for device, kernel in placements:
             case = Case(problem.name, kernel.name, device, dtype, shape.m, shape.n, shape.k, parameters=parameters)
-            case = replace(case, cache=cache, compiler=kernel.compiler)
+            case = replace(case, cache=cache, compiler=kernel.compiler, inputs=inputs or problem.usual_inputs(dtype))
             case = problem.on_device(case, limits[device].multiprocessors)
             for stride, block, pad in product(*_axes(kernel, problem, sweep)):
                 variant = replace(case, block=block, pad=pad, stride=stride)

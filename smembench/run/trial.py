@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -68,8 +69,9 @@ class TrialRunner:
     def run(self, request: Request) -> Trial:
         """Check the case on a poisoned output, and sample it if the result is right.
 
-        In the first round the output of the timed launches is checked too: a kernel may be right once and wrong
-        afterwards, and a timed launch may have done nothing.
+        Where the case's inputs prove little, as zeros do, the kernel first has to be right on others. In the first
+        round the output of the timed launches is checked too: a kernel may be right once and wrong afterwards, and a
+        timed launch may have done nothing.
 
         Raises:
             Exception: the device's or the kernel's; the device may be unusable afterwards.
@@ -81,13 +83,16 @@ class TrialRunner:
         problem, kernel, device = PROBLEMS[case.problem], registry.kernel_of(case), self._devices[case.device]
         device.reserve(request.memory)
         try:
+            if (tried := problem.tried_on(case)) != case:
+                with closing(device.prepare(tried, kernel, problem, self._inputs(tried, request.seed))) as prepared:
+                    first = self._launched(replace(blank, case=tried), kernel, prepared)
+                if first.status is not Status.OK:
+                    return replace(first, case=case, reason=f"inputs {tried.inputs}: {first.reason}")
             prepared = device.prepare(case, kernel, problem, self._inputs(case, request.seed))
         except Refused as refused:
             return replace(blank, status=Status.SKIPPED, reason=str(refused))
         try:
-            prepared.poison()
-            prepared.launch()
-            checked = replace(self._checked(blank, kernel, prepared), resources=prepared.resources())
+            checked = self._launched(blank, kernel, prepared)
             if checked.status is not Status.OK:
                 return checked
             # Poison and read the state before the sampler is made: its warm-up may be a slow case's first sample.
@@ -119,6 +124,12 @@ class TrialRunner:
             )
         finally:
             prepared.close()
+
+    def _launched(self, trial: Trial, kernel: Kernel, prepared: Prepared) -> Trial:
+        """The trial with the result of a launch on a poisoned output."""
+        prepared.poison()
+        prepared.launch()
+        return replace(self._checked(trial, kernel, prepared), resources=prepared.resources())
 
     def _checked(self, trial: Trial, kernel: Kernel, prepared: Prepared) -> Trial:
         """The trial with the result of checking its output."""

@@ -147,7 +147,7 @@ class Worker:
         self.kill()
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """Have the operating system kill this process when its parent ends. Linux only; a no-op elsewhere."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -184,7 +184,7 @@ def _serve(connection: Connection, listener: Connection) -> None:
 
 def main() -> None:
     """The child's entry point; its arguments are two inherited file descriptors."""
-    _die_with_parent()
+    die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection, listener = (Connection(int(fd)) for fd in sys.argv[1:3])
     with suppress(EOFError, ConnectionError):

@@ -20,7 +20,7 @@ from zlib import crc32
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from smembench.model.case import Case
+from smembench.model.case import UNIFORM, Case
 from smembench.model.errors import Dropped, UsageError
 from smembench.model.measurement import Trial
 from smembench.model.text import json_text
@@ -32,6 +32,8 @@ _NEEDED = ("run_id", "seed", "config", "devices")
 _CHECKSUM = b'{"crc32": "'
 _OLDER = (b'{"run":', b'{"visit":')
 """How lines of older versions begin."""
+_UNKNOWN_ONCE = {"parameters": (), "inputs": UNIFORM}
+"""Fields of a case that older versions do not know, with the value of most cases."""
 _LENGTH = len(_CHECKSUM) + 8 + len(b'", ')
 
 
@@ -221,8 +223,9 @@ class Journal:
         Raises:
             OSError: if the disk is full or the file was removed.
         """
-        # Older versions do not know parameters, and most cases have none.
-        unknown = None if trial.case.parameters else {"visit": {"case": {"parameters"}}}
+        # Older versions do not know these fields, which most cases do not need.
+        usual = {name for name, value in _UNKNOWN_ONCE.items() if getattr(trial.case, name) == value}
+        unknown = {"visit": {"case": usual}} if usual else None
         self._write(_later_line().dump_python(_LaterLine(trial), mode="json", exclude_none=True, exclude=unknown))
 
     def forced(self, differences: Sequence[str]) -> None:

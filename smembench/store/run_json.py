@@ -42,7 +42,7 @@ OF_THE_END = ("resumed_with_differences", "complete", "ended_at_utc")
 _OBJECT = ("model_type", "model_attributes_type", "dataclass_type", "dict_type")
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
     """Base class. Every field may be missing; unknown fields, from other versions, are kept and written back."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="allow", allow_inf_nan=False)
@@ -54,21 +54,21 @@ class _Part(BaseModel):
         return self.model_dump(mode="json", exclude_unset=True)
 
 
-class Git(_Part):
+class Git(Part):
     """The checkout that smembench ran from, and whether it had uncommitted changes."""
 
     revision: str = ""
     dirty: bool = False
 
 
-class Host(_Part):
+class Host(Part):
     """The machine: host name and operating system."""
 
     name: str = ""
     system: str = ""
 
 
-class StoredConfig(_Part):
+class StoredConfig(Part):
     """The config of a run, as stored. The keys that decide nothing here are kept unchecked."""
 
     name: str = ""
@@ -84,7 +84,7 @@ class StoredConfig(_Part):
         return data
 
 
-class Description(_Part):
+class Description(Part):
     """A whole run.json.
 
     Attributes:

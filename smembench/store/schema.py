@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 from pydantic import BeforeValidator, TypeAdapter, ValidationError, with_config
 
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Block, Case, parameters_of
+from smembench.model.case import UNIFORM, Block, Case, parameters_of
 from smembench.model.measurement import Conditions, Measurement, Status
 from smembench.model.problem import ITEMSIZE
 from smembench.model.ranges import Count, Milliseconds, Ratio, Reading, Size, WholeReading
@@ -31,6 +31,10 @@ def _flag(text: str) -> bool:
 
 Flag = Annotated[bool, BeforeValidator(_flag)]
 """A bool, ``true`` or ``false`` in a CSV field; pandas writes ``True`` and ``False``."""
+
+
+Inputs = Annotated[str, BeforeValidator(lambda text: text or UNIFORM)]
+"""A distribution; files from before the column have uniform inputs only."""
 
 
 @with_config(allow_inf_nan=False)
@@ -53,6 +57,7 @@ class Row:
         percent_of_peak: of memory clock × 2 × bus width, of the arithmetic peak, or of 128 bytes of shared memory per
             clock and multiprocessor, whichever bounds the problem.
         precision: ``Measurement.ci_width``.
+        inputs: how the values of the inputs are distributed; the problem says between which limits.
     """
 
     schema_version: int
@@ -121,6 +126,7 @@ class Row:
     pcie_generation: WholeReading | None
     pcie_width: WholeReading | None
     nvlinks_up: WholeReading | None
+    inputs: Inputs
 
     @property
     def ok(self) -> bool:
@@ -159,6 +165,7 @@ _KNOWN: dict[str, Collection[str]] = {
     "problem": PROBLEMS,
     "dtype": ITEMSIZE,
     "cache": ("warm", "cold"),
+    "inputs": {name for problem in PROBLEMS.values() for name in problem.distributions},
     "status": tuple(Status),
 }
 """What columns of names can hold. Kernels come and go, so theirs can hold any name."""

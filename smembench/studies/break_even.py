@@ -42,7 +42,9 @@ def break_even(run: Run) -> list[BreakEven]:
     found: dict[tuple[object, ...], list[Row]] = {}
     for row in run.rows:
         if row.ok and not is_port(row.compiler):
-            found.setdefault((row.problem, row.dtype, row.stride, row.cache, row.case.parameters), []).append(row)
+            found.setdefault(
+                (row.problem, row.dtype, row.stride, row.cache, row.case.parameters, row.inputs), []
+            ).append(row)
     return [
         answer
         for rows in found.values()

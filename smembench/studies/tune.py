@@ -150,6 +150,7 @@ def candidates(
     (shape,) = contract.shapes({} if n is None else {"n": (n,)})
     (parameters, *_) = contract.combinations({})
     base = Case(problem, "", where, dtype, shape.m, shape.n, shape.k, parameters=parameters)
+    base = replace(base, inputs=contract.usual_inputs(dtype))
     with watch.progress() as begin:
         found = search(base, names, predicted_cost, begin)
     if not found.cases:
@@ -239,6 +240,8 @@ def as_sweep(case: Case) -> dict[str, object]:
         sweep["block"] = str(case.block)
     if case.pad:
         sweep["pad_width"] = case.pad
+    if case.inputs != PROBLEMS[case.problem].usual_inputs(case.dtype):
+        sweep["inputs"] = case.inputs
     return {**sweep, "device": case.device, "cache": case.cache}
 
 

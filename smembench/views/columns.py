@@ -74,9 +74,9 @@ def times(value: float | None) -> str:
     return "" if value is None else f"{number(value)}×"
 
 
-def some(names: Sequence[str]) -> str:
+def some(names: Sequence[str], what: str = "cases") -> str:
     """Names of cases in a note; their number if they are many."""
-    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} cases, the first of them {names[0]}"
+    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} {what}, the first of them {names[0]}"
 
 
 def compact(value: float | None, missing: str = "-") -> str:

@@ -20,7 +20,7 @@ def ladder(run: Run) -> list[Section]:
 
 
 def ladders(run: Run) -> list[Run]:
-    """The rows of every problem, device, size, stride, dtype and cache mode with a step of a ladder.
+    """The rows of every problem, device, size, stride, dtype, inputs and cache mode with a step of a ladder.
 
     Only steps, the ceiling and other libraries are in them.
     """
@@ -30,7 +30,18 @@ def ladders(run: Run) -> list[Run]:
 
 
 def _place(row: Row) -> tuple[object, ...]:
-    return (row.problem, row.device, row.m, row.n, row.k, row.stride, row.case.parameters, row.dtype, row.cache)
+    return (
+        row.problem,
+        row.device,
+        row.m,
+        row.n,
+        row.k,
+        row.stride,
+        row.case.parameters,
+        row.dtype,
+        row.inputs,
+        row.cache,
+    )
 
 
 def _beside(row: Row) -> str:

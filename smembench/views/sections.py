@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import DEFAULT_COMPILER, Case
+from smembench.model.case import DEFAULT_COMPILER, UNIFORM, Case
 from smembench.model.measurement import CROWDED
 from smembench.stats.summary import MIN_SAMPLES
 from smembench.store.run import Run
@@ -85,11 +85,11 @@ def sections(run: Run) -> list[Section]:
 
 
 def groups(rows: Sequence[Row]) -> list[list[Row]]:
-    """Rows grouped by problem, size, stride, parameters, dtype and cache mode, in their order."""
+    """Rows grouped by problem, size, stride, parameters, dtype, inputs and cache mode, in their order."""
 
     def key(row: Row) -> tuple[object, ...]:
         stride = None if PROBLEMS[row.problem].strides_in_rows else row.stride
-        return (row.problem, row.m, row.n, row.k, stride, row.case.parameters, row.dtype, row.cache)
+        return (row.problem, row.m, row.n, row.k, stride, row.case.parameters, row.dtype, row.inputs, row.cache)
 
     return list(grouped(rows, key).values())
 
@@ -127,9 +127,14 @@ def subject(row: Row) -> str:
     """What a group has in common: ``matrix transpose 4096×4096 float32 · warm cache``."""
     problem = PROBLEMS[row.problem]
     stride = f", stride {row.stride}" if row.stride and not problem.strides_in_rows else ""
-    cache = f" · {row.cache} cache" if problem.memory == "device" else ""
+    cache = f" · {row.cache} cache" if "cache" in problem.options else ""
     parameters = "".join(f", {name} {number}" for name, number in row.case.parameters)
-    return f"{problem.title} {problem.size(row.case)} {row.dtype}{parameters}{stride}{cache}"
+    return f"{problem.title} {problem.size(row.case)} {row.dtype}{parameters}{stride}{distribution(row)}{cache}"
+
+
+def distribution(row: Row) -> str:
+    """``, inputs normal``; nothing for uniform ones, which most problems have."""
+    return "" if row.inputs == UNIFORM else f", inputs {row.inputs}"
 
 
 def device_names(run: Run) -> str:

@@ -15,7 +15,8 @@ from smembench.explain.analysis import best_pad, explain
 from smembench.explain.best_layout import best_layout, best_layouts, cost
 from smembench.explain.launch import launch
 from smembench.explain.layouts import Layout, Tile
-from smembench.explain.recorder import AccessSite, Request, SharedArray
+from smembench.explain.recorder import SharedArray
+from smembench.explain.requests import AccessSite, Request
 from smembench.kernels.registry import kernel_of
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError

@@ -19,7 +19,7 @@ from smembench.explain import analysis, counters, prediction
 from smembench.explain.analysis import explain
 from smembench.explain.counters import ALLOWED_WAVEFRONTS, Comparison
 from smembench.explain.prediction import predict, trace_together
-from smembench.explain.recorder import Request
+from smembench.explain.requests import Request
 from smembench.explain.trace import Trace
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from smembench.devices.cpu import CpuDevice
+from smembench.kernels import registry
+from smembench.kernels.kernel import Kernel
+from smembench.kernels.program import HostFunction
 from smembench.model.case import Case
 from smembench.model.measurement import Status
 from smembench.run import trial
@@ -19,3 +24,21 @@ def test_a_time_below_what_the_clock_can_tell_fails_the_case(monkeypatch: pytest
     found = TrialRunner({"cpu": CpuDevice()}).run(Request(case, 1, 2, 1.0, 1.0, 0.0, 1, (4096, 4096)))
     assert (found.status, found.samples) == (Status.FAILED, ())
     assert "-0.0001 ms" in found.reason
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_kernel_for_zeros_is_first_right_on_other_numbers(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
+    case = Case("matmul", "cpu", "cpu", dtype, 8, 8, 8, inputs="zeros")
+    request = Request(case, 0, 3, 1.0, 10.0, 0.0, 1, (4096, 4096))
+    found = TrialRunner({"cpu": CpuDevice()}).run(request)
+    assert (found.status, found.max_error, len(found.samples)) == (Status.OK, 0.0, 3)
+    assert found.case == case
+
+    def nothing_but_zeros(c: Any, *others: Any) -> None:
+        c[:] = 0
+
+    lazy = Kernel("matmul", "cpu", "cpu", build=lambda _: HostFunction(nothing_but_zeros))
+    monkeypatch.setattr(registry, "kernel_of", lambda _: lazy)
+    found = TrialRunner({"cpu": CpuDevice()}).run(request)
+    assert (found.status, found.case, found.samples) == (Status.WRONG_RESULT, case, ())
+    assert found.reason.startswith("inputs normal: ")

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from smembench.kernels.matmul.inputs import DISTRIBUTIONS, NORMAL, ZEROS, draw, usual
+from smembench.kernels.matmul.verification import Reference, reference_of
 from smembench.model.case import Case
 from smembench.model.clauses import Compared, Result, fastest, time
+from smembench.model.formats import HALVES, widened
 from smembench.model.problem import BLOCK, ITEMSIZE, Axis, Problem, Shape, Verification, pattern_period
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
 
-_EXACT_LIMIT = 1024
-"""Largest side for which the whole product is computed in float64; above it, Freivalds' check."""
-_PROBES = 4
 _OFFSET = 16
 """Where sub-matrices begin in wider matrices, in rows and columns: a multiple of this, as of the guide's BLOCK_SIZE."""
 _POISON = -1
-"""Of an integer as wide as an element, all of whose bytes are 0xFF."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Reference:
-    """``product`` = A·B·``probes`` in float64 (m × p); ``probes`` None stands for the identity."""
-
-    product: Array
-    probes: Array | None
+"""Of an integer as wide as an element, all of whose bytes are 0xFF: NaN in every format."""
 
 
 class Matmul(Problem):
@@ -46,7 +37,8 @@ class Matmul(Problem):
     Time matrix multiplication: on the CPU, naive, and tiled through shared memory.
 
     Every result is checked against float64 before it is timed. The triple loop always runs on the CPU; speed-ups are
-    over it.
+    over it. Products of bfloat16 and float16 are added up in float32. Their inputs are normal unless --inputs says
+    otherwise: values decide the power, and with it the clock.
 
     Examples:
 
@@ -54,8 +46,10 @@ class Matmul(Problem):
       smembench matmul --n 1024:4096:*2 --kernel naive,tiled --csv matmul.csv
       smembench matmul --m 1000 --k 500 --n 2000 --dtype float64
       smembench matmul --n 1024 --stride 4096
+      smembench matmul --n 4096 --dtype bfloat16 --kernel mmaSwizzled --inputs normal,integers,zeros
     """
-    dtypes = ("float32", "float64")
+    dtypes = ("float32", "float64", *HALVES)
+    distributions = tuple(DISTRIBUTIONS)
     default_n = 1024
     sizes = (
         Axis("n", "Side, or columns of B and C: a number, a list or a range: 512,1024:8192:*2.", str(default_n)),
@@ -66,7 +60,7 @@ class Matmul(Problem):
         Axis("stride", "Row stride of A, B and C in elements, each inside a wider matrix.", "dense"),
         BLOCK,
     )
-    options = ("kernel", "dtype", "device", "cache", "compiler", "peers")
+    options = ("kernel", "dtype", "inputs", "device", "cache", "compiler", "peers")
     bound = "arithmetic"
     columns = ("gflop_s", "effective_gb_s", "speedup_vs_cpu", "speedup_vs_naive")
     arrays = ("C", "A", "B")
@@ -115,20 +109,22 @@ class Matmul(Problem):
             return None
         return f"stride {case.stride}: rows of A have {case.k} elements, those of B and C {case.n}; use {least} or more"
 
+    def usual_inputs(self, dtype: str) -> str:
+        """Normal for 16-bit types, else uniform."""
+        return usual(dtype)
+
+    def tried_on(self, case: Case) -> Case:
+        """Zeros prove nothing: normal inputs before them."""
+        return replace(case, inputs=NORMAL) if case.inputs == ZEROS else case
+
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
-        """A and B, uniform in [-1/2, 1/2): with mixed signs a term left out does not hide in a large sum.
+        """A and B, with mixed signs, so that a term left out does not hide in a large sum.
 
         Around a sub-matrix is NaN, so that a kernel that reads there is wrong.
         """
-        import numpy as np
-
         assert case.k is not None
-        rng, half = self.rng(case, seed), np.dtype(case.dtype).type(0.5)
-        dtype: Any = np.dtype(case.dtype)
-        a = rng.random(case.m * case.k, dtype=dtype)
-        b = rng.random(case.k * case.n, dtype=dtype)
-        a -= half
-        b -= half
+        rng = self.rng(case, seed)
+        a, b = (draw(rng, rows * case.k, case.dtype, case.inputs) for rows in (case.m, case.n))
         return _inside(case, a, case.k), _inside(case, b, case.n)
 
     def lengths(self, case: Case) -> tuple[int, ...]:
@@ -153,61 +149,24 @@ class Matmul(Problem):
         assert case.k is not None
         return (case.m, case.n, case.k, *_leading_dimensions(case))
 
-    def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> _Reference:
-        """A·B in float64, or its product with random ±1 columns when a side is over 1024.
-
-        The latter is Freivalds' check (Freivalds, Probabilistic machines can use less running time, 1977):
-        a wrong C passes one ±1 column with probability at most 1/2, and four only if its error cancels four
-        times over.
-        """
-        import numpy as np
-
+    def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> Reference:
+        """See ``reference_of``."""
         assert case.k is not None
-        a, b = (_matrix(case, *given).astype(np.float64) for given in zip(inputs, (case.k, case.n), strict=True))
-        if max(case.m, case.n, case.k) <= _EXACT_LIMIT:
-            return _Reference(a @ b, None)
-        # Fresh entropy: a kernel must not be able to pass by knowing the probes.
-        probes = np.random.default_rng().choice([-1.0, 1.0], size=(case.n, _PROBES))
-        return _Reference(a @ (b @ probes), probes)
+        matrices = zip(inputs, (case.k, case.n), strict=True)
+        return reference_of(case, *(widened(_matrix(case, *given), case.dtype, "float64") for given in matrices))
 
     def check(self, case: Case, reference: Any, output: Array) -> Verification:
-        """Relative error ‖out − ref‖/‖ref‖ (Frobenius), and no single entry far off.
-
-        Rounding of a sum of k products grows like √k·ε, so the tolerance is 4·√k·ε (float32, k = 1024:
-        1.5e-5; TF32 inputs err by 3e-4 and fail). Entries are held to eight times that over the root mean
-        square of the reference, so that one wrong entry does not hide in a large norm. What lies around C must
-        still be poison.
-        """
+        """As the reference says; and what lies around C must still be poison."""
         import numpy as np
 
-        assert case.k is not None
-        out = _matrix(case, output, case.n).astype(np.float64)
-        got = out if reference.probes is None else out @ reference.probes
-        difference = got - reference.product
-        norm = float(np.linalg.norm(reference.product))
-        rms = norm / math.sqrt(reference.product.size)
-        if norm == 0.0:
-            error = worst = float(np.max(np.abs(difference)))
-        else:
-            error = float(np.linalg.norm(difference)) / norm
-            worst = float(np.max(np.abs(difference))) / rms
-        tolerance = 4 * math.sqrt(case.k) * float(np.finfo(case.dtype).eps)
-        if error <= tolerance and worst <= 8 * tolerance:  # False for NaN, as it must be
-            written = output.view(f"i{output.itemsize}") != _POISON
-            _matrix(case, written, case.n)[:] = False
-            if not written.any():
-                return Verification(True, error)
-            row, column = divmod(int(np.argmax(written)), _leading_dimensions(case)[2])
-            where = f"the first in row {row} at {column} of the wider matrix"
-            return Verification(False, error, f"{np.count_nonzero(written)} elements around C were written, {where}")
-        if not math.isfinite(error):
-            return Verification(False, None, f"{np.count_nonzero(~np.isfinite(out))} entries are NaN or infinite")
-        measure = "error" if reference.probes is None else "Freivalds residual"
-        detail = (
-            f"relative {measure} {error:.2g} (allowed {tolerance:.2g}), "
-            f"worst entry {worst:.2g} (allowed {8 * tolerance:.2g})"
-        )
-        return Verification(False, error, detail)
+        found: Verification = reference.check(widened(_matrix(case, output, case.n), case.dtype, "float64"))
+        written = output.view(f"i{output.itemsize}") != _POISON
+        _matrix(case, written, case.n)[:] = False
+        if not found.passed or not written.any():
+            return found
+        row, column = divmod(int(np.argmax(written)), _leading_dimensions(case)[2])
+        where = f"the first in row {row} at {column} of the wider matrix"
+        return Verification(False, found.error, f"{np.count_nonzero(written)} elements around C were written, {where}")
 
     def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
         """As for any problem, with fewer steps of the loop over k and the least stride of the same remainder."""
@@ -276,6 +235,7 @@ def _inside(case: Case, dense: Array, columns: int) -> Array:
     if case.stride is None:
         return dense
     above, _ = _place(case)
-    wide = np.full((above + dense.size // columns) * case.stride, np.nan, dense.dtype)
+    count = (above + dense.size // columns) * case.stride
+    wide = np.full(count, _POISON, f"i{dense.itemsize}").view(dense.dtype)
     _matrix(case, wide, columns)[:] = dense.reshape(-1, columns)
     return wide

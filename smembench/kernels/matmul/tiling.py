@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from smembench.kernels.common.dtypes import not_taken
 from smembench.kernels.common.grids import covering
 from smembench.kernels.intrinsics import vector
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import DeviceFunction
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
+from smembench.model.formats import WIDE
 from smembench.model.problem import ITEMSIZE
 
 LANES_DOWN, LANES_ACROSS = 4, 8
@@ -31,6 +33,8 @@ def registers(dtype: str, down: int, across: int) -> int:
 
 def results_fit(kernel: str, block: Block, dtype: str, down: int, across: int) -> str | None:
     """The reason to refuse a block whose threads have too few registers for their results, or None."""
+    if reason := not_taken(kernel, dtype, WIDE):
+        return reason
     needed, threads = registers(dtype, down, across), block.x * block.y
     if needed > _MOST:
         return f"{kernel} keeps {down}×{across} {dtype} results per thread, more than its registers hold: use float32"

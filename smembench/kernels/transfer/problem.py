@@ -26,6 +26,7 @@ class HostArrays(Problem):
 
     dtypes = ("int32",)
     memory = "link"
+    uses_host = True
     options = ("kernel", "device")
     arrays = ("out", "in")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from smembench.model.device import DeviceInfo
+from smembench.store.fleet_json import label
 from smembench.store.run import Run
 from smembench.store.schema import Row
 
@@ -18,9 +19,10 @@ class Member:
     Attributes:
         host: its name, or a pseudonym; "" if the run does not say.
         device: the device's name on that host, such as ``cuda:3``.
-        info: the device as its run describes it; None if it was never opened.
+        info: the device as its run describes it, or as its host listed it; None for a host that listed none.
         run: the newest run on it, with the rows of this device alone; None if nothing was measured.
         reason: why nothing, or not everything, was measured; "" for a complete run.
+        number: which of several processes that measured the same device at once, from 1; only the CPU has several.
     """
 
     host: str
@@ -28,6 +30,7 @@ class Member:
     info: DeviceInfo | None
     run: Run | None
     reason: str = ""
+    number: int | None = None
 
     @property
     def model(self) -> str:
@@ -37,12 +40,13 @@ class Member:
     @property
     def identity(self) -> str:
         """What stays the same from night to night: the UUID or its pseudonym, else host and device."""
-        return (self.info.uuid if self.info else None) or f"{self.host}/{self.device}"
+        found = (self.info.uuid if self.info else None) or f"{self.host}/{self.device}"
+        return f"{found}#{self.number}" if self.number else found
 
     @property
     def label(self) -> str:
-        """The device as a table names it: ``node7 cuda:3``."""
-        return f"{self.host} {self.device}".strip()
+        """The device as a table names it: ``node7 cuda:3``, ``node7 cpu #2``."""
+        return label(self.host, self.device, self.number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
+from smembench.store.fleet_json import FLEET, read_fleet_file
 from smembench.store.run import Run
 from smembench.store.run_folder import RUN
 from smembench.studies.fleet.members import Fleet, Member
@@ -12,31 +16,64 @@ from smembench.studies.load import load
 
 
 def read_fleet(folder: Path) -> Fleet:
-    """The devices of all runs below a folder; of several runs on a device the newest counts.
+    """The devices of all runs below a folder; what counts of a device is the newest fleet or run.
+
+    A fleet.json tells of devices on which nothing was measured, too. A device has the cases of all its runs in a fleet.
 
     Raises:
         UsageError: for a folder without runs, and for damaged files.
     """
-    runs = [load(path.parent, predicted=False) for path in sorted(folder.glob(f"**/{RUN}"))]
-    members = {
-        member.identity: member
-        for run in sorted(runs, key=lambda run: run.description.started_at_utc)
-        for member in _members(run)
-    }
+    fleets = [path.parent for path in sorted(folder.glob(f"**/{FLEET}"))]
+    runs = [load(path.parent, predicted=False) for path in sorted(folder.glob(f"**/{RUN}")) if not _below(path, fleets)]
+    found = [(run.description.started_at_utc, member) for run in runs for member in _members(run)]
+    found += [pair for fleet in fleets for pair in _planned(fleet)]
+    members = {member.identity: member for _, member in sorted(found, key=lambda pair: pair[0])}
     if not members:
         raise UsageError(f"{folder}: holds no run; give the folder of a fleet")
-    return Fleet(folder, sorted(members.values(), key=lambda member: (member.host, _index(member.device))))
+    return Fleet(folder, sorted(members.values(), key=_place))
 
 
-def _members(run: Run) -> list[Member]:
+def _below(path: Path, folders: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
+def _members(run: Run) -> Iterator[Member]:
     host = run.description.host.name if run.description.host else ""
     reason = "" if run.complete else "the run was cut off"
-    return [
-        Member(host, info.name, info, run.only([row for row in run.rows if row.device == info.name]), reason)
-        for info in run.description.devices
-    ]
+    for info in run.description.devices:
+        yield Member(host, info.name, info, _of_device(run, info.name), reason)
 
 
-def _index(device: str) -> tuple[str, int]:
-    kind, _, index = device.partition(":")
-    return kind, int(index or 0)
+def _planned(folder: Path) -> Iterator[tuple[str, Member]]:
+    """The members of a fleet.json, each with the time at which the fleet began."""
+    content = read_fleet_file(folder)
+    for entry in content.devices:
+        runs = [load(path.parent, predicted=False) for path in sorted((folder / entry.folder).glob(f"*/{RUN}"))]
+        run = _together([_of_device(run, entry.device) for run in runs])
+        info = run.description.device(entry.device) if run else None
+        if info is None and entry.device:
+            info = DeviceInfo(name=entry.device, model=entry.model or entry.device, uuid=entry.uuid)
+        reason = "" if entry.state == "complete" else entry.reason or _cut_off(run)
+        yield content.started_at_utc, Member(entry.host, entry.device, info, run, reason, entry.number)
+
+
+def _cut_off(run: Run | None) -> str:
+    return "the run was cut off" if run else "it was not begun"
+
+
+def _of_device(run: Run, device: str) -> Run:
+    return run.only([row for row in run.rows if row.device == device])
+
+
+def _together(runs: list[Run]) -> Run | None:
+    """The runs of a device as one: the first, with the cases of all."""
+    if not runs:
+        return None
+    rows = [row for run in runs for row in run.rows]
+    samples = {case: values for run in runs for case, values in run.samples.items()}
+    return replace(runs[0], rows=rows, samples=samples, complete=all(run.complete for run in runs))
+
+
+def _place(member: Member) -> tuple[str, str, int, int]:
+    kind, _, index = member.device.partition(":")
+    return member.host, kind, int(index or 0), member.number or 0

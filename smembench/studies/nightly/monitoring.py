@@ -14,6 +14,9 @@ from smembench.studies.compare import Comparison
 Compared = Sequence[tuple[str, Comparison]]
 """Comparisons, each with the name of what it compares with: ``last``, ``baseline`` or a path."""
 
+Family = tuple[str, str, list[tuple[dict[str, str], float]]]
+"""A gauge: its name, its help, and its samples with their labels."""
+
 
 def json_line(run: Run, compared: Compared, exit_code: int) -> str:
     """A run as one line of JSON: how it ended, the slower cases, and the median of every case in ms."""
@@ -52,7 +55,7 @@ def open_metrics(run: Run, compared: Compared, exit_code: int) -> str:
     labels = {row.case_id: {**of_run, **_labels(row, run.description)} for row in run.rows}
     moment = run.description.started_at_utc
     began = [(of_run, datetime.fromisoformat(moment).timestamp())] if moment else []
-    families: list[tuple[str, str, list[tuple[dict[str, str], float]]]] = [
+    families: list[Family] = [
         (
             "smembench_elapsed_seconds",
             "Median time of one launch.",
@@ -85,6 +88,11 @@ def open_metrics(run: Run, compared: Compared, exit_code: int) -> str:
             [(of_run, float(exit_code))],
         ),
     ]
+    return exposition(families)
+
+
+def exposition(families: Sequence[Family]) -> str:
+    """Gauges as text; families without samples are left out."""
     lines = []
     for name, help_text, samples in families:
         if samples:
@@ -107,7 +115,8 @@ def _labels(row: Row, run: Description) -> dict[str, str]:
 
 
 def _braced(labels: Mapping[str, str]) -> str:
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
+    pairs = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+    return f"{{{pairs}}}" if pairs else ""
 
 
 def _escaped(value: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from smembench.kernels.common.grids import block_of
 from smembench.kernels.kernel import Kernel
+from smembench.kernels.matmul.through_float32 import for_dtype
 from smembench.kernels.program import HostFunction
 from smembench.model.case import Case
 
@@ -37,7 +38,7 @@ def build(case: Case) -> HostFunction:
                         for col in range(x0, min(x0 + bx, n)):
                             c[uint64(row * ldc + col)] += factor * b[uint64(i * ldb + col)]
 
-    return HostFunction(interchanged)
+    return for_dtype(case, interchanged)
 
 
 KERNEL = Kernel(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from smembench.kernels.common.grids import block_of
 from smembench.kernels.kernel import Kernel
+from smembench.kernels.matmul.through_float32 import for_dtype
 from smembench.kernels.program import HostFunction
 from smembench.model.case import Case
 
@@ -31,7 +32,7 @@ def build(case: Case) -> HostFunction:
                             total += a[uint64(row * lda + i)] * b[uint64(i * ldb + col)]
                         c[uint64(row * ldc + col)] = total
 
-    return HostFunction(naive)
+    return for_dtype(case, naive)
 
 
 KERNEL = Kernel(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from smembench.kernels.common.grids import block_of, square_only
 from smembench.kernels.kernel import Kernel
+from smembench.kernels.matmul.through_float32 import for_dtype
 from smembench.kernels.program import HostFunction
 from smembench.model.case import Case
 
@@ -54,7 +55,7 @@ def build(case: Case) -> HostFunction:
                         c[uint64((y0 + y) * ldc + x0 + x)] = c_tile[uint64(y), uint64(x)]
 
     width = block_of(case).x
-    return HostFunction(lambda *arguments: tiled(*arguments, width))
+    return for_dtype(case, lambda *arguments: tiled(*arguments, width))
 
 
 def tile_elements(case: Case) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from smembench.kernels.kernel import Kernel
+from smembench.kernels.matmul.through_float32 import for_dtype
 from smembench.kernels.program import HostFunction
 from smembench.model.case import Case
 
@@ -25,7 +26,7 @@ def build(case: Case) -> HostFunction:
                     total += a[uint64(i * lda + e)] * b[uint64(e * ldb + j)]
                 c[uint64(i * ldc + j)] = total
 
-    return HostFunction(triple_loop)
+    return for_dtype(case, triple_loop)
 
 
 KERNEL = Kernel(

@@ -8,18 +8,21 @@ of B. A is read n times in all, B m times. Findings: results/reference/notes/nai
 from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of, covering
+from smembench.kernels.intrinsics.halves import narrowed, widened
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
+from smembench.model.formats import accumulated
 
 
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
     block = block_of(case)
     bx, by = block
-    zero = number(case.dtype)(0)
+    zero = number(accumulated(case.dtype))(0)
+    widen, narrow = widened(case.dtype), narrowed(case.dtype)
 
     def naive(c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index) -> None:
         row = cuda.blockIdx.y * by + cuda.threadIdx.y
@@ -31,10 +34,10 @@ def build(case: Case) -> NumbaKernel:
             in_a, in_b = uint64(row * lda), uint64(col)
             end = in_a + k
             while in_a != end:
-                total += a[in_a] * b[in_b]
+                total += widen(a[in_a]) * widen(b[in_b])
                 in_a += 1
                 in_b += ldb
-            c[row * ldc + col] = total
+            c[row * ldc + col] = narrow(total)
 
     return NumbaKernel(naive, grid=covering(case.n, case.m, block), block=block)
 

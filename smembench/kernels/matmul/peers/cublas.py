@@ -1,7 +1,8 @@
-"""cublas: cuBLAS itself, ``cublasSgemm`` and ``cublasDgemm``, in the full precision of the inputs.
+"""cublas: cuBLAS itself, ``cublasSgemm``, ``cublasDgemm`` and, of 16-bit types, ``cublasGemmEx``, in full precision.
 
-Its default math mode leaves TF32 off. It is called through ctypes, since CuPy's bindings refuse every call of cuBLAS
-while a stream is captured. The process keeps one handle and workspace, so nothing is allocated during a capture.
+Its default math mode leaves TF32 off. Products of 16-bit numbers are added up in float32, all of k, and rounded once.
+It is called through ctypes, since CuPy's bindings refuse every call of cuBLAS while a stream is captured. The process
+keeps one handle and workspace, so nothing is allocated during a capture.
 """
 
 from __future__ import annotations
@@ -21,6 +22,12 @@ _AS_IT_IS = 0
 """CUBLAS_OP_N: no transposition."""
 _WORKSPACE_BYTES = 2**25
 """What cuBLAS's guide recommends for compute capability 9.0 ("cublasSetWorkspace")."""
+_NO_SHORT_SUMS = 16
+"""CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION, beside the default mode."""
+_TYPES = {"bfloat16": 14, "float16": 2}
+"""CUDA_R_16BF and CUDA_R_16F."""
+_IN_FLOAT32, _ANY_ALGORITHM = 68, -1
+"""CUBLAS_COMPUTE_32F and CUBLAS_GEMM_DEFAULT."""
 _GEMM = {"float32": ("cublasSgemm_v2", ctypes.c_float), "float64": ("cublasDgemm_v2", ctypes.c_double)}
 
 
@@ -31,6 +38,7 @@ class _CuBlas:
         self._library = ctypes.CDLL(_path())
         self._handle = ctypes.c_void_p()
         self.call("cublasCreate_v2", ctypes.byref(self._handle))
+        self.call("cublasSetMathMode", self._handle, _NO_SHORT_SUMS)
         self._workspace = cuda.device_array(_WORKSPACE_BYTES, np.uint8)
 
     def on(self, stream: int) -> ctypes.c_void_p:
@@ -77,15 +85,19 @@ def _pointer(array: Any) -> ctypes.c_void_p:
 def build(case: Case) -> LibraryCall:
     """Program for ``(stream, c, a, b)``."""
     m, n, k = (ctypes.c_int(side) for side in (case.m, case.n, case.k or 0))
-    name, scalar = _GEMM[case.dtype]
+    name, scalar = _GEMM.get(case.dtype, ("cublasGemmEx", ctypes.c_float))
     one, zero = scalar(1), scalar(0)
+    kind = [_TYPES[case.dtype]] if case.dtype in _TYPES else []
+    how = [_IN_FLOAT32, _ANY_ALGORITHM] if kind else []
 
     def enqueue(stream: int, c: Any, a: Any, b: Any) -> None:
         library = _opened(cuda.get_current_device().id)
         # cuBLAS counts down columns: what is C in rows is its transpose there, and that is B's times A's.
-        sides, first, second = (n, m, k), (_pointer(b), n), (_pointer(a), k)
+        sides, first, second = (n, m, k), (_pointer(b), *kind, n), (_pointer(a), *kind, k)
         operation = (library.on(stream), _AS_IT_IS, _AS_IT_IS, *sides)
-        library.call(name, *operation, ctypes.byref(one), *first, *second, ctypes.byref(zero), _pointer(c), n)
+        library.call(
+            name, *operation, ctypes.byref(one), *first, *second, ctypes.byref(zero), _pointer(c), *kind, n, *how
+        )
 
     return LibraryCall(enqueue)
 

@@ -1,4 +1,7 @@
-"""torch: PyTorch's ``torch.mm``, in the full precision of the inputs: TF32 is switched off."""
+"""torch: PyTorch's ``torch.mm``, in the full precision of the inputs: TF32 is switched off.
+
+Of 16-bit types it adds up all of k in float32: reductions of parts in 16 bits are switched off too.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,14 @@ def build(case: Case) -> LibraryCall:
     def enqueue(stream: int, c: Any, a: Any, b: Any) -> None:
         import torch
 
+        def of(array: Any, shape: tuple[int, int]) -> Any:
+            return as_torch(array.view(f"i{array.dtype.itemsize}"), shape).view(getattr(torch, case.dtype))
+
         torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+        torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
         with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
-            torch.mm(as_torch(a, (m, k)), as_torch(b, (k, n)), out=as_torch(c, (m, n)))
+            torch.mm(of(a, (m, k)), of(b, (k, n)), out=of(c, (m, n)))
 
     return LibraryCall(enqueue)
 

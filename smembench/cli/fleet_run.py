@@ -1,0 +1,226 @@
+"""``smembench fleet run``: a config on every GPU at once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from smembench.cli import options
+from smembench.cli.options import SECONDS, Sampling, given, one_of, takes
+from smembench.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from smembench.run.config import Config
+    from smembench.studies.fleet.cluster import Where
+
+_CLUSTER = "Cluster"
+
+
+@takes(sampling=Sampling)
+def run(
+    config: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="CONFIG",
+            help="What to measure: a TOML file, or one of the package's configs, such as fleet or quick.",
+            autocompletion=options.complete_config,
+        ),
+    ] = None,
+    *,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override a key: samples=50, n=1024, matmul.block=16x16."),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            "--device", metavar="NAME,…", help="Devices of each host: cuda:0,cuda:3 or cpu. (default: all GPUs)"
+        ),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, max=1024, metavar="N", help="With --device cpu: processes that measure it at once.")
+    ] = 1,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where to create the fleet's folder; hosts share it.")
+    ] = Path("results"),
+    resume: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Go on with a fleet: what is not complete, on each GPU.")
+    ] = None,
+    anonymous: Annotated[
+        bool, typer.Option("--anonymous", help="Pseudonyms in place of host names and UUIDs; no arguments.")
+    ] = False,
+    stall_timeout: Annotated[
+        float | None,
+        typer.Option(
+            metavar="TIME",
+            parser=SECONDS,
+            help="Kill a GPU's process after so long without progress. (default: the config's timeout and max_seconds, "
+            "and 60s)",
+        ),
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until no other run uses a GPU.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Resume even if something differs.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the devices and cases, or the job script.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress while it runs.")] = False,
+    scheduler: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="A Dask scheduler: tcp://…, tls://… or its file.", rich_help_panel=_CLUSTER
+        ),
+    ] = "",
+    slurm: Annotated[
+        bool, typer.Option("--slurm", help="Start workers by Slurm: --jobqueue slurm.", rich_help_panel=_CLUSTER)
+    ] = False,
+    jobqueue: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Start workers by slurm, pbs, sge, lsf, htcondor, oar or moab.",
+            rich_help_panel=_CLUSTER,
+        ),
+    ] = "",
+    jobs: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Jobs to submit, one per host.", rich_help_panel=_CLUSTER)
+    ] = 1,
+    job_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="An option of dask-jobqueue, such as queue=gpu, walltime=00:20:00, "
+            "job_extra_directives=['--gpus-per-node=8'].",
+            rich_help_panel=_CLUSTER,
+        ),
+    ] = None,
+    host_timeout: Annotated[
+        float,
+        typer.Option(
+            metavar="TIME",
+            parser=SECONDS,
+            help="How long a host may take to come, out of a queue too, and to answer. (default: 60s)",
+            rich_help_panel=_CLUSTER,
+        ),
+    ] = 60.0,
+    tls_ca: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="TLS: the authority.", rich_help_panel=_CLUSTER)
+    ] = None,
+    tls_cert: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="TLS: the certificate.", rich_help_panel=_CLUSTER)
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="TLS: its key.", rich_help_panel=_CLUSTER)
+    ] = None,
+    sampling: Sampling,
+) -> None:
+    """Measure a config on every GPU at once, a process per GPU, into one folder: DIR/<UTC time>-<config>-fleet/.
+
+    Without further options on this host; with --scheduler on the hosts of a Dask cluster that is there, with --slurm or
+    --jobqueue on those of jobs that are submitted. All hosts need this version of smembench and the same DIR. What uses
+    the hosts' memory, such as copies, is measured on one GPU of a host after the other.
+
+    A GPU that fails has a line with the reason, and the others finish. Each GPU has a run's folder with a journal:
+    --resume goes on with what is not complete. The exit code is 1 if a case or a GPU failed.
+
+    Examples:
+
+      smembench fleet run fleet
+      smembench fleet run fleet --device cuda:0,cuda:3 --output /shared/results
+      smembench fleet run fleet --scheduler tcp://10.0.0.1:8786
+      smembench fleet run fleet --slurm --jobs 16 --job-option queue=gpu --host-timeout 30min
+      smembench fleet run --resume results/20260101T020000Z-fleet-fleet
+      smembench fleet run quick --device cpu --workers 4
+    """
+    from smembench.cli.fleet import finish
+    from smembench.run.config import from_toml
+    from smembench.studies.fleet.run import Options, begin, run_fleet
+    from smembench.views.fleet_progress import quiet as in_silence
+    from smembench.views.fleet_progress import watch
+
+    tls = given(ca=tls_ca, cert=tls_cert, key=tls_key)
+    where = _where(scheduler, "slurm" if slurm else jobqueue, jobs, job_option or (), tls)
+    names = _devices(device, workers)
+    flags = sampling.config()
+    if (config is None) == (resume is None):
+        raise UsageError("give a CONFIG, such as fleet or my.toml, or --resume DIR, not both")
+    chosen = from_toml(config, set_ or (), flags) if config is not None else None
+    if chosen is None and (set_ or flags or names or workers > 1 or anonymous):
+        raise UsageError(f"--resume {resume}: goes on with the fleet's own config and devices; give no options of them")
+    if dry_run:
+        _dry_run(chosen, resume, where, names, workers, host_timeout)
+        return
+    argv = () if anonymous else tuple(sys.argv[1:])
+    how = Options(where, host_timeout, stall_timeout, force=force, wait=wait, argv=argv)
+    with in_silence() if quiet else watch() as watching:
+        if chosen is not None:
+            finished = begin(output, chosen, names, workers, how, watching, anonymous=anonymous)
+        else:
+            assert resume is not None
+            finished = run_fleet(resume, how, watching)
+    finish(finished)
+
+
+def _where(scheduler: str, jobqueue: str, jobs: int, job_options: Sequence[str], tls: dict[str, Path]) -> Where:
+    import ast
+
+    from smembench.studies.fleet.cluster import SYSTEMS, Where
+
+    one_of(scheduler=bool(scheduler), jobqueue=bool(jobqueue))
+    if jobqueue and jobqueue not in SYSTEMS:
+        raise UsageError(f"--jobqueue {jobqueue}: none of {', '.join(SYSTEMS)}")
+    if job_options and not jobqueue:
+        raise UsageError(f"--job-option {job_options[0]}: goes with --slurm or --jobqueue")
+    if tls and not (scheduler or jobqueue):
+        raise UsageError("--tls-ca, --tls-cert, --tls-key: go with --scheduler, --slurm or --jobqueue")
+    found = {}
+    for option in job_options:
+        name, equals, text = option.partition("=")
+        if not equals or not name.isidentifier():
+            raise UsageError(f"--job-option {option}: write key=value, such as queue=gpu")
+        try:
+            found[name] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):  # a text without quotes
+            found[name] = text
+    return Where(scheduler, jobqueue, jobs, found, tls)
+
+
+def _devices(device: str | None, workers: int) -> list[str]:
+    from smembench.devices.select import AUTO, CPU, canonical
+    from smembench.run.axes import split
+
+    names = list(dict.fromkeys(map(canonical, split(device)))) if device else []
+    if AUTO in names or (CPU in names and len(names) > 1):
+        raise UsageError(f"--device {device}: name GPUs, such as cuda:0,cuda:3, or cpu; all GPUs are the default")
+    if workers > 1 and names != [CPU]:
+        raise UsageError(f"--workers {workers}: goes with --device cpu; each GPU has one process")
+    return names
+
+
+def _dry_run(
+    config: Config | None, resume: Path | None, where: Where, devices: list[str], workers: int, limit: float
+) -> None:
+    from smembench.run.config import from_stored
+    from smembench.store.fleet_json import read_fleet_file
+    from smembench.studies.fleet.cluster import job_cluster
+    from smembench.studies.fleet.run import would_measure
+    from smembench.views.console import say, stderr
+    from smembench.views.fleet_progress import planned
+
+    if where.jobqueue:
+        with job_cluster(where) as cluster:
+            typer.echo(cluster.job_script(), nl=False)
+        say(stderr, f"{where.jobs} of these would be submitted; nothing was")
+        return
+    if resume is not None:
+        content = read_fleet_file(resume)
+        config, entries = from_stored(content.config.data), [e for e in content.devices if e.state != "complete"]
+    else:
+        assert config is not None
+        entries = would_measure(where, devices, workers, limit)
+    assert config is not None
+    for entry in entries:
+        typer.echo("\t".join(filter(None, (entry.label, entry.model, entry.uuid, entry.reason))))
+    for line in planned(config, entries):
+        say(stderr, line)

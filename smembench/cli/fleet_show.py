@@ -1,0 +1,112 @@
+"""``smembench fleet show``: which device of a measured fleet is slow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from smembench.cli.options import PERCENT, Json, one_of
+from smembench.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from smembench.studies.fleet.verdict import Verdict
+
+
+def show(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a fleet, or any folder of runs.")],
+    *,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold", metavar="PERCENT", parser=PERCENT, help="Smallest slowdown that counts. (default: 1)"
+        ),
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="PATH|-", help="Write each device's figures as CSV; with - to stdout.")
+    ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the tables as its suffix says: .csv, .json, .md or .tex."),
+    ] = None,
+    json: Json = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown.")] = False,
+    json_lines: Annotated[
+        Path | None, typer.Option("--json-lines", metavar="PATH", help="Append a line of JSON per device.")
+    ] = None,
+    openmetrics: Annotated[
+        Path | None,
+        typer.Option(
+            "--openmetrics", metavar="PATH.prom", help="Write metrics for node_exporter's textfile collector."
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
+) -> None:
+    """Show which GPUs of a fleet are slow: each beside the others of its model, metric by metric.
+
+    The runs may be of `smembench fleet run`, or of `smembench run` on each host with one --output. A strip shows where
+    all GPUs of a model stand in a metric, and a table by how many percent each is slower than their median. A line per
+    slow GPU says which it is, in what and how far, and what else was seen there; others say what failed and what
+    cannot be known. Exit code 3: a GPU is slow; 1: one failed.
+
+    Examples:
+
+      smembench fleet show results/20260101T020000Z-fleet-fleet
+      smembench fleet show /shared/results --threshold 2
+      smembench fleet show results/20260101T020000Z-fleet-fleet --csv fleet.csv
+      smembench fleet show results/20260101T020000Z-fleet-fleet --json-lines gpus.jsonl --openmetrics fleet.prom
+    """
+    from smembench.cli.measure import exports
+    from smembench.store.files import Output
+    from smembench.studies.fleet.monitoring import json_lines as lines_of
+    from smembench.studies.fleet.monitoring import open_metrics
+    from smembench.views.fleet_records import exported
+
+    form = one_of(json=json, markdown=markdown, csv=str(csv) == "-")
+    if openmetrics is not None and openmetrics.suffix != ".prom":
+        raise UsageError(f"--openmetrics {openmetrics}: the textfile collector only reads names in .prom")
+    files = exports(csv, export, force=force)
+    lines = Output(json_lines, what="--json-lines", append=True) if json_lines is not None else None
+    metrics = Output(openmetrics, what="--openmetrics", force=True) if openmetrics is not None else None
+    verdict = judged(folder, threshold)
+    for file, suffix in files:
+        file.write(exported(suffix, verdict))
+    if lines is not None:
+        lines.write(lines_of(verdict))
+    if metrics is not None:
+        metrics.write(open_metrics(verdict))
+    if form:
+        typer.echo(exported(form, verdict), nl=False)
+    else:
+        tell(verdict)
+    if verdict.exit_code:
+        raise typer.Exit(verdict.exit_code)
+
+
+def judged(folder: Path, threshold: float | None = None) -> Verdict:
+    """The verdict on the fleet in a folder; ``threshold`` is in percent.
+
+    Raises:
+        UsageError: for a folder without runs, and for damaged files.
+    """
+    from dataclasses import replace
+
+    from smembench.studies.fleet.read import read_fleet
+    from smembench.studies.fleet.verdict import RULES, judge
+
+    rules = RULES if threshold is None else replace(RULES, threshold=threshold / 100)
+    return judge(read_fleet(folder), rules)
+
+
+def tell(verdict: Verdict) -> None:
+    """Draw a fleet on stdout."""
+    from smembench.views.console import can_show, say, stdout
+    from smembench.views.fleet import fleet_lines, fleet_sections, headline
+    from smembench.views.fleet_strip import MARKS
+    from smembench.views.table import draw
+
+    say(stdout, headline(verdict))
+    draw(stdout, fleet_sections(verdict, fine=can_show(stdout, "".join(MARKS))))
+    for line in fleet_lines(verdict):
+        say(stdout, line)

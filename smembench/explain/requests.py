@@ -1,0 +1,115 @@
+"""Accesses that a trace recorded: an array of all at an access site by a block, and the requests of its warps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smembench.explain.warp import STEPS
+from smembench.model.hardware import WARP
+
+Integers = NDArray[np.int64]
+
+NOWHERE = -1
+"""In place of the address of an inactive lane."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessSite:
+    """A memory access in the source.
+
+    Attributes:
+        line: in the kernel's file.
+        space: ``shared``, ``constant`` or ``global``.
+        kind: ``load``, ``store`` or ``atomic``.
+        array: the problem's name for it, or shared0, shared1, constant0 …
+        width: bytes per lane.
+    """
+
+    line: int
+    space: str
+    kind: str
+    array: str
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One access by one warp: a byte address per lane, None for inactive lanes.
+
+    ``weight`` is the number of requests, of the grid or of a launch, that it stands for.
+    """
+
+    site: AccessSite
+    warp: int
+    addresses: tuple[int | None, ...]
+    weight: int = 1
+
+
+class Accesses(NamedTuple):
+    """The accesses of a block's threads at a site.
+
+    Attributes:
+        addresses: byte addresses by access, warp and lane: a thread's n-th access belongs to its warp's n-th request.
+        weight: the blocks of the grid that the block stands for.
+    """
+
+    site: AccessSite
+    addresses: Integers
+    weight: int
+
+    def requests(self) -> Iterator[Request]:
+        """Those with an active lane, warp by warp."""
+        for warp, number in np.argwhere(self.active().T):
+            yield _request(self.site, int(warp), self.addresses[number, warp], self.weight)
+
+    def active(self) -> NDArray[np.bool_]:
+        """Whether any lane makes it, by access and warp."""
+        found: NDArray[np.bool_] = (self.addresses != NOWHERE).any(axis=2)
+        return found
+
+
+def distinct(recorded: Iterable[Accesses], *, shifted: bool) -> list[Request]:
+    """One request for all of a site with equal addresses; if ``shifted`` also for those that a shift makes equal.
+
+    Only shifts that leave the cost of a request as it is: see ``STEPS``.
+    """
+    by_site: dict[AccessSite, list[Accesses]] = {}
+    for accesses in recorded:
+        by_site.setdefault(accesses.site, []).append(accesses)
+    return [request for site, found in by_site.items() for request in _distinct(site, found, shifted=shifted)]
+
+
+def _distinct(site: AccessSite, found: list[Accesses], *, shifted: bool) -> Iterator[Request]:
+    warps, rows, weights = [], [], []
+    for accesses in found:
+        by_warp = accesses.active().T
+        warps.append(np.nonzero(by_warp)[0])
+        rows.append(accesses.addresses.swapaxes(0, 1)[by_warp])
+        weights.append(np.full(len(rows[-1]), accesses.weight))
+    addresses = np.concatenate(rows)
+    alike = np.ascontiguousarray(_shifted(addresses, STEPS.get(site.space, 1)) if shifted else addresses)
+    # A row as one value of so many bytes: comparing them as rows of numbers takes ten times as long.
+    values = alike.view(np.dtype((np.void, alike.itemsize * WARP))).ravel()
+    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    counts = np.zeros(len(first), np.int64)
+    np.add.at(counts, inverse, np.concatenate(weights))
+    warp = np.concatenate(warps)
+    for which in np.argsort(first):
+        at = first[which]
+        yield _request(site, int(warp[at]), addresses[at], int(counts[which]))
+
+
+def _shifted(addresses: Integers, step: int) -> Integers:
+    """``warp.shifted`` of each row."""
+    active = addresses != NOWHERE
+    begin = np.where(active, addresses, np.iinfo(np.int64).max).min(axis=1, keepdims=True) // step * step
+    return np.where(active, addresses - begin, NOWHERE)
+
+
+def _request(site: AccessSite, warp: int, addresses: Integers, weight: int) -> Request:
+    return Request(site, warp, tuple(None if at == NOWHERE else at for at in addresses.tolist()), weight)

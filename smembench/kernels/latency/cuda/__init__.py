@@ -1,0 +1,1 @@
+"""CUDA kernels of the latency problem, in Numba."""

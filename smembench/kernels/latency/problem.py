@@ -1,0 +1,114 @@
+"""Latency of dependent loads: one thread follows a chain through memory, each address from the load before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+from smembench.model.case import Case
+from smembench.model.clauses import Compared, Result, time
+from smembench.model.problem import ITEMSIZE, Axis, Problem, Shape
+
+if TYPE_CHECKING:
+    from smembench.model.problem import Array
+
+_DEFAULT_LOADS = 2**15
+_TRACED_LOADS = 64
+
+
+class Latency(Problem):
+    """``m`` loads along a chain of ``n`` words: ``j = a[j]`` from 0 on, and ``out[0] = j``.
+
+    The array is a random permutation with a single cycle, so no word comes twice within n loads and no prefetcher
+    knows the next. Time divided by m is the latency of a load and of the address made from it, in the memory that
+    holds the chain: ``n`` and the cache mode decide which. The launch, and loads that fetch a line first, are in it.
+
+    ``smembench probe`` measures latencies in cycles, once, on one GPU. This is a case like any other: with rounds and
+    an interval, for nights and fleets.
+    """
+
+    name = "latency"
+    order = 8
+    title = "latency"
+    help = """
+    Time dependent loads: one thread follows a random chain through shared memory, or through global memory.
+
+    The size of the chain and the cache mode decide which memory answers: 1024 words lie in the L1 cache, some MB in the
+    L2, and with a cold cache every load comes from DRAM. Below the table stands the time per load. The word at which
+    the loads end is checked. Without a GPU the CPU runs the same loop.
+
+    Examples:
+
+      smembench latency
+      smembench latency --n 1024,2097152 --cache warm,cold
+      smembench latency --kernel sharedChain --loads 65536
+    """
+    dtypes = ("int32",)
+    default_n = 1024
+    sizes = (
+        Axis("loads", "Loads per launch, one after the other.", str(_DEFAULT_LOADS)),
+        Axis("n", "Words of the chain.", str(default_n)),
+    )
+    kernel_axes = ()
+    options = ("kernel", "device", "cache")
+    memory = "none"
+    columns = ("elapsed_ms",)
+    arrays = ("out", "chain")
+
+    def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> Iterable[Shape]:
+        """``loads`` along chains of ``n`` words."""
+        loads, n = sizes.get("loads") or (_DEFAULT_LOADS,), sizes.get("n") or (self.default_n,)
+        return (Shape(*both) for both in product(loads, n))
+
+    def sizes_of(self, case: Case) -> dict[str, int]:
+        """``loads`` and ``n``."""
+        return {"loads": case.m, "n": case.n}
+
+    def size(self, case: Case) -> str:
+        """``32768 loads in a chain of 1024``."""
+        return f"{case.m} loads in a chain of {case.n}"
+
+    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
+        """How long a load takes in each kernel."""
+        each = [f"{1e6 * time(result) / result.m:.4g} ns in {result.kernel}" for result in results]
+        return [f"a load takes {' and '.join(each)}"] if each else []
+
+    def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
+        """One array: ``a[j]`` is the word after j in a random order of all n."""
+        import numpy as np
+
+        order = self.rng(case, seed).permutation(case.n).astype(case.dtype)
+        chain = np.empty_like(order)
+        chain[order] = np.roll(order, -1)
+        return (chain,)
+
+    def lengths(self, case: Case) -> tuple[int, ...]:
+        """One word and n."""
+        return (1, case.n)
+
+    def scalars(self, case: Case) -> tuple[int, ...]:
+        """``(n, loads)``."""
+        return (case.n, case.m)
+
+    def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> Array:
+        """Where m loads from word 0 on end."""
+        (chain,) = inputs
+        at = 0
+        for _ in range(case.m % case.n):  # n loads lead back to where they began
+            at = int(chain[at])
+        found: Array = chain[:1].copy()
+        found[0] = at
+        return found
+
+    def bytes_moved(self, case: Case) -> int:
+        """m·itemsize: a word per load."""
+        return case.m * ITEMSIZE[case.dtype]
+
+    def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
+        """Fewer loads: each is alone, so any of them tells of all."""
+        return replace(case, m=min(case.m, _TRACED_LOADS))
+
+
+PROBLEM = Latency()

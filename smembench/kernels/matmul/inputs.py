@@ -1,0 +1,50 @@
+"""The inputs of a product: how their values are distributed, and A and B inside wider matrices.
+
+Values decide how many bits switch from one operation to the next, and so the power, and where that is limited the
+clock. Sums of small integers are exact in every order, in float32 too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from smembench.model.case import UNIFORM
+from smembench.model.formats import HALVES, accumulated, rounded
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from smembench.model.problem import Array
+
+NORMAL, INTEGERS, ZEROS = "normal", "integers", "zeros"
+DISTRIBUTIONS = {
+    NORMAL: "mean 0 and variance 1",
+    UNIFORM: "in [-1/2, 1/2)",
+    INTEGERS: "-4 to 4",
+    ZEROS: "nothing else, after a check on normal ones",
+}
+"""What they are, by name."""
+LARGEST_INTEGER = 4
+
+
+def usual(dtype: str) -> str:
+    """The default: of 16-bit types normal, as matrices of networks are; of others uniform."""
+    return NORMAL if dtype in HALVES else UNIFORM
+
+
+def draw(rng: np.random.Generator, count: int, dtype: str, distribution: str) -> Array:
+    """So many random elements."""
+    import numpy as np
+
+    wide: Any = np.dtype(accumulated(dtype))
+    match distribution:
+        case "normal":
+            values = rng.standard_normal(count, dtype=wide)
+        case "integers":
+            values = rng.integers(-LARGEST_INTEGER, LARGEST_INTEGER, count, np.int8, endpoint=True).astype(wide)
+        case "zeros":
+            values = np.zeros(count, wide)
+        case _:
+            values = rng.random(count, dtype=wide)
+            values -= wide.type(0.5)
+    return rounded(values, dtype) if dtype in HALVES else values

@@ -1,0 +1,66 @@
+"""Ask the hosts of a Dask cluster what devices they have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from smembench.model.errors import SmembenchError
+from smembench.model.interrupts import interruptible
+from smembench.model.text import duration, one_line
+from smembench.run.pseudonym import pseudonym
+from smembench.studies.fleet.cluster import addresses
+from smembench.studies.fleet.hosts import Found, Host, ask_host
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+def ask_hosts(
+    client: Client, folder: str, devices: Sequence[str], *, anonymous: bool, limit: float, jobs: int
+) -> list[Host]:
+    """What each host of a cluster says of itself, by name; one that does not answer is named by its address.
+
+    Waits ``limit`` seconds for ``jobs`` workers, and as long for the answers.
+
+    Raises:
+        SmembenchError: if there is no worker at all.
+    """
+    from distributed.comm import get_address_host
+
+    with interruptible():
+        try:
+            client.wait_for_workers(jobs, timeout=limit)
+        except TimeoutError:
+            if not addresses(client):
+                raise SmembenchError(f"no Dask worker came within {duration(limit)}") from None
+        places: dict[str, list[str]] = {}
+        for address in addresses(client):
+            places.setdefault(get_address_host(address), []).append(address)
+        given = (folder, list(devices), anonymous, limit)
+        asked = {
+            place: client.submit(ask_host, *given, workers=workers, allow_other_workers=False, pure=False, retries=0)
+            for place, workers in places.items()
+        }
+        until = monotonic() + limit
+        hosts: dict[str, Host] = {}
+        for place, future in asked.items():
+            host = _answer(place, future, max(0.0, until - monotonic()), limit, anonymous)
+            before = hosts.get(host.name)  # a host with several addresses
+            workers = (*(before.workers if before else ()), *places[place])
+            hosts[host.name] = replace(host, workers=workers)
+    return [hosts[name] for name in sorted(hosts)]
+
+
+def _answer(place: str, future: Any, seconds: float, limit: float, anonymous: bool) -> Host:
+    try:
+        host: Host = future.result(timeout=seconds)
+    except Exception as error:
+        future.cancel()
+        slow = isinstance(error, TimeoutError)
+        reason = f"did not answer within {duration(limit)}" if slow else f"cannot be asked: {one_line(error)}"
+        name = (pseudonym(place) or "anonymous") if anonymous else place
+        return Host(name, (Found("", reason=reason),))
+    return host

@@ -1,0 +1,117 @@
+"""The process that measures one device of a fleet: a run as any other, told line by line on stdout.
+
+It reads a ``Job`` as JSON from stdin. Each line that it writes is JSON: ``{"done": 3, "of": 36, "what": "…"}`` when a
+trial begins, and at the end ``{"failed": 0, "error": ""}``.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, JsonValue
+
+from smembench.model.interrupts import install
+from smembench.model.text import one_line
+from smembench.run.worker import die_with_parent
+from smembench.store.run_folder import JOURNAL, RunFolder, read_description
+
+if TYPE_CHECKING:
+    from smembench.model.case import Case
+    from smembench.run.runner import Begin
+
+
+class Job(BaseModel):
+    """What to measure: a stored config whose sweeps name the device, below ``folder``.
+
+    Attributes:
+        force: resume even if the environment differs.
+        wait: wait for another process that uses the GPU.
+    """
+
+    config: dict[str, JsonValue]
+    folder: Path
+    anonymous: bool = False
+    force: bool = False
+    wait: bool = False
+    argv: list[str] = []
+
+
+def main() -> None:
+    """Measure a job, or go on with it, and exit with 1 for an error."""
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell starts in the background
+    install()
+    try:
+        said = {"failed": measure(Job.model_validate_json(sys.stdin.buffer.read())), "error": ""}
+    except BaseException as error:
+        said = {"failed": 0, "error": one_line(error) if isinstance(error, Exception) else "interrupted"}
+    _tell(said)
+    sys.exit(1 if said["error"] else 0)
+
+
+def measure(job: Job) -> int:
+    """Measure a job, or what is left of it, and return how many cases failed.
+
+    Raises:
+        SmembenchError: for what ended the run before it was complete.
+        KeyboardInterrupt: on Ctrl-C, once what was measured is stored.
+    """
+    from smembench.run.config import from_stored
+    from smembench.studies.run import Watch, run
+
+    config = from_stored(job.config)
+    begun = begun_run(job.folder, config.name)
+    if begun is not None and read_description(begun).complete and not (begun / JOURNAL).exists():
+        from smembench.studies.load import load
+
+        return len(load(begun, predicted=False).failed)
+    watch = Watch(progress=_progress, note=lambda line: _tell({"note": line}))
+    with closing(RunFolder.resume(begun)) if begun else _nothing() as resumed:
+        outcome = run(
+            config,
+            output=job.folder,
+            resume=resumed,
+            anonymous=job.anonymous,
+            force=job.force,
+            wait=job.wait,
+            argv=job.argv,
+            watch=watch,
+        )
+    if outcome.error is not None:
+        raise outcome.error
+    return len(outcome.run.failed)
+
+
+def begun_run(folder: Path, config: str) -> Path | None:
+    """The newest run of a config in a device's folder; None if none was begun."""
+    runs = [path for path in folder.glob(f"*-{config}") if path.name.partition("-")[2] == config]
+    return max(runs, default=None)
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield None
+
+
+@contextmanager
+def _progress() -> Iterator[Begin]:
+    def begin(case: Case, number: int, of: int) -> None:
+        _tell({"done": number - 1, "of": of, "what": case.kernel})
+
+    yield begin
+
+
+def _tell(line: Mapping[str, object]) -> None:
+    with suppress(BrokenPipeError):  # whoever listened is gone, and this process will be
+        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,280 @@
+"""Send the devices of a fleet to their hosts, hear how each goes on, and keep fleet.json.
+
+One thread, this one, changes the state: what Dask's threads hear is put into a queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import Empty, Queue
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from smembench.model.errors import SmembenchError
+from smembench.model.interrupts import held, interruptible
+from smembench.model.text import one_line
+from smembench.run.config import Config
+from smembench.store.fleet_json import Entry, FleetFile, State, write_fleet_file
+from smembench.studies.fleet.child import Job
+from smembench.studies.fleet.cluster import addresses, lost
+from smembench.studies.fleet.hosts import Host
+from smembench.studies.fleet.measure import INTERRUPTED, Ended, measure, stop, task_of
+from smembench.studies.fleet.turns import at_once, in_turns, on_device
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+_LOOK_SECONDS = 2.0
+_BACK_SECONDS = 30.0
+"""How long a host may be without a Dask worker: a nanny starts a killed one again."""
+_RESULT_SECONDS = 30.0
+_STOP_SECONDS = 20.0
+_MOST_STARTS = 3
+"""How often a device's task is sent to a host that lost all its workers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Callbacks: a line for the user, a device whose state changed, and how far a device is: trials done and known."""
+
+    note: Callable[[str], None]
+    state: Callable[[Entry], None]
+    progress: Callable[[Entry, int, int, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What all devices are measured with; ``stalled`` is in seconds."""
+
+    stalled: float
+    force: bool = False
+    wait: bool = False
+    argv: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Place:
+    """A host in progress: the devices of its current part, and those that have a turn still."""
+
+    host: Host
+    workers: list[str]
+    open: dict[str, Future[Ended]] = field(default_factory=dict)
+    turns: list[str] = field(default_factory=list)
+    alone: bool = False
+    gone: float | None = None
+    starts: int = 1
+
+
+class Dispatch:
+    """A fleet in progress.
+
+    Args:
+        client: of the cluster with the hosts' workers.
+        folder: the fleet's, which holds fleet.json.
+        content: fleet.json, with all devices.
+        config: what all devices measure.
+        hosts: those that answered.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        folder: Path,
+        content: FleetFile,
+        config: Config,
+        hosts: Sequence[Host],
+        terms: Terms,
+        watch: Watch,
+    ) -> None:
+        self._client, self._folder, self._content = client, folder, content
+        self._once, self._turn = at_once(config), in_turns(config)
+        self._terms, self._watch = terms, watch
+        self._entries = {entry.folder: entry for entry in content.devices}
+        self._places = {host.name: _Place(host, list(host.workers)) for host in hosts}
+        self._heard: Queue[tuple[str, Any]] = Queue()
+        self._stopping = False
+
+    def run(self) -> SmembenchError | KeyboardInterrupt | None:
+        """Measure until each device is complete or failed; returns what ended it before.
+
+        Raises:
+            OSError: if fleet.json cannot be written.
+        """
+        error: SmembenchError | KeyboardInterrupt | None = None
+        with held():
+            self._client.subscribe_topic(self._content.fleet_id, lambda event: self._heard.put(("event", event[1])))
+            try:
+                for place in self._places.values():
+                    self._begin(place)
+                self._save()
+                error = self._listen()
+            except KeyboardInterrupt as interrupt:
+                error = interrupt
+                self._stop()
+            for key, entry in self._entries.items():
+                if entry.state in ("waiting", "running"):
+                    self._set(key, "failed", INTERRUPTED if isinstance(error, KeyboardInterrupt) else str(error))
+            self._save(ended=True)
+        return error
+
+    def _begin(self, place: _Place) -> None:
+        """Start what all devices of a host measure at once, or the first turn if there is nothing of that."""
+        keys = [key for key, entry in self._entries.items() if self._waits(entry, place)]
+        place.turns = list(keys) if self._turn else []
+        if self._once is not None:
+            for key in keys:
+                self._send(place, key, self._once)
+        else:
+            self._next_turn(place)
+
+    def _waits(self, entry: Entry, place: _Place) -> bool:
+        return entry.host == place.host.name and entry.state == "waiting"
+
+    def _next_turn(self, place: _Place) -> None:
+        place.alone = True
+        if place.turns and self._turn is not None:
+            self._send(place, place.turns.pop(0), self._turn)
+
+    def _send(self, place: _Place, key: str, config: Config) -> None:
+        entry = self._entries[key]
+        job = Job(
+            config=on_device(config, entry.device),
+            folder=(self._folder / key).resolve(),
+            anonymous=self._content.anonymous,
+            force=self._terms.force,
+            wait=self._terms.wait,
+            argv=list(self._terms.argv),
+        )
+        task = task_of(self._content.fleet_id, key, job, place.host.visible, self._terms.stalled)
+        self._set(key, "running")
+        pinned = {"workers": place.workers, "allow_other_workers": False} if place.workers else {}
+        future = self._client.submit(measure, task, pure=False, retries=0, **pinned)
+        place.open[key] = future
+        future.add_done_callback(lambda done: self._heard.put(("done", (key, done))))
+
+    def _listen(self) -> SmembenchError | None:
+        looked = monotonic()
+        while any(place.open for place in self._places.values()):
+            with interruptible():
+                found = self._next(_LOOK_SECONDS)
+            if found is not None and (error := self._take(*found)):
+                return error
+            if monotonic() - looked > _LOOK_SECONDS:
+                looked = monotonic()
+                if error := lost(self._client):
+                    return error
+                self._look_for_workers()
+        return None
+
+    def _next(self, seconds: float) -> tuple[str, Any] | None:
+        try:
+            return self._heard.get(timeout=seconds)
+        except Empty:
+            return None
+
+    def _take(self, kind: str, content: Any) -> SmembenchError | None:
+        """Take in what was heard; returns an error that ends the fleet."""
+        if kind == "event":
+            self._progress(content)
+            return None
+        key, future = content
+        place = self._places[self._entries[key].host]
+        if key in place.open and place.open[key] is future:  # not sent again to another worker since
+            if future.status in ("cancelled", "lost"):
+                return lost(self._client) or SmembenchError("the scheduler of Dask was restarted")
+            del place.open[key]
+            self._end(place, key, _ended(future))
+        return None
+
+    def _progress(self, event: Mapping[str, Any]) -> None:
+        entry = self._entries[event["key"]]
+        if "done" in event:
+            self._watch.progress(entry, event["done"], event["of"], event["what"])
+        elif "note" in event and not event["note"].startswith("cases: "):
+            self._watch.note(f"{entry.label}: {event['note']}")
+
+    def _end(self, place: _Place, key: str, ended: Ended) -> None:
+        if ended.reason:
+            self._set(key, "failed", ended.reason)
+            if key in place.turns:
+                place.turns.remove(key)
+        elif key not in place.turns:
+            self._set(key, "complete")
+        self._save()
+        if not place.open and place.turns and not self._stopping:
+            self._next_turn(place)
+
+    def _look_for_workers(self) -> None:
+        """Send a host's devices again if its workers were lost and others came; fail them if none came."""
+        if not any(place.workers and place.open for place in self._places.values()):
+            return
+        from distributed.comm import get_address_host
+
+        there = addresses(self._client)
+        for place in self._places.values():
+            if not place.workers or not place.open or {*place.workers} & {*there}:
+                place.gone = None
+                continue
+            known = {get_address_host(address) for address in place.workers}
+            others = [address for address in there if get_address_host(address) in known]
+            if others and place.starts < _MOST_STARTS:
+                place.workers, place.gone, place.starts = others, None, place.starts + 1
+                self._watch.note(f"{place.host.name}: its Dask worker was lost, and is back: its devices go on")
+                self._send_again(place)
+            elif place.gone is None:
+                place.gone = monotonic()
+            elif monotonic() - place.gone > _BACK_SECONDS:
+                for key in {**place.open, **dict.fromkeys(place.turns)}:
+                    if future := place.open.pop(key, None):
+                        future.cancel()
+                    self._set(key, "failed", "the Dask worker of its host was lost")
+                place.turns.clear()
+                self._save()
+
+    def _send_again(self, place: _Place) -> None:
+        config = self._turn if place.alone else self._once
+        assert config is not None
+        for key, future in list(place.open.items()):
+            self._send(place, key, config)
+            future.cancel()
+
+    def _stop(self) -> None:
+        """Have all devices end after the sample in progress, and wait a little; a second Ctrl-C ends the wait."""
+        self._watch.note("interrupted: the devices end after the sample in progress")
+        self._stopping = True
+        until = monotonic() + _STOP_SECONDS
+        try:
+            with interruptible():
+                self._client.run(stop, self._content.fleet_id, wait=False, on_error="ignore")
+            while any(place.open for place in self._places.values()) and monotonic() < until:
+                with interruptible():
+                    found = self._next(0.5)
+                if found is not None and self._take(*found):
+                    return
+        except KeyboardInterrupt:
+            return
+
+    def _set(self, key: str, state: State, reason: str = "") -> None:
+        entry = self._entries[key].model_copy(update={"state": state, "reason": reason})
+        if entry != self._entries[key]:
+            self._entries[key] = entry
+            self._watch.state(entry)
+
+    def _save(self, *, ended: bool = False) -> None:
+        from datetime import UTC, datetime
+
+        update: dict[str, object] = {"devices": tuple(self._entries.values())}
+        if ended:
+            update["ended_at_utc"] = datetime.now(UTC).isoformat(timespec="seconds")
+        self._content = self._content.model_copy(update=update)
+        write_fleet_file(self._folder, self._content)
+
+
+def _ended(future: Future[Ended]) -> Ended:
+    try:
+        ended: Ended = future.result(timeout=_RESULT_SECONDS)
+    except Exception as error:
+        return Ended(reason=f"its Dask worker failed: {one_line(error)}")
+    return ended

@@ -1,0 +1,99 @@
+"""The devices of a host, listed by a process of its own: a driver that hangs or crashes takes only that with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from smembench.devices.select import CPU
+from smembench.model.text import visible
+from smembench.run.pseudonym import pseudonym
+from smembench.store.fleet_json import FLEET
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A device of a host; ``reason`` says why it cannot be measured."""
+
+    device: str
+    uuid: str | None = None
+    model: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What a host says of itself.
+
+    Attributes:
+        name: its name, or a pseudonym.
+        visible: its CUDA_VISIBLE_DEVICES, which every process there is started with: Dask's workers on a host may
+            differ in it, and cuda:0 would be another GPU for each.
+        workers: addresses of its Dask workers.
+    """
+
+    name: str
+    devices: tuple[Found, ...] = ()
+    visible: str | None = None
+    workers: tuple[str, ...] = ()
+
+
+def ask_host(folder: str, devices: Sequence[str], anonymous: bool, limit: float) -> Host:
+    """This host's name and devices: those named, without names all GPUs. Runs on the host, as a task of Dask.
+
+    ``folder`` is the fleet's, which must be there on each host, "" on this one; ``limit`` is in seconds.
+    """
+    node = platform.node()
+    name = (pseudonym(node) or "anonymous") if anonymous else node
+    if folder and not (Path(folder) / FLEET).exists():
+        reason = f"{folder} is not the same folder on this host: give an --output that all hosts share"
+        return Host(name, (Found("", reason=reason),))
+    if list(devices) == [CPU]:
+        return Host(name, (Found(CPU),))
+    listed, reason = _list_gpus(limit)
+    known = {gpu.device: gpu for gpu in listed}
+    chosen = [known.get(device, Found(device)) for device in devices] if devices else list(known.values())
+    if anonymous:
+        chosen = [Found(gpu.device, pseudonym(gpu.uuid or ""), gpu.model) for gpu in chosen]
+    return Host(name, tuple(chosen) or (Found("", reason=reason),), os.environ.get(VISIBLE))
+
+
+def _list_gpus(limit: float) -> tuple[list[Found], str]:
+    """The GPUs that CUDA lists here, and why there are none."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", __name__],
+            capture_output=True,
+            text=True,
+            timeout=limit,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        found = json.loads(done.stdout)
+    except subprocess.TimeoutExpired:
+        return [], f"CUDA does not list its GPUs within {limit:g} s"
+    except ValueError:
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        return [], f"the GPUs cannot be listed: {visible(last)}"
+    return [Found(**gpu) for gpu in found["gpus"]], found["reason"]
+
+
+def main() -> None:
+    """Print the GPUs of this host as JSON; no context is created on any."""
+    from smembench.devices.cuda import gpu_count, gpu_info, why_unusable
+
+    infos = [info for index in range(gpu_count()) if (info := gpu_info(index))]
+    gpus = [Found(info.name, info.uuid, info.model) for info in infos]
+    sys.stdout.write(json.dumps({"gpus": [asdict(gpu) for gpu in gpus], "reason": why_unusable() or ""}))
+
+
+if __name__ == "__main__":
+    main()

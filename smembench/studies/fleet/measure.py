@@ -1,0 +1,184 @@
+"""The task of a Dask worker: start the process that measures a device, watch it, and say how it ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from select import select
+from time import monotonic
+from typing import IO
+
+from smembench.model.text import duration, visible
+from smembench.studies.fleet.child import Job
+from smembench.studies.fleet.hosts import VISIBLE
+
+_LOOK_SECONDS = 0.5
+_DIE_SECONDS = 10.0
+_LAST_BYTES = 4096
+
+INTERRUPTED = "interrupted"
+"""The reason of a device that was stopped by Ctrl-C."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A device to be measured.
+
+    Attributes:
+        fleet: the fleet's id, also the topic of its events.
+        key: the device's folder, which names it in events.
+        job: as JSON, for the child.
+        visible: CUDA_VISIBLE_DEVICES of the child, as where the devices were listed.
+        stalled: seconds without a sign of progress after which the child is killed.
+    """
+
+    fleet: str
+    key: str
+    job: str
+    visible: str | None
+    stalled: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a device's process ended: the number of failed cases, or the reason why its run is not complete."""
+
+    failed: int = 0
+    reason: str = ""
+
+
+def task_of(fleet: str, key: str, job: Job, visible: str | None, stalled: float) -> Task:
+    """A task that Dask can send."""
+    return Task(fleet, key, job.model_dump_json(), visible, stalled)
+
+
+class _Children:
+    """The processes of this Dask worker's tasks, so that Ctrl-C reaches them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stopped: set[str] = set()
+        self._running: dict[str, list[subprocess.Popen[bytes]]] = {}
+
+    def start(self, task: Task, errors: IO[bytes]) -> subprocess.Popen[bytes] | None:
+        """Start a child; None if its fleet was stopped."""
+        env = {**os.environ} if task.visible is None else {**os.environ, VISIBLE: task.visible}
+        with self._lock:
+            if task.fleet in self._stopped:
+                return None
+            child = subprocess.Popen(
+                [sys.executable, "-m", "smembench.studies.fleet.child"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=env,
+                start_new_session=True,  # Ctrl-C is the fleet's to handle
+            )
+            self._running.setdefault(task.fleet, []).append(child)
+            return child
+
+    def stop(self, fleet: str) -> None:
+        with self._lock:
+            self._stopped.add(fleet)
+            for child in self._running.pop(fleet, []):
+                child.send_signal(signal.SIGINT)
+
+    def forget(self, fleet: str, child: subprocess.Popen[bytes]) -> None:
+        with self._lock, suppress(KeyError, ValueError):
+            self._running[fleet].remove(child)
+
+
+_children = _Children()
+
+
+def stop(fleet: str) -> None:
+    """Have the devices of a fleet end after the sample in progress, and begin no other. Runs on each Dask worker."""
+    _children.stop(fleet)
+
+
+def measure(task: Task) -> Ended:
+    """Measure a device in a process of its own, and tell its progress as events of Dask.
+
+    Whatever happens to that process is in what it returns: nothing is raised.
+    """
+    from distributed import get_worker
+
+    worker = get_worker()
+    with tempfile.TemporaryFile() as errors:
+        child = _children.start(task, errors)
+        if child is None:
+            return Ended(reason=INTERRUPTED)
+        try:
+            assert child.stdin
+            with suppress(BrokenPipeError):
+                child.stdin.write(task.job.encode())
+                child.stdin.close()
+            last: Mapping[str, object] = {}
+            for line in _lines(child, task.stalled):
+                if line is None:
+                    return Ended(reason=_killed(child, f"no progress for {duration(task.stalled)}"))
+                last = line
+                worker.log_event(task.fleet, {"key": task.key, **line})
+            if not _ended(child):
+                return Ended(reason=_killed(child, "its output ended before it did"))
+            if "error" in last:
+                return Ended(int(str(last["failed"])), str(last["error"]))
+            return Ended(reason=_epitaph(child.returncode, errors))
+        finally:
+            _children.forget(task.fleet, child)
+            child.kill()
+            assert child.stdout
+            child.stdout.close()
+
+
+def _lines(child: subprocess.Popen[bytes], stalled: float) -> Iterator[Mapping[str, object] | None]:
+    """What the child says until its output ends; None once it has said nothing for too long."""
+    assert child.stdout
+    pending, heard = b"", monotonic()
+    while True:
+        ready, _, _ = select([child.stdout], [], [], _LOOK_SECONDS)
+        if ready:
+            data = os.read(child.stdout.fileno(), 2**16)
+            if not data:
+                return
+            heard = monotonic()
+            *whole, pending = (pending + data).split(b"\n")
+            yield from map(json.loads, whole)
+        elif monotonic() - heard > stalled:
+            yield None
+            return
+        elif child.poll() is not None:  # killed, while a process of it has the pipe still
+            return
+
+
+def _ended(child: subprocess.Popen[bytes]) -> bool:
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(_DIE_SECONDS)
+    return child.returncode is not None
+
+
+def _killed(child: subprocess.Popen[bytes], why: str) -> str:
+    """Kill the child and say why. A process that waits in the GPU's driver may not die."""
+    child.kill()
+    return f"{why}; its process was killed" + ("" if _ended(child) else ", and does not end: it waits in the driver")
+
+
+def _epitaph(code: int, errors: IO[bytes]) -> str:
+    """Why a child ended without a last line: its signal or exit code, and its last line on stderr."""
+    if code < 0:
+        known = [known.name for known in signal.Signals if known == -code]
+        how = f"its process was killed by {known[0] if known else f'signal {-code}'}"
+    else:
+        how = f"its process exited with {code}"
+    length = errors.seek(0, os.SEEK_END)
+    errors.seek(max(0, length - _LAST_BYTES))
+    said = errors.read().decode(errors="replace").strip().splitlines()
+    return f"{how}: {visible(said[-1].strip())}" if said else how

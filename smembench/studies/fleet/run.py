@@ -1,0 +1,194 @@
+"""A fleet, from its config to a folder: every device in a process of its own, all at once."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
+from smembench.run.config import Config, from_stored
+from smembench.store.files import sync_folder
+from smembench.store.fleet_json import FLEET, Entry, FleetFile, read_fleet_file, write_fleet_file
+from smembench.store.run_folder import new_run_id
+from smembench.store.run_json import StoredConfig
+from smembench.studies.fleet.ask import ask_hosts
+from smembench.studies.fleet.cluster import Where, connected
+from smembench.studies.fleet.dispatch import Dispatch, Terms, Watch
+from smembench.studies.fleet.hosts import Host, ask_host
+from smembench.studies.fleet.plan import again, entries_of
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_STALLED_SECONDS = 60.0
+"""How long a process may say nothing beside a trial: it starts, compiles and predicts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a fleet is measured.
+
+    Attributes:
+        where: its Dask workers.
+        host_limit: seconds that a host may take to come and to answer.
+        stalled: seconds without progress after which a device's process is killed; None for the longest trial's.
+        force: resume even if the environment of a device differs.
+        wait: wait for other processes that use a GPU.
+    """
+
+    where: Where
+    host_limit: float = 60.0
+    stalled: float | None = None
+    force: bool = False
+    wait: bool = False
+    argv: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A fleet's folder, and what ended it before each device was complete or failed."""
+
+    folder: Path
+    error: SmembenchError | KeyboardInterrupt | None
+
+
+def begin(
+    root: Path,
+    config: Config,
+    devices: Sequence[str],
+    workers: int,
+    options: Options,
+    watch: Watch,
+    *,
+    anonymous: bool = False,
+) -> Finished:
+    """Measure a new fleet: the devices named, without names all GPUs of each host.
+
+    Args:
+        root: where to make its folder.
+        workers: processes per device at once; more than one only on the CPU.
+        anonymous: pseudonyms in place of host names and UUIDs.
+
+    Raises:
+        SmembenchError: as ``run_fleet``; nothing is left of a fleet that has no device.
+    """
+    folder = _create(root, config, devices, workers, anonymous=anonymous)
+    try:
+        return run_fleet(folder, options, watch)
+    finally:
+        if not read_fleet_file(folder).devices:
+            (folder / FLEET).unlink()
+            folder.rmdir()
+
+
+def run_fleet(folder: Path, options: Options, watch: Watch) -> Finished:
+    """Measure the devices of a fleet that are not complete; what ends it on its way is in the result.
+
+    Raises:
+        UsageError: for a folder that is no fleet's, and for a cluster that cannot be reached.
+        DeviceUnavailable: if this host has no such device.
+        SmembenchError: if the results cannot be written, and if there is no worker at all.
+    """
+    content = read_fleet_file(folder)
+    config = from_stored(content.config.data)
+    where = options.where
+    here = ask_here(content.chosen, anonymous=content.anonymous, limit=options.host_limit) if where.here else None
+    count = content.workers * len(here.devices) if here else 0
+    with connected(where, count) as client:
+        hosts = [here] if here else _ask(client, folder, content, options)
+        now = [entry for host in hosts for entry in entries_of(host, content.workers)]
+        content = content.model_copy(update={"devices": tuple(again(content.devices, now))})
+        _note_threads(client, hosts, content.devices, watch)
+        for entry in content.devices:
+            watch.state(entry)
+        stalled = options.stalled or config.timeout + config.max_seconds + _STALLED_SECONDS
+        terms = Terms(stalled, options.force, options.wait, options.argv)
+        try:
+            error = Dispatch(client, folder, content, config, hosts, terms, watch).run()
+        except OSError as problem:
+            raise SmembenchError(f"{folder / FLEET}: cannot be written ({problem.strerror})") from None
+    return Finished(folder, error)
+
+
+def ask_here(devices: Sequence[str], *, anonymous: bool, limit: float) -> Host:
+    """This host with the devices named, without names all its GPUs.
+
+    Raises:
+        DeviceUnavailable: if it has no GPU, and none is named.
+    """
+    host = ask_host("", devices, anonymous, limit)
+    if any(found.device for found in host.devices):
+        return host
+    raise DeviceUnavailable(
+        f"no GPU is usable on this host: {host.devices[0].reason} (see: smembench doctor); "
+        "--device cpu --workers 2 tries a fleet on the CPU, --scheduler and --jobqueue find other hosts"
+    )
+
+
+def _create(root: Path, config: Config, devices: Sequence[str], workers: int, *, anonymous: bool) -> Path:
+    """Make the folder ``<UTC time>-<config>-fleet`` with its fleet.json, which names no device yet.
+
+    Without a seed in the config a random one is drawn: all devices get the same inputs, in the same order.
+
+    Raises:
+        UsageError: if it exists, or cannot be made or written.
+    """
+    config = config.model_copy(update={"seed": secrets.randbits(31) if config.seed is None else config.seed})
+    started = datetime.now(UTC)
+    fleet_id = new_run_id(f"{config.name}-fleet", started)
+    content = FleetFile(
+        schema_version=1,
+        fleet_id=fleet_id,
+        started_at_utc=started.isoformat(timespec="seconds"),
+        anonymous=anonymous,
+        config=StoredConfig.model_validate(config.model_dump(mode="json")),
+        chosen=tuple(devices),
+        workers=workers,
+    )
+    folder = root / fleet_id
+    try:
+        folder.mkdir(parents=True)
+        write_fleet_file(folder, content)
+        sync_folder(root)
+    except FileExistsError:
+        raise UsageError(f"{folder}: already exists; wait a second or give another --output") from None
+    except OSError as error:
+        raise UsageError(f"--output {root}: {folder} cannot be made ({error.strerror})") from None
+    return folder
+
+
+def _ask(client: Client, folder: Path, content: FleetFile, options: Options) -> list[Host]:
+    return ask_hosts(
+        client,
+        str(folder.resolve()),
+        content.chosen,
+        anonymous=content.anonymous,
+        limit=options.host_limit,
+        jobs=options.where.jobs,
+    )
+
+
+def _note_threads(client: Client, hosts: Sequence[Host], entries: Sequence[Entry], watch: Watch) -> None:
+    """Say on which hosts the devices cannot run at once."""
+    threads = client.nthreads()
+    for host in hosts:
+        count = sum(entry.host == host.name and entry.state == "waiting" for entry in entries)
+        room = sum(threads.get(address, 0) for address in host.workers)
+        if host.workers and 0 < room < count:
+            watch.note(
+                f"{host.name}: its Dask workers have {room} threads for {count} devices, which so are not measured "
+                f"all at once; start dask worker with --nthreads {count}"
+            )
+
+
+def would_measure(where: Where, devices: Sequence[str], workers: int, limit: float) -> list[Entry]:
+    """The devices of a fleet, without a folder; raises as ``run_fleet``."""
+    if where.here:
+        return entries_of(ask_here(devices, anonymous=False, limit=limit), workers)
+    with connected(where, 0) as client:
+        hosts = ask_hosts(client, "", devices, anonymous=False, limit=limit, jobs=1)
+    return [entry for host in hosts for entry in entries_of(host, workers)]

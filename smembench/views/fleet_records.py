@@ -1,0 +1,117 @@
+"""A fleet as records for programs: its devices, its metrics, every figure with the device's state, and who is slow."""
+
+from __future__ import annotations
+
+from smembench.store.fleet_json import label
+from smembench.store.schema import Row
+from smembench.studies.fleet.members import Member
+from smembench.studies.fleet.verdict import Distance, Verdict
+from smembench.views.fleet import deviation, fleet_sections
+from smembench.views.latex import latex
+from smembench.views.markdown import markdown
+from smembench.views.records import Record, csv, json
+
+_STATE = (
+    *("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "throttle_reasons", "other_processes"),
+    *("ecc_corrected", "ecc_uncorrected", "pcie_generation", "pcie_width", "nvlinks_up"),
+)
+"""Columns of cases.csv that say in which state a device was."""
+
+
+def exported(form: str, verdict: Verdict) -> str:
+    """The figures as CSV, all of it as JSON, or the tables as Markdown or LaTeX."""
+    if form == "csv":
+        return csv(found) if (found := figures(verdict)) else ""
+    if form == "json":
+        return json(
+            fleet={
+                "path": str(verdict.fleet.path),
+                "threshold": verdict.rules.threshold,
+                "fdr": verdict.rules.fdr,
+                "exit_code": verdict.exit_code,
+            },
+            devices=devices(verdict),
+            metrics=metrics(verdict),
+            figures=figures(verdict),
+            slow=slow(verdict),
+            unknown=list(verdict.unknown),
+        )
+    sections = fleet_sections(verdict, fine=True)
+    return markdown(sections) if form == "markdown" else latex(sections)
+
+
+def devices(verdict: Verdict) -> list[Record]:
+    """A record per device, measured or not."""
+    slow_ones = {one.member.identity for one in verdict.slow}
+    return [
+        {
+            **_which(member),
+            "run_id": member.run.id if member.run else None,
+            "slow": member.identity in slow_ones,
+            "reason": member.reason or None,
+            "failed": {row.case_id: f"{row.status}: {row.reason}" for row in (member.run.failed if member.run else [])},
+        }
+        for member in verdict.fleet.members
+    ]
+
+
+def metrics(verdict: Verdict) -> list[Record]:
+    """A record per metric of each model."""
+    return [
+        {"model": group.model, "metric": one.name, "median_ms": one.median_ms, "spread": one.spread}
+        for group in verdict.groups
+        for one in group.metrics
+    ]
+
+
+def figures(verdict: Verdict) -> list[Record]:
+    """A record per device and metric: distances as fractions, above 0 is slower, and the state of the device."""
+    return [
+        {
+            **_which(member),
+            "metric": one.name,
+            "elapsed_ms": figure.row.elapsed_ms,
+            "deviation": deviation(figure, one),
+            **_distance("fleet", figure.fleet),
+            **_distance("history", figure.history),
+            **_state(figure.row),
+        }
+        for group in verdict.groups
+        for one in group.metrics
+        for member, figure in zip(group.members, one.figures, strict=True)
+        if figure
+    ]
+
+
+def slow(verdict: Verdict) -> list[Record]:
+    """A record per slow device, with its metrics and what else was seen on it."""
+    return [
+        {
+            **_which(one.member),
+            "reasons": [
+                {"metric": reason.metric, "against": reason.against.value, **_values(reason.distance)}
+                for reason in one.reasons
+            ],
+            "seen": list(one.seen),
+        }
+        for one in verdict.slow
+    ]
+
+
+def _which(member: Member) -> dict[str, object]:
+    uuid = member.info.uuid if member.info else None
+    device = label("", member.device, member.number).strip()
+    return {"host": member.host, "device": device, "uuid": uuid, "model": member.model}
+
+
+def _distance(against: str, found: Distance | None) -> dict[str, object]:
+    values = _values(found) if found else dict.fromkeys(("size", "low", "high", "q"))
+    return {f"{against}_{name}": value for name, value in values.items()}
+
+
+def _values(found: Distance) -> dict[str, object]:
+    return {"size": found.size, "low": found.low, "high": found.high, "q": found.q}
+
+
+def _state(row: Row) -> dict[str, object]:
+    return {name: getattr(row, name) for name in _STATE}

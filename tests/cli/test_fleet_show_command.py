@@ -1,0 +1,76 @@
+"""``smembench fleet show`` as users run it, on made-up fleets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import Program, records
+from fleets import Special, made_gpus
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """16 GPUs on two hosts, of which one is 30 % slow and one lacks a case."""
+    folder = tmp_path_factory.mktemp("fleet")
+    special = {9: Special(slow=0.3), 1: Special(failed={"tiled": "LaunchError: out of luck"})}
+    for gpu in made_gpus(16, special):
+        gpu.write(folder)
+    return folder
+
+
+def test_a_slow_gpu_is_named_and_the_exit_code_is_3(program: Program, fleet: Path) -> None:
+    shown = program("fleet", "show", fleet)
+    assert shown.returncode == 3, shown.stderr
+    assert shown.stdout.startswith("16 GPUs on 2 hosts: 1 slow, 1 failed\n")
+    (slow,) = (line for line in shown.stdout.splitlines() if line.startswith("slow: "))
+    assert slow.startswith("slow: node1 cuda:1 GPU-")
+    assert "failed: node0 cuda:1: tiled: failed: LaunchError: out of luck" in shown.stdout
+    assert "\x1b" not in shown.stdout
+
+
+def test_a_failed_case_alone_is_exit_code_1(program: Program, fleet: Path) -> None:
+    assert program("fleet", "show", fleet, "--threshold", 40).returncode == 1
+
+
+def test_an_ascii_terminal_gets_ascii(program: Program, fleet: Path) -> None:
+    shown = program("fleet", "show", fleet, PYTHONIOENCODING="ascii")
+    assert shown.stdout.isascii()
+    assert "x" in next(line for line in shown.stdout.splitlines() if line.startswith("1  memcpy"))[20:50]
+
+
+def test_files_are_written_beside_the_tables(program: Program, fleet: Path, tmp_path: Path) -> None:
+    csv, page, lines, metrics = (tmp_path / name for name in ("f.csv", "f.md", "f.jsonl", "f.prom"))
+    flags = ("--csv", csv, "--export", page, "--json-lines", lines, "--openmetrics", metrics)
+    for _ in range(2):
+        assert program("fleet", "show", fleet, *flags, "--force").returncode == 3
+    assert len(records(csv.read_text())) == 16 * 4 - 1
+    assert "| memcpy" in page.read_text()
+    assert len(lines.read_text().splitlines()) == 2 * 16  # it is appended to
+    assert metrics.read_text().endswith("# EOF\n")
+    again = program("fleet", "show", fleet, "--csv", csv)
+    assert again.returncode == 2
+    assert "already exists" in again.stderr
+
+
+def test_json_and_csv_go_to_stdout_alone(program: Program, fleet: Path) -> None:
+    found = json.loads(program("fleet", "show", fleet, "--json").stdout)
+    assert found["fleet"]["exit_code"] == 3
+    assert records(program("fleet", "show", fleet, "--csv", "-").stdout)[0]["host"] == "node0"
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("nowhere",), "nowhere: holds no run; give the folder of a fleet"),
+        ((".", "--openmetrics", "fleet.txt"), "--openmetrics fleet.txt: the textfile collector only reads"),
+        ((".", "--json", "--markdown"), "--json and --markdown: give one of them"),
+    ],
+)
+def test_bad_input_gets_one_line(program: Program, tmp_path: Path, flags: tuple[str, ...], said: str) -> None:
+    ran = program("fleet", "show", *flags, cwd=tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert said in ran.stderr
+    assert "Traceback" not in ran.stderr

@@ -1,0 +1,162 @@
+"""Products of bfloat16 and float16: their inputs, and what their check lets pass."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from smembench.kernels.matmul.inputs import DISTRIBUTIONS
+from smembench.kernels.matmul.peers import cublas
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Case, parameters_of
+from smembench.model.formats import HALVES, UNIT_ROUNDOFF, accumulated, rounded, widened
+from smembench.model.problem import Verification
+
+MATMUL = PROBLEMS["matmul"]
+CASE = Case("matmul", "naive", "cpu", "bfloat16", 33, 40, 70, inputs="normal")
+LARGE = replace(CASE, m=40, n=1500, k=90)
+"""One that Freivalds' check takes part in."""
+
+
+def product(case: Case, seed: int = 1) -> tuple[Any, np.ndarray[Any, Any]]:
+    """The reference of a case, and its product as float32 gives it."""
+    inputs = MATMUL.inputs(case, seed)
+    a, b = (widened(array, case.dtype, "float32") for array in inputs)
+    assert case.k is not None
+    exact = a.reshape(case.m, case.k) @ b.reshape(case.k, case.n)
+    return MATMUL.reference(case, inputs, ""), exact
+
+
+def checked(case: Case, reference: Any, values: Any) -> Verification:
+    return MATMUL.check(case, reference, rounded(np.asarray(values, np.float32), case.dtype).reshape(-1))
+
+
+@settings(max_examples=40)
+@given(
+    dtype=st.sampled_from(HALVES),
+    inputs=st.sampled_from(list(DISTRIBUTIONS)),
+    sides=st.tuples(*[st.integers(1, 60)] * 3),
+    seed=st.integers(0, 99),
+)
+def test_a_product_that_is_rounded_once_is_right(
+    dtype: str, inputs: str, sides: tuple[int, int, int], seed: int
+) -> None:
+    m, n, k = sides
+    case = replace(CASE, dtype=dtype, inputs=inputs, m=m, n=n, k=k)
+    reference, exact = product(case, seed)
+    assert checked(case, reference, exact).passed
+
+
+@pytest.mark.parametrize("case", [CASE, LARGE], ids=["all entries", "Freivalds"])
+@pytest.mark.parametrize("dtype", HALVES)
+def test_what_is_more_than_rounding_is_wrong(case: Case, dtype: str) -> None:
+    case = replace(case, dtype=dtype)
+    reference, exact = product(case)
+    right = checked(case, reference, exact)
+    assert right.passed
+    assert right.error is not None
+    assert 0 < right.error < UNIT_ROUNDOFF[dtype]
+
+    a, b = (widened(array, dtype, "float32") for array in MATMUL.inputs(case, 1))
+    without_a_term = exact - np.outer(a.reshape(case.m, -1)[:, 3], b.reshape(-1, case.n)[3])
+    assert not checked(case, reference, without_a_term).passed
+    one_row = exact.copy()
+    one_row[case.m // 2] *= 1 + 40 * UNIT_ROUNDOFF[dtype]
+    assert not checked(case, reference, one_row).passed
+    unwritten = exact.copy()
+    unwritten[-1, -1] = np.nan
+    verdict = checked(case, reference, unwritten)
+    assert (verdict.passed, verdict.error, verdict.detail) == (False, None, "1 entries are NaN or infinite")
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_one_entry_off_by_two_units_in_the_last_place_is_wrong(dtype: str) -> None:
+    case = replace(CASE, dtype=dtype, inputs="integers")
+    reference, exact = product(case)
+    place = np.unravel_index(np.argmax(np.abs(exact)), exact.shape)
+    exact[place] *= 1 + 3 * UNIT_ROUNDOFF[dtype]
+    verdict = checked(case, reference, exact)
+    assert not verdict.passed
+    where = "entry ({}, {})".format(*place)
+    assert verdict.detail.startswith(f"1 of {exact.size} entries are off by more than rounding; {where} is ")
+
+
+def test_sums_that_are_rounded_to_16_bits_on_the_way_are_wrong() -> None:
+    case = replace(CASE, k=512)
+    inputs = MATMUL.inputs(case, 1)
+    a, b = (widened(array, case.dtype, "float32") for array in inputs)
+    total = np.zeros((case.m, case.n), np.float32)
+    for step in range(512):
+        term = np.outer(a.reshape(case.m, -1)[:, step], b.reshape(-1, case.n)[step])
+        total = widened(rounded(total + term, case.dtype), case.dtype, "float32")
+    assert not checked(case, MATMUL.reference(case, inputs, ""), total).passed
+
+
+@pytest.mark.parametrize("dtype", MATMUL.dtypes)
+def test_inputs_are_distributed_as_they_are_called(dtype: str) -> None:
+    case = replace(CASE, dtype=dtype, m=128, k=128)
+
+    def drawn(inputs: str) -> np.ndarray[Any, Any]:
+        return widened(MATMUL.inputs(replace(case, inputs=inputs), 1)[0], dtype, "float64")
+
+    normal, uniform, integers = drawn("normal"), drawn("uniform"), drawn("integers")
+    assert abs(normal.mean()) < 0.05
+    assert 0.95 < normal.std() < 1.05
+    assert normal.max() > 2.5
+    assert (uniform.min() >= -0.5, uniform.max() <= 0.5, abs(uniform.mean()) < 0.02) == (True, True, True)
+    assert set(integers) == set(range(-4, 5))
+    assert not drawn("zeros").any()
+    assert MATMUL.usual_inputs(dtype) == ("normal" if dtype in HALVES else "uniform")
+
+
+def test_cases_of_other_inputs_are_other_cases() -> None:
+    uniform = replace(CASE, dtype="float32", inputs="uniform")
+    assert uniform.id == "matmul/naive/cpu/numba/float32/33x70x40/warm"
+    normal = replace(uniform, inputs="normal")
+    assert normal.id == "matmul/naive/cpu/numba/float32/33x70x40/inputs=normal/warm"
+    assert parameters_of(normal.id) == ()
+    assert MATMUL.input_key(uniform) != MATMUL.input_key(normal)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_cublas_adds_up_16_bit_numbers_in_float32(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
+    case = replace(CASE, kernel="cublas", dtype=dtype, compiler="cublas")
+    assert case.k is not None
+    calls = []
+
+    class Library:
+        def on(self, stream: int) -> int:
+            return stream
+
+        def call(self, name: str, *arguments: Any) -> None:
+            calls.append((name, [getattr(value, "value", value) for value in arguments]))
+
+    monkeypatch.setattr(cublas, "_opened", lambda device: Library())
+    monkeypatch.setattr(cublas, "cuda", SimpleNamespace(get_current_device=lambda: SimpleNamespace(id=0)))
+    monkeypatch.setattr(cublas, "_pointer", ctypes.c_void_p)
+    cublas.build(case).enqueue(7, 100, 200, 300)
+    ((name, given),) = calls
+    kind = {"bfloat16": 14, "float16": 2}[dtype]
+    one, zero = given[6], given[13]
+    assert name == "cublasGemmEx"
+    assert (one._obj.value, zero._obj.value) == (1, 0)
+    assert type(one._obj) is ctypes.c_float
+    pointers = [300, kind, case.n, 200, kind, case.k]
+    assert given[:6] + given[7:13] + given[14:] == [
+        7, 0, 0, case.n, case.m, case.k, *pointers, 100, kind, case.n, 68, -1
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_rounding_there_and_back_is_exact(dtype: str) -> None:
+    bits = np.arange(2**16, dtype=np.uint16)
+    bits = bits[np.isfinite(widened(bits, dtype, "float32"))]
+    assert (rounded(widened(bits, dtype, "float32"), dtype).view(np.uint16) == bits).all()
+    assert accumulated(dtype) == "float32"
