@@ -28,7 +28,7 @@ _GROUPS = 1e-3
 _FAR = 9.0
 """Median absolute deviations beyond which a member does not enter the scale; six standard deviations."""
 _FREEDOM = 0.8
-"""Degrees of freedom of the scale per member but one: 0.79 to 0.85 for 4 to 10 normal members, then more (simulated)."""
+"""Degrees of freedom of the scale per member but one: 0.72 to 0.85 of 4 to 10 normal members, then more (simulated)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _evidence(spread: float, freedom: float, usual: float) -> Evidence:
 
 
 def _scale(distance: Floats) -> Floats:
-    """The square root of each row's biweight midvariance: within 3 % the standard deviation of 4 or more normal values."""
+    """The root of each row's biweight midvariance: within 3 % the standard deviation of 4 or more normal values."""
     deviation = np.nanmedian(np.abs(distance), axis=1, keepdims=True)
     ratio = np.divide(distance, _FAR * deviation, out=np.where(distance == 0, 0.0, np.inf), where=deviation > 0)
     near = np.abs(ratio) < 1

@@ -135,7 +135,7 @@ def _metrics(group: Group, slow: Mapping[str, Slow], names: Mapping[str, str], *
         "": lambda one: number[one.name],
         "metric": lambda one: names[one.name],
         "median\nms": lambda one: milliseconds(one.median_ms),
-        "spread": lambda one: f"{100 * one.spread:.2f} %",
+        "spread": lambda one: "–" if one.spread is None else f"{100 * one.spread:.2f} %",
         axis(end): drawn,
         "slow": named,
     }
@@ -205,7 +205,10 @@ def _cell(line: _Line, number: int) -> str:
 
 def _rules(verdict: Verdict) -> str:
     rules = verdict.rules
-    return f"Slow: by at least {100 * rules.threshold:g} %, at a false discovery rate of {100 * rules.fdr:g} %."
+    return (
+        f"Slow: over {100 * rules.threshold:g} % beyond normal variation, by a rule that names "
+        f"{100 * rules.false_alarms:g} % of normal devices."
+    )
 
 
 def _said(one: Slow, names: Mapping[str, str]) -> str:
