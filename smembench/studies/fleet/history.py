@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 
 from smembench.model.errors import UsageError
@@ -21,7 +21,9 @@ from smembench.studies.nightly.last import compare_with_last
 _LEVEL = 7
 """Runs that make a device's level."""
 _READ = 15
-"""Newest earlier fleets that are read."""
+"""Newest earlier runs of a device that are read."""
+_DEPTHS = ("*/", "*/*/", "*/*/*/")
+"""Where runs may be, from the folder above the fleet's: beside it, in it, and in a folder per host or device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +85,8 @@ def earlier(fleet: Fleet) -> Mapping[str, Sequence[Member]]:
     They are looked for in the fleet's folder and in those beside it. What cannot be read is left out.
     """
     newest = {member.identity: member.run for member in fleet.members if member.run}
-    configs = {run.description.config.name for run in newest.values()}
-    last = max((_began(run) for run in newest.values()), default="")
-    path = fleet.path.resolve()
-    folders = chain(
-        _folders(path), (one for other in path.parent.iterdir() if other != path for one in _folders(other))
-    )
-    begun = sorted((began, folder) for began, config, folder in map(_described, folders) if config in configs and began)
-    found: dict[str, list[Member]] = {}
-    for _, folder in [one for one in begun if one[0] < last][-_READ:]:
+    found: dict[str, list[Member]] = {identity: [] for identity in newest}
+    for folder in _folders(fleet.path.resolve(), newest):
         try:
             members = read_fleet(folder).members
         except UsageError:
@@ -99,28 +94,44 @@ def earlier(fleet: Fleet) -> Mapping[str, Sequence[Member]]:
         for member in members:
             now = newest.get(member.identity)
             if now and member.run and member.run.complete and _began(member.run) < _began(now):
-                found.setdefault(member.identity, []).append(member)
-    return found
+                found[member.identity].append(member)
+    return {
+        identity: sorted(members, key=lambda member: _began(member.run) if member.run else "")
+        for identity, members in found.items()
+        if members
+    }
 
 
 def _began(run: Run) -> str:
     return run.description.started_at_utc
 
 
-def _folders(folder: Path) -> Iterator[Path]:
-    """A fleet's or a run's folder, or those directly in a folder."""
-    for path in (folder, *sorted(folder.iterdir())) if folder.is_dir() else ():
-        if (path / FLEET).is_file() or (path / RUN).is_file():
-            yield path
+def _folders(path: Path, newest: Mapping[str, Run]) -> list[Path]:
+    """The fleets and runs with the newest ``_READ`` runs of each device before its last, in no order."""
+    fleets = {file.parent for depth in _DEPTHS for file in path.parent.glob(f"{depth}{FLEET}")}
+    runs = [file.parent for depth in _DEPTHS for file in path.parent.glob(f"{depth}{RUN}")]
+    alone = [folder for folder in runs if fleets.isdisjoint(folder.parents)]
+    configs = {run.description.config.name for run in newest.values()}
+    count, found = Counter[str](), []
+    for _, folder, config, devices in sorted(map(_described, [*fleets, *alone]), reverse=True):
+        wanted = [one for one in devices if one in newest and count[one] <= _READ]
+        if wanted and config in configs:
+            found.append(folder)
+            count.update(wanted)
+    return found
 
 
-def _described(folder: Path) -> tuple[str, str, Path]:
-    """When a fleet or a run began, and the name of its config; empty if that cannot be read."""
+def _described(folder: Path) -> tuple[str, Path, str, Sequence[str]]:
+    """When a fleet or a run began, its folder and config, and its devices by identity; none if it cannot be read."""
     try:
         if (folder / FLEET).is_file():
             fleet = read_fleet_file(folder)
-            return fleet.started_at_utc, fleet.config.name, folder
+            planned = [Member(one.host, one.device, None, None, "", one.number) for one in fleet.devices]
+            named = [one.uuid or member.identity for one, member in zip(fleet.devices, planned, strict=True)]
+            return fleet.started_at_utc, folder, fleet.config.name, named
         run = read_description(folder)
-        return run.started_at_utc, run.config.name, folder
+        host = run.host.name if run.host else ""
+        devices = [Member(host, info.name, info, None).identity for info in run.devices]
+        return run.started_at_utc, folder, run.config.name, devices
     except UsageError:
-        return "", "", folder
+        return "", folder, "", ()
