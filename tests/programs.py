@@ -28,6 +28,10 @@ def cuda_kernel(problem: str, name: str) -> Kernel:
     return kernel
 
 
+def first_dtype(kernel: Kernel) -> str:
+    return (kernel.dtypes or PROBLEMS[kernel.problem].dtypes)[0]
+
+
 def case_of(
     kernel: Kernel,
     m: int,

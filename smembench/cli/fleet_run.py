@@ -62,7 +62,6 @@ def run(
             "and 60s)",
         ),
     ] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until no other run uses a GPU.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Resume even if something differs.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the devices and cases, or the job script.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress while it runs.")] = False,
@@ -130,12 +129,13 @@ def run(
       smembench fleet run fleet --device cuda:0,cuda:3 --output /shared/results
       smembench fleet run fleet --scheduler tcp://10.0.0.1:8786
       smembench fleet run fleet --slurm --jobs 16 --job-option queue=gpu --host-timeout 30min
-      smembench fleet run --resume results/20260101T020000Z-fleet-fleet
+      smembench fleet run --resume results/20260101T020000Z-fleet
       smembench fleet run quick --device cpu --workers 4
     """
     from smembench.cli.fleet import finish
     from smembench.run.config import from_toml
-    from smembench.studies.fleet.run import Options, begin, run_fleet
+    from smembench.studies.fleet.dispatch import Options
+    from smembench.studies.fleet.run import begin, run_fleet
     from smembench.views.fleet_progress import quiet as in_silence
     from smembench.views.fleet_progress import watch
 
@@ -152,7 +152,7 @@ def run(
         _dry_run(chosen, resume, where, names, workers, host_timeout)
         return
     argv = () if anonymous else tuple(sys.argv[1:])
-    how = Options(where, host_timeout, stall_timeout, force=force, wait=wait, argv=argv)
+    how = Options(where, host_timeout, stall_timeout, force=force, argv=argv)
     with in_silence() if quiet else watch() as watching:
         if chosen is not None:
             finished = begin(output, chosen, names, workers, how, watching, anonymous=anonymous)

@@ -25,25 +25,34 @@ def report(
     figure: Annotated[
         str | None, typer.Option(metavar="NAME,…", help="With --png or --svg: only these figures; * matches anything.")
     ] = None,
+    fleet: Annotated[
+        bool,
+        typer.Option(
+            "--fleet", help="The runs of a folder as those of a fleet: which GPU is slow. (default: if it is one)"
+        ),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing HTML file.")] = False,
 ) -> None:
     """Write stored runs as one self-contained HTML file.
 
     The page begins with the findings, then shows what changed between runs, then each run: ladders, sizes, rooflines
     and every case. Of a folder, all runs in it are read. Of several runs of one configuration, the newest is shown and
-    compared with the one before. --png and --svg write the charts as files, and HTML only if -o is given. Needs the
-    report extra: pip install 'smembench[report]'.
+    compared with the one before. Of a fleet's folder the page shows which GPU is slow, with strips and tables of all.
+    --png and --svg write the charts as files, and HTML only if -o is given. Needs the report extra: pip install
+    'smembench[report]'.
 
     Examples:
 
       smembench report results/20260101T020000Z-nightly -o report.html
       smembench report results -o nightly.html --force
+      smembench report results/20260101T020000Z-fleet-fleet -o fleet.html
       smembench report results/20260101T020000Z-nightly --png slides --figure "ladder-*,roofline-*"
     """
     from smembench.report.contents import contents
     from smembench.report.files import check_extra, chosen, write_figures
     from smembench.report.page import page
     from smembench.store.files import Output
+    from smembench.store.fleet_json import FLEET
     from smembench.studies.history.read import read_runs
     from smembench.views.console import say, stderr
     from smembench.views.progress import steps
@@ -53,13 +62,21 @@ def report(
         raise UsageError(f"--figure {figure}: chooses what --png and --svg write; give one of them")
     page_file = Output(target, force=force, what="-o") if target is not None and str(target) != "-" else None
     check_extra("report", "jinja2", "vl_convert")
-    with steps() as step:
-        runs, skipped = read_runs(paths, step)
-    for line in skipped:
-        say(stderr, line)
-    if not any(run.rows for run in runs):
-        raise UsageError(f"{paths[0]}: holds no cases; give a run that measured something")
-    report = contents(runs)
+    if fleet and len(paths) > 1:
+        raise UsageError(f"--fleet: is about one folder, not {len(paths)}")
+    if fleet or (len(paths) == 1 and (paths[0] / FLEET).exists()):
+        from smembench.cli.fleet_show import judged
+        from smembench.report.fleet import fleet_contents
+
+        report = fleet_contents(judged(paths[0]))
+    else:
+        with steps() as step:
+            runs, skipped = read_runs(paths, step)
+        for line in skipped:
+            say(stderr, line)
+        if not any(run.rows for run in runs):
+            raise UsageError(f"{paths[0]}: holds no cases; give a run that measured something")
+        report = contents(runs)
     figures = chosen(report.charts, figure)
     kinds: tuple[tuple[Literal["png", "svg"], Path | None], ...] = (("png", png), ("svg", svg))
     for kind, folder in kinds:

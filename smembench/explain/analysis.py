@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 
+from smembench.explain.compiled import idle
 from smembench.explain.costs import Costs, by_memory, resident_blocks
 from smembench.explain.launch import launch
 from smembench.explain.roof import Work
@@ -15,6 +16,7 @@ from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
+from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 from smembench.toolchains.machine_code import MachineCode
 
@@ -43,16 +45,17 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
     """Trace a CUDA case and add up what its accesses cost.
 
     The occupancy is that of a compute capability, such as ``9.0``; None leaves it out. ``code`` is what the kernel is
-    compiled to, if known.
+    compiled to, if known: it tells registers, and which accesses the compiler merged.
 
     Raises:
         UsageError: for a kernel that cannot be traced, and for an unknown compute capability.
     """
     kernel, problem = registry.kernel_of(case), PROBLEMS[case.problem]
-    threads = prod(traceable(kernel, case).block)
+    program = traceable(kernel, case)
+    threads = prod(program.block)
     shared_bytes = kernel.shared_bytes(case)
     resident = resident_blocks(capability, threads, shared_bytes, code)
-    traced, requests = launch(kernel, case)
+    traced, requests = launch(kernel, case, code=code)
     sizes = [elements * ITEMSIZE[case.dtype] for elements in problem.elements(case)]
     asked = traffic(dict(zip(problem.arrays, sizes, strict=True)), requests)
     accesses = by_memory(traced, requests)
@@ -76,6 +79,7 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
         threads=threads,
         code=code,
         occupancy=resident,
+        idle=idle(requests, code.memory, prod(program.grid) * -(-threads // WARP)) if code else {},
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from statistics import fmean
 from typing import NamedTuple
@@ -89,6 +89,7 @@ class Costs:
         shared, memory, constant: accesses in the source to shared, global and constant memory; without atomics on
             shared memory, whose cost no rule tells.
         traffic: a launch's requests to global memory, by array.
+        idle: requests to shared memory that warps without an active lane issue, by kind, where the machine code tells.
         code: None if it is not known; the occupancy then does not count registers.
         occupancy: None without a compute capability.
     """
@@ -104,6 +105,7 @@ class Costs:
     threads: int
     code: MachineCode | None
     occupancy: Occupancy | None
+    idle: Mapping[str, int] = field(default_factory=dict)
 
     def degree(self, kind: str) -> float | None:
         """Degree of conflict of all shared loads, or of all stores (``kind``); None if there are none."""
@@ -112,8 +114,12 @@ class Costs:
         return sum(access.of_all for access in chosen) / ideal if ideal else None
 
     def wavefronts(self, kind: str) -> float | None:
-        """Wavefronts per request of all shared loads, or of all stores; None if there are none."""
-        return mean((access.wavefronts, access.requests) for access in self.shared if access.site.kind == kind)
+        """Wavefronts per request of all shared loads, or of all stores; None if there are none.
+
+        As hardware counts them: idle requests count, and take none.
+        """
+        found = [(access.wavefronts, access.requests) for access in self.shared if access.site.kind == kind]
+        return mean([*found, (0.0, self.idle.get(kind, 0))])
 
     @property
     def loads(self) -> tuple[GlobalTraffic, ...]:

@@ -42,10 +42,10 @@ def compare(cases: Sequence[Case], capability: str | None) -> list[Comparison]:
     """Predict and count every case.
 
     Wavefronts per shared request have to agree within ``ALLOWED_WAVEFRONTS``, sectors per global request exactly (to
-    0.005, the rounding of a quotient). If a compiler merges neighbouring accesses of a thread into wider ones, as in
-    the reads of A's tile in ``tiled``, the counters see fewer and wider requests than the source has, and the two do
-    not agree. Three comparisons are not judged: requests and bytes of all global loads with those of the trace, DRAM
-    bytes with compulsory bytes, and achieved with theoretical occupancy. They depend on more than the kernel.
+    0.005, the rounding of a quotient). What is predicted is what the machine code has: the compiler merges, for
+    example, reads of A's tile in ``tiled``, so the counters see fewer and wider requests than the source has. Three
+    comparisons are not judged: requests and bytes of all global loads with those of the trace, DRAM bytes with
+    compulsory bytes, and achieved with theoretical occupancy. They depend on more than the kernel.
 
     Raises:
         UsageError: if ncu is not installed.

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from smembench.explain.banks import ideal_wavefronts, is_broadcast, wavefronts
 from smembench.explain.coalescing import efficiency, ideal_sectors, sectors
+from smembench.explain.compiled import as_compiled
 from smembench.explain.constant import addresses
 from smembench.explain.requests import Request, distinct
 from smembench.explain.trace import Trace, trace, traceable
@@ -20,13 +21,17 @@ from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.problem import pattern_period
+from smembench.toolchains.machine_code import MachineCode
 
 
-def launch(kernel: Kernel, case: Case, *, apart: bool = False) -> tuple[Trace, list[Request]]:
+def launch(
+    kernel: Kernel, case: Case, *, apart: bool = False, code: MachineCode | None = None
+) -> tuple[Trace, list[Request]]:
     """The trace of the case's pattern, and the requests of a launch of the case.
 
     A request stands for all requests of its access site with the same cost; ``weight`` is their number. With ``apart``
-    it stands for those with the same addresses, and only requests to shared memory are returned.
+    it stands for those with the same addresses, and only requests to shared memory are returned. With the machine
+    ``code`` the accesses are those that the compiler made of the source's.
 
     Raises:
         UsageError: as ``trace``.
@@ -42,11 +47,13 @@ def launch(kernel: Kernel, case: Case, *, apart: bool = False) -> tuple[Trace, l
 
     alike = _by_addresses if apart else by_cost
     smaller = problem.pattern(case, kernel.results)
-    first = traced(smaller)
-    found = alike(first)
     longer, times = problem.longer(case, smaller)
-    if times:
-        second = traced(longer)
+    traces = [traced(smaller), *([traced(longer)] if times else [])]
+    if code is not None:
+        traces = as_compiled(traces, code.memory)
+    first, *rest = traces
+    found = alike(first)
+    for second in rest:
         for key, more in alike(second).items():
             before = found[key].weight if key in found else 0
             found[key] = replace(more, weight=before + times * max(more.weight - before, 0))

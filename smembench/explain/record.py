@@ -26,6 +26,13 @@ def costs_dict(explained: Costs) -> dict[str, Any]:
         "threads": explained.threads,
         "mistakes": [asdict(mistake) for mistake in explained.trace.mistakes],
         "not_followed": [{"line": each.line, "text": each.text} for each in explained.trace.unfollowed],
+        "merged_by_compiler": [
+            {"line": site.line, "kind": site.kind, "array": site.array, "bytes": site.width, "merged_bytes": each.width}
+            for each in explained.trace.merged
+            for site in (each.site,)
+        ],
+        "unmatched_widths": [{"memory": space, "kind": kind} for space, kind in explained.trace.unmatched],
+        "idle_shared_requests": dict(explained.idle),
         "shared": [
             {
                 **_common(access),

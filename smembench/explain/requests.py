@@ -50,6 +50,14 @@ class Request:
     weight: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """An access site of the source, and the bytes per lane of the accesses that the compiler made of several."""
+
+    site: AccessSite
+    width: int
+
+
 class Accesses(NamedTuple):
     """The accesses of a block's threads at a site.
 

@@ -5,7 +5,8 @@ rates, so that it also holds for kernels without FLOPs. Memory moves the compuls
 held any of them; arithmetic does the FLOPs at its peak. L1 and shared memory are one unit, which serves one wavefront
 of up to 128 bytes per clock on each multiprocessor (CUDA C++ Programming Guide, "Shared Memory": 32 banks, each 32 bits
 per clock; Nsight Compute Kernel Profiling Guide: wavefronts are processed on different cycles). So bank conflicts and
-broadcasts cost time. The wavefronts are those of the source: a compiler that merges loads needs fewer.
+broadcasts cost time. Where the machine code is not known the wavefronts are those of the source: a compiler that merges
+loads needs fewer.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ import numpy as np
 from smembench.explain.lockstep import Group, run
 from smembench.explain.mistakes import Mistake
 from smembench.explain.recorder import AddressArray, Recorder, SharedArray
-from smembench.explain.requests import Accesses, Request
+from smembench.explain.requests import Accesses, Merged, Request
 from smembench.explain.unknown import Unfollowed
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda
@@ -64,7 +64,9 @@ class Launch:
 class Trace:
     """All accesses of the traced blocks, shared arrays, source file, the blocks' indices, mistakes.
 
-    ``unfollowed`` is what the trace left out because it depends on data.
+    ``unfollowed`` is what the trace left out because it depends on data. ``merged`` is what the compiler merged, where
+    the machine code is known, and ``unmatched`` the (space, kind) of accesses whose widths there are not the source's,
+    for a reason that the trace does not show.
     """
 
     accesses: tuple[Accesses, ...]
@@ -73,6 +75,8 @@ class Trace:
     blocks: tuple[tuple[int, ...], ...]
     mistakes: tuple[Mistake, ...] = ()
     unfollowed: tuple[Unfollowed, ...] = ()
+    merged: tuple[Merged, ...] = ()
+    unmatched: tuple[tuple[str, str], ...] = ()
 
     @property
     def requests(self) -> list[Request]:
@@ -147,7 +151,7 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
     alike: dict[tuple[int, ...], int] = {(0, 0): prod(whole)}
     blocks = kinds_of_blocks(program.grid, whole) if ragged else alike
     scalars = [np.uint32(value) for value in problem.scalars(case)]
-    launch = Launch(program.function, [*arguments, *scalars], program.grid, program.block, blocks)
+    launch = Launch(program.function, [*arguments, *scalars, *program.tensor_maps], program.grid, program.block, blocks)
     fake = _fake_cuda(recorder)
     with replaced(fake):
         try:

@@ -91,12 +91,14 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
     others = tuple(product(problem.combinations(given), sweep.inputs or (None,), sweep.cache))
     for (dtype, shape), (parameters, inputs, cache) in ((size, other) for size in sizes for other in others):
         for device, kernel in placements:
+            if not (sweep.kernel or kernel.takes(dtype)):
+                continue
             case = Case(problem.name, kernel.name, device, dtype, shape.m, shape.n, shape.k, parameters=parameters)
             case = replace(case, cache=cache, compiler=kernel.compiler, inputs=inputs or problem.usual_inputs(dtype))
             case = problem.on_device(case, limits[device].multiprocessors)
             for stride, block, pad in product(*_axes(kernel, problem, sweep)):
                 variant = replace(case, block=block, pad=pad, stride=stride)
-                skip = missing.get(kernel.compiler) or kernel.unsupported(variant) or ""
+                skip = missing.get(kernel.compiler) or kernel.refusal(variant, limits[device].capability) or ""
                 if not skip:
                     _check(variant, kernel, problem, limits[device], limits.get(CPU))
                 yield Planned(variant, skip)

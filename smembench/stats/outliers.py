@@ -73,7 +73,8 @@ def outliers(times: Floats, noise: Floats, threshold: float, level: float) -> Ou
     judged = np.flatnonzero(count >= FEWEST)
     spread[count < FEWEST] = np.nan
     limit, p = np.full(len(times), np.nan), np.full(times.shape, np.nan)
-    shared = Noise([_evidence(spread[row], _FREEDOM * (count[row] - 1), usual[row]) for row in judged])
+    freedom = _FREEDOM * (count - 1 - slower.any(axis=1))
+    shared = Noise([_evidence(spread[row], freedom[row], usual[row]) for row in judged])
     limit[judged] = shared.critical(2 * level, threshold)
     # What a member's own noise adds to the spread takes as much off its distance beyond the threshold.
     floor = np.maximum(spread, usual)[:, None]
@@ -129,10 +130,11 @@ def _groups(times: Floats, usual: Floats, threshold: float, level: float) -> tup
         if len(ordered) < max(2 * least, FEWEST):
             continue
         place = least + int(np.argmax(np.diff(ordered)[least - 1 : len(ordered) - least]))
-        squares = sum(float(np.sum((side - side.mean()) ** 2)) for side in (ordered[:place], ordered[place:]))
+        centred = np.concatenate([side - np.median(side) for side in (ordered[:place], ordered[place:])])
         freedom = len(ordered) - 2
+        spread = float(_scale(centred[None])[0]) * math.sqrt((freedom + 1) / freedom)
         gaps.append(ordered[place] - ordered[place - 1])
-        found.append(_evidence(math.sqrt(squares / freedom), freedom, usual[row]))
+        found.append(_evidence(spread, _FREEDOM * freedom, usual[row]))
         parts.append((row, ordered[place]))
     slower, within = np.zeros(times.shape, dtype=bool), times.copy()
     if gaps:

@@ -39,18 +39,19 @@ class RunFolder:
 
     @classmethod
     def create(cls, root: Path, description: Description) -> RunFolder:
-        """Make the folder of a new run.
+        """Make the folder of a new run; the run's id gets a number if another run began in the same second.
 
         Raises:
-            UsageError: if it exists, or cannot be made or written.
+            UsageError: if it cannot be made or written.
         """
-        path = root / description.run_id
+        path, number = root / description.run_id, 1
         try:
-            path.mkdir(parents=True)
-        except FileExistsError:
-            raise UsageError(f"{path}: already exists; wait a second or give another --output") from None
+            while not _made(path):
+                number += 1
+                path = root / f"{description.run_id}-{number}"
         except OSError as error:
             raise UsageError(f"--output {root}: {path} cannot be made ({error.strerror})") from None
+        description = description.model_copy(update={"run_id": path.name})
         begun = None
         try:
             sync_folder(root)
@@ -130,6 +131,15 @@ class RunFolder:
     def close(self) -> None:
         """Let other processes resume the run, if it is not finished."""
         self._journal.close()
+
+
+def _made(path: Path) -> bool:
+    """Make a folder; False if it is there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        path.mkdir()
+        return True
+    return False
 
 
 def to_json(data: object) -> str:

@@ -49,8 +49,9 @@ def cases(
     for name in parse_kernels(kernels, list(known), name="kernel", what="CUDA kernel"):
         kernel = known[name]
         problem = PROBLEMS[kernel.problem]
-        what = f"element type for {problem.name}"
-        chosen = parse_names(dtypes, problem.dtypes, name="--dtype", what=what) if dtypes else problem.dtypes[:1]
+        what, chosen = f"element type for {problem.name}", (kernel.dtypes or problem.dtypes)[:1]
+        if dtypes:
+            chosen = parse_names(dtypes, problem.dtypes, name="--dtype", what=what)
         padding: Sequence[int | None] = [None]
         if kernel.pad is not None:
             padding = parse_ints(pads, name="--pad-width", least=0) if kernel.pad else [0]
@@ -60,7 +61,7 @@ def cases(
         for dtype, block, pad in product(chosen, parse_blocks(blocks) if blocks else usual, padding):
             case = Case(problem.name, name, "cuda:0", dtype, shape.m, shape.n, shape.k, parameters=parameters)
             case = replace(case, block=block if kernel.blocks else None, pad=pad)
-            if reason := kernel.unsupported(case):
+            if reason := kernel.refusal(case):
                 raise UsageError(reason)
             if block.x * block.y > MAX_THREADS:
                 raise UsageError(f"--block {block}: a block has at most {MAX_THREADS} threads")

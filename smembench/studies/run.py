@@ -111,6 +111,7 @@ def run(
             described = resume.description
         elif output is not None:
             folder = RunFolder.create(output, described)
+            described = folder.description
         count = sum(not item.skip for item in session.planned)
         models = ", ".join(info.model for info in infos)
         limit = (

@@ -104,7 +104,7 @@ def _variants(base: Case, kernel: Kernel) -> list[Case]:
 
 def _fits(case: Case) -> bool:
     kernel = registry.kernel_of(case)
-    return kernel.unsupported(case) is None and kernel.shared_bytes(case) <= STATIC_SHARED_BYTES
+    return kernel.refusal(case) is None and kernel.shared_bytes(case) <= STATIC_SHARED_BYTES
 
 
 def predicted_cost(case: Case) -> PredictedCost | None:

@@ -16,6 +16,7 @@ from smembench.kernels import registry
 from smembench.kernels.program import GpuKernel
 from smembench.model.case import Case
 from smembench.toolchains.cubin import usage
+from smembench.toolchains.memory_instructions import MemoryInstruction, memory_instructions
 from smembench.toolchains.mnemonics import mnemonic
 from smembench.toolchains.register_bank_conflicts import CAPABILITY, Instruction, MainLoop, main_loop
 from smembench.toolchains.registry import Refused, toolchain_of
@@ -34,6 +35,7 @@ class MachineCode:
         loop: its main loop of multiply-adds; None on compute capabilities for which the model of the register file
             does not hold.
         kinds: how many of the instructions have each mnemonic.
+        memory: how many of them load or store, by memory and width.
     """
 
     registers: int
@@ -41,6 +43,7 @@ class MachineCode:
     instructions: int
     loop: MainLoop | None = None
     kinds: Mapping[str, int] = field(default_factory=dict, compare=False)
+    memory: Mapping[MemoryInstruction, int] = field(default_factory=dict, compare=False)
 
 
 _compiled: dict[tuple[object, ...], MachineCode | None] = {}
@@ -83,9 +86,10 @@ def parse(log: str, code: bytes, *, with_loop: bool = False) -> MachineCode | No
         return None
     spilled = re.search(r"(\d+) bytes spill stores", log)
     registers, local = (int(used[1]), int(spilled[1]) if spilled else 0) if used else usage(code)
-    loop = main_loop(instructions(code)) if with_loop else None
-    found = opcodes(code)
-    return MachineCode(registers, local, len(found), loop, Counter(map(mnemonic, found)))
+    every, found = instructions(code), opcodes(code)
+    loop = main_loop(every) if with_loop else None
+    kinds = Counter(map(mnemonic, found))
+    return MachineCode(registers, local, len(found), loop, kinds, memory_instructions(every))
 
 
 def opcodes(code: bytes) -> list[int]:

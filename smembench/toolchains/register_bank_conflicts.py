@@ -45,7 +45,7 @@ class MainLoop:
 
 def main_loop(code: Sequence[Instruction]) -> MainLoop | None:
     """The loop with the most single-precision multiply-adds; None if no loop has any."""
-    loops = [code[target : place + 1] for place, word in enumerate(code) if (target := _target(place, word)) < place]
+    loops = [code[start : place + 1] for place, word in enumerate(code) if (start := target(place, word)) < place]
     loop = max(loops, key=_multiply_adds, default=())
     count = _multiply_adds(loop)
     return MainLoop(len(loop), count, cycles(loop)) if count else None
@@ -78,7 +78,7 @@ def _multiply_adds(code: Sequence[Instruction]) -> int:
     return sum(low & _OPCODE == _FFMA for low, _ in code)
 
 
-def _target(place: int, word: Instruction) -> int:
+def target(place: int, word: Instruction) -> int:
     """The index of a branch's target; for other instructions, that of the next one."""
     low, high = word
     if low & _OPCODE != _BRANCH:

@@ -137,7 +137,10 @@ def sentences(explained: Costs) -> list[str]:
             if degree and degree > 1
         ]
         said.append(f"In shared memory {' and '.join(bad)}." if bad else "Shared memory is free of bank conflicts.")
-    sites = {request.site for request in explained.trace.requests}
+    said += _compiled(explained)
+    sites = {accesses.site for accesses in explained.trace.accesses}
+    if explained.shared_bytes and not any(site.space == "shared" for site in sites):
+        said.append("No thread accesses shared memory: the TMA writes its tiles, and the tensor cores read them.")
     if atomics := sorted({site.array for site in sites if (site.space, site.kind) == ("shared", "atomic")}):
         said.append(f"Atomics on {' and '.join(atomics)} are not counted: no rule tells their wavefronts.")
     for request in explained.constant:
@@ -162,6 +165,29 @@ def sentences(explained: Costs) -> list[str]:
             f"The main loop has {loop.instructions} instructions, {loop.multiply_adds} of them multiply-adds. A warp "
             f"issues them in {loop.cycles} cycles, {waiting} of which are register bank conflicts: at most "
             f"{100 * loop.bound:.0f} % of the arithmetic peak."
+        )
+    return said
+
+
+def _compiled(explained: Costs) -> list[str]:
+    """What the machine code has in place of the source's accesses."""
+    said = []
+    for merged in explained.trace.merged:
+        site, count = merged.site, merged.width // merged.site.width
+        said.append(
+            f"Merged by the compiler: {count} {site.kind}s of {8 * site.width} bits are one of {8 * merged.width} "
+            f"({site.array}, line {site.line})."
+        )
+    for space, kind in explained.trace.unmatched:
+        said.append(
+            f"The machine code has {kind}s of other widths in {space} memory than the source; they are counted as in "
+            "the source."
+        )
+    for kind, idle in explained.idle.items():
+        whole = idle + sum(access.requests for access in explained.shared if access.site.kind == kind)
+        said.append(
+            f"{_percent(idle / whole)} of the requests of shared {kind}s are by warps without an active lane, which "
+            "take no wavefront: a predicate guards them, not a branch."
         )
     return said
 

@@ -45,7 +45,9 @@ def _sentences(
     if (hit := lowest(found)) is not None:
         limit, ms = hit
         amount, unit = (work.flops, "GFLOP/s") if work.flops else (explained.bytes_moved, "GB/s")
-        said.append(f"It hits the roof of {limit.name}, at {number(amount / ms / 1e6)} {unit}{_UNLESS[limit.name]}.")
+        merging_known = limit.name == ON_CHIP and explained.code is not None
+        unless = "" if merging_known else _UNLESS[limit.name]
+        said.append(f"It hits the roof of {limit.name}, at {number(amount / ms / 1e6)} {unit}{unless}.")
     if not traceable(registry.kernel_of(explained.case), explained.case).on_device:
         said.append(
             "These roofs are the kernel's; the copies between host and device, which are timed too, have none here."

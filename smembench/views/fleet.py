@@ -24,6 +24,36 @@ _REASONS = 3
 """Metrics that a line about a slow device names."""
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A device in a metric: how much slower than the group's median it is, as a fraction, and whether it is slow."""
+
+    member: Member
+    figure: Figure
+    deviation: float
+    slow: bool
+
+
+def points(group: Group, verdict: Verdict) -> list[list[Point | None]]:
+    """A list per metric with a point per device, in their orders; None for a device without a figure."""
+    slow = {one.member.identity: {reason.metric for reason in one.reasons} for one in verdict.slow}
+
+    def point(member: Member, figure: Figure | None, of: Metric) -> Point | None:
+        if figure is None:
+            return None
+        return Point(member, figure, deviation(figure, of), of.name in slow.get(member.identity, ()))
+
+    return [
+        [point(member, figure, one) for member, figure in zip(group.members, one.figures, strict=True)]
+        for one in group.metrics
+    ]
+
+
+def deviation(figure: Figure, of: Metric) -> float:
+    """How much slower than the group's median a device is, as a fraction."""
+    return figure.fleet.size if figure.fleet else (figure.row.elapsed_ms or of.median_ms) / of.median_ms - 1
+
+
 def fleet_sections(verdict: Verdict, *, fine: bool) -> list[Section]:
     """Two tables for each model: its metrics, and its devices, the slowest first. One, if there is one device.
 
@@ -31,17 +61,15 @@ def fleet_sections(verdict: Verdict, *, fine: bool) -> list[Section]:
         verdict: on the fleet.
         fine: whether the output can show the marks of strips.
     """
-    slow = {one.member.identity: one for one in verdict.slow}
     names = metric_names(verdict)
-    return [
-        section
-        for group in verdict.groups
-        for section in (
-            [_metrics(group, slow, names, fine=fine), _devices(group, slow, verdict)]
-            if len(group.members) > 1
-            else [_alone(group, names)]
-        )
-    ]
+    found = []
+    for group in verdict.groups:
+        if len(group.members) == 1:
+            found.append(_alone(group, names))
+        else:
+            numbers = [str(number) for number in range(1, len(group.metrics) + 1)]
+            found += [_metrics(group, verdict, names, fine=fine), devices(group, verdict, numbers)]
+    return found
 
 
 def headline(verdict: Verdict) -> str:
@@ -73,9 +101,9 @@ def many(members: Sequence[Member]) -> str:
     return f"{len(members)} {what}{'s' * (len(members) != 1)}"
 
 
-def deviation(figure: Figure, of: Metric) -> float:
-    """How much slower than the group's median a device is, as a fraction."""
-    return figure.fleet.size if figure.fleet else (figure.row.elapsed_ms or of.median_ms) / of.median_ms - 1
+def share(value: float | None) -> str:
+    """A fraction in percent; – if it is unknown."""
+    return "–" if value is None else f"{100 * value:.2f} %"
 
 
 def metric_names(verdict: Verdict) -> Mapping[str, str]:
@@ -91,103 +119,104 @@ def _row(one: Metric) -> Row:
     return next(figure.row for figure in one.figures if figure)
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A device's line: its deviations by metric, and the numbers of the metrics in which it is slow."""
-
-    member: Member
-    deviations: Sequence[float | None]
-    slow_in: Sequence[int]
-
-    @property
-    def order(self) -> tuple[bool, float]:
-        """Slow ones first, then by the largest deviation."""
-        return not self.slow_in, -max((one for one in self.deviations if one is not None), default=0.0)
-
-
-def _metrics(group: Group, slow: Mapping[str, Slow], names: Mapping[str, str], *, fine: bool) -> Section:
-    """A line per metric: the strip of all devices, and the slowest by name."""
-    there = {one.name: [deviation(figure, one) for figure in one.figures if figure] for one in group.metrics}
-    end = reach([value for values in there.values() for value in values])
-
-    def slow_here(one: Metric) -> list[Member]:
-        found = [
-            (figure, member)
-            for figure, member in zip(one.figures, group.members, strict=True)
-            if figure and one.name in _metrics_of(slow.get(member.identity))
-        ]
-        return [member for _, member in sorted(found, key=lambda pair: -deviation(pair[0], one))]
-
-    def drawn(one: Metric) -> str:
-        bad = [
-            one.name in _metrics_of(slow.get(member.identity))
-            for figure, member in zip(one.figures, group.members, strict=True)
-            if figure
-        ]
-        return strip(there[one.name], bad, end, fine=fine)
-
-    def named(one: Metric) -> str:
-        first, *others = [member.label for member in slow_here(one)] or [""]
-        return f"{first} and {len(others)} more" if others else first
-
-    number = {one.name: str(place) for place, one in enumerate(group.metrics, 1)}
-    columns: dict[str, Callable[[Metric], str]] = {
-        "": lambda one: number[one.name],
-        "metric": lambda one: names[one.name],
-        "median\nms": lambda one: milliseconds(one.median_ms),
-        "spread": lambda one: "–" if one.spread is None else f"{100 * one.spread:.2f} %",
-        axis(end): drawn,
-        "slow": named,
-    }
-    return table(
-        f"{group.model or 'unknown model'} · {many(group.members)}",
-        group.metrics,
-        columns,
-        words=("metric", axis(end), "slow"),
-        wide=("median\nms", "spread"),
-    )
-
-
 def _alone(group: Group, names: Mapping[str, str]) -> Section:
     """The times of a model's only device."""
     return table(
-        f"{group.model or 'unknown model'} · {group.members[0].label}",
+        f"{model(group)} · {group.members[0].label}",
         group.metrics,
         {"metric": lambda one: names[one.name], "elapsed ms": lambda one: milliseconds(one.median_ms)},
         words=("metric",),
     )
 
 
-def _metrics_of(slow: Slow | None) -> set[str]:
-    """The metrics in which a device is slow."""
-    return {reason.metric for reason in slow.reasons} if slow else set()
+def model(group: Group) -> str:
+    """The model of a group's devices as a heading names it."""
+    return group.model or "unknown model"
 
 
-def _devices(group: Group, slow: Mapping[str, Slow], verdict: Verdict) -> Section:
-    """A line per device, of a large fleet the farthest; the columns are the numbers of metrics."""
-    lines = []
-    for place, member in enumerate(group.members):
-        figures = [(one.figures[place], one) for one in group.metrics]
-        bad = _metrics_of(slow.get(member.identity))
-        lines.append(
-            _Line(
-                member,
-                [deviation(figure, one) if figure else None for figure, one in figures],
-                [number for number, one in enumerate(group.metrics, 1) if one.name in bad],
-            )
-        )
+@dataclass(frozen=True, slots=True)
+class _Strip:
+    """A metric's line: its number, the metric, and the devices that have it."""
+
+    number: int
+    metric: Metric
+    points: Sequence[Point]
+
+    @property
+    def slow(self) -> str:
+        """The slowest of the slow devices, and how many more there are."""
+        found = sorted((point for point in self.points if point.slow), key=lambda point: -point.deviation)
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        return found[0].member.label + more if found else ""
+
+
+def _metrics(group: Group, verdict: Verdict, names: Mapping[str, str], *, fine: bool) -> Section:
+    """A line per metric: the strip of all devices, and the slowest by name."""
+    there = [[point for point in found if point] for found in points(group, verdict)]
+    lines = [_Strip(number, *pair) for number, pair in enumerate(zip(group.metrics, there, strict=True), 1)]
+    end = reach([point.deviation for found in there for point in found])
+
+    def drawn(line: _Strip) -> str:
+        return strip([point.deviation for point in line.points], [point.slow for point in line.points], end, fine=fine)
+
+    return table(
+        f"{model(group)} · {many(group.members)}",
+        lines,
+        {
+            "": lambda line: str(line.number),
+            "metric": lambda line: names[line.metric.name],
+            "median\nms": lambda line: milliseconds(line.metric.median_ms),
+            "spread of\ndevices": lambda line: share(line.metric.spread),
+            axis(end): drawn,
+            "slow": lambda line: line.slow,
+        },
+        words=("metric", axis(end), "slow"),
+        wide=("median\nms", "spread of\ndevices"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A device's line: its points by metric."""
+
+    member: Member
+    points: Sequence[Point | None]
+
+    @property
+    def slow_in(self) -> list[int]:
+        """Places of the metrics in which it is slow."""
+        return [place for place, point in enumerate(self.points) if point and point.slow]
+
+    @property
+    def order(self) -> tuple[bool, float]:
+        """Slow ones first, then by the largest deviation."""
+        return not self.slow_in, -max((point.deviation for point in self.points if point), default=0.0)
+
+
+def devices(group: Group, verdict: Verdict, headings: Sequence[str], *, every: bool = False) -> Section:
+    """A line per device, the slowest first; of a large fleet those that come first, or every one.
+
+    Args:
+        group: the devices of a model.
+        verdict: on the fleet.
+        headings: of the metrics.
+        every: show all devices and all metrics.
+    """
+    by_device = zip(*points(group, verdict), strict=True)
+    lines = [_Line(member, found) for member, found in zip(group.members, by_device, strict=True)]
     lines.sort(key=lambda line: line.order)
-    shown = lines if len(lines) <= _ALL else lines[:_MOST]
+    shown = lines if every or len(lines) <= _ALL else lines[:_MOST]
     columns: dict[str, Callable[[_Line], str]] = {"device": lambda line: line.member.label}
-    columns |= {str(number): partial(_cell, number=number) for number in range(1, len(group.metrics) + 1)[:_METRICS]}
-    columns["slow in"] = lambda line: ", ".join(map(str, line.slow_in))
+    for place, heading in enumerate(headings if every else headings[:_METRICS]):
+        columns[heading] = partial(_cell, place=place)
+    columns["slow in"] = lambda line: ", ".join(headings[place] for place in line.slow_in)
     notes = []
     if rest := lines[len(shown) :]:
-        farthest = max((abs(one) for line in rest for one in line.deviations if one is not None), default=0.0)
+        farthest = max((abs(point.deviation) for line in rest for point in line.points if point), default=0.0)
         others = many([line.member for line in rest])
         notes.append(f"and {others} more, all within ±{100 * farthest:.1f} %; --csv has them")
-    if len(group.metrics) > _METRICS:
-        notes.append(f"{len(group.metrics) - _METRICS} more metrics are in --csv")
+    if len(columns) < len(headings) + 2:
+        notes.append(f"{len(headings) - _METRICS} more metrics are in --csv")
     return table(
         "Slower than the median of the model, in %",
         shown,
@@ -198,9 +227,9 @@ def _devices(group: Group, slow: Mapping[str, Slow], verdict: Verdict) -> Sectio
     )
 
 
-def _cell(line: _Line, number: int) -> str:
-    one = line.deviations[number - 1]
-    return "–" if one is None else f"{100 * one:+.1f}"
+def _cell(line: _Line, place: int) -> str:
+    point = line.points[place]
+    return "–" if point is None else f"{100 * point.deviation:+.1f}"
 
 
 def _rules(verdict: Verdict) -> str:

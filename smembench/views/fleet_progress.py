@@ -115,5 +115,9 @@ def planned(config: Config, entries: Sequence[Entry]) -> Iterator[str]:
         if part is not None and devices:
             count = count_cases(part, {name: devices[0].device for sweep in part.sweep for name in sweep.device})
             limit = duration(count * config.max_seconds)
-            yield f"{count} cases per device, {how}: at most {limit} of samples"
-    yield f"{len(devices)} devices of {len(hosts)} hosts; nothing was measured"
+            yield f"{_count(count, 'case')} per device, {how}: at most {limit} of samples"
+    yield f"{_count(len(devices), 'device')} of {_count(len(hosts), 'host')}; nothing was measured"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from shlex import quote
 from statistics import median
@@ -21,6 +21,8 @@ LEVELS = "▁▂▃▄▅▆▇█"
 _ASCII_LEVELS = "_.-=+*%@"
 _WIDTH = 16
 """Characters of a sparkline."""
+_DEVICES = 8
+"""Devices of which each has a table; of more, those have one that changed."""
 _FEW = 3
 """Lines, and reasons in a line, about folders that were skipped."""
 _SPAN = 1.02
@@ -45,15 +47,21 @@ def sparkline(times: Sequence[float], *, fine: bool, width: int = _WIDTH) -> str
 def history_sections(series: Sequence[Series], *, fine: bool) -> list[Section]:
     """A section for every device, in the order of its first series: a row per case, and a note for every change.
 
+    Of many devices there is a table with a line each, and then a section for those that changed.
+
     Args:
         series: the most important first.
         fine: whether the output can show blocks.
     """
     devices = grouped(series, lambda one: one.device)
     models = [device.model for device in devices]
+    names = {device: _name(device, found, several=models.count(device.model) > 1) for device, found in devices.items()}
+    shown = {device: found for device, found in devices.items() if any(one.turns for one in found)}
+    if len(devices) <= _DEVICES:
+        return [_section(names[device], found, fine=fine) for device, found in devices.items()]
     return [
-        _section(_name(device, several=models.count(device.model) > 1), found, fine=fine)
-        for device, found in devices.items()
+        _overview(devices),
+        *(_section(names[device], found, fine=fine) for device, found in list(shown.items())[:_DEVICES]),
     ]
 
 
@@ -67,6 +75,7 @@ def left_out(nights: Sequence[Night], skipped: Sequence[Skipped]) -> list[str]:
     if cut := [night.path for night in nights if not night.complete]:
         go_on = f"continue with: smembench run --resume {quote(str(cut[0]))}"
         lines.append(f"{_runs(len(cut))} not finished, of which what was measured is used, such as {cut[0]}; {go_on}")
+    lines += _never(nights)
     untold = [night.run_id for night in nights if not all(device.id for _, device in (*night.times, *night.unusable))]
     if untold:
         lines.append(
@@ -74,6 +83,19 @@ def left_out(nights: Sequence[Night], skipped: Sequence[Skipped]) -> list[str]:
             "identify, so that it may be a different one each time"
         )
     return lines
+
+
+def _never(nights: Sequence[Night]) -> list[str]:
+    """A line per device, and per reason for more of them, without any time that can be compared."""
+    usable = {device for night in nights for _, device in night.times}
+    reasons: dict[Device, str] = {}
+    for night in nights:
+        reasons |= {device: why for (_, device), why in night.unusable.items() if device.id and device not in usable}
+    by_reason = grouped(reasons, lambda device: reasons[device])
+    return [
+        f"no time can be compared of {some([place(one, nights) or one.model for one in those], 'devices')}: {why}"
+        for why, those in by_reason.items()
+    ]
 
 
 def no_series(nights: Sequence[Night]) -> str:
@@ -114,6 +136,28 @@ def _section(name: str, series: Sequence[Series], *, fine: bool) -> Section:
         wide=("runs", "since"),
         sentence=f"Slower, and not accepted: {len(slower)} of {len(series)} cases.",
         notes=[*_changes(series), *_unusable(series), *_short(shown, few), *_next(slower)],
+    )
+
+
+def _overview(devices: Mapping[Device, Sequence[Series]]) -> Section:
+    """A line per device with its slower cases; devices without a change are counted."""
+    changed = [pair for pair in devices.items() if any(one.turns for one in pair[1])]
+    steady = len(devices) - len(changed)
+    columns: dict[str, Callable[[tuple[Device, Sequence[Series]]], str]] = {
+        "device": lambda line: place(line[0], line[1][0].nights) or line[0].id,
+        "cases": lambda line: str(len(line[1])),
+        "slower": lambda line: str(sum(one.newest is Newest.SLOWER for one in line[1])),
+        "most": lambda line: _changed(line[1][0]),
+        "case": lambda line: short(line[1][0].case_id),
+        "since": lambda line: _day(_told(line[1][0]).night) if line[1][0].turns else "",
+    }
+    return table(
+        f"{len(devices)} devices, of which {len(changed)} changed",
+        changed,
+        columns,
+        words=("device", "case", "since"),
+        sentence=f"{steady} devices did not change." if steady else "",
+        notes=[f"tables of the first {_DEVICES} are below; --json has all"] if len(changed) > _DEVICES else [],
     )
 
 
@@ -188,8 +232,21 @@ def percent(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.1f} %"
 
 
-def _name(device: Device, *, several: bool) -> str:
-    return f"{device.model} {device.id}" if several else device.model
+def _name(device: Device, series: Sequence[Series], *, several: bool) -> str:
+    """Its model; of several of a model also the host, the index there and the id."""
+    if not several:
+        return device.model
+    return " ".join(filter(None, (device.model, place(device, series[0].nights), device.id)))
+
+
+def place(device: Device, nights: Sequence[Night]) -> str:
+    """Where a device was in the newest run that had it: ``node7 cuda:3``; "" if the run does not say."""
+    for night in reversed(nights):
+        run = night.description
+        for info in run.devices:
+            if run.identity(info.name) == device.id:
+                return f"{run.host.name} {info.name}".strip() if run.host else info.name
+    return ""
 
 
 def _day(night: Night) -> str:
@@ -209,6 +266,7 @@ def history_data(nights: Sequence[Night], skipped: Sequence[Skipped], series: Se
                 "case_id": one.case_id,
                 "device": one.device.model,
                 "device_id": one.device.id,
+                "place": place(one.device, one.nights) or None,
                 "newest": one.newest.value,
                 "newest_ms": one.times[-1],
                 "level_ms": one.level,

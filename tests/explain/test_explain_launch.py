@@ -117,7 +117,7 @@ def test_a_shorter_loop_stands_for_the_whole(
     """By counting all steps, the first and the last ones, which differ, among them."""
     declared = cuda_kernel("matmul", kernel)
     products = [case_of(declared, m, n, k, block=block, stride=stride) for block in (Block(8, 8), None)]
-    large = next(product for product in products if declared.unsupported(product) is None)
+    large = next(product for product in products if declared.refusal(product) is None)
     shorter = explain(large)
     pattern = Matmul.pattern
     monkeypatch.setattr(Matmul, "pattern", lambda self, case, results: replace(pattern(self, case, results), k=case.k))

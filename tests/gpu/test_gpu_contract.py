@@ -62,7 +62,7 @@ def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: Kernel) 
     compiled = list(dict.fromkeys([*product(problem.dtypes, blocks[:1]), *product(problem.dtypes[:1], blocks)]))
     for (dtype, block), (m, n, k) in [*product(compiled[:1], SHAPES), *product(compiled[1:], RAGGED)]:
         case = case_of(kernel, m, n, k, dtype, block)
-        if kernel.unsupported(case) or kernel.shared_bytes(case) > limit:
+        if kernel.refusal(case) or kernel.shared_bytes(case) > limit:
             continue
         verify(gpu, case)
         done += 1
@@ -78,7 +78,7 @@ def test_what_is_left_over_by_whole_tiles_is_right(gpu: CudaDevice, name: str) -
     shapes = [("float32", 1, 1, 257), ("float32", 8, 4, 1000), ("float32", 0, 3, 1), ("float64", 1, 2, 99)]
     for dtype, rows, columns, k in shapes:
         case = case_of(kernel, 3 * down + rows, 5 * across + columns, k, dtype)
-        if kernel.unsupported(case):
+        if kernel.refusal(case):
             continue
         assert numba_kernel(case).grid_dependent
         verify(gpu, case)
@@ -118,5 +118,5 @@ def test_a_grid_of_the_gpus_size_adds_up_all_elements_at_every_launch(gpu: CudaD
 def test_products_of_sub_matrices_touch_nothing_around_them(gpu: CudaDevice, kernel: Kernel) -> None:
     for (m, n, k), stride in STRIDED:
         case = case_of(kernel, m, n, k, block=None if kernel.default_blocks else Block(16, 16), stride=stride)
-        if not kernel.unsupported(case):
+        if not kernel.refusal(case):
             verify(gpu, case)

@@ -122,5 +122,5 @@ def test_a_trace_stands_for_a_grid_of_any_length() -> None:
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_blocks_with_fewer_threads_than_taps_are_refused(kernel: str) -> None:
     refused, taken = (case_of(kernel, block=block) for block in (Block(4, 2), Block(3, 3)))
-    assert "at least 9 threads, not 4x2" in str(registry.kernel_of(refused).unsupported(refused))
-    assert registry.kernel_of(taken).unsupported(taken) is None
+    assert "at least 9 threads, not 4x2" in str(registry.kernel_of(refused).refusal(refused))
+    assert registry.kernel_of(taken).refusal(taken) is None

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(not COMPILER, reason="needs g++")
 def block_of(kernel: Kernel) -> Block:
     """Its last usual block, or a small one that it takes."""
     small = (Block(8, 2), Block(4, 4), Block(32, 2))
-    taken = (block for block in small if not kernel.unsupported(case_of(kernel, 8, 8, 8, block=block)))
+    taken = (block for block in small if not kernel.refusal(case_of(kernel, 8, 8, 8, block=block)))
     return kernel.default_blocks[-1] if kernel.default_blocks else next(taken)
 
 
@@ -63,7 +63,7 @@ def test_a_port_is_right_on_ragged_sizes(kernel: Kernel, launches: dict[str, Lau
     for m, n, k in SIZES:
         for stride in (None, max(n, k) + 4) if kernel.strided else (None,):
             case = case_of(kernel, m, n, k, block=block_of(kernel), stride=stride)
-            if kernel.unsupported(case):
+            if kernel.refusal(case):
                 continue
             done += 1
             program = cuda_c_kernel(case)
@@ -85,5 +85,5 @@ def test_any_number_of_blocks_shares_any_product(
 ) -> None:
     """From one block to as many as there are steps; a block without one would hand over nothing."""
     case = case_of(STREAM_K, m, n, k)
-    assume(STREAM_K.unsupported(case) is None)
+    assume(STREAM_K.refusal(case) is None)
     verify(case, launches["streamK"], (1 + int(share * (ceil_div(m, 128) * ceil_div(n, 128) * ceil_div(k, 16) - 1)), 1))

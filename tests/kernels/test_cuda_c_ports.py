@@ -79,7 +79,7 @@ def test_nvrtc_compiles_a_port_for_every_dtype(port: Kernel) -> None:
     done = []
     for dtype in PROBLEMS[port.problem].dtypes:
         cases = (case(port, dtype, Block(x, y)) for x, y in ((16, 16), (16, 8), (8, 8)))
-        fit = (c for c in cases if numba.unsupported(c) is None and numba.shared_bytes(c) <= STATIC_SHARED_BYTES)
+        fit = (c for c in cases if numba.refusal(c) is None and numba.shared_bytes(c) <= STATIC_SHARED_BYTES)
         if chosen := next(fit, None):
             assert port.name.encode() in bytes(compiled(cuda_c_kernel(chosen), "9.0").code)
             done.append(dtype)
@@ -111,5 +111,5 @@ def test_a_port_is_not_traced() -> None:
 def test_naives_port_refuses_what_its_indices_do_not_reach() -> None:
     naive = port_of("naive")
     reached, beyond = (case_of(naive, side, side, 8) for side in (46340, 46341))
-    assert naive.unsupported(reached) is None
-    assert "int indices, which reach 2147483647 elements, not 2147488281" in str(naive.unsupported(beyond))
+    assert naive.refusal(reached) is None
+    assert "int indices, which reach 2147483647 elements, not 2147488281" in str(naive.refusal(beyond))

@@ -33,8 +33,8 @@ def test_the_host_function_launches_the_kernel_between_allocations_and_copies() 
 
 def test_the_host_function_is_timed_warm_and_dense_and_is_no_candidate_for_tune() -> None:
     whole = cuda_kernel("matmul", "MatMul")
-    assert whole.unsupported(WHOLE) is None
-    assert "timed warm only" in str(whole.unsupported(replace(WHOLE, cache="cold")))
-    assert "needs a square block" in str(whole.unsupported(replace(WHOLE, block=Block(16, 8))))
+    assert whole.refusal(WHOLE) is None
+    assert "timed warm only" in str(whole.refusal(replace(WHOLE, cache="cold")))
+    assert "needs a square block" in str(whole.refusal(replace(WHOLE, block=Block(16, 8))))
     assert not whole.strided
     assert (solves(whole), solves(cuda_kernel("matmul", "MatMulKernel"))) == (False, True)

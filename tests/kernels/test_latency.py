@@ -55,5 +55,5 @@ def test_a_sentence_says_how_long_a_load_takes(measured: Measured) -> None:
 
 @pytest.mark.parametrize(("n", "fits"), [(12288, True), (12289, False)])
 def test_a_chain_longer_than_a_blocks_shared_memory_is_left_out(n: int, fits: bool) -> None:
-    reason = cuda_kernel("latency", "sharedChain").unsupported(replace(CHAIN, n=n))
+    reason = cuda_kernel("latency", "sharedChain").refusal(replace(CHAIN, n=n))
     assert reason == (None if fits else "n 12289: at most 12288 words fit the shared memory of a block")

@@ -190,7 +190,7 @@ def test_vectors_only_where_rows_begin_and_end_at_one(n: int, k: int, more: int 
     ],
 )
 def test_blocks_that_do_not_fit_are_refused(name: str, dtype: str, block: Block, reason: str) -> None:
-    refused = cuda_kernel("matmul", name).unsupported(case(name, dtype, block=block))
+    refused = cuda_kernel("matmul", name).refusal(case(name, dtype, block=block))
     assert refused is not None
     assert refused.startswith(f"{name} {reason}")
 

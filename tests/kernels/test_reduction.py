@@ -204,7 +204,7 @@ def test_a_table_names_the_ceiling_and_says_what_the_steps_gain(measured: Measur
 )
 def test_blocks_that_cannot_be_halved_are_refused(kernel: str, block: Block, least: int) -> None:
     case = sum_of(100, kernel, block=block)
-    assert f"needs a block of {least} threads" in str(registry.kernel_of(case).unsupported(case))
+    assert f"needs a block of {least} threads" in str(registry.kernel_of(case).refusal(case))
 
 
 @pytest.mark.slow

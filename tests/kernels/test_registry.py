@@ -62,7 +62,7 @@ def test_declarations_are_complete(kernel: Kernel) -> None:
     assert "\n" not in kernel.summary
     assert registry.kernel_of(case) is kernel
     dtypes = PROBLEMS[kernel.problem].dtypes
-    assert kernel.peer or any(kernel.unsupported(replace(case, dtype=dtype)) is None for dtype in dtypes)
+    assert kernel.peer or any(kernel.refusal(replace(case, dtype=dtype)) is None for dtype in dtypes)
     if kernel.pad is not None and not kernel.default_blocks and kernel.compiler != "triton":
         columns = (16 if "Unroll" in kernel.name else 8) + (1 if kernel.pad else 0)
         assert kernel.shared_bytes(case) == tiles(kernel) * 8 * columns * 8

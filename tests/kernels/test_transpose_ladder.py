@@ -41,7 +41,7 @@ def of_every_step() -> Iterator[Case]:
     for name, dtype in product(CLIMBED, DTYPES):
         kernel = kernel_of(case(name))
         cases = (case(name, dtype, block=block) for block in kernel.default_blocks)
-        yield from (case for case in cases if kernel.unsupported(case) is None)
+        yield from (case for case in cases if kernel.refusal(case) is None)
 
 
 def test_every_step_has_a_block_for_every_dtype() -> None:
@@ -189,7 +189,7 @@ def test_sizes_choose_between_aligned_rows_and_any(columns: int, rows: int, chos
 )
 def test_blocks_that_do_not_fit_are_refused(name: str, dtype: str, block: Block, reason: str) -> None:
     chosen = case(name, dtype, block=block)
-    refused = kernel_of(chosen).unsupported(chosen)
+    refused = kernel_of(chosen).refusal(chosen)
     assert refused is not None
     assert reason in refused
     assert refused.endswith(f"not {block}")
@@ -199,7 +199,7 @@ def test_blocks_that_fit_have_whole_passes() -> None:
     sides = [2**power for power in range(8)]
     for dtype, x, y in product(DTYPES, sides, sides):
         chosen, wide = case("transposeVectorized", dtype, block=Block(x, y)), vector_width(dtype)
-        if kernel_of(chosen).unsupported(chosen) is None:
+        if kernel_of(chosen).refusal(chosen) is None:
             assert (x * y % 32, wide * x % y, y % wide) == (0, 0, 0)
 
 

@@ -41,7 +41,7 @@ def cases_of(kernel: Kernel) -> list[Case]:
         for dtype, size, block, pad in product(PROBLEMS[kernel.problem].dtypes, SIZES, BLOCKS, pads)
         if (kernel.blocks or block == BLOCKS[0]) and (case := case_of(kernel, *size, dtype, block))
     ]
-    allowed = [case for case in cases if not kernel.unsupported(case) and isinstance(kernel.build(case), NumbaKernel)]
+    allowed = [case for case in cases if not kernel.refusal(case) and isinstance(kernel.build(case), NumbaKernel)]
     chosen = allowed[:: ONE_IN.get(kernel.problem, 1)]
     for axis in AXES:
         chosen += {axis(case): case for case in allowed if axis(case) not in map(axis, chosen)}.values()

@@ -32,7 +32,7 @@ def verify(
     """Check a product, of so many persistent blocks if given; the variant of the program that made it."""
     kernel = cuda_kernel("matmul", name)
     case = case_of(kernel, *size, dtype, block, stride)
-    assert kernel.unsupported(case) is None
+    assert kernel.refusal(case) is None
     program = numba_kernel(case)
     if blocks:
         program = replace(program, persistent_blocks=lambda _: blocks)

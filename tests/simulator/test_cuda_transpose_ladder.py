@@ -62,7 +62,7 @@ def verify(
 ) -> NumbaKernel:
     """Hold one launch to the reference, and return its program; a grid replaces the program's own."""
     case, kernel = transpose(name, dtype, columns, rows, block), cuda_kernel("transpose", name)
-    assert kernel.unsupported(case) is None
+    assert kernel.refusal(case) is None
     program = numba_kernel(case)
     if grid is not None:
         program = replace(program, grid=grid, persistent_blocks=None)

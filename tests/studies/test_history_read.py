@@ -226,7 +226,7 @@ def test_slower_series_come_first_and_the_page_says_so(tmp_path: Path, store: St
     series = series_of(nights)
     assert [one.newest for one in series] == [Newest.SLOWER, Newest.FASTER, Newest.SAME, Newest.SHORT]
     slower, faster, same, few = history_sections(series, fine=True)
-    assert slower.heading == "NVIDIA H200 GPU-3 · 30 runs, 2026-01-01 to 2026-01-30"
+    assert slower.heading == "NVIDIA H200 cuda:0 GPU-3 · 30 runs, 2026-01-01 to 2026-01-30"
     assert slower.cells == [
         ["copyGmem float32 4096x4096 b32x32", "30", "▁" * 11 + "█" * 5, "1.1000", "1.1000", "+10.0 %", "2026-01-26"]
     ]

@@ -75,7 +75,7 @@ def test_sizes_that_16_divides_are_compiled_on_their_own(kernel: Kernel) -> None
 def test_sides_that_are_no_powers_of_two_are_refused() -> None:
     for kernel in KERNELS:
         for block in (Block(24, 24), Block(4, 4), Block(12, 16)):
-            assert kernel.unsupported(case_of(kernel, 64, 64, 64, block=block)), (kernel.name, block)
+            assert kernel.refusal(case_of(kernel, 64, 64, 64, block=block)), (kernel.name, block)
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def test_interpreted_a_kernel_is_right(kernel: Kernel) -> None:
 
 def test_a_tile_that_no_gpu_can_hold_is_refused() -> None:
     (kernel,) = (kernel for kernel in KERNELS if kernel.name == "transposeVectorized")
-    refused = kernel.unsupported(case_of(kernel, 64, 64, block=Block(64, 4)))
+    refused = kernel.refusal(case_of(kernel, 64, 64, block=Block(64, 4)))
     assert refused
     assert "shared memory" in refused
-    assert kernel.unsupported(case_of(kernel, 64, 64, block=Block(16, 16))) is None
+    assert kernel.refusal(case_of(kernel, 64, 64, block=Block(16, 16))) is None

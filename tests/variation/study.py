@@ -48,6 +48,7 @@ class Task:
     quiet: int
     slow: int
     seed: int
+    sizes: Sequence[float] = SIZES
 
 
 def study(task: Task) -> Found:
@@ -65,7 +66,7 @@ def study(task: Task) -> Found:
         fleet = simulated(model, task.count, rng)
         times, noise = measured(fleet, rng)
         bad = np.flatnonzero(fleet.normal)[: max(task.count // 64, 1)]
-        for size in SIZES:
+        for size in task.sizes:
             step, everywhere, somewhere = math.log1p(size), times.copy(), times.copy()
             everywhere[:, bad] += step
             told = np.asarray(np.any(_named(everywhere, noise)[:, bad], axis=0))

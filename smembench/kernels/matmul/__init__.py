@@ -4,6 +4,7 @@ LADDER = (
     "cpu",
     "naive",
     "tiled",
+    "tiledHalf",
     "MatMulKernel",
     "MatMul",
     "interchanged",
@@ -20,5 +21,9 @@ LADDER = (
     "serpentine",
     "serpentine16x8",
     "streamK",
+    "wgmma",
+    "wgmmaSpilled",
+    "wgmmaSpecialized",
+    "wgmmaPersistent",
 )
 """The kernels in the order of the lesson, in which tables show them; others come after them."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from smembench.kernels.common.dtypes import not_taken
 from smembench.kernels.common.grids import covering
 from smembench.kernels.intrinsics import vector
 from smembench.kernels.kernel import Kernel
@@ -33,8 +32,6 @@ def registers(dtype: str, down: int, across: int) -> int:
 
 def results_fit(kernel: str, block: Block, dtype: str, down: int, across: int) -> str | None:
     """The reason to refuse a block whose threads have too few registers for their results, or None."""
-    if reason := not_taken(kernel, dtype, WIDE):
-        return reason
     needed, threads = registers(dtype, down, across), block.x * block.y
     if needed > _MOST:
         return f"{kernel} keeps {down}×{across} {dtype} results per thread, more than its registers hold: use float32"
@@ -194,6 +191,7 @@ def kernel_of_tiling(
     blocks: tuple[Block, ...],
     ladder: str = "",
     buffers: int = 2,
+    needs: str = "",
 ) -> Kernel:
     """A kernel on tiles of A and of B in shared memory.
 
@@ -201,7 +199,7 @@ def kernel_of_tiling(
         name: the kernel's.
         tiling_of: how a case's block divides its tile.
         program_of: the program for ``(c, a, b, m, n, k, lda, ldb, ldc)``.
-        summary, results, ladder: as Kernel's.
+        summary, results, ladder, needs: as Kernel's.
         blocks: the defaults; of tiles that are loaded by elements a refusal names the first.
         buffers: how many tiles of A and of B a block has.
     """
@@ -225,6 +223,8 @@ def kernel_of_tiling(
         results=results,
         default_blocks=blocks,
         tile_elements=tile_elements,
+        needs=needs,
+        dtypes=WIDE,
         unsupported=unsupported,
         strided=True,
         standard=False,

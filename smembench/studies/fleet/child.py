@@ -1,7 +1,8 @@
 """The process that measures one device of a fleet: a run as any other, told line by line on stdout.
 
-It reads a ``Job`` as JSON from stdin. Each line that it writes is JSON: ``{"done": 3, "of": 36, "what": "…"}`` when a
-trial begins, and at the end ``{"failed": 0, "error": ""}``.
+Its argument is the device's folder; it reads a ``Job`` as JSON from stdin. Each line that it writes is JSON, too:
+``{"done": 3, "of": 36, "what": "…"}`` when a trial begins, ``{}`` as another sign of life, and at the end
+``{"failed": 0, "error": ""}``.
 """
 
 from __future__ import annotations
@@ -27,18 +28,15 @@ if TYPE_CHECKING:
 
 
 class Job(BaseModel):
-    """What to measure: a stored config whose sweeps name the device, below ``folder``.
+    """What to measure: a stored config whose sweeps name the device.
 
     Attributes:
         force: resume even if the environment differs.
-        wait: wait for another process that uses the GPU.
     """
 
     config: dict[str, JsonValue]
-    folder: Path
     anonymous: bool = False
     force: bool = False
-    wait: bool = False
     argv: list[str] = []
 
 
@@ -48,15 +46,15 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell starts in the background
     install()
     try:
-        said = {"failed": measure(Job.model_validate_json(sys.stdin.buffer.read())), "error": ""}
+        said = {"failed": measure(Path(sys.argv[1]), Job.model_validate_json(sys.stdin.buffer.read())), "error": ""}
     except BaseException as error:
         said = {"failed": 0, "error": one_line(error) if isinstance(error, Exception) else "interrupted"}
     _tell(said)
     sys.exit(1 if said["error"] else 0)
 
 
-def measure(job: Job) -> int:
-    """Measure a job, or what is left of it, and return how many cases failed.
+def measure(folder: Path, job: Job) -> int:
+    """Measure a job in a new run's folder below ``folder``, or what is left of it, and return how many cases failed.
 
     Raises:
         SmembenchError: for what ended the run before it was complete.
@@ -65,21 +63,21 @@ def measure(job: Job) -> int:
     from smembench.run.config import from_stored
     from smembench.studies.run import Watch, run
 
+    _tell({})
     config = from_stored(job.config)
-    begun = begun_run(job.folder, config.name)
+    begun = begun_run(folder, config.name)
     if begun is not None and read_description(begun).complete and not (begun / JOURNAL).exists():
         from smembench.studies.load import load
 
         return len(load(begun, predicted=False).failed)
-    watch = Watch(progress=_progress, note=lambda line: _tell({"note": line}))
+    watch = Watch(progress=_progress, note=lambda line: _tell({}))
     with closing(RunFolder.resume(begun)) if begun else _nothing() as resumed:
         outcome = run(
             config,
-            output=job.folder,
+            output=folder,
             resume=resumed,
             anonymous=job.anonymous,
             force=job.force,
-            wait=job.wait,
             argv=job.argv,
             watch=watch,
         )

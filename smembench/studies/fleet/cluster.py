@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -10,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from smembench.model.errors import SmembenchError, UsageError
 from smembench.model.text import one_line
+from smembench.store.files import read_whole
 
 if TYPE_CHECKING:
     from distributed import Client, Security
 
-_CONNECT_SECONDS = 30
+_CONNECT_SECONDS = 10
 _LOOPBACK = "127.0.0.1:0"
 SYSTEMS = {
     "slurm": "SLURMCluster",
@@ -26,7 +29,17 @@ SYSTEMS = {
     "moab": "MoabCluster",
 }
 """Queueing systems by name, with their classes in dask-jobqueue."""
-_JOB = {"cores": 16, "processes": 1, "memory": "16GB", "walltime": "01:00:00"}
+_NO_POLLING = "export DASK_DISTRIBUTED__DIAGNOSTICS__NVML=False"
+_BEFORE_IMPORT = {"distributed.diagnostics.nvml": False}
+"""Dask's own polling of the GPUs would disturb what is measured on them, and end where NVML is broken."""
+_JOB = {
+    "job_name": "smembench",
+    "cores": 8,
+    "processes": 1,
+    "memory": "8GB",
+    "walltime": "01:00:00",
+    "job_script_prologue": [_NO_POLLING],
+}
 """What a job asks for unless --job-option says otherwise: a Dask worker with as many threads as a host has GPUs."""
 
 
@@ -62,42 +75,54 @@ def connected(where: Where, workers: int) -> Iterator[Client]:
             does not take.
     """
     check_installed(jobqueue=bool(where.jobqueue))
-    import dask
     from distributed import Client
 
+    _silence()
     with ExitStack() as stack:
-        stack.enter_context(dask.config.set(_QUIET))
         if where.here:
             address: Any = stack.enter_context(_local(workers))
         elif where.jobqueue:
             address = stack.enter_context(job_cluster(where))
             address.scale(jobs=where.jobs)
         else:
-            address = where.scheduler
-        yield stack.enter_context(_client(Client, address, where))
+            address = _address(where)
+        yield stack.enter_context(Client(address, security=security(where), set_as_default=False))
 
 
-_QUIET: dict[str, Any] = {
-    "distributed.logging": {"distributed": "critical", "tornado": "critical"},
-    "logging": {"distributed": "critical", "tornado": "critical"},
-    "distributed.comm.timeouts.connect": f"{_CONNECT_SECONDS}s",
-}
+def _silence() -> None:
+    """Keep Dask's own lines and tracebacks off stderr: what is wrong becomes a row or an error here."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
-@contextmanager
-def _client(client: type[Client], address: Any, where: Where) -> Iterator[Client]:
-    options: dict[str, Any] = {"scheduler_file": address} if Path(str(address)).is_file() else {"address": address}
+def _address(where: Where) -> str:
+    """The address of a scheduler that answers.
+
+    Raises:
+        UsageError: if none does, with the reason.
+    """
+    import asyncio
+
+    from distributed import Security
+    from distributed.comm import connect
+
+    async def reach(address: str) -> None:
+        arguments = (security(where) or Security()).get_connection_args("client")
+        await (await connect(address, timeout=_CONNECT_SECONDS, **arguments)).close()
+
+    address = where.scheduler
     try:
-        made = client(**options, security=security(where), timeout=_CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
+        if Path(address).is_file():
+            address = str(json.loads(read_whole(Path(address)))["address"])
+        # Before there is a client, which could not be closed without one.
+        asyncio.run(reach(address))
+    except (OSError, ValueError, TypeError, LookupError) as error:
         raise UsageError(
             f"--scheduler {where.scheduler}: no scheduler answers ({one_line(error)}); "
             "start one with: dask scheduler, and on each host: dask worker ADDRESS"
         ) from None
-    try:
-        yield made
-    finally:
-        made.close(timeout=5)
+    return address
 
 
 @contextmanager
@@ -154,8 +179,11 @@ def security(where: Where) -> Security | None:
 
 
 def check_installed(*, jobqueue: bool) -> None:
-    """Raise UsageError without the packages of the extra ``fleet``."""
+    """Import the packages of the extra ``fleet``; raise UsageError without them."""
     try:
+        import dask
+
+        dask.config.set(_BEFORE_IMPORT)
         import distributed  # noqa: F401
 
         if jobqueue:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, Queue
+from threading import Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -18,15 +19,17 @@ from smembench.model.text import one_line
 from smembench.run.config import Config
 from smembench.store.fleet_json import Entry, FleetFile, State, write_fleet_file
 from smembench.studies.fleet.child import Job
-from smembench.studies.fleet.cluster import addresses, lost
+from smembench.studies.fleet.cluster import Where, addresses, lost
 from smembench.studies.fleet.hosts import Host
-from smembench.studies.fleet.measure import INTERRUPTED, Ended, measure, stop, task_of
+from smembench.studies.fleet.measure import INTERRUPTED, Ended, Task, measure, stop
 from smembench.studies.fleet.turns import at_once, in_turns, on_device
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
 _LOOK_SECONDS = 2.0
+_STALLED_SECONDS = 60.0
+"""How long a process may say nothing beside a trial: it starts, compiles and predicts."""
 _BACK_SECONDS = 30.0
 """How long a host may be without a Dask worker: a nanny starts a killed one again."""
 _RESULT_SECONDS = 30.0
@@ -45,12 +48,22 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What all devices are measured with; ``stalled`` is in seconds."""
+class Options:
+    """How a fleet is measured.
 
-    stalled: float
+    Attributes:
+        where: its Dask workers.
+        host_limit: seconds that a host may take to come and to answer.
+        stalled: seconds without progress after which a device's process is killed; None for those of the longest trial
+            that the config allows, and a minute.
+        force: resume even if the environment of a device differs.
+        argv: the arguments that run.json records.
+    """
+
+    where: Where
+    host_limit: float = 60.0
+    stalled: float | None = None
     force: bool = False
-    wait: bool = False
     argv: tuple[str, ...] = ()
 
 
@@ -85,16 +98,17 @@ class Dispatch:
         content: FleetFile,
         config: Config,
         hosts: Sequence[Host],
-        terms: Terms,
+        options: Options,
         watch: Watch,
     ) -> None:
         self._client, self._folder, self._content = client, folder, content
         self._once, self._turn = at_once(config), in_turns(config)
-        self._terms, self._watch = terms, watch
+        self._options, self._watch = options, watch
         self._entries = {entry.folder: entry for entry in content.devices}
         self._places = {host.name: _Place(host, list(host.workers)) for host in hosts}
         self._heard: Queue[tuple[str, Any]] = Queue()
         self._stopping = False
+        self._stalled = options.stalled or config.timeout + config.max_seconds + _STALLED_SECONDS
 
     def run(self) -> SmembenchError | KeyboardInterrupt | None:
         """Measure until each device is complete or failed; returns what ended it before.
@@ -141,13 +155,17 @@ class Dispatch:
         entry = self._entries[key]
         job = Job(
             config=on_device(config, entry.device),
-            folder=(self._folder / key).resolve(),
             anonymous=self._content.anonymous,
-            force=self._terms.force,
-            wait=self._terms.wait,
-            argv=list(self._terms.argv),
+            force=self._options.force,
+            argv=list(self._options.argv),
         )
-        task = task_of(self._content.fleet_id, key, job, place.host.visible, self._terms.stalled)
+        task = Task(
+            fleet=self._content.fleet_id,
+            folder=str((self._folder / key).resolve()),
+            job=job.model_dump_json(),
+            visible=place.host.visible,
+            stalled=self._stalled,
+        )
         self._set(key, "running")
         pinned = {"workers": place.workers, "allow_other_workers": False} if place.workers else {}
         future = self._client.submit(measure, task, pure=False, retries=0, **pinned)
@@ -189,11 +207,9 @@ class Dispatch:
         return None
 
     def _progress(self, event: Mapping[str, Any]) -> None:
-        entry = self._entries[event["key"]]
+        entry = self._entries[Path(event["folder"]).name]
         if "done" in event:
             self._watch.progress(entry, event["done"], event["of"], event["what"])
-        elif "note" in event and not event["note"].startswith("cases: "):
-            self._watch.note(f"{entry.label}: {event['note']}")
 
     def _end(self, place: _Place, key: str, ended: Ended) -> None:
         if ended.reason:
@@ -245,9 +261,9 @@ class Dispatch:
         self._watch.note("interrupted: the devices end after the sample in progress")
         self._stopping = True
         until = monotonic() + _STOP_SECONDS
+        # In a thread: it waits for all workers, and one may hang.
+        Thread(target=self._client.run, args=(stop, self._content.fleet_id), daemon=True).start()
         try:
-            with interruptible():
-                self._client.run(stop, self._content.fleet_id, wait=False, on_error="ignore")
             while any(place.open for place in self._places.values()) and monotonic() < until:
                 with interruptible():
                     found = self._next(0.5)

@@ -17,7 +17,6 @@ from time import monotonic
 from typing import IO
 
 from smembench.model.text import duration, visible
-from smembench.studies.fleet.child import Job
 from smembench.studies.fleet.hosts import VISIBLE
 
 _LOOK_SECONDS = 0.5
@@ -34,14 +33,14 @@ class Task:
 
     Attributes:
         fleet: the fleet's id, also the topic of its events.
-        key: the device's folder, which names it in events.
-        job: as JSON, for the child.
+        folder: the device's, which names it in events.
+        job: a ``child.Job`` as JSON, for the child.
         visible: CUDA_VISIBLE_DEVICES of the child, as where the devices were listed.
         stalled: seconds without a sign of progress after which the child is killed.
     """
 
     fleet: str
-    key: str
+    folder: str
     job: str
     visible: str | None
     stalled: float
@@ -53,11 +52,6 @@ class Ended:
 
     failed: int = 0
     reason: str = ""
-
-
-def task_of(fleet: str, key: str, job: Job, visible: str | None, stalled: float) -> Task:
-    """A task that Dask can send."""
-    return Task(fleet, key, job.model_dump_json(), visible, stalled)
 
 
 class _Children:
@@ -75,7 +69,7 @@ class _Children:
             if task.fleet in self._stopped:
                 return None
             child = subprocess.Popen(
-                [sys.executable, "-m", "smembench.studies.fleet.child"],
+                [sys.executable, "-m", "smembench.studies.fleet.child", task.folder],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -126,7 +120,7 @@ def measure(task: Task) -> Ended:
                 if line is None:
                     return Ended(reason=_killed(child, f"no progress for {duration(task.stalled)}"))
                 last = line
-                worker.log_event(task.fleet, {"key": task.key, **line})
+                worker.log_event(task.fleet, {"folder": task.folder, **line})
             if not _ended(child):
                 return Ended(reason=_killed(child, "its output ended before it did"))
             if "error" in last:

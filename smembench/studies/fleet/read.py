@@ -48,13 +48,21 @@ def _planned(folder: Path) -> Iterator[tuple[str, Member]]:
     """The members of a fleet.json, each with the time at which the fleet began."""
     content = read_fleet_file(folder)
     for entry in content.devices:
-        runs = [load(path.parent, predicted=False) for path in sorted((folder / entry.folder).glob(f"*/{RUN}"))]
-        run = _together([_of_device(run, entry.device) for run in runs])
+        run, damage = _runs(folder / entry.folder, entry.device)
         info = run.description.device(entry.device) if run else None
         if info is None and entry.device:
             info = DeviceInfo(name=entry.device, model=entry.model or entry.device, uuid=entry.uuid)
-        reason = "" if entry.state == "complete" else entry.reason or _cut_off(run)
+        reason = damage or ("" if entry.state == "complete" else entry.reason or _cut_off(run))
         yield content.started_at_utc, Member(entry.host, entry.device, info, run, reason, entry.number)
+
+
+def _runs(folder: Path, device: str) -> tuple[Run | None, str]:
+    """The runs of a device as one, and why they cannot be read: that hides no other device of the fleet."""
+    try:
+        runs = [load(path.parent, predicted=False) for path in sorted(folder.glob(f"*/{RUN}"))]
+    except UsageError as error:
+        return None, str(error)
+    return _together([_of_device(run, device) for run in runs]), ""
 
 
 def _cut_off(run: Run | None) -> str:

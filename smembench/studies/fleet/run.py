@@ -17,35 +17,12 @@ from smembench.store.run_folder import new_run_id
 from smembench.store.run_json import StoredConfig
 from smembench.studies.fleet.ask import ask_hosts
 from smembench.studies.fleet.cluster import Where, connected
-from smembench.studies.fleet.dispatch import Dispatch, Terms, Watch
+from smembench.studies.fleet.dispatch import Dispatch, Options, Watch
 from smembench.studies.fleet.hosts import Host, ask_host
 from smembench.studies.fleet.plan import again, entries_of
 
 if TYPE_CHECKING:
     from distributed import Client
-
-_STALLED_SECONDS = 60.0
-"""How long a process may say nothing beside a trial: it starts, compiles and predicts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a fleet is measured.
-
-    Attributes:
-        where: its Dask workers.
-        host_limit: seconds that a host may take to come and to answer.
-        stalled: seconds without progress after which a device's process is killed; None for the longest trial's.
-        force: resume even if the environment of a device differs.
-        wait: wait for other processes that use a GPU.
-    """
-
-    where: Where
-    host_limit: float = 60.0
-    stalled: float | None = None
-    force: bool = False
-    wait: bool = False
-    argv: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +82,8 @@ def run_fleet(folder: Path, options: Options, watch: Watch) -> Finished:
         _note_threads(client, hosts, content.devices, watch)
         for entry in content.devices:
             watch.state(entry)
-        stalled = options.stalled or config.timeout + config.max_seconds + _STALLED_SECONDS
-        terms = Terms(stalled, options.force, options.wait, options.argv)
         try:
-            error = Dispatch(client, folder, content, config, hosts, terms, watch).run()
+            error = Dispatch(client, folder, content, config, hosts, options, watch).run()
         except OSError as problem:
             raise SmembenchError(f"{folder / FLEET}: cannot be written ({problem.strerror})") from None
     return Finished(folder, error)
@@ -139,7 +114,7 @@ def _create(root: Path, config: Config, devices: Sequence[str], workers: int, *,
     """
     config = config.model_copy(update={"seed": secrets.randbits(31) if config.seed is None else config.seed})
     started = datetime.now(UTC)
-    fleet_id = new_run_id(f"{config.name}-fleet", started)
+    fleet_id = new_run_id(config.name if config.name.endswith("fleet") else f"{config.name}-fleet", started)
     content = FleetFile(
         schema_version=1,
         fleet_id=fleet_id,

@@ -66,7 +66,7 @@ def _takes(kernel: Kernel, dtype: str) -> bool:
     problem = PROBLEMS[kernel.problem]
     (shape, *_), (block, *_) = problem.shapes({}), kernel.default_blocks or problem.default_blocks
     case = Case(problem.name, kernel.name, kernel.kind, dtype, shape.m, shape.n, shape.k, block)
-    return kernel.unsupported(case) is None
+    return kernel.refusal(case) is None
 
 
 def _steps(problem: str, kind: str) -> tuple[Kernel, ...]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from smembench.kernels.common.grids import square_only
 from smembench.kernels.matmul.cuda import mat_mul_kernel
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Case
@@ -25,10 +26,10 @@ def build(case: Case) -> NumbaKernel:
 
 
 def unsupported(case: Case) -> str | None:
-    """What MatMulKernel does not take, and a cold cache: the copies fill it within the time."""
+    """A block that is not square, and a cold cache: the copies fill it within the time."""
     if case.cache != "warm":
         return f"cache {case.cache}: {case.kernel} copies its arrays to the device, and is timed warm only"
-    return mat_mul_kernel.KERNEL.unsupported(case)
+    return square_only(case)
 
 
 KERNEL = replace(

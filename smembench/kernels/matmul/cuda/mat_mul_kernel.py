@@ -13,14 +13,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from smembench.kernels.common.dtypes import only
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.matmul.cuda import tiled
 from smembench.kernels.numba_cuda import cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Scalar
 from smembench.model.case import Case
-from smembench.model.formats import WIDE
 
 
 class Matrix(NamedTuple):
@@ -96,7 +94,7 @@ def build(case: Case) -> NumbaKernel:
 
 
 KERNEL = replace(
-    only(tiled.KERNEL, *WIDE),
+    tiled.KERNEL,
     name="MatMulKernel",
     summary="tiled as in the programming guide: sub-matrices by device functions",
     build=build,

@@ -8,21 +8,19 @@ of B. A is read n times in all, B m times. Findings: results/reference/notes/nai
 from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of, covering
-from smembench.kernels.intrinsics.halves import narrowed, widened
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
-from smembench.model.formats import accumulated
+from smembench.model.formats import WIDE
 
 
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
     block = block_of(case)
     bx, by = block
-    zero = number(accumulated(case.dtype))(0)
-    widen, narrow = widened(case.dtype), narrowed(case.dtype)
+    zero = number(case.dtype)(0)
 
     def naive(c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index) -> None:
         row = cuda.blockIdx.y * by + cuda.threadIdx.y
@@ -34,10 +32,10 @@ def build(case: Case) -> NumbaKernel:
             in_a, in_b = uint64(row * lda), uint64(col)
             end = in_a + k
             while in_a != end:
-                total += widen(a[in_a]) * widen(b[in_b])
+                total += a[in_a] * b[in_b]
                 in_a += 1
                 in_b += ldb
-            c[row * ldc + col] = narrow(total)
+            c[row * ldc + col] = total
 
     return NumbaKernel(naive, grid=covering(case.n, case.m, block), block=block)
 
@@ -48,6 +46,7 @@ KERNEL = Kernel(
     kind="cuda",
     summary="a thread an element of C, operands straight from global memory",
     build=build,
+    dtypes=WIDE,
     strided=True,
     ladder="one thread per element of C, all operands from global memory",
 )

@@ -18,13 +18,12 @@ guide or 32 as in the blog; any m × k × n works.
 from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of, covering, square_only
-from smembench.kernels.intrinsics.halves import narrowed, widened
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
-from smembench.model.formats import accumulated
+from smembench.model.formats import WIDE
 
 
 def build(case: Case) -> NumbaKernel:
@@ -32,8 +31,7 @@ def build(case: Case) -> NumbaKernel:
     block = block_of(case)
     tile = block.x
     dtype = number(case.dtype)
-    zero, none = number(accumulated(case.dtype))(0), dtype(0)
-    widen, narrow = widened(case.dtype), narrowed(case.dtype)
+    zero = dtype(0)
 
     def tiled(c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index) -> None:
         a_sub = cuda.shared.array((tile, tile), dtype)
@@ -46,17 +44,17 @@ def build(case: Case) -> NumbaKernel:
             if row < m and t * tile + tx < k:
                 a_sub[ty, tx] = a[row * lda + t * tile + tx]
             else:
-                a_sub[ty, tx] = none
+                a_sub[ty, tx] = zero
             if col < n and t * tile + ty < k:
                 b_sub[ty, tx] = b[(t * tile + ty) * ldb + col]
             else:
-                b_sub[ty, tx] = none
+                b_sub[ty, tx] = zero
             cuda.syncthreads()
             for e in range(tile):
-                total += widen(a_sub[ty, e]) * widen(b_sub[e, tx])
+                total += a_sub[ty, e] * b_sub[e, tx]
             cuda.syncthreads()
         if row < m and col < n:
-            c[row * ldc + col] = narrow(total)
+            c[row * ldc + col] = total
 
     return NumbaKernel(tiled, grid=covering(case.n, case.m, block), block=block)
 
@@ -72,6 +70,7 @@ KERNEL = Kernel(
     kind="cuda",
     summary="square tiles of A and B in shared memory, each element used a block's width of times",
     build=build,
+    dtypes=WIDE,
     tile_elements=tile_elements,
     unsupported=square_only,
     strided=True,

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from smembench.kernels.common.cuda_c import port
-from smembench.kernels.common.dtypes import not_taken
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.cuda import naive
 from smembench.model.case import Case
-from smembench.model.formats import WIDE
 
 _SOURCE = """
 extern "C" __global__ void naive(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k,
@@ -34,14 +32,14 @@ _INT_MAX = 2**31 - 1
 
 
 def int_indices(kernel: Kernel) -> Callable[[Case], str | None]:
-    """Why the port of a kernel with ``int`` indices cannot run a case: its type, its size, or the kernel's reasons."""
+    """Why the port of a kernel with ``int`` indices cannot run a case: the kernel's own reasons, or its size."""
 
     def unsupported(case: Case) -> str | None:
         assert case.k is not None
         largest = max(case.m, case.k) * (case.stride or max(case.n, case.k))
         if largest > _INT_MAX:
             return f"the CUDA C port of {case.kernel} has int indices, which reach {_INT_MAX} elements, not {largest}"
-        return not_taken(case.kernel, case.dtype, WIDE) or kernel.unsupported(case)
+        return kernel.unsupported(case)
 
     return unsupported
 

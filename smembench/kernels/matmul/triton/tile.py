@@ -16,12 +16,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from smembench.kernels.common.dtypes import only
 from smembench.kernels.common.grids import block_of
 from smembench.kernels.common.triton import port
 from smembench.kernels.matmul.cuda import tiled, tiled_2d
 from smembench.model.case import Case
-from smembench.model.formats import WIDE
 
 _DEPTH = 16
 """Fewest columns of A's tile that ``tl.dot`` takes."""
@@ -60,4 +58,4 @@ def _results(case: Case) -> Mapping[str, int]:
     return {"BX": across * block.x, "BY": down * block.y, "BK": _DEPTH}
 
 
-KERNELS = (port(only(tiled.KERNEL, *WIDE), source, _block), port(tiled_2d.KERNEL, source, _results))
+KERNELS = (port(tiled.KERNEL, source, _block), port(tiled_2d.KERNEL, source, _results))

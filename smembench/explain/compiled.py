@@ -1,0 +1,103 @@
+"""What the compiler made of a kernel's accesses: neighbouring ones of a thread become one that is wider.
+
+The machine code tells the widths of its loads and stores, a trace the addresses. If the code has loads of 128 bits that
+the source does not have, those of an access site are merged whose consecutive accesses by every thread lie side by side
+and begin at a multiple of 16 bytes. That is believed if the trace then has the widths of the code. Otherwise nothing is
+merged, and ``Trace.unmatched`` says so.
+
+Where a predicate takes the place of a branch, warps without an active lane issue the access, too. It moves nothing but
+counts as a request. How many there are follows if every warp issues each instruction of a kind once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+
+from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Merged, Request
+from smembench.explain.trace import Trace
+from smembench.toolchains.memory_instructions import ASYNCHRONOUS, MemoryInstruction
+
+_Widths = Mapping[AccessSite, int]
+"""Bytes per lane of the accesses that the compiler merges, by site."""
+
+
+def as_compiled(traces: Sequence[Trace], code: Iterable[MemoryInstruction]) -> list[Trace]:
+    """Traces of one kernel, with the accesses that its machine code has."""
+    instructions = list(code)
+    widths: dict[AccessSite, int] = {}
+    unmatched: list[tuple[str, str]] = []
+    for space, kind in product(("shared", "global"), ("load", "store")):
+        accesses = [
+            each for trace in traces for each in trace.accesses if (each.site.space, each.site.kind) == (space, kind)
+        ]
+        compiled = {each.width for each in instructions if (each.space, each.kind) == (space, kind)}
+        found = _widths(accesses, compiled)
+        if found is None:
+            unmatched.append((space, kind))
+        else:
+            widths.update(found)
+    return [_merged(trace, widths, tuple(unmatched)) for trace in traces]
+
+
+def _widths(accesses: Sequence[Accesses], compiled: set[int]) -> _Widths | None:
+    """The widths of the sites that are merged, if any; None if the accesses do not have the widths of the code."""
+    by_site: dict[AccessSite, list[Accesses]] = {}
+    for each in accesses:
+        by_site.setdefault(each.site, []).append(each)
+    source = {site.width for site in by_site}
+    # Narrower ones than the source's belong to paths that the trace did not take, such as edges.
+    new = {width for width in compiled - source if width > min(source, default=width)}
+    widths: dict[AccessSite, int] = {}
+    if ASYNCHRONOUS in compiled:
+        return widths
+    for site, found in by_site.items():
+        for width in sorted(new if site.width in compiled else compiled, reverse=True):
+            if width > site.width and all(_side_by_side(each, width) for each in found):
+                widths[site] = width
+                break
+    after = {widths.get(site, site.width) for site in by_site}
+    return widths if new | (source & compiled) <= after <= compiled else None
+
+
+def idle(requests: Iterable[Request], code: Mapping[MemoryInstruction, int], warps: int) -> dict[str, int]:
+    """Requests to shared memory that warps without an active lane issue, by kind; ``warps`` are those of the grid.
+
+    A kind is left out if some of its instructions lie in a loop or are branched around: then no rule tells.
+    """
+    active: Counter[str] = Counter()
+    for request in requests:
+        if request.site.space == "shared":
+            active[request.site.kind] += request.weight
+    found = {}
+    for kind, with_lanes in active.items():
+        instructions = {each: count for each, count in code.items() if (each.space, each.kind) == ("shared", kind)}
+        if all(each.once for each in instructions):
+            found[kind] = warps * sum(instructions.values()) - with_lanes
+    return {kind: without for kind, without in found.items() if without > 0}
+
+
+def _side_by_side(accesses: Accesses, width: int) -> bool:
+    """Whether the consecutive accesses of every thread, as many as make ``width`` bytes, can be one."""
+    count = width // accesses.site.width
+    if len(accesses.addresses) % count:
+        return False
+    groups = accesses.addresses.reshape(-1, count, *accesses.addresses.shape[1:])
+    first = groups[:, :1]
+    offsets = accesses.site.width * np.arange(count)[:, None, None]
+    aligned = (first == NOWHERE) | (first % width == 0)
+    return bool(aligned.all() and (groups == np.where(first == NOWHERE, NOWHERE, first + offsets)).all())
+
+
+def _merged(trace: Trace, widths: _Widths, unmatched: tuple[tuple[str, str], ...]) -> Trace:
+    accesses = []
+    for each in trace.accesses:
+        width = widths.get(each.site, each.site.width)
+        every = width // each.site.width
+        accesses.append(each._replace(site=replace(each.site, width=width), addresses=each.addresses[::every]))
+    merged = tuple(Merged(site, width) for site, width in widths.items())
+    return replace(trace, accesses=tuple(accesses), merged=merged, unmatched=unmatched)

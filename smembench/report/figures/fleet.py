@@ -1,0 +1,107 @@
+"""The devices of a fleet on one axis per metric: how far each is from the median, the slow ones by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from smembench.report.charts import ROW, Chart, file_name, layer, names_axis, number_axis
+from smembench.studies.fleet.verdict import Group, Verdict
+from smembench.views.columns import milliseconds
+from smembench.views.fleet import Point, many, model, points, share
+from smembench.views.sections import Section, grouped, table
+
+_BINS = 160
+"""Places on an axis at which devices are drawn as one point."""
+_ROOM = 0.4
+"""Share of the axis to the right of the slowest device, for its name."""
+
+
+def deviations(group: Group, verdict: Verdict, names: Mapping[str, str]) -> Chart:
+    """A strip plot of a model's devices; devices at the same place are one point, the larger the more there are.
+
+    Args:
+        group: the devices of a model, at least two.
+        verdict: on the fleet.
+        names: of the metrics.
+    """
+    of = {
+        names[one.name]: [point for point in there if point]
+        for one, there in zip(group.metrics, points(group, verdict), strict=True)
+    }
+    every = [point.deviation for there in of.values() for point in there]
+    low, high = min([*every, -0.01]), max([*every, 0.01])
+    step = (high - low) / _BINS
+    others, slow = [], []
+    for name, there in of.items():
+        ordinary = [point for point in there if not point.slow]
+        for place, those in grouped(ordinary, lambda point: round(point.deviation / step)).items():
+            who = those[0].member.label if len(those) == 1 else many([point.member for point in those])
+            at = 100 * place * step
+            others.append({"metric": name, "at": at, "count": len(those), "says": f"{name}: {who} at {at:+.2f} %"})
+        for point in sorted((point for point in there if point.slow), key=lambda point: -point.deviation):
+            at, who = 100 * point.deviation, point.member.label
+            slow.append({"metric": name, "at": at, "who": who, "says": f"{name}: {who} is slow, {at:+.2f} %"})
+    x = number_axis("at", "% slower than the median", domain=[100 * low, 100 * (high + _ROOM * (high - low))])
+    y = names_axis("metric", list(of))
+    size = {"field": "count", "type": "quantitative", "legend": None, "scale": {"range": [25, 250], "zero": True}}
+    line = 100 * verdict.rules.threshold
+    named = [those[0] for those in grouped(slow, lambda one: one["metric"]).values()]
+    return Chart(
+        name=f"fleet-{file_name(model(group))}",
+        title=f"{model(group)}: {many(group.members)}",
+        caption=(
+            "How many per cent slower than the median each device is, a line per metric; a larger point is several "
+            f"devices. Triangles are slow; the slowest has its name. Dotted: the threshold of {line:g} %."
+        ),
+        spec={
+            "height": 1.4 * ROW * len(of),
+            "layer": [
+                layer(
+                    "rule",
+                    [{"at": line}],
+                    {"color": "var(--muted)", "strokeDash": [2, 3]},
+                    x={"field": "at", "type": "quantitative"},
+                ),
+                layer("point", others, {"filled": True, "opacity": 0.6}, x=x, y=y, size=size),
+                layer(
+                    "point",
+                    slow,
+                    {"filled": True, "opacity": 1, "size": 80, "shape": "triangle-right", "color": "var(--bad)"},
+                    x=x,
+                    y=y,
+                ),
+                layer(
+                    "text",
+                    named,
+                    {"align": "left", "dx": 8, "aria": False},
+                    x=x,
+                    y=y,
+                    text={"field": "who", "type": "nominal"},
+                ),
+            ],
+        },
+        data=_table(group, of),
+    )
+
+
+def _table(group: Group, of: Mapping[str, Sequence[Point]]) -> Section:
+    """A line per metric, with the devices at both ends."""
+    lines = list(zip(group.metrics, of.items(), strict=True))
+
+    def end(found: Sequence[Point], sign: int) -> str:
+        point = max(found, key=lambda point: sign * point.deviation)
+        return f"{point.member.label} {100 * point.deviation:+.1f} %"
+
+    return table(
+        f"{model(group)}: metrics of {many(group.members)}",
+        lines,
+        {
+            "metric": lambda line: line[1][0],
+            "median ms": lambda line: milliseconds(line[0].median_ms),
+            "spread of devices": lambda line: share(line[0].spread),
+            "devices": lambda line: str(len(line[1][1])),
+            "fastest": lambda line: end(line[1][1], -1),
+            "slowest": lambda line: end(line[1][1], 1),
+        },
+        words=("metric", "fastest", "slowest"),
+    )

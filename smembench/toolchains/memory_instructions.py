@@ -1,0 +1,72 @@
+"""Loads and stores in machine code (compute capability 7.0 and later): of which memory, how wide, and for which warps.
+
+NVIDIA publishes no encoding: the bits of width and guard were read beside what nvdisasm showed of programs for 7.5 to
+12.0.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from smembench.toolchains.mnemonics import mnemonic
+from smembench.toolchains.register_bank_conflicts import Instruction, target
+
+_ACCESSES = {
+    "LDS": ("shared", "load"),
+    "STS": ("shared", "store"),
+    "LDG": ("global", "load"),
+    "STG": ("global", "store"),
+}
+_COPIES = {"LDGSTS": (("global", "load"), ("shared", "store"))}
+_WIDTHS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 8, 6: 16}
+"""Bytes by the width's bits, 9 to 11 of the upper 64: unsigned and signed bytes and halves, then 32 to 128 bits."""
+
+ASYNCHRONOUS = 0
+"""In place of the width of an asynchronous copy, which is encoded in other bits since 10.0."""
+_LEAVE = ("EXIT", "CALL", "RET", "BRX", "BREAK")
+"""Instructions after which a warp may be anywhere, or gone."""
+
+
+class MemoryInstruction(NamedTuple):
+    """A kind of load or store.
+
+    Attributes:
+        space: ``shared`` or ``global``.
+        kind: ``load`` or ``store``.
+        width: bytes per lane, or ``ASYNCHRONOUS``.
+        once: whether every warp issues it once: no branch leads around it or back, and no warp has ended before. A
+            predicate may guard it, so that a warp issues it without an active lane.
+    """
+
+    space: str
+    kind: str
+    width: int
+    once: bool = False
+
+
+def memory_instructions(code: Sequence[Instruction]) -> Counter[MemoryInstruction]:
+    """How many of the instructions load or store, by kind."""
+    found: Counter[MemoryInstruction] = Counter()
+    once = _once(code)
+    for place, (low, high) in enumerate(code):
+        name = mnemonic(low & 0xFFF)
+        if name in _ACCESSES:
+            found[MemoryInstruction(*_ACCESSES[name], _WIDTHS[high >> 9 & 7], once[place])] += 1
+        for access in _COPIES.get(name, ()):
+            found[MemoryInstruction(*access, ASYNCHRONOUS, once[place])] += 1
+    return found
+
+
+def _once(code: Sequence[Instruction]) -> list[bool]:
+    """For each instruction, whether every warp issues it once."""
+    found = [True] * len(code)
+    for place, word in enumerate(code):
+        name, next_one, after = mnemonic(word[0] & 0xFFF), place + 1, target(place, word)
+        if name in _LEAVE or (name == "BRA" and after == next_one):  # one whose target is not in the instruction
+            found[next_one:] = [False] * (len(code) - next_one)
+            break
+        for skipped in range(min(next_one, after), max(next_one, after)):
+            found[skipped] = False
+    return found
