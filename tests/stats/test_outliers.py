@@ -146,7 +146,7 @@ def test_a_thousand_members_are_judged_in_two_seconds() -> None:
     times = group(1024, series=20, spread=0.01)
     best = math.inf
     for _ in range(3):
-        began = time.perf_counter()
+        began = time.process_time()
         outliers(times, noise(times), THRESHOLD, LEVEL)
-        best = min(best, time.perf_counter() - began)
+        best = min(best, time.process_time() - began)
     assert best < 2
