@@ -13,9 +13,10 @@ import numpy as np
 
 from smembench.devices.base import POISON
 from smembench.explain.trace import replaced
+from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import SIMULATED, cuda
-from smembench.kernels.program import NumbaKernel
+from smembench.kernels.program import NumbaKernel, TensorMap
 from smembench.model.case import Case
 from smembench.model.errors import DeviceUnavailable
 from smembench.model.hardware import WARP
@@ -46,17 +47,35 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
     if program.zeroed:
         output.view("u1")[:] = 0
     with _numba_mended():
-        arrays = (array[problem.first(case) :] for array in (output, *inputs))
-        launch(*arrays, *(np.uint32(value) for value in problem.scalars(case)))
+        arrays = [array[problem.first(case) :] for array in (output, *inputs)]
+        maps = (Mapped(each, arrays[each.array]) for each in program.tensor_maps)
+        launch(*arrays, *(np.uint32(value) for value in problem.scalars(case)), *maps)
     return output
+
+
+class Mapped:
+    """A tensor map with its matrix: what copies of tiles in the simulator take."""
+
+    def __init__(self, described: TensorMap, array: Array) -> None:
+        rows, columns, stride = described.rows, described.columns, described.stride
+        shape, strides = (rows, columns), (stride * array.itemsize, array.itemsize)
+        self._matrix = np.lib.stride_tricks.as_strided(array, shape, strides, writeable=False)
+        self._shape = (described.tile_rows, ROW_BYTES // array.itemsize)
+
+    def box(self, row: int, column: int) -> Array:
+        """The elements of a tile, with zeros beyond the matrix."""
+        box = np.zeros(self._shape, self._matrix.dtype)
+        inside = self._matrix[row : row + self._shape[0], column : column + self._shape[1]]
+        box[: inside.shape[0], : inside.shape[1]] = inside
+        return box
 
 
 @contextmanager
 def _numba_mended() -> Iterator[None]:
     """Patch Numba: threads of a block take turns, count in uint32, and shared arrays are poisoned and found by line.
 
-    ``cuda.syncwarp`` waits for the warp alone, ``cuda.shfl_down_sync`` exists, and both may stand in functions of other
-    modules than the kernel's.
+    ``cuda.syncwarp`` waits for the warp alone, ``cuda.shfl_sync`` and ``cuda.shfl_down_sync`` exist, and they may stand
+    in functions of other modules than the kernel's.
     """
     from numba.cuda.simulator import kernel, kernelapi
 
@@ -73,6 +92,8 @@ def _numba_mended() -> Iterator[None]:
             (kernelapi, "Dim3", in_uint32),
             (kernelapi, "FakeCUDAShared", _with_one_array_per_line(kernelapi.FakeCUDAShared)),
             (kernelapi.FakeCUDAModule, "syncwarp", lambda _, mask=2**WARP - 1: _thread().syncwarp(mask)),
+            (kernelapi.FakeCUDAModule, "shfl_sync", lambda _, *given: _thread().shuffle(*given)),
+            (kernelapi.FakeCUDAModule, "nanosleep", lambda _, ns: _thread().give_way()),
             (kernelapi.FakeCUDAModule, "shfl_down_sync", lambda _, *given: _thread().shuffle_down(*given)),
         ):
             patched.enter_context(patch.object(module, name, mended, create=True))
@@ -106,7 +127,7 @@ def _block_in_turns(kernel: Any) -> Any:
             self.mine, self.over = Lock(), Lock()
             self.warp: list[Turn] = []
             self.waits_for = 0  # lanes
-            self.given: Any = None
+            self.given: dict[int, list[Any]] = {}  # in all shuffles, by their masks
             self.mine.acquire()
             self.over.acquire()
 
@@ -138,13 +159,20 @@ def _block_in_turns(kernel: Any) -> Any:
             self.syncthreads()  # all have looked
             self.waits_for = 0
 
+        def give_way(self) -> None:
+            """Let the others run, but none of those that wait at a barrier of the block."""
+            self.waits_for = 1
+            self.syncthreads()
+            self.waits_for = 0
+
         def shuffle_down(self, mask: int, value: Any, lanes: Any) -> Any:
-            self.given = value
+            return self.shuffle(mask, value, int(self.thread_id) % WARP + int(lanes))
+
+        def shuffle(self, mask: int, value: Any, lane: Any) -> Any:
+            mine = self.given.setdefault(mask, [])
+            mine.append(value)
             self.syncwarp(mask)
-            place = int(self.thread_id) % WARP + int(lanes)
-            found = self.warp[place].given if place < len(self.warp) else value
-            self.syncwarp(mask)
-            return found
+            return self.warp[lane].given[mask][len(mine) - 1] if lane < len(self.warp) else value
 
     class InTurns(kernel.BlockManager):  # type: ignore[misc]
         def run(self, grid_point: Any, *arguments: Any) -> None:
@@ -176,7 +204,7 @@ def _with_one_array_per_line(shared: Any) -> Any:
     class Shared(shared):  # type: ignore[misc]
         def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
             if shape == 0:  # dynamic: made before the launch
-                return super().array(shape, dtype, alignment)
+                return super().array(shape, dtype)
             code, line = (frame := sys._getframe(1)).f_code, frame.f_lineno
             found = self._allocations.get((code, line))
             if found is None:

@@ -22,7 +22,7 @@ from smembench.devices.buffers import (
     from_element,
     place_input,
 )
-from smembench.devices.cuda_description import attribute, describe
+from smembench.devices.cuda_description import attribute, compute_capability, describe
 from smembench.devices.cuda_graph import GraphTimer, calibrate, nothing
 from smembench.devices.cuda_helpers import busy, empty, read_all
 from smembench.devices.host_clock import HostClock
@@ -140,6 +140,7 @@ class CudaDevice:
             max_shared_bytes=STATIC_SHARED_BYTES,
             max_elements=_INDEX_LIMIT - 1,
             multiprocessors=attribute(self._index, "MULTIPROCESSOR_COUNT"),
+            capability=compute_capability(self._index),
         )
 
     def reserve(self, sizes: Sequence[int]) -> None:

@@ -17,6 +17,11 @@ def attribute(index: int, name: str) -> int:
     return int(checked(driver.cuDeviceGetAttribute(which, checked(driver.cuDeviceGet(index)))))
 
 
+def compute_capability(index: int) -> str:
+    """Such as ``9.0``."""
+    return ".".join(str(attribute(index, f"COMPUTE_CAPABILITY_{part}")) for part in ("MAJOR", "MINOR"))
+
+
 def describe(index: int, uuid: str, nvml: Nvml) -> DeviceInfo:
     """The GPU with that index and UUID; the driver must be initialised."""
     device = checked(driver.cuDeviceGet(index))
@@ -31,7 +36,7 @@ def describe(index: int, uuid: str, nvml: Nvml) -> DeviceInfo:
         model=bytes(name).partition(b"\0")[0].decode(),
         memory_bytes=int(checked(driver.cuDeviceTotalMem(device))),
         uuid=uuid,
-        compute_capability=".".join(str(attribute(index, f"COMPUTE_CAPABILITY_{part}")) for part in ("MAJOR", "MINOR")),
+        compute_capability=compute_capability(index),
         sm_count=attribute(index, "MULTIPROCESSOR_COUNT"),
         l2_bytes=attribute(index, "L2_CACHE_SIZE"),
         peak_gb_s=2 * memory_mhz * attribute(index, "GLOBAL_MEMORY_BUS_WIDTH") / 8 / 1000 or None,

@@ -151,7 +151,7 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
     alike: dict[tuple[int, ...], int] = {(0, 0): prod(whole)}
     blocks = kinds_of_blocks(program.grid, whole) if ragged else alike
     scalars = [np.uint32(value) for value in problem.scalars(case)]
-    launch = Launch(program.function, [*arguments, *scalars], program.grid, program.block, blocks)
+    launch = Launch(program.function, [*arguments, *scalars, *program.tensor_maps], program.grid, program.block, blocks)
     fake = _fake_cuda(recorder)
     with replaced(fake):
         try:

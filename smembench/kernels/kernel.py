@@ -23,6 +23,10 @@ def _anything(case: Case) -> str | None:
     return None
 
 
+def _version(capability: str) -> tuple[int, ...]:
+    return tuple(map(int, capability.split(".")))
+
+
 def unbuilt(case: Case) -> Program:
     """The default of ``build``, which every kernel has to give."""
     raise UsageError(f"kernel {case.kernel}: has no build, which makes its program for a case")
@@ -48,6 +52,7 @@ class Kernel:
         tile_elements: elements of the shared tile (CUDA) or of one thread's tile buffer (CPU).
         dtypes: the element types that it takes; all of the problem's if empty.
         unsupported: why a case cannot be run for another reason, or None.
+        needs: the compute capability whose instructions it has: ``8.0`` for it and later ones, ``9.0a`` for 9.0 alone.
         strided: whether the case may have a stride.
         compiler: the toolchain that compiles it, as ``--compiler`` and the results name it; of a peer, its library.
         peer: whether it is another library's, measured beside those written here.
@@ -70,6 +75,7 @@ class Kernel:
     tile_elements: Callable[[Case], int] = _nothing
     dtypes: tuple[str, ...] = ()
     unsupported: Callable[[Case], str | None] = _anything
+    needs: str = ""
     strided: bool = False
     standard: bool = True
     compiler: str = DEFAULT_COMPILER
@@ -86,11 +92,20 @@ class Kernel:
         """Whether it takes this element type."""
         return not self.dtypes or dtype in self.dtypes
 
-    def refusal(self, case: Case) -> str | None:
-        """Why a case cannot be run, or None."""
+    def refusal(self, case: Case, capability: str | None = None) -> str | None:
+        """Why a case cannot be run, on a device of this compute capability if given, or None."""
         if not self.takes(case.dtype):
             return f"{self.name} takes {' and '.join(self.dtypes)}, not {case.dtype}"
-        return self.unsupported(case)
+        return self.unsupported(case) or self._lacking(capability)
+
+    def _lacking(self, capability: str | None) -> str | None:
+        """Why a device of this compute capability does not have its instructions, or None."""
+        if not self.needs or capability is None:
+            return None
+        needed, alone = self.needs.removesuffix("a"), self.needs.endswith("a")
+        if capability == needed or (not alone and _version(capability) > _version(needed)):
+            return None
+        return f"needs compute capability {needed}{'' if alone else ' or later'}; this device has {capability}"
 
     def shared_bytes(self, case: Case) -> int:
         """Bytes of the tile for this case."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 MemoryKind = Literal["device", "pageable", "pinned"]
 """Where an array lies: on the device, or in host memory, page-locked or not."""
@@ -64,11 +64,30 @@ class GpuKernel(_OnGpu):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class NumbaKernel(GpuKernel):
-    """A plain Python function for ``cuda.jit``, called with the output, the inputs and the scalars.
+class TensorMap(NamedTuple):
+    """A matrix as the Tensor Memory Accelerator copies it: tile by tile, into rows of 128 bytes, swizzled.
 
     Attributes:
+        array: its place among the arrays of a launch, 0 for the output.
+        rows, columns: of the matrix.
+        stride: elements from one row to the next, 16 bytes or a multiple.
+        tile_rows: rows of a tile; its columns are 128 bytes.
+    """
+
+    array: int
+    rows: int
+    columns: int
+    stride: int
+    tile_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class NumbaKernel(GpuKernel):
+    """A plain Python function for ``cuda.jit``, called with the output, the inputs, the scalars and the tensor maps.
+
+    Attributes:
+        tensor_maps: matrices that it copies tile by tile. Such a kernel is compiled for one architecture, whose own
+            instructions it has, and may take all of a block's shared memory.
         function: closes over block, pad, stride and dtype, never over sizes.
         launch_bounds: threads per block at most, and blocks that an SM has to hold at least; they limit a thread's
             registers.
@@ -78,6 +97,7 @@ class NumbaKernel(GpuKernel):
     function: Callable[..., None]
     launch_bounds: tuple[int, int] | None = field(default=None, kw_only=True)
     grid_dependent: bool = field(default=False, kw_only=True)
+    tensor_maps: tuple[TensorMap, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ MEASURED = ("event_pair_us", "empty_kernel_us", "memory_bytes")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a device can run. None means no such limit; ``multiprocessors`` is None on a CPU."""
+    """What a device can run. None means no such limit; ``multiprocessors`` and ``capability`` are None on a CPU."""
 
     free_bytes: int
     max_threads: int | None = None
@@ -23,6 +23,7 @@ class Limits:
     max_shared_bytes: int | None = None
     max_elements: int | None = None
     multiprocessors: int | None = None
+    capability: str | None = None
 
 
 class DeviceInfo(BaseModel):

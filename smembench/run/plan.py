@@ -98,7 +98,7 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
             case = problem.on_device(case, limits[device].multiprocessors)
             for stride, block, pad in product(*_axes(kernel, problem, sweep)):
                 variant = replace(case, block=block, pad=pad, stride=stride)
-                skip = missing.get(kernel.compiler) or kernel.refusal(variant) or ""
+                skip = missing.get(kernel.compiler) or kernel.refusal(variant, limits[device].capability) or ""
                 if not skip:
                     _check(variant, kernel, problem, limits[device], limits.get(CPU))
                 yield Planned(variant, skip)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from smembench.kernels.program import CudaCKernel, MlirKernel, TritonKernel
+from smembench.kernels.program import CudaCKernel, NumbaKernel, TritonKernel
 from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.measurement import Resources
 from smembench.toolchains.registry import Compiled
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from smembench.model.problem import Array
 
 
-G = TypeVar("G", bound=CudaCKernel | MlirKernel | TritonKernel)
+G = TypeVar("G", bound=NumbaKernel | CudaCKernel | TritonKernel)
 
 
 def pointer(array: Any) -> tuple[int, ...]:
@@ -24,7 +24,7 @@ def pointer(array: Any) -> tuple[int, ...]:
     return (int(array.device_ctypes_pointer.value),)
 
 
-def _grid(program: CudaCKernel | MlirKernel | TritonKernel) -> dict[str, int | tuple[int, int]]:
+def _grid(program: NumbaKernel | CudaCKernel | TritonKernel) -> dict[str, int | tuple[int, int]]:
     """The grid as cuda.core counts it: with clusters in clusters, not in blocks."""
     if isinstance(program, CudaCKernel) and program.cluster > 1:
         x, y = program.grid
@@ -64,12 +64,16 @@ class Loaded(Compiled[G]):
         if dynamic_bytes > STATIC_SHARED_BYTES:
             self._allow(dynamic_bytes)
         config = LaunchConfig(**_grid(program), block=program.block, shmem_size=dynamic_bytes)
-        rest = (*scalars, *self._last)
 
         def enqueue(*arrays: Any) -> None:
-            launch(queue, config, kernel, *(argument for array in arrays for argument in passed(array)), *rest)
+            addresses = (argument for array in arrays for argument in passed(array))
+            launch(queue, config, kernel, *addresses, *scalars, *self.last(program, arrays))
 
         return enqueue
+
+    def last(self, program: G, arrays: Sequence[Any]) -> Sequence[int]:
+        """The arguments after the scalars."""
+        return self._last
 
     def _allow(self, dynamic_bytes: int) -> None:
         """Let launches have more shared memory than a kernel gets unasked."""

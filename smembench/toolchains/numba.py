@@ -32,7 +32,7 @@ class _Dispatcher(Compiled[NumbaKernel]):
         # Optimisation at link time hides a module's variables from the host.
         options = {"lto": False} if program.constant else {}
         self._dispatcher: Any = cuda.jit(program.function, launch_bounds=program.launch_bounds, **options)
-        self._signature = _signature(case)
+        self._signature = _signature(case, program)
 
     def launcher(self, program: NumbaKernel, stream: int, scalars: Sequence[np.uint32]) -> Callable[..., Any]:
         """A launch through Numba."""
@@ -80,48 +80,72 @@ class Numba(Toolchain[NumbaKernel]):
             return " ".join(str(error).split())[:200]
         return None
 
-    def compile(self, case: Case, program: NumbaKernel, capability: str) -> _Dispatcher:
-        """A ``cuda.jit`` dispatcher."""
-        return _Dispatcher(case, program)
+    def compile(self, case: Case, program: NumbaKernel, capability: str) -> Compiled[NumbaKernel]:
+        """A ``cuda.jit`` dispatcher; with tensor maps, which Numba's launch does not take, loaded code."""
+        if not program.tensor_maps:
+            return _Dispatcher(case, program)
+        from smembench.toolchains.tensor_maps import MappedKernel
+
+        return MappedKernel(self.machine_code(case, program, capability)[1], case.dtype)
 
     def machine_code(self, case: Case, program: NumbaKernel, capability: str) -> tuple[str, bytes]:
         """By the same steps as for a launch; needs NVVM, NVRTC and nvJitLink."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about a missing nvJitLink
-            return _link(by_nvvm(case, program, capability), capability, at_link_time=not program.constant)
+            code = by_nvvm(case, program, capability)
+            return _link(code, architecture(program, capability), at_link_time=not program.constant)
+
+    def with_lines(self, case: Case, program: NumbaKernel, capability: str) -> bytes:
+        """The same with line information. The compiler may order instructions otherwise."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            code = by_nvvm(case, program, capability, lines=True)
+            return _link(code, architecture(program, capability), at_link_time=not program.constant, lines=True)[1]
 
 
-def by_nvvm(case: Case, program: NumbaKernel, capability: str) -> bytes:
+def architecture(program: NumbaKernel, capability: str) -> str:
+    """``90``, or ``90a`` for a program that has instructions of this architecture alone."""
+    return capability.replace(".", "") + "a" * bool(program.tensor_maps)
+
+
+def by_nvvm(case: Case, program: NumbaKernel, capability: str, *, lines: bool = False) -> bytes:
     """LTO-IR for the link-time optimiser; PTX for a program with a variable, which that would hide."""
     from smembench.kernels.numba_cuda import cuda
 
-    major, minor = capability.split(".")
+    major, minor = map(int, capability.split("."))
     code, _ = cuda.compile(
         program.function,
-        _signature(case),
+        _signature(case, program),
         device=False,
         abi="numba",
         output="ptx" if program.constant else "ltoir",
-        cc=(int(major), int(minor)),
+        cc=(major, minor, "a") if program.tensor_maps else (major, minor),
         launch_bounds=program.launch_bounds,
+        lineinfo=lines,
     )
     return code.encode() if isinstance(code, str) else bytes(code)
 
 
-def _signature(case: Case) -> tuple[Any, ...]:
+def _signature(case: Case, program: NumbaKernel) -> tuple[Any, ...]:
     """Numba's types of a kernel's arguments: the problem's arrays, then its scalars."""
-    from smembench.kernels.numba_cuda import number, uint32
+    from smembench.kernels.numba_cuda import number, uint32, uint64
 
     problem = PROBLEMS[case.problem]
-    return (*[number(case.dtype)[::1]] * len(problem.arrays), *[uint32] * len(problem.scalars(case)))
+    scalars = len(problem.scalars(case))
+    return (*[number(case.dtype)[::1]] * len(problem.arrays), *[uint32] * scalars, *[uint64] * len(program.tensor_maps))
 
 
-def _link(code: bytes, capability: str, *, at_link_time: bool) -> tuple[str, bytes]:
+def _link(code: bytes, arch: str, *, at_link_time: bool, lines: bool = False) -> tuple[str, bytes]:
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
-    arch = f"sm_{capability.replace('.', '')}"
     # Without a cache: what the linker finds there has no report.
-    options = LinkerOptions(arch=arch, link_time_optimization=at_link_time or None, ptxas_options=["-v"], no_cache=True)
+    options = LinkerOptions(
+        arch=f"sm_{arch}",
+        link_time_optimization=at_link_time or None,
+        ptxas_options=["-v"],
+        lineinfo=lines or None,
+        no_cache=True,
+    )
     linker = Linker(ObjectCode.from_ltoir(code) if at_link_time else ObjectCode.from_ptx(code), options=options)
     linked = bytes(linker.link("cubin").code)
     return str(linker.get_info_log()), linked

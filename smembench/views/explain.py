@@ -139,6 +139,8 @@ def sentences(explained: Costs) -> list[str]:
         said.append(f"In shared memory {' and '.join(bad)}." if bad else "Shared memory is free of bank conflicts.")
     said += _compiled(explained)
     sites = {accesses.site for accesses in explained.trace.accesses}
+    if explained.shared_bytes and not any(site.space == "shared" for site in sites):
+        said.append("No thread accesses shared memory: the TMA writes its tiles, and the tensor cores read them.")
     if atomics := sorted({site.array for site in sites if (site.space, site.kind) == ("shared", "atomic")}):
         said.append(f"Atomics on {' and '.join(atomics)} are not counted: no rule tells their wavefronts.")
     for request in explained.constant:

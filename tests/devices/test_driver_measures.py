@@ -128,6 +128,17 @@ def test_every_problem_and_a_kernel_that_does_nothing(fake_driver: FakeDriver, k
     assert len(found) == 4 + 2 + 4 + 3 + 2 + 2
 
 
+def test_a_kernel_with_tensor_maps_is_launched_and_without_a_host_form_found_wrong(fake_driver: FakeDriver) -> None:
+    """Its maps, more shared memory than unasked, and every argument: the driver refuses nothing."""
+    kernel = ("--kernel", "wgmmaPersistent", "--dtype", "bfloat16", "--n", "136", "--m", "100")
+    out, _ = ended(fake_driver("smembench", "matmul", "--device", "cuda", *FEW, *kernel, "--csv", "-"), 1)
+    (row,) = records(out)
+    assert (row["status"], row["reason"]) == ("wrong_result", "13600 entries are NaN or infinite")
+    odd = ("--kernel", "wgmma", "--dtype", "bfloat16", "--n", "100")
+    _, err = ended(fake_driver("smembench", "matmul", "--device", "cuda", *FEW, *odd), 2)
+    assert "wgmma copies tiles by the TMA, for which rows are a multiple of 8 elements, not 100" in err
+
+
 def test_each_of_two_gpus_gets_its_own_work(fake_driver: FakeDriver, kernels: Path) -> None:
     command = ["smembench", "transpose", "--n", "40", "--block", "16x16", *FEW, "--kernel", "naiveGmem", "--csv", "-"]
     out, _ = ended(fake_driver(*command, "--device", "cuda:0,cuda:1", kernels=kernels, devices=2))

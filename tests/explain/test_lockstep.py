@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from programs import NUMBA, case_of, numba_kernel
+from programs import NUMBA, case_of, first_dtype, numba_kernel
 from smembench.explain import trace as tracing
 from smembench.explain.lockstep import Group, run
 from smembench.explain.trace import Trace, trace
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block
 
 Way = Callable[[Any, Callable[[Any], None]], None]
@@ -122,7 +121,7 @@ def test_a_trace_of_threads_together_is_that_of_threads_alone(monkeypatch: pytes
     """Of the last block, in which the most threads go ways of their own."""
     # Small blocks where they fit: alone, threads take their time.
     small = [Block(8, 8), *(kernel.default_blocks or [Block(16, 16)])]
-    cases = [case_of(kernel, 75, 139, 17, PROBLEMS[kernel.problem].dtypes[0], block) for block in small]
+    cases = [case_of(kernel, 75, 139, 17, first_dtype(kernel), block) for block in small]
     case = next(case for case in cases if kernel.refusal(case) is None)
     across, down = numba_kernel(case).grid
     monkeypatch.setattr(tracing, "kinds_of_blocks", lambda *_: {(across - 1, down - 1): 1})

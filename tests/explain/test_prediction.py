@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from conftest import Measured
-from programs import NUMBA, numba_kernel
+from programs import NUMBA, first_dtype, numba_kernel
 from smembench.explain import analysis, counters, prediction
 from smembench.explain.analysis import explain
 from smembench.explain.counters import ALLOWED_WAVEFRONTS, Comparison
@@ -22,7 +22,6 @@ from smembench.explain.prediction import predict, trace_together
 from smembench.explain.requests import Request
 from smembench.explain.trace import Trace
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
 from smembench.model.measurement import Measurement, Prediction, Status, Trial
@@ -49,7 +48,7 @@ LADDER = {"memcpy": 0.9, "copyGmem": 1.0, "naiveGmem": 4.0, "transposeSmem": 2.5
 @pytest.mark.parametrize("kernel", [kernel for kernel in NUMBA if kernel.blocks], ids=lambda kernel: kernel.name)
 def test_every_kernel_with_source_can_be_predicted(kernel: Kernel) -> None:
     usual = str(kernel.default_blocks[0]) if kernel.default_blocks else "16x16"
-    planned = case(kernel.name, usual, dtype=PROBLEMS[kernel.problem].dtypes[0], n=1152)
+    planned = case(kernel.name, usual, dtype=first_dtype(kernel), n=1152)
     predicted = asdict(predict(planned, "9.0"))
     absent = {name for name in predicted if "conflict" in name and not kernel.shared_bytes(planned)}
     if not kernel.name.startswith("constant"):

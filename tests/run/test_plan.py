@@ -179,6 +179,15 @@ def test_what_a_kernel_refuses_need_not_fit_the_device() -> None:
 
 
 @pytest.mark.parametrize(
+    ("capability", "reason"),
+    [("7.5", "needs compute capability 8.0 or later; this device has 7.5"), ("8.0", ""), ("10.0", ""), (None, "")],
+)
+def test_what_the_device_has_no_instructions_for_is_skipped(capability: str | None, reason: str) -> None:
+    items = planned({"kernel": "copyGmem,transposeAsync"}, gpu=replace(GPU, capability=capability))
+    assert {item.case.kernel: item.skip for item in items} == {"copyGmem": "", "transposeAsync": reason}
+
+
+@pytest.mark.parametrize(
     ("sweep", "limits", "words"),
     [
         ({"block": "8x8"}, {"max_threads": 63}, "block 8x8: 64 threads are over the limit of 63"),

@@ -13,8 +13,9 @@ import numpy as np
 from llvmlite import ir
 
 from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, register, types
+from smembench.kernels.intrinsics.vector import pointer_to
 from smembench.kernels.numba_cuda import DeviceFunction, device, number
-from smembench.kernels.types import Scalar
+from smembench.kernels.types import Array, Index, Scalar
 from smembench.model import formats
 from smembench.model.formats import HALVES
 
@@ -61,6 +62,29 @@ def narrowed(dtype: str) -> DeviceFunction:
 
     register(narrow, _typed(types.float32, number(dtype)), lower, types.Number)
     return narrow
+
+
+@cache
+def store_pair(dtype: str) -> DeviceFunction:
+    """``(array, index, one, other)``: store two float32 as neighbouring elements at once; ``index`` is even."""
+
+    def store(array: Array, index: Index, one: Scalar, other: Scalar) -> None:
+        both: Any = formats.rounded(np.array([one, other], np.float32), dtype)
+        array[index : index + 2] = both
+
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+        kind = {"float16": "f16x2", "bfloat16": "bf16x2"}[dtype]
+        array, index, one, other = args
+        packing = ir.InlineAsm(ir.FunctionType(_WORD, [_FLOAT, _FLOAT]), f"cvt.rn.{kind}.f32 $0, $1, $2;", "=r,f,f")
+        pointer = pointer_to(context, builder, signature.args[0], signature.args[1], array, index)
+        builder.store(builder.call(packing, [other, one]), builder.bitcast(pointer, _WORD.as_pointer()))
+        return context.get_dummy_value()
+
+    def typer(array: Type, index: Type, one: Type, other: Type) -> Type | None:
+        return types.void if array.dtype == number(dtype) and one == other == types.float32 else None
+
+    register(store, lambda _context: typer, lower, types.Array, types.Integer, types.Float, types.Float)
+    return store
 
 
 def _typed(given: Type, result: Type) -> Any:

@@ -21,5 +21,13 @@ LADDER = (
     "serpentine",
     "serpentine16x8",
     "streamK",
+    "mmaPlain",
+    "mmaPadded",
+    "mmaSwizzled",
+    "mmaAsync",
+    "wgmma",
+    "wgmmaSpilled",
+    "wgmmaSpecialized",
+    "wgmmaPersistent",
 )
 """The kernels in the order of the lesson, in which tables show them; others come after them."""

@@ -191,6 +191,7 @@ def kernel_of_tiling(
     blocks: tuple[Block, ...],
     ladder: str = "",
     buffers: int = 2,
+    needs: str = "",
 ) -> Kernel:
     """A kernel on tiles of A and of B in shared memory.
 
@@ -198,7 +199,7 @@ def kernel_of_tiling(
         name: the kernel's.
         tiling_of: how a case's block divides its tile.
         program_of: the program for ``(c, a, b, m, n, k, lda, ldb, ldc)``.
-        summary, results, ladder: as Kernel's.
+        summary, results, ladder, needs: as Kernel's.
         blocks: the defaults; of tiles that are loaded by elements a refusal names the first.
         buffers: how many tiles of A and of B a block has.
     """
@@ -222,6 +223,7 @@ def kernel_of_tiling(
         results=results,
         default_blocks=blocks,
         tile_elements=tile_elements,
+        needs=needs,
         dtypes=WIDE,
         unsupported=unsupported,
         strided=True,

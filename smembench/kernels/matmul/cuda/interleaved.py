@@ -3,9 +3,9 @@
 Lanes 2i and 2i + 1 share their columns, and lanes l and l + 2 their rows; the warp tile stays as it is. A quarter-warp,
 which is served at a time, then needs 2 different vectors of A and 4 of B instead of 1 and 8.
 
-It relieves shared memory where hardware serves half a warp at a time if all lanes 2i and 2i + 1, or all l and l + 2,
-ask for the same 16 bytes (NVIDIA's staff in the developer forum on capability 7.x; no guide documents it). ``smembench
-explain`` leaves that rule out, so it counts no difference. Findings: results/reference/notes/interleaved.md.
+A load of 128 bits is served by half-warps instead of quarter-warps if all lanes l and l + 2 ask for the same 16 bytes
+(``explain.banks.lanes_together``): the loads of B then take 2 wavefronts instead of 4. Findings:
+results/reference/notes/interleaved.md.
 """
 
 from __future__ import annotations

@@ -186,5 +186,6 @@ KERNEL = kernel_of_tiling(
     summary="serpentine with a persistent grid, whose blocks share all steps along k of all tiles evenly",
     results=(VARIANT.across, VARIANT.down),
     blocks=(Block(16, 16),),
+    needs="8.0",
     ladder="blocks share all steps along k, across tiles",
 )

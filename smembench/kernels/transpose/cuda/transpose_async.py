@@ -68,5 +68,6 @@ KERNEL = replace(
     name="transposeAsync",
     summary="transposePipelined by asynchronous copies past the registers",
     build=build,
+    needs="8.0",
     ladder="asynchronous copies: to shared memory without registers",
 )

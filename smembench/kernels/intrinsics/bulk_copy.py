@@ -1,0 +1,199 @@
+"""Tiles copied by the Tensor Memory Accelerator (TMA), and the barriers in shared memory that say when they have come.
+
+One thread starts the copy of a whole tile, described by a tensor map (``kernels.program.TensorMap``); elements beyond
+the matrix arrive as zeros. A barrier has a phase, 0 at first, that ends when all arrivals expected of it have been made
+and all bytes announced to it have come (PTX ISA, "mbarrier", "cp.async.bulk.tensor"). Needs compute capability 9.0.
+
+A tile has rows of 128 bytes, swizzled: chunk c of row r, 16 bytes, lies where chunk c ^ (r % 8) would. So eight rows of
+a column of chunks lie in different banks.
+
+In the simulator a copy is done at once. In a trace copies are no accesses of threads, and no wait waits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+
+from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, assemble, register, types
+from smembench.kernels.intrinsics.vector import pointer_to
+from smembench.kernels.numba_cuda import cuda
+from smembench.kernels.types import Array, Index
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+TILE_ALIGNMENT = 1024
+"""Bytes: eight rows of a tile, over which the swizzle repeats."""
+
+ROW_BYTES, CHUNK = 128, 16
+"""Bytes of a tile's row, and of the chunks that the swizzle moves."""
+
+_SHARED, _SHARED_POINTER = 3, ir.IntType(32)
+
+_WAIT = (
+    "{ .reg .pred done; again${:uid}: mbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1; "
+    "@!done bra again${:uid}; }"
+)
+_LOAD = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$2, $3}], [$4];"
+
+
+def set_barrier(barriers: Array, index: Index, arrivals: Index) -> None:
+    """Set a barrier up for so many arrivals per phase; for one thread, before ``publish_barriers``."""
+    if isinstance(barriers, np.ndarray):
+        barriers[index] = _State(int(arrivals), int(arrivals), 0, 0).word
+
+
+def publish_barriers() -> None:
+    """Make barriers that are set up visible to copies; before the block's next ``cuda.syncthreads``."""
+
+
+def acquire_map(source: Any) -> None:
+    """Make a tensor map that the host wrote visible to copies; for the thread that starts them, before the first."""
+
+
+def expect_bytes(barriers: Array, index: Index, count: Index) -> None:
+    """Arrive at a barrier, and announce so many bytes to it."""
+    _change(barriers, index, 1, count)
+
+
+def arrive(barriers: Array, index: Index) -> None:
+    """Arrive at a barrier."""
+    _change(barriers, index, 1, 0)
+
+
+def wait_for_phase(barriers: Array, index: Index, phase: Index) -> None:
+    """Wait until the phase of this parity has ended; the one before a barrier's first counts as ended."""
+    while isinstance(barriers, np.ndarray) and _State.of(barriers[index]).phase == phase:
+        cuda.nanosleep(0)
+
+
+def start_copy(
+    tile: Array, place: Index, source: Any, column: Index, row: Index, barriers: Array, index: Index
+) -> None:
+    """Start to copy the tile at (row, column) of a tensor map's matrix to a place of shared memory.
+
+    Args:
+        tile: shared memory, aligned to ``TILE_ALIGNMENT``; so is ``place``.
+        source: the tensor map that a launch passes.
+        barriers, index: the barrier at which the tile's bytes arrive.
+    """
+    if isinstance(tile, np.ndarray):
+        box = swizzled(source.box(int(row), int(column)))
+        tile[place : place + box.size] = box
+        _change(barriers, index, 0, -box.size * box.itemsize)
+
+
+def swizzled(box: NDArray[Any]) -> NDArray[Any]:
+    """The elements of a tile, rows by columns, in the order in which they lie in shared memory."""
+    found = np.empty(box.size, box.dtype)
+    found[places_in_tile(box.itemsize, *np.indices(box.shape))] = box
+    return found
+
+
+def places_in_tile(itemsize: int, row: Any, column: Any) -> Any:
+    """Where elements of a swizzled tile lie, in elements from its beginning."""
+    per_row, per_chunk = ROW_BYTES // itemsize, CHUNK // itemsize
+    return row * per_row + (column // per_chunk ^ row % 8) * per_chunk + column % per_chunk
+
+
+class _State(NamedTuple):
+    """The simulator's contents of a barrier: arrivals per phase, those and the bytes that are missing, the phase."""
+
+    arrivals: int
+    missing: int
+    missing_bytes: int
+    phase: int
+
+    @classmethod
+    def of(cls, word: Any) -> _State:
+        value = int(word)
+        return cls(value & 0xFFF, value >> 12 & 0xFFF, (value >> 24 & 0xFFFFFFFF) - 2**31, value >> 56)
+
+    @property
+    def word(self) -> int:
+        return self.arrivals | self.missing << 12 | self.missing_bytes + 2**31 << 24 | self.phase << 56
+
+
+def _change(barriers: Array, index: Index, arrivals: int, count: Any) -> None:
+    """Count arrivals, and bytes that are announced (positive) or have come (negative)."""
+    if not isinstance(barriers, np.ndarray):
+        return
+    state = _State.of(barriers[index])
+    missing, missing_bytes = state.missing - arrivals, state.missing_bytes + int(count)
+    ended = missing == missing_bytes == 0
+    barriers[index] = _State(
+        state.arrivals, state.arrivals if ended else missing, missing_bytes, state.phase ^ ended
+    ).word
+
+
+def shared_address(
+    context: Context, builder: ir.IRBuilder, kind: Type, index_kind: Type, array: ir.Value, index: ir.Value
+) -> ir.Value:
+    """The address of an element of a shared array in shared memory's own space, 32 bits."""
+    pointer = pointer_to(context, builder, kind, index_kind, array, index)
+    inside = builder.addrspacecast(pointer, pointer.type.pointee.as_pointer(_SHARED))
+    return builder.ptrtoint(inside, _SHARED_POINTER)
+
+
+def _type_barrier(_context: Context) -> Typer:
+    return lambda barriers, index: types.void
+
+
+def _type_count(_context: Context) -> Typer:
+    return lambda barriers, index, count: types.void
+
+
+def _type_copy(_context: Context) -> Typer:
+    return lambda tile, place, source, column, row, barriers, index: types.void
+
+
+def _lower_on_barrier(assembly: str, constraints: str) -> Any:
+    """Lowers a call on a barrier: its address, then the other arguments as 32-bit integers."""
+
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+        at = shared_address(context, builder, *signature.args[:2], *args[:2])
+        rest = [_narrow(builder, arg) for arg in args[2:]]
+        assemble(builder, assembly, constraints, at, *rest)
+        return context.get_dummy_value()
+
+    return lower
+
+
+def _narrow(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    return value if value.type == _SHARED_POINTER else builder.trunc(value, _SHARED_POINTER)
+
+
+def _lower_publish(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+    assemble(builder, "fence.mbarrier_init.release.cluster; fence.proxy.async;")
+    return context.get_dummy_value()
+
+
+def _lower_acquire(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+    assemble(builder, "fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", "l,", args[0])
+    return context.get_dummy_value()
+
+
+def _lower_copy(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+    tile, place, source, column, row, barriers, index = args
+    kinds = signature.args
+    to = shared_address(context, builder, kinds[0], kinds[1], tile, place)
+    at = shared_address(context, builder, kinds[5], kinds[6], barriers, index)
+    assemble(builder, _LOAD, "r,l,r,r,r,", to, source, _narrow(builder, column), _narrow(builder, row), at)
+    return context.get_dummy_value()
+
+
+_BARRIER = (types.Array, types.Integer)
+_COUNT = (*_BARRIER, types.Integer)
+_INIT = "mbarrier.init.shared::cta.b64 [$0], $1;"
+_EXPECT = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;"
+
+register(set_barrier, _type_count, _lower_on_barrier(_INIT, "r,r,"), *_COUNT)
+register(publish_barriers, lambda _context: lambda: types.void, _lower_publish)
+register(acquire_map, lambda _context: lambda source: types.void, _lower_acquire, types.Integer)
+register(expect_bytes, _type_count, _lower_on_barrier(_EXPECT, "r,r,"), *_COUNT)
+register(arrive, _type_barrier, _lower_on_barrier("mbarrier.arrive.shared::cta.b64 _, [$0];", "r,"), *_BARRIER)
+register(wait_for_phase, _type_count, _lower_on_barrier(_WAIT, "r,r,"), *_COUNT)
+register(start_copy, _type_copy, _lower_copy, *_BARRIER, *[types.Integer] * 3, *_BARRIER)

@@ -1,0 +1,160 @@
+"""Products of tiles in shared memory by a warp group, four warps together: ``wgmma`` (compute capability 9.0).
+
+After ``begin_products`` a group starts products that add to its sums, and commits them; the sums may be used after
+``finish_products``. Tiles are swizzled as ``bulk_copy`` leaves them: of A 64 rows by 64 along k, of B 64 along k by 64
+columns, for more columns one tile after another. Both lie as their matrices do, by rows.
+
+The sums, 64 rows by n columns, are shared out among the group's 128 threads. Thread t has row
+16·(t // 32) + t % 32 // 4 and the one 8 below, and of each 8 columns the two from 2·(t % 4) on: four sums per 8
+columns, by rows (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16").
+
+In a trace products are no accesses of threads: the tensor cores read the tiles.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from smembench.kernels.intrinsics.bulk_copy import CHUNK, ROW_BYTES, places_in_tile, shared_address
+from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, assemble, register, types
+from smembench.kernels.numba_cuda import DeviceFunction
+from smembench.kernels.types import Array, Index
+from smembench.model.formats import widened
+
+GROUP, ROWS, DEPTH = 128, 64, 64
+"""Threads of a warp group; rows of its products; elements along k of a tile, of 2 bytes each."""
+
+_STEP = 16
+"""Elements along k of one instruction."""
+_FLOAT = ir.FloatType()
+_FORMATS = {"float16": "f16", "bfloat16": "bf16"}
+_SWIZZLED = 1 << 62
+"""In a descriptor: swizzled rows of 128 bytes."""
+
+
+def begin_products() -> None:
+    """Order the sums' registers before the products that follow."""
+
+
+def commit_products() -> None:
+    """Commit the products that were started since the last commit as a group."""
+
+
+def finish_products(newest: int) -> None:
+    """Wait until all committed groups but the ``newest`` ones, a constant, are complete."""
+
+
+def add_registers(count: int) -> None:
+    """Have this many registers per thread, a constant, more than before; for all warps of a group."""
+
+
+def give_registers(count: int) -> None:
+    """Keep only this many registers per thread, a constant; for all warps of a group."""
+
+
+@cache
+def products(columns: int, dtype: str) -> DeviceFunction:
+    """``(sums, tiles, at_a, at_b, thread)``: start the products of a tile of A and one of B of so many columns.
+
+    Args of the function: the thread's ``columns // 2`` sums, shared memory, where the two tiles begin in it, in
+    elements, and the thread's number in its group.
+    """
+    groups = columns // 8
+
+    def start(sums: Array, tiles: Array, at_a: Index, at_b: Index, thread: Index) -> None:
+        if isinstance(tiles, np.ndarray):
+            rows, wanted = places_of_sums(columns, int(thread))
+            size, along = tiles.itemsize, np.arange(DEPTH)
+            a = tiles[int(at_a) + places_in_tile(size, rows[:, None], along)]
+            per_tile = ROW_BYTES // size
+            b_tile = wanted // per_tile * DEPTH * per_tile
+            b = tiles[int(at_b) + b_tile + places_in_tile(size, along[:, None], wanted % per_tile)]
+            both = widened(a, dtype, "float32") @ widened(b, dtype, "float32")
+            sums[:] += both.reshape(2, groups, 2).transpose(1, 0, 2).ravel()
+
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+        kinds = signature.args
+        data = context.make_array(kinds[0])(context, builder, args[0]).data
+        wide = ir.IntType(64)
+        places = [builder.gep(data, [ir.Constant(wide, index)]) for index in range(columns // 2)]
+        a, b = (
+            _descriptor(builder, shared_address(context, builder, kinds[1], kinds[at], args[1], args[at]), leading)
+            for at, leading in ((2, CHUNK), (3, DEPTH * ROW_BYTES))
+        )
+        values = [builder.load(place) for place in places]
+        assembly = _wgmma(columns, _FORMATS[dtype])
+        result = ir.LiteralStructType([_FLOAT] * len(values))
+        constraints = ",".join(["=f"] * len(values) + ["l", "l"] + [str(i) for i in range(len(values))])
+        function = ir.FunctionType(result, [wide, wide, *[_FLOAT] * len(values)])
+        asm = ir.InlineAsm(function, assembly, f"{constraints},~{{memory}}", side_effect=True)
+        found = builder.call(asm, [a, b, *values])
+        for index, place in enumerate(places):
+            builder.store(builder.extract_value(found, index), place)
+        return context.get_dummy_value()
+
+    def typer(sums: Type, tiles: Type, at_a: Type, at_b: Type, thread: Type) -> Type | None:
+        return types.void if sums.dtype == types.float32 and tiles.dtype.bitwidth == 16 else None
+
+    register(start, lambda _context: typer, lower, types.Array, types.Array, *[types.Integer] * 3)
+    return start
+
+
+def places_of_sums(columns: int, thread: int) -> tuple[Any, Any]:
+    """The two rows and the ``columns // 4`` columns of a thread's sums."""
+    lane = thread % 32
+    rows = 16 * (thread // 32) + lane // 4 + np.array([0, 8])
+    pairs = 8 * np.arange(columns // 8)[:, None] + 2 * (lane % 4) + np.array([0, 1])
+    return rows, pairs.ravel()
+
+
+def _descriptor(builder: ir.IRBuilder, address: ir.Value, leading: int) -> ir.Value:
+    """Where a tile begins and its strides, in units of 16 bytes (PTX ISA, "Matrix Descriptor Format").
+
+    Eight rows are a stride of 1024 bytes. ``leading`` is that from one tile of B to the next; A has a single one.
+    """
+    wide = ir.IntType(64)
+    start = builder.zext(builder.lshr(address, ir.Constant(ir.IntType(32), 4)), wide)
+    strides = leading // CHUNK << 16 | 8 * ROW_BYTES // CHUNK << 32
+    # A signed constant: bit 62 is the highest that is set.
+    return builder.or_(start, ir.Constant(wide, _SWIZZLED | strides))
+
+
+def _wgmma(columns: int, kind: str) -> str:
+    """Four instructions; A's tile advances by 16 elements of its rows, B's by 16 rows."""
+    count = columns // 2
+    sums = "{" + ",".join(f"${i}" for i in range(count)) + "}"
+    along_a, along_b = 2 * _STEP // CHUNK, _STEP * ROW_BYTES // CHUNK
+    return "".join(
+        f"{{ .reg .b64 a, b; add.s64 a, ${count}, {along_a * step}; add.s64 b, ${count + 1}, {along_b * step}; "
+        f"wgmma.mma_async.sync.aligned.m{ROWS}n{columns}k{_STEP}.f32.{kind}.{kind} {sums}, a, b, 1, 1, 1, 0, 1; }}\n"
+        for step in range(DEPTH // _STEP)
+    )
+
+
+def _plain(assembly: str) -> Any:
+    """Lowers a call without arguments, or with a constant in place of ``{}``."""
+
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+        assemble(builder, assembly.format(*(kind.literal_value for kind in signature.args)))
+        return context.get_dummy_value()
+
+    return lower
+
+
+def _type_nothing(_context: Context) -> Typer:
+    return lambda: types.void
+
+
+def _type_constant(_context: Context) -> Typer:
+    return lambda value: types.void if isinstance(value, types.IntegerLiteral) else None
+
+
+register(begin_products, _type_nothing, _plain("wgmma.fence.sync.aligned;"))
+register(commit_products, _type_nothing, _plain("wgmma.commit_group.sync.aligned;"))
+register(finish_products, _type_constant, _plain("wgmma.wait_group.sync.aligned {};"), types.IntegerLiteral)
+register(add_registers, _type_constant, _plain("setmaxnreg.inc.sync.aligned.u32 {};"), types.IntegerLiteral)
+register(give_registers, _type_constant, _plain("setmaxnreg.dec.sync.aligned.u32 {};"), types.IntegerLiteral)

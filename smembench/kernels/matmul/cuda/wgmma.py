@@ -1,0 +1,110 @@
+"""wgmma: one warp group multiplies whole tiles in shared memory on the tensor cores.
+
+1. One thread starts the copies of the next tiles of A and B; the Tensor Memory Accelerator swizzles them.
+2. All threads wait until the tiles have arrived, and multiply them: 128 × 128 results, half of the rows at a time.
+3. A barrier: the tiles may be overwritten.
+
+No thread computes addresses of tiles, and no operand passes through registers. Copies and products take turns.
+"""
+
+from __future__ import annotations
+
+from smembench.kernels.intrinsics.bulk_copy import (
+    TILE_ALIGNMENT,
+    acquire_map,
+    publish_barriers,
+    set_barrier,
+    wait_for_phase,
+)
+from smembench.kernels.intrinsics.warp_group import (
+    DEPTH,
+    GROUP,
+    ROWS,
+    begin_products,
+    commit_products,
+    finish_products,
+    products,
+)
+from smembench.kernels.kernel import Kernel
+from smembench.kernels.matmul.structs import Matrix, Place
+from smembench.kernels.matmul.warp_groups import Maps, Stages, Tile, epilogue, unsupported
+from smembench.kernels.numba_cuda import cuda, number, uint32
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.types import Array, Index
+from smembench.model.case import Case
+from smembench.model.formats import HALVES
+
+TILE = Tile(rows=128, columns=128)
+
+
+def program(case: Case, tile: Tile) -> NumbaKernel:
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)`` with tiles of 128 rows."""
+    element, total, barrier = number(case.dtype), number("float32"), number("uint64")
+    rows, columns, lower_a, at_b = tile.rows, tile.columns, ROWS * DEPTH, tile.a_elements
+    sums = columns // 2
+    copy, multiply = tile.copies(), products(columns, case.dtype)
+    write = epilogue(columns, case.dtype)
+
+    def wgmma(
+        c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
+        a_map: Index, b_map: Index,
+    ) -> None:  # fmt: skip
+        tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
+        arrived = cuda.shared.array(1, barrier)
+        upper = cuda.local.array(sums, total)
+        lower = cuda.local.array(sums, total)
+        thread = cuda.threadIdx.x
+        place = Place(cuda.blockIdx.y * rows, cuda.blockIdx.x * columns)
+        if thread == 0:
+            set_barrier(arrived, 0, 1)
+            publish_barriers()
+            acquire_map(a_map)
+            acquire_map(b_map)
+        cuda.syncthreads()
+        for i in range(sums):
+            upper[i] = lower[i] = 0
+        phase = uint32(0)
+        for k0 in range(0, k, DEPTH):
+            if thread == 0:
+                copy(Stages(tiles, arrived), uint32(0), Maps(a_map, b_map), place, uint32(k0))
+            wait_for_phase(arrived, 0, phase)
+            begin_products()
+            multiply(upper, tiles, 0, at_b, thread)
+            multiply(lower, tiles, lower_a, at_b, thread)
+            commit_products()
+            finish_products(0)
+            cuda.syncthreads()
+            phase = 1 - phase
+        C = Matrix(c, m, n, ldc)
+        write(C, upper, place, thread)
+        write(C, lower, Place(place.row + ROWS, place.col), thread)
+
+    return NumbaKernel(
+        wgmma,
+        grid=tile.grid(case),
+        block=(GROUP, 1),
+        dynamic_bytes=tile.shared_bytes,
+        tensor_maps=tile.maps(case),
+        launch_bounds=(GROUP, 1),
+    )
+
+
+def build(case: Case) -> NumbaKernel:
+    """With 128 columns."""
+    return program(case, TILE)
+
+
+KERNEL = Kernel(
+    problem="matmul",
+    name="wgmma",
+    kind="cuda",
+    summary="a warp group multiplies tiles in shared memory that the TMA copies there",
+    build=build,
+    blocks=False,
+    tile_elements=TILE.tile_elements,
+    dtypes=HALVES,
+    unsupported=unsupported,
+    needs="9.0a",
+    standard=False,
+    ladder="operands from shared memory, tiles copied by the TMA",
+)

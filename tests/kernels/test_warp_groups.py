@@ -1,0 +1,92 @@
+"""Products by warp groups: where elements lie, when a barrier's phase ends, and what the compiler makes of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from programs import case_of, cuda_kernel, numba_kernel
+from smembench.kernels.intrinsics import bulk_copy
+from smembench.kernels.intrinsics.bulk_copy import arrive, expect_bytes, places_in_tile, set_barrier, swizzled
+from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, places_of_sums
+from smembench.model.hardware import BANKS, WORD_BYTES
+from smembench.toolchains import numba
+from smembench.toolchains.cubin import usage
+from smembench.toolchains.machine_code import opcodes
+from smembench.toolchains.mnemonics import mnemonic
+
+STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent")
+
+
+@given(st.sampled_from([1, 2, 4]), st.integers(1, 40))
+def test_the_swizzle_moves_every_element_of_a_tile_to_a_place_of_its_own(itemsize: int, rows: int) -> None:
+    columns = 128 // itemsize
+    box = np.arange(rows * columns, dtype=f"u{itemsize}" if itemsize > 1 else "u1").reshape(rows, columns)
+    places = places_in_tile(itemsize, *np.indices(box.shape))
+    assert sorted(places.ravel()) == list(range(box.size))
+    assert (swizzled(box)[places] == box).all()
+
+
+def test_eight_rows_of_a_chunk_lie_in_all_banks() -> None:
+    """What ldmatrix and wgmma read together. As the matrices lie, all would be in the same four banks."""
+    rows, words = np.indices((8, 4))
+    for chunk in range(8):
+        places = places_in_tile(4, rows, 4 * chunk + words)
+        assert sorted(places.ravel() % BANKS) == list(range(BANKS))
+    assert places_in_tile(2, 5, 2 * 8 + 3) == 5 * 64 + (2 ^ 5) * 8 + 3  # by hand
+    assert WORD_BYTES == 4
+
+
+@pytest.mark.parametrize("columns", [64, 128, 256])
+def test_the_threads_of_a_group_hold_every_result_once(columns: int) -> None:
+    held: Counter[tuple[int, int]] = Counter()
+    for thread in range(GROUP):
+        rows, pairs = places_of_sums(columns, thread)
+        held.update((row, col) for row in rows for col in pairs)
+    assert set(held.values()) == {1}
+    assert set(held) == {(row, col) for row in range(ROWS) for col in range(columns)}
+
+
+@given(st.integers(1, 4), st.lists(st.integers(1, 2**20), max_size=4))
+def test_a_phase_ends_when_all_have_arrived_and_all_bytes_have_come(arrivals: int, sizes: list[int]) -> None:
+    barriers: Any = np.zeros(2, np.uint64)
+    set_barrier(barriers, 1, arrivals + len(sizes))
+    events: list[Callable[..., None]] = [arrive] * arrivals + [partial(expect_bytes, count=size) for size in sizes]
+    for phase in (0, 1, 0):
+        assert _phase(barriers) == phase
+        for event in events:
+            assert _phase(barriers) == phase
+            event(barriers, 1)
+        for size in sizes:
+            assert _phase(barriers) == phase
+            bulk_copy._change(barriers, 1, 0, -size)
+    assert _phase(barriers) == 1
+    assert barriers[0] == 0
+
+
+def _phase(barriers: Any) -> int:
+    return bulk_copy._State.of(barriers[1]).phase
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("by_nvvm")
+@pytest.mark.parametrize("name", STEPS)
+def test_tiles_go_from_the_tma_to_the_tensor_cores_and_only_the_lesson_spills(name: str) -> None:
+    case = case_of(cuda_kernel("matmul", name), 1000, 1000, 1000, "bfloat16")
+    report, code = numba.TOOLCHAIN.machine_code(case, numba_kernel(case), "9.0")
+    found = Counter(map(mnemonic, opcodes(code)))
+    assert found["HGMMA"]
+    assert found["UTMALDG"]
+    assert not found["LDS"] + found["LDG"]  # no operand passes through registers
+    registers, local = usage(code)
+    assert (local > 0) == (name == "wgmmaSpilled")
+    assert registers <= 168 or name == "wgmmaSpilled"
+    assert ("serialized" in report) == (name == "wgmmaSpilled")
+    assert "setmaxnreg' ignored" not in report

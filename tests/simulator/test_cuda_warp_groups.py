@@ -1,0 +1,41 @@
+"""Products by warp groups: copies of tiles, barriers and products as their Python bodies have them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import simulated
+from programs import assert_right, case_of, cuda_kernel, numba_kernel
+from smembench.kernels.problems import PROBLEMS
+
+STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent")
+
+
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize(
+    ("size", "dtype"),
+    [
+        pytest.param((130, 264, 72), "bfloat16", id="ragged in all three"),
+        pytest.param((64, 8, 8), "float16", id="less than a tile"),
+        pytest.param((3, 136, 328), "float16", id="more steps than stages"),
+    ],
+)
+def test_products_are_right_at_the_edges_of_tiles(name: str, size: tuple[int, int, int], dtype: str) -> None:
+    verify(name, size, dtype)
+
+
+def test_blocks_compute_one_tile_after_another() -> None:
+    """Five rows of tiles of 3 by 2 blocks: a band that is not full, and blocks with one tile more than others."""
+    verify("wgmmaPersistent", (600, 520, 8), "bfloat16", blocks=4)
+
+
+def verify(name: str, size: tuple[int, int, int], dtype: str, blocks: int | None = None) -> None:
+    kernel = cuda_kernel("matmul", name)
+    case = case_of(kernel, *size, dtype)
+    assert kernel.refusal(case) is None
+    if blocks:
+        program = replace(numba_kernel(case), persistent_blocks=lambda _: blocks)
+        kernel = replace(kernel, build=lambda _: program)
+    assert_right(case, lambda inputs: simulated.run(case, kernel, PROBLEMS["matmul"], inputs))
