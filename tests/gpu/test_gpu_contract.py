@@ -7,7 +7,7 @@ from math import prod
 
 import pytest
 
-from programs import case_of, cuda_kernel, numba_kernel
+from programs import case_of, cuda_kernel, dtypes_of, first_dtype, numba_kernel
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
@@ -54,12 +54,12 @@ def verify(gpu: CudaDevice, case: Case, launches: int = 1) -> None:
 
 @pytest.mark.parametrize("kernel", CUDA, ids=lambda k: f"{k.problem}-{k.compiler}-{k.name}")
 def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: Kernel) -> None:
-    problem = PROBLEMS[kernel.problem]
     limit = gpu.limits().max_shared_bytes or 0
     blocks = list(dict.fromkeys([*kernel.default_blocks, *BLOCKS])) if kernel.blocks else [None]
     done = 0
     # Every element type and every block, but not each with each: a compilation takes longer than a launch.
-    compiled = list(dict.fromkeys([*product(problem.dtypes, blocks[:1]), *product(problem.dtypes[:1], blocks)]))
+    dtypes = dtypes_of(kernel)
+    compiled = list(dict.fromkeys([*product(dtypes, blocks[:1]), *product(dtypes[:1], blocks)]))
     for (dtype, block), (m, n, k) in [*product(compiled[:1], SHAPES), *product(compiled[1:], RAGGED)]:
         case = case_of(kernel, m, n, k, dtype, block)
         if kernel.refusal(case) or kernel.shared_bytes(case) > limit:
@@ -117,6 +117,7 @@ def test_a_grid_of_the_gpus_size_adds_up_all_elements_at_every_launch(gpu: CudaD
 )
 def test_products_of_sub_matrices_touch_nothing_around_them(gpu: CudaDevice, kernel: Kernel) -> None:
     for (m, n, k), stride in STRIDED:
-        case = case_of(kernel, m, n, k, block=None if kernel.default_blocks else Block(16, 16), stride=stride)
+        block = None if kernel.default_blocks else Block(16, 16)
+        case = case_of(kernel, m, n, k, first_dtype(kernel), block, stride)
         if not kernel.refusal(case):
             verify(gpu, case)
