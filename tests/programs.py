@@ -28,8 +28,13 @@ def cuda_kernel(problem: str, name: str) -> Kernel:
     return kernel
 
 
+def dtypes_of(kernel: Kernel) -> tuple[str, ...]:
+    """The element types that a kernel takes."""
+    return kernel.dtypes or PROBLEMS[kernel.problem].dtypes
+
+
 def first_dtype(kernel: Kernel) -> str:
-    return (kernel.dtypes or PROBLEMS[kernel.problem].dtypes)[0]
+    return dtypes_of(kernel)[0]
 
 
 def case_of(

@@ -74,8 +74,8 @@ class Mapped:
 def _numba_mended() -> Iterator[None]:
     """Patch Numba: threads of a block take turns, count in uint32, and shared arrays are poisoned and found by line.
 
-    ``cuda.syncwarp`` waits for the warp alone, ``cuda.shfl_down_sync`` exists, and both may stand in functions of other
-    modules than the kernel's.
+    ``cuda.syncwarp`` waits for the warp alone, ``cuda.shfl_sync`` and ``cuda.shfl_down_sync`` exist, and they may stand
+    in functions of other modules than the kernel's.
     """
     from numba.cuda.simulator import kernel, kernelapi
 
@@ -92,6 +92,7 @@ def _numba_mended() -> Iterator[None]:
             (kernelapi, "Dim3", in_uint32),
             (kernelapi, "FakeCUDAShared", _with_one_array_per_line(kernelapi.FakeCUDAShared)),
             (kernelapi.FakeCUDAModule, "syncwarp", lambda _, mask=2**WARP - 1: _thread().syncwarp(mask)),
+            (kernelapi.FakeCUDAModule, "shfl_sync", lambda _, *given: _thread().shuffle(*given)),
             (kernelapi.FakeCUDAModule, "nanosleep", lambda _, ns: _thread().give_way()),
             (kernelapi.FakeCUDAModule, "shfl_down_sync", lambda _, *given: _thread().shuffle_down(*given)),
         ):
@@ -126,7 +127,7 @@ def _block_in_turns(kernel: Any) -> Any:
             self.mine, self.over = Lock(), Lock()
             self.warp: list[Turn] = []
             self.waits_for = 0  # lanes
-            self.given: Any = None
+            self.given: dict[int, list[Any]] = {}  # in all shuffles, by their masks
             self.mine.acquire()
             self.over.acquire()
 
@@ -165,12 +166,13 @@ def _block_in_turns(kernel: Any) -> Any:
             self.waits_for = 0
 
         def shuffle_down(self, mask: int, value: Any, lanes: Any) -> Any:
-            self.given = value
+            return self.shuffle(mask, value, int(self.thread_id) % WARP + int(lanes))
+
+        def shuffle(self, mask: int, value: Any, lane: Any) -> Any:
+            mine = self.given.setdefault(mask, [])
+            mine.append(value)
             self.syncwarp(mask)
-            place = int(self.thread_id) % WARP + int(lanes)
-            found = self.warp[place].given if place < len(self.warp) else value
-            self.syncwarp(mask)
-            return found
+            return self.warp[lane].given[mask][len(mine) - 1] if lane < len(self.warp) else value
 
     class InTurns(kernel.BlockManager):  # type: ignore[misc]
         def run(self, grid_point: Any, *arguments: Any) -> None:

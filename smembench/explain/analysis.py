@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 
-from smembench.explain.compiled import idle
 from smembench.explain.costs import Costs, by_memory, resident_blocks
+from smembench.explain.idle import idle_requests
 from smembench.explain.launch import launch
 from smembench.explain.roof import Work
 from smembench.explain.trace import traceable
@@ -53,6 +53,7 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
     kernel, problem = registry.kernel_of(case), PROBLEMS[case.problem]
     program = traceable(kernel, case)
     threads = prod(program.block)
+    warps = prod(program.grid) * -(-threads // WARP)
     shared_bytes = kernel.shared_bytes(case)
     resident = resident_blocks(capability, threads, shared_bytes, code)
     traced, requests = launch(kernel, case, code=code)
@@ -79,7 +80,9 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
         threads=threads,
         code=code,
         occupancy=resident,
-        idle=idle(requests, code.memory, prod(program.grid) * -(-threads // WARP)) if code else {},
+        idle={}
+        if code is None or capability is None
+        else idle_requests(case, capability, traced, requests, code, warps),
     )
 
 

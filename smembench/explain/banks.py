@@ -3,7 +3,9 @@
 Lanes that access the same word share one access; of several stores to one address, one wins, at no extra cost. Source,
 for up to 4 bytes per lane: CUDA C++ Programming Guide, "Compute Capability 5.x", section "Shared Memory", to which the
 sections of later capabilities refer. Definition of a wavefront: Nsight Compute Kernel Profiling Guide, "Memory Tables".
-Wide accesses are served in parts of the warp: see ``lanes_together``.
+Wide accesses are served in parts of the warp: see ``lanes_together``. A load of matrices (``ldmatrix``) is one of 16
+bytes per lane: each eight lanes have the rows of a matrix of eight rows of 16 bytes (PTX ISA, "ldmatrix"), which are
+served together.
 Addresses and widths are as in ``active_lanes``, which raises ValueError for what cannot be; ``kind`` is the access
 site's: load, store or atomic.
 """

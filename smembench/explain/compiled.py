@@ -4,21 +4,17 @@ The machine code tells the widths of its loads and stores, a trace the addresses
 the source does not have, those of an access site are merged whose consecutive accesses by every thread lie side by side
 and begin at a multiple of 16 bytes. That is believed if the trace then has the widths of the code. Otherwise nothing is
 merged, and ``Trace.unmatched`` says so.
-
-Where a predicate takes the place of a branch, warps without an active lane issue the access, too. It moves nothing but
-counts as a request. How many there are follows if every warp issues each instruction of a kind once.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
-from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Merged, Request
+from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Merged
 from smembench.explain.trace import Trace
 from smembench.toolchains.memory_instructions import ASYNCHRONOUS, MemoryInstruction
 
@@ -62,23 +58,6 @@ def _widths(accesses: Sequence[Accesses], compiled: set[int]) -> _Widths | None:
                 break
     after = {widths.get(site, site.width) for site in by_site}
     return widths if new | (source & compiled) <= after <= compiled else None
-
-
-def idle(requests: Iterable[Request], code: Mapping[MemoryInstruction, int], warps: int) -> dict[str, int]:
-    """Requests to shared memory that warps without an active lane issue, by kind; ``warps`` are those of the grid.
-
-    A kind is left out if some of its instructions lie in a loop or are branched around: then no rule tells.
-    """
-    active: Counter[str] = Counter()
-    for request in requests:
-        if request.site.space == "shared":
-            active[request.site.kind] += request.weight
-    found = {}
-    for kind, with_lanes in active.items():
-        instructions = {each: count for each, count in code.items() if (each.space, each.kind) == ("shared", kind)}
-        if all(each.once for each in instructions):
-            found[kind] = warps * sum(instructions.values()) - with_lanes
-    return {kind: without for kind, without in found.items() if without > 0}
 
 
 def _side_by_side(accesses: Accesses, width: int) -> bool:

@@ -7,7 +7,7 @@ NVIDIA publishes no encoding: the bits of width and guard were read beside what 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from smembench.toolchains.mnemonics import mnemonic
@@ -23,6 +23,8 @@ _COPIES = {"LDGSTS": (("global", "load"), ("shared", "store"))}
 _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 8, 6: 16}
 """Bytes by the width's bits, 9 to 11 of the upper 64: unsigned and signed bytes and halves, then 32 to 128 bits."""
 
+_ALWAYS = 7
+"""In place of the guard's predicate, bits 12 to 15: none."""
 ASYNCHRONOUS = 0
 """In place of the width of an asynchronous copy, which is encoded in other bits since 10.0."""
 _LEAVE = ("EXIT", "CALL", "RET", "BRX", "BREAK")
@@ -36,27 +38,33 @@ class MemoryInstruction(NamedTuple):
         space: ``shared`` or ``global``.
         kind: ``load`` or ``store``.
         width: bytes per lane, or ``ASYNCHRONOUS``.
-        once: whether every warp issues it once: no branch leads around it or back, and no warp has ended before. A
-            predicate may guard it, so that a warp issues it without an active lane.
+        guarded: whether a predicate decides for which lanes: a warp issues it without an active lane, too.
+        once: whether every warp issues it once: no branch leads around it or back, and no warp has ended before.
     """
 
     space: str
     kind: str
     width: int
+    guarded: bool = False
     once: bool = False
 
 
 def memory_instructions(code: Sequence[Instruction]) -> Counter[MemoryInstruction]:
     """How many of the instructions load or store, by kind."""
     found: Counter[MemoryInstruction] = Counter()
-    once = _once(code)
-    for place, (low, high) in enumerate(code):
-        name = mnemonic(low & 0xFFF)
-        if name in _ACCESSES:
-            found[MemoryInstruction(*_ACCESSES[name], _WIDTHS[high >> 9 & 7], once[place])] += 1
-        for access in _COPIES.get(name, ()):
-            found[MemoryInstruction(*access, ASYNCHRONOUS, once[place])] += 1
+    for word, once in zip(code, _once(code), strict=True):
+        found.update(each._replace(once=once) for each in accesses(word))
     return found
+
+
+def accesses(word: Instruction) -> Iterator[MemoryInstruction]:
+    """The load or store that an instruction is, and both that an asynchronous copy is."""
+    low, high = word
+    name, guarded = mnemonic(low & 0xFFF), low >> 12 & 0xF != _ALWAYS
+    if name in _ACCESSES:
+        yield MemoryInstruction(*_ACCESSES[name], _WIDTHS[high >> 9 & 7], guarded)
+    for access in _COPIES.get(name, ()):
+        yield MemoryInstruction(*access, ASYNCHRONOUS, guarded)
 
 
 def _once(code: Sequence[Instruction]) -> list[bool]:

@@ -95,13 +95,20 @@ class Numba(Toolchain[NumbaKernel]):
             code = by_nvvm(case, program, capability)
             return _link(code, architecture(program, capability), at_link_time=not program.constant)
 
+    def with_lines(self, case: Case, program: NumbaKernel, capability: str) -> bytes:
+        """The same with line information. The compiler may order instructions otherwise."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            code = by_nvvm(case, program, capability, lines=True)
+            return _link(code, architecture(program, capability), at_link_time=not program.constant, lines=True)[1]
+
 
 def architecture(program: NumbaKernel, capability: str) -> str:
     """``90``, or ``90a`` for a program that has instructions of this architecture alone."""
     return capability.replace(".", "") + "a" * bool(program.tensor_maps)
 
 
-def by_nvvm(case: Case, program: NumbaKernel, capability: str) -> bytes:
+def by_nvvm(case: Case, program: NumbaKernel, capability: str, *, lines: bool = False) -> bytes:
     """LTO-IR for the link-time optimiser; PTX for a program with a variable, which that would hide."""
     from smembench.kernels.numba_cuda import cuda
 
@@ -114,6 +121,7 @@ def by_nvvm(case: Case, program: NumbaKernel, capability: str) -> bytes:
         output="ptx" if program.constant else "ltoir",
         cc=(major, minor, "a") if program.tensor_maps else (major, minor),
         launch_bounds=program.launch_bounds,
+        lineinfo=lines,
     )
     return code.encode() if isinstance(code, str) else bytes(code)
 
@@ -127,12 +135,16 @@ def _signature(case: Case, program: NumbaKernel) -> tuple[Any, ...]:
     return (*[number(case.dtype)[::1]] * len(problem.arrays), *[uint32] * scalars, *[uint64] * len(program.tensor_maps))
 
 
-def _link(code: bytes, arch: str, *, at_link_time: bool) -> tuple[str, bytes]:
+def _link(code: bytes, arch: str, *, at_link_time: bool, lines: bool = False) -> tuple[str, bytes]:
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
     # Without a cache: what the linker finds there has no report.
     options = LinkerOptions(
-        arch=f"sm_{arch}", link_time_optimization=at_link_time or None, ptxas_options=["-v"], no_cache=True
+        arch=f"sm_{arch}",
+        link_time_optimization=at_link_time or None,
+        ptxas_options=["-v"],
+        lineinfo=lines or None,
+        no_cache=True,
     )
     linker = Linker(ObjectCode.from_ltoir(code) if at_link_time else ObjectCode.from_ptx(code), options=options)
     linked = bytes(linker.link("cubin").code)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -105,9 +104,12 @@ def metric_names(verdict: Verdict) -> Mapping[str, str]:
     """The short name of each metric: its kernel, or that with what tells it from others of the kernel."""
     rows = {one.name: _row(one) for group in verdict.groups for one in group.metrics}
     cases = {name: replace(row.case, device="cuda:0") for name, row in rows.items()}
-    often = Counter((case.problem, case.kernel) for case in cases.values())
-    full = namer(list(cases.values()))
-    return {name: full(case) if often[case.problem, case.kernel] > 1 else case.kernel for name, case in cases.items()}
+    alike = grouped(cases, lambda name: (cases[name].problem, cases[name].kernel))
+    return {
+        name: namer([cases[one] for one in those])(cases[name]) if len(those) > 1 else cases[name].kernel
+        for those in alike.values()
+        for name in those
+    }
 
 
 def _row(one: Metric) -> Row:
@@ -205,7 +207,9 @@ def devices(group: Group, verdict: Verdict, headings: Sequence[str], *, every: b
     for place, heading in enumerate(headings if every else headings[:_METRICS]):
         columns[heading] = partial(_cell, place=place)
     columns["slow in"] = lambda line: ", ".join(headings[place] for place in line.slow_in)
-    notes = []
+    figures = [point.figure for line in lines for point in line.points if point]
+    disturbed = sum(figure.row.disturbed for figure in figures)
+    notes = [f"a GPU throttled or its host was busy: {disturbed} of {len(figures)} figures"] if disturbed else []
     if rest := lines[len(shown) :]:
         farthest = max((abs(point.deviation) for line in rest for point in line.points if point), default=0.0)
         others = many([line.member for line in rest])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smembench.explain.analysis import Explanation, explain
-from smembench.explain.compiled import as_compiled, idle
+from smembench.explain.compiled import as_compiled
+from smembench.explain.idle import of_branches, of_warps
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Merged
 from smembench.explain.trace import Trace
 from smembench.model.hardware import WARP
@@ -113,13 +115,36 @@ def touched(accesses: Iterable[Accesses]) -> list[set[int]]:
 
 @pytest.mark.parametrize(
     ("once", "warps", "expected"),
-    [((True, True), 8, {"load": 9}), ((True, False), 8, {}), ((True, True), 2, {}), ((True, True), 1, {})],
+    [
+        ((True, True), 8, {"load": 9}),
+        ((True, False), 8, {}),
+        ((True, True), 5, {"load": 0}),
+        ((True, True), 1, {"load": 0}),
+    ],
 )
 def test_requests_without_an_active_lane(once: tuple[bool, bool], warps: int, expected: dict[str, int]) -> None:
     """Three instructions per warp, of which 15 had an active lane; none where the code cannot be meant."""
-    code = {MemoryInstruction("shared", "load", 4 * number, each): number for number, each in enumerate(once, 1)}
+    code = {MemoryInstruction("shared", "load", 4 * number, once=each): number for number, each in enumerate(once, 1)}
     requests = list(along(ROWS, 4, 15).requests())
-    assert idle(requests, code, warps) == expected
+    assert of_warps(requests, code, warps) == expected
+
+
+@pytest.mark.parametrize(
+    ("guards", "expected"),
+    [
+        pytest.param({53: {False}, 57: {True}}, 15, id="the other branch is a branch"),
+        pytest.param({53: {True}, 57: {False}}, 0, id="the branch that is taken is guarded"),
+        pytest.param({53: {True}, 57: {True}}, 0, id="both are guarded"),
+        pytest.param({53: {False}, 57: {False}}, 0, id="none is guarded"),
+        pytest.param({53: {False}, 57: {True}, 60: {True}}, 0, id="another store is guarded"),
+        pytest.param({53: {False}, 57: {True, False}}, 0, id="some stores of the line are guarded"),
+        pytest.param({}, 0, id="lines are not known"),
+    ],
+)
+def test_stores_of_a_branch_that_is_never_taken(guards: dict[int, set[bool]], expected: int) -> None:
+    """Line 57 has the store that no thread makes, line 53 that of the other branch."""
+    stores = Accesses(replace(ROWS, kind="store"), along(ROWS, 4, 15).addresses, 1)
+    assert of_branches(stores.requests(), {57: 53}, guards) == expected
 
 
 def compiled(kernel: str, block: str, dtype: str, n: int) -> Explanation:
@@ -151,6 +176,17 @@ def test_warps_over_an_edge_issue_stores_without_a_lane() -> None:
     """3.85 was counted on an H200; with an active lane each takes 4."""
     explained = compiled("transposeVectorized", "16x32", "float32", 2000)
     assert explained.wavefronts("store") == pytest.approx(3.85, abs=0.005)
+
+
+@pytest.mark.parametrize(("kernel", "block"), [("tiled1D", "64x8"), ("tiled2D", "16x16")])
+def test_a_branch_that_is_never_taken_issues_its_stores(kernel: str, block: str) -> None:
+    """0.5 was counted on an H200: zeros are stored beyond the edges alone, under a predicate.
+
+    At edges some threads store zeros, and how many warps do not is not known.
+    """
+    explained = compiled(kernel, block, "float32", 1024)
+    assert (explained.wavefronts("load"), explained.wavefronts("store")) == (1, 0.5)
+    assert compiled(kernel, block, "float32", 1000).idle == {}
 
 
 def test_an_explanation_says_what_the_compiler_merged() -> None:

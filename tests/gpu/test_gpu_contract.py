@@ -7,7 +7,11 @@ from math import prod
 
 import pytest
 
+<<<<<<< HEAD
 from programs import case_of, cuda_kernel, first_dtype, numba_kernel
+=======
+from programs import case_of, cuda_kernel, dtypes_of, first_dtype, numba_kernel
+>>>>>>> main
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
@@ -55,12 +59,16 @@ def verify(gpu: CudaDevice, case: Case, launches: int = 1) -> None:
 
 @pytest.mark.parametrize("kernel", CUDA, ids=lambda k: f"{k.problem}-{k.compiler}-{k.name}")
 def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: Kernel) -> None:
+<<<<<<< HEAD
     problem, capability = PROBLEMS[kernel.problem], gpu.info.compute_capability
+=======
+>>>>>>> main
     limit = gpu.limits().max_shared_bytes or 0
     blocks = list(dict.fromkeys([*kernel.default_blocks, *BLOCKS])) if kernel.blocks else [None]
     done = 0
     # Every element type and every block, but not each with each: a compilation takes longer than a launch.
-    compiled = list(dict.fromkeys([*product(problem.dtypes, blocks[:1]), *product(problem.dtypes[:1], blocks)]))
+    dtypes = dtypes_of(kernel)
+    compiled = list(dict.fromkeys([*product(dtypes, blocks[:1]), *product(dtypes[:1], blocks)]))
     for (dtype, block), (m, n, k) in [*product(compiled[:1], SHAPES), *product(compiled[1:], RAGGED)]:
         case = case_of(kernel, m, n, k, dtype, block)
         if kernel.refusal(case, capability) or (kernel.blocks and kernel.shared_bytes(case) > limit):

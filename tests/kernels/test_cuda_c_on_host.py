@@ -11,17 +11,28 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fake_driver.host_code import COMPILER, compile_for_host, kernel_of, port
-from programs import PORTS, assert_right, case_of, cuda_c_kernel
+from programs import PORTS, assert_right, case_of, cuda_c_kernel, first_dtype
 from smembench.devices.base import POISON
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
+from smembench.model.problem import ITEMSIZE
 
 Launch = Callable[..., Any]
 
 (STREAM_K,) = (kernel for kernel in PORTS if kernel.name == "streamK")
-SIZES = [(1, 1, 1), (5, 7, 3), (9, 4, 6), (33, 21, 17), (8, 4, 12), (72, 140, 20), (141, 272, 36), (128, 256, 64)]
+SIZES = [
+    (1, 1, 1),
+    (5, 7, 3),
+    (9, 4, 6),
+    (33, 21, 17),
+    (8, 4, 12),
+    (72, 140, 20),
+    (70, 136, 40),
+    (141, 272, 36),
+    (128, 256, 64),
+]
 """m, n and k: one element, ragged every way, whole vectors, tiles moved inwards, and whole tiles."""
 
 
@@ -31,14 +42,15 @@ pytestmark = pytest.mark.skipif(not COMPILER, reason="needs g++")
 def block_of(kernel: Kernel) -> Block:
     """Its last usual block, or a small one that it takes."""
     small = (Block(8, 2), Block(4, 4), Block(32, 2))
-    taken = (block for block in small if not kernel.refusal(case_of(kernel, 8, 8, 8, block=block)))
+    dtype = first_dtype(kernel)
+    taken = (block for block in small if not kernel.refusal(case_of(kernel, 8, 8, 8, dtype, block)))
     return kernel.default_blocks[-1] if kernel.default_blocks else next(taken)
 
 
 @pytest.fixture(scope="module")
 def launches(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Launch]:
     """Every port by its name, compiled at once."""
-    kernels = [port(case_of(kernel, 8, 8, 8, block=block_of(kernel))) for kernel in PORTS]
+    kernels = [port(case_of(kernel, 8, 8, 8, first_dtype(kernel), block_of(kernel))) for kernel in PORTS]
     library = compile_for_host(kernels, tmp_path_factory.mktemp("ports"))
     return {kernel.name: kernel_of(library, number) for number, kernel in enumerate(PORTS)}
 
@@ -49,7 +61,7 @@ def verify(case: Case, launch: Launch, grid: tuple[int, int]) -> None:
     def run(inputs: tuple[Any, ...]) -> Any:
         constant = inputs[problem.arrays.index(program.constant) - 1].tobytes() if program.constant else b""
         first = 0 if program.zeroed else POISON
-        output = np.full(problem.output_length(case) * 4, first, np.uint8).view(np.float32)
+        output = np.full(problem.output_length(case) * ITEMSIZE[case.dtype], first, np.uint8).view(inputs[0].dtype)
         arrays = tuple(array[problem.first(case) :] for array in (output, *inputs))
         launch(grid, arrays, problem.scalars(case), constant)
         return output
@@ -61,8 +73,8 @@ def verify(case: Case, launch: Launch, grid: tuple[int, int]) -> None:
 def test_a_port_is_right_on_ragged_sizes(kernel: Kernel, launches: dict[str, Launch]) -> None:
     done = 0
     for m, n, k in SIZES:
-        for stride in (None, max(n, k) + 4) if kernel.strided else (None,):
-            case = case_of(kernel, m, n, k, block=block_of(kernel), stride=stride)
+        for stride in (None, max(n, k) + 8) if kernel.strided else (None,):
+            case = case_of(kernel, m, n, k, first_dtype(kernel), block_of(kernel), stride)
             if kernel.refusal(case):
                 continue
             done += 1

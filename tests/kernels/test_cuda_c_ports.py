@@ -8,10 +8,9 @@ from itertools import product
 import pytest
 
 import programs
-from programs import PORTS, case_of, cuda_c_kernel, cuda_kernel, numba_kernel
+from programs import PORTS, case_of, cuda_c_kernel, cuda_kernel, dtypes_of, first_dtype, numba_kernel
 from smembench.explain.trace import trace
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
 from smembench.model.case import DEFAULT_COMPILER, Block, Case
 from smembench.model.errors import UsageError
@@ -62,7 +61,8 @@ def test_numba_makes_as_little_of_the_documents_kernels_as_cuda_c(name: str, sid
 def test_a_port_differs_from_its_numba_kernel_in_the_compiler_alone(port: Kernel) -> None:
     numba = cuda_kernel(port.problem, port.name)
     assert replace(port, compiler="numba", build=numba.build, unsupported=numba.unsupported) == numba
-    ours, theirs = cuda_c_kernel(case(port)), numba_kernel(case(numba))
+    dtype = first_dtype(port)
+    ours, theirs = cuda_c_kernel(case(port, dtype)), numba_kernel(case(numba, dtype))
     for field in fields(GpuKernel):
         if field.name != "persistent_blocks":
             assert getattr(ours, field.name) == getattr(theirs, field.name)
@@ -77,13 +77,13 @@ def test_nvrtc_compiles_a_port_for_every_dtype(port: Kernel) -> None:
 
     numba = cuda_kernel(port.problem, port.name)
     done = []
-    for dtype in PROBLEMS[port.problem].dtypes:
+    for dtype in dtypes_of(port):
         cases = (case(port, dtype, Block(x, y)) for x, y in ((16, 16), (16, 8), (8, 8)))
         fit = (c for c in cases if numba.refusal(c) is None and numba.shared_bytes(c) <= STATIC_SHARED_BYTES)
         if chosen := next(fit, None):
             assert port.name.encode() in bytes(compiled(cuda_c_kernel(chosen), "9.0").code)
             done.append(dtype)
-    assert "float32" in done
+    assert done[0] == first_dtype(port)
 
 
 def test_rows_of_both_compilers_stand_side_by_side_and_the_yardstick_runs_once() -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from smembench.kernels import registry
 from smembench.kernels.matmul.inputs import DISTRIBUTIONS
 from smembench.kernels.matmul.peers import cublas
 from smembench.kernels.problems import PROBLEMS
@@ -160,3 +161,9 @@ def test_rounding_there_and_back_is_exact(dtype: str) -> None:
     bits = bits[np.isfinite(widened(bits, dtype, "float32"))]
     assert (rounded(widened(bits, dtype, "float32"), dtype).view(np.uint16) == bits).all()
     assert accumulated(dtype) == "float32"
+
+
+def test_kernels_that_multiply_elements_as_they_are_take_no_bits_of_halves() -> None:
+    own = [kernel for kernel in registry.of_problem("matmul", "cuda") if not kernel.peer]
+    taking = {kernel.name for kernel in own if kernel.takes("bfloat16") or kernel.takes("float16")}
+    assert {name for name in taking if "mma" not in name} == {"tiledHalf"}

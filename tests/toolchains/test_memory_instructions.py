@@ -10,8 +10,8 @@ from smembench.toolchains.register_bank_conflicts import Instruction
 LDS, STS, LDG, STG, LDGSTS, EXIT, FFMA = 0x984, 0x388, 0x981, 0x986, 0xFAE, 0x94D, 0x223
 
 
-def memory(opcode: int, width: int = 4) -> Instruction:
-    return opcode, (width << 9)
+def memory(opcode: int, width: int = 4, guard: int = 7) -> Instruction:
+    return opcode | guard << 12, width << 9
 
 
 def branch(offset: int) -> Instruction:
@@ -24,20 +24,28 @@ def branch(offset: int) -> Instruction:
 @pytest.mark.parametrize(
     ("instruction", "expected"),
     [
-        (memory(LDS, 6), MemoryInstruction("shared", "load", 16, True)),
-        (memory(STS, 5), MemoryInstruction("shared", "store", 8, True)),
-        (memory(LDG, 2), MemoryInstruction("global", "load", 2, True)),
-        (memory(STG, 1), MemoryInstruction("global", "store", 1, True)),
+        (memory(LDS, 6), MemoryInstruction("shared", "load", 16, once=True)),
+        (memory(STS, 5), MemoryInstruction("shared", "store", 8, once=True)),
+        (memory(LDG, 2), MemoryInstruction("global", "load", 2, once=True)),
+        (memory(STG, 1), MemoryInstruction("global", "store", 1, once=True)),
     ],
 )
 def test_the_width_of_an_access(instruction: Instruction, expected: MemoryInstruction) -> None:
     assert memory_instructions([(FFMA, 0), instruction, instruction]) == {expected: 2}
 
 
+@pytest.mark.parametrize("guard", [0, 6, 8, 15])
+def test_a_predicate_guards_an_access(guard: int) -> None:
+    """Bit 15 negates it: 15 is the negation of always."""
+    assert memory_instructions([memory(STS, guard=guard)]) == {
+        MemoryInstruction("shared", "store", 4, guarded=True, once=True): 1
+    }
+
+
 def test_an_asynchronous_copy_is_a_load_and_a_store() -> None:
     assert memory_instructions([memory(LDGSTS, 6)]) == {
-        MemoryInstruction("global", "load", ASYNCHRONOUS, True): 1,
-        MemoryInstruction("shared", "store", ASYNCHRONOUS, True): 1,
+        MemoryInstruction("global", "load", ASYNCHRONOUS, once=True): 1,
+        MemoryInstruction("shared", "store", ASYNCHRONOUS, once=True): 1,
     }
 
 

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from io import StringIO
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,8 +16,8 @@ from rich.console import Console
 from conftest import records
 from fleets import CALM, TIMES, Special, made_fleet
 from smembench.studies.fleet.monitoring import json_lines, open_metrics
-from smembench.studies.fleet.verdict import Verdict, judge
-from smembench.views.fleet import fleet_lines, fleet_sections, headline
+from smembench.studies.fleet.verdict import Metric, Verdict, judge
+from smembench.views.fleet import fleet_lines, fleet_sections, headline, metric_names
 from smembench.views.fleet_records import exported
 from smembench.views.fleet_strip import WIDTH, axis, reach, strip
 from smembench.views.sections import Section
@@ -55,6 +56,7 @@ def test_the_slowest_gpu_comes_first_with_its_deviations(fleet: Verdict) -> None
     assert column(devices, "device")[:2] == ["node0 cuda:3", "node0 cuda:5"]
     assert column(devices, "slow in")[:3] == ["1, 2, 3, 4", "1", ""]
     assert all(29 < float(column(devices, str(number))[0]) < 31 for number in (1, 2, 3, 4))
+    assert devices.notes == ["a GPU throttled or its host was busy: 4 of 63 figures"]
     failed = column(devices, "device").index("node0 cuda:6")
     assert column(devices, "4")[failed] == "–"
 
@@ -104,6 +106,22 @@ def test_equal_failures_of_many_gpus_are_one_line() -> None:
     gone = {f"gpu{place}": Special(cut_off=True) for place in range(8)}
     (line,) = (line for line in fleet_lines(verdict_of(16, **gone)) if line.startswith("failed"))
     assert line == "failed: 8 devices, the first of them node0 cuda:0: the run was cut off"
+
+
+def test_a_kernel_with_several_metrics_has_what_tells_them_apart() -> None:
+    """Its element type, which all of its cases have, is not worth a word, though other kernels have another."""
+    (group,) = (found := judge(made_fleet(4))).groups
+
+    def chain(one: Metric, n: int) -> Metric:
+        changed: dict[str, Any] = {"problem": "latency", "kernel": "globalChain", "dtype": "int32", "m": 64, "n": n}
+        changed |= {"block_x": None, "block_y": None, "pad": None}
+        figures = [figure and replace(figure, row=replace(figure.row, **changed)) for figure in one.figures]
+        return replace(one, name=f"latency of {n}", figures=figures)
+
+    first, second, *others = group.metrics
+    chains = [chain(first, 1024), chain(second, 2048)]
+    names = metric_names(replace(found, groups=[replace(group, metrics=[*chains, *others])]))
+    assert list(names.values()) == ["globalChain 64x1024", "globalChain 64x2048", "transposeSmemPad", "tiled"]
 
 
 def test_models_are_apart() -> None:

@@ -13,8 +13,14 @@ from smembench.kernels.kernel import Kernel
 from smembench.kernels.program import CudaCKernel, GpuKernel
 from smembench.model.case import Case
 
-# Moving a float16 is moving its bits; without a header NVRTC has no such type.
-_C_TYPES = {"float16": "unsigned short", "float32": "float", "float64": "double", "int32": "int"}
+# Without a header NVRTC has no types of 16-bit floats: their arrays are of bits.
+_C_TYPES = {
+    "bfloat16": "unsigned short",
+    "float16": "unsigned short",
+    "float32": "float",
+    "float64": "double",
+    "int32": "int",
+}
 
 
 def _no_constants(case: Case) -> dict[str, int]:

@@ -15,7 +15,7 @@ from functools import cache
 from llvmlite import ir
 
 from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, assemble, register, types
-from smembench.kernels.intrinsics.vector import BYTES, copy_vector, pointer_to, type_copy, vector_of
+from smembench.kernels.intrinsics.vector import BYTES, clear_vector, copy_vector, pointer_to, type_copy, vector_of
 from smembench.kernels.numba_cuda import DeviceFunction, uint32, uint64
 from smembench.kernels.types import Array, Index
 
@@ -30,6 +30,18 @@ def copy_vector_async(tile: Array, place: Index, array: Array, index: Index) -> 
         ValueError: in the simulator and in a trace, for a place or an index that is no multiple of ``vector_width``.
     """
     copy_vector(tile, place, array, index)
+
+
+def copy_vector_async_if(inside: bool, tile: Array, place: Index, array: Array, index: Index) -> None:
+    """Start to copy as ``copy_vector_async`` does, or without a look at the global array to store zeros.
+
+    Raises:
+        ValueError: as copy_vector_async.
+    """
+    if inside:
+        copy_vector(tile, place, array, index)
+    else:
+        clear_vector(tile, place)
 
 
 def copy_element_async(tile: Array, place: Index, array: Array, index: Index) -> None:
@@ -75,6 +87,26 @@ def _emit(builder: ir.IRBuilder, target: ir.Value, source: ir.Value, size: int) 
 
 def _lower_vector(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
     return _start(context, builder, signature, args, BYTES)
+
+
+def _type_if(context: Context) -> Typer:
+    copies = type_copy(context)
+
+    def typer(inside: Type, tile: Type, place: Type, array: Type, index: Type) -> Type | None:
+        return copies(tile, place, array, index) if inside == types.boolean else None
+
+    return typer
+
+
+def _lower_if(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+    word = ir.IntType(32)
+    target = pointer_to(context, builder, *signature.args[1:3], *args[1:3])
+    target = builder.addrspacecast(target, target.type.pointee.as_pointer(_SHARED_SPACE))
+    source = pointer_to(context, builder, *signature.args[3:], *args[3:])
+    size = builder.select(args[0], word(BYTES), word(0))
+    assembly = f"cp.async.cg.shared.global [$0], [$1], {BYTES}, $2;"
+    assemble(builder, assembly, "r,l,r,", builder.ptrtoint(target, word), source, size)
+    return context.get_dummy_value()
 
 
 def _lower_element(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
@@ -140,6 +172,7 @@ def _lower_wait(context: Context, builder: ir.IRBuilder, signature: Signature, a
 _PLACES = (types.Array, types.Integer, types.Array, types.Integer)
 
 register(copy_vector_async, type_copy, _lower_vector, *_PLACES)
+register(copy_vector_async_if, _type_if, _lower_if, types.Boolean, *_PLACES)
 register(copy_element_async, _type_element, _lower_element, *_PLACES)
 register(commit_copies, _type_commit, _lower_commit)
 register(wait_for_copies, _type_wait, _lower_wait, types.IntegerLiteral)

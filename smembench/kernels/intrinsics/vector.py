@@ -72,6 +72,15 @@ def copy_vector(target: Array, place: Index, source: Array, index: Index) -> Non
     store_vector(target, place, load_vector(source, index))
 
 
+def clear_vector(array: Array, index: Index) -> None:
+    """Store zeros in ``vector_width`` elements from ``index`` on, in one access.
+
+    Raises:
+        ValueError: as load_vector.
+    """
+    array[_span(array, index)] = (0,) * (BYTES // array.itemsize)
+
+
 def load_vector_streaming(array: Array, index: Index) -> Vector:
     """load_vector with lines that the caches may evict first: ``ld.global.cs``.
 
@@ -187,6 +196,16 @@ def _lower_store(context: Context, builder: ir.IRBuilder, signature: Signature, 
     return context.get_dummy_value()
 
 
+def _lower_clear(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+    stored = builder.store(ir.Constant(_VECTOR, None), pointer_to(context, builder, *signature.args, *args))
+    stored.align = BYTES
+    return context.get_dummy_value()
+
+
+def _type_clear(_context: Context) -> Typer:
+    return lambda array, index: types.void if vector_of(array) and isinstance(index, types.Integer) else None
+
+
 def emit_copy(builder: ir.IRBuilder, target: ir.Value, source: ir.Value) -> None:
     """``copy_vector`` from one pointer to another, for functions lowered as one intrinsic."""
     loaded = builder.load(source)
@@ -232,4 +251,5 @@ register(load_pair, _type_load_pair, _lower_load_pair, types.Array, types.Intege
 register(load_vector_streaming, _type_load, _lower_load_streaming, types.Array, types.Integer)
 register(store_vector, _type_store, _lower_store, types.Array, types.Integer, types.UniTuple)
 register(store_vector_streaming, _type_store, _lower_store_streaming, types.Array, types.Integer, types.UniTuple)
+register(clear_vector, _type_clear, _lower_clear, types.Array, types.Integer)
 register(copy_vector, type_copy, _lower_copy, types.Array, types.Integer, types.Array, types.Integer)

@@ -16,6 +16,7 @@ from smembench.explain.analysis import Explanation
 from smembench.explain.trace import traceable
 from smembench.kernels import intrinsics, registry
 from smembench.kernels.kernel import Kernel
+from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
@@ -107,8 +108,8 @@ def change(
 
     Args:
         problem: one that has a ladder.
-        step: a step, compared with the one before it; or two steps separated by a comma.
-        n, dtype: size and element type; the problem's defaults if None.
+        step: a step, compared with the one before it of the element type; or two steps separated by a comma.
+        n, dtype: size and element type; the problem's and the step's default if None.
         device: on which some sizes depend.
         capability: compute capability, for the machine code and the occupancy.
 
@@ -124,9 +125,11 @@ def change(
         raise UsageError(f"--diff {step}: {len(chosen)} steps; give one, or two")
     if chosen == (names[0],):
         raise UsageError(f"--diff {step}: is the first step of the ladder; give {names[1]} or a later one")
+    wanted = dtype or (kernels[chosen[-1]].dtypes or PROBLEMS[problem].dtypes)[0]
     if len(chosen) == 1:
-        chosen = (names[names.index(chosen[0]) - 1], *chosen)
-    found = [cases(name, dtypes=dtype, n=n, device=device) for name in chosen]
+        lower = names[: names.index(chosen[0])]
+        chosen = (next((name for name in reversed(lower) if kernels[name].takes(wanted)), lower[-1]), *chosen)
+    found = [cases(name, dtypes=wanted, n=n, device=device) for name in chosen]
     if any(len(each) > 1 for each in found):
         raise UsageError(f"--dtype {dtype}: give one element type with --diff")
     before, after = (_step(kernels[case.kernel], case, capability) for (case,) in found)

@@ -8,7 +8,6 @@ from smembench.devices.select import resolve
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Case
 from smembench.model.errors import UsageError
 from smembench.run.axes import split, unknown
 from smembench.store.run import Run
@@ -52,21 +51,13 @@ def sweeps(problem: str, device: str = "auto", **axes: object) -> list[dict[str,
     """
     check(problem)
     given = {name: value for name, value in axes.items() if value is not None}
-    dtypes = split(str(given["dtype"])) if "dtype" in given else PROBLEMS[problem].dtypes[:1]
+    dtypes = split(str(given["dtype"]).lower()) if "dtype" in given else PROBLEMS[problem].dtypes[:1]
 
     def chosen(device: str) -> str:
         found = _steps(problem, _kind(device))
-        return ",".join(k.name for k in found if any(_takes(k, dtype) for dtype in dtypes)) or found[0].name
+        return ",".join(k.name for k in found if any(k.takes(dtype) for dtype in dtypes)) or found[0].name
 
     return [{"problem": problem, "kernel": chosen(name), "device": name, **given} for name in split(device)]
-
-
-def _takes(kernel: Kernel, dtype: str) -> bool:
-    """Whether a kernel takes an element type, in its usual block."""
-    problem = PROBLEMS[kernel.problem]
-    (shape, *_), (block, *_) = problem.shapes({}), kernel.default_blocks or problem.default_blocks
-    case = Case(problem.name, kernel.name, kernel.kind, dtype, shape.m, shape.n, shape.k, block)
-    return kernel.refusal(case) is None
 
 
 def _steps(problem: str, kind: str) -> tuple[Kernel, ...]:

@@ -17,6 +17,7 @@ from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
+from smembench.model.formats import WIDE
 
 DEPTH = 8
 DOWN = 8
@@ -111,6 +112,7 @@ KERNEL = Kernel(
     results=(1, DOWN),
     default_blocks=(Block(64, 8),),
     tile_elements=tile_elements,
+    dtypes=WIDE,
     unsupported=unsupported,
     strided=True,
     standard=False,

@@ -15,6 +15,7 @@ from smembench.kernels.matmul.cuda.tiled_1d import DEPTH, DOWN, program
 from smembench.kernels.matmul.tiling import results_fit
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
+from smembench.model.formats import WIDE
 
 ACROSS = 8
 
@@ -44,6 +45,7 @@ KERNEL = Kernel(
     results=(ACROSS, DOWN),
     default_blocks=(Block(16, 16),),
     tile_elements=tile_elements,
+    dtypes=WIDE,
     unsupported=unsupported,
     strided=True,
     standard=False,

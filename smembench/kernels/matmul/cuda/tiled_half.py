@@ -23,7 +23,7 @@ def build(case: Case) -> NumbaKernel:
     block = block_of(case)
     tile = block.x
     dtype = number(case.dtype)
-    none, zero = dtype(0), number("float32")(0)
+    zero = number("float32")(0)
     widen, narrow = widened(case.dtype), narrowed(case.dtype)
 
     def tiled_half(
@@ -39,11 +39,11 @@ def build(case: Case) -> NumbaKernel:
             if row < m and t * tile + tx < k:
                 a_sub[ty, tx] = a[row * lda + t * tile + tx]
             else:
-                a_sub[ty, tx] = none
+                a_sub[ty, tx] = narrow(zero)
             if col < n and t * tile + ty < k:
                 b_sub[ty, tx] = b[(t * tile + ty) * ldb + col]
             else:
-                b_sub[ty, tx] = none
+                b_sub[ty, tx] = narrow(zero)
             cuda.syncthreads()
             for e in range(tile):
                 total += widen(a_sub[ty, e]) * widen(b_sub[e, tx])
