@@ -7,11 +7,7 @@ from math import prod
 
 import pytest
 
-<<<<<<< HEAD
-from programs import case_of, cuda_kernel, first_dtype, numba_kernel
-=======
 from programs import case_of, cuda_kernel, dtypes_of, first_dtype, numba_kernel
->>>>>>> main
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
@@ -59,10 +55,7 @@ def verify(gpu: CudaDevice, case: Case, launches: int = 1) -> None:
 
 @pytest.mark.parametrize("kernel", CUDA, ids=lambda k: f"{k.problem}-{k.compiler}-{k.name}")
 def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: Kernel) -> None:
-<<<<<<< HEAD
-    problem, capability = PROBLEMS[kernel.problem], gpu.info.compute_capability
-=======
->>>>>>> main
+    capability = gpu.info.compute_capability
     limit = gpu.limits().max_shared_bytes or 0
     blocks = list(dict.fromkeys([*kernel.default_blocks, *BLOCKS])) if kernel.blocks else [None]
     done = 0
