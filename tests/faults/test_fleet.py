@@ -255,6 +255,23 @@ def parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
+@pytest.mark.slow
+def test_ctrl_c_reaches_the_workers_of_a_cluster_and_they_take_the_fleet_again(config: Path, tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    with cluster(tmp_path, 1) as (file, _):
+        process = start(config, "--device", "cpu", "--output", root, "--scheduler", file)
+        until(lambda: trials(root))
+        process.send_signal(signal.SIGINT)
+        ended(process, 130)
+        folder = fleet_folder(root)
+        assert reasons(folder) == ["interrupted"]
+        before = stored(folder)
+        assert before
+
+        ended(start("--resume", folder, "--scheduler", file), 0)
+    assert_whole(folder, 1, before)
+
+
 def test_a_scheduler_that_is_lost_is_one_line_and_a_resume_goes_on(config: Path, tmp_path: Path) -> None:
     root = tmp_path / "results"
     with cluster(tmp_path, 1, "--no-nanny") as (file, (scheduler, *_)):
