@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import shutil
-import warnings
 from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
@@ -22,7 +21,7 @@ from smembench.run.config import Config, from_data
 from smembench.store.fleet_json import FLEET, Entry, FleetFile, read_fleet_file, write_fleet_file
 from smembench.store.run_folder import CASES, RUN, RunFolder, read_description
 from smembench.studies.fleet.ask import add_host
-from smembench.studies.fleet.cluster import SYSTEMS, Where, job_cluster
+from smembench.studies.fleet.cluster import SYSTEMS
 from smembench.studies.fleet.hosts import Found, Host, ask_host
 from smembench.studies.fleet.plan import again, entries_of
 from smembench.studies.fleet.read import read_fleet
@@ -288,10 +287,10 @@ def test_a_job_script_is_dask_jobqueues_and_nothing_is_submitted(program: Progra
 
 
 @pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "slurm"])
-def test_each_queueing_system_has_a_job_script(system: str) -> None:
-    with warnings.catch_warnings(), job_cluster(Where(jobqueue=system), dry=True) as cluster:
-        warnings.simplefilter("ignore")  # OAR's, about its memory
-        assert "distributed.cli.dask_worker tcp://127.0.0.1:" in cluster.job_script()
+def test_each_queueing_system_has_a_job_script(program: Program, system: str) -> None:
+    ran = program("fleet", "run", "quick", "--jobqueue", system, "--dry-run")
+    assert ran.returncode == 0, ran.stderr
+    assert "distributed.cli.dask_worker tcp://127.0.0.1:" in ran.stdout
 
 
 @pytest.mark.slow
