@@ -75,6 +75,7 @@ def _once(code: Sequence[Instruction]) -> list[bool]:
         if name in _LEAVE or (name == "BRA" and after == next_one):  # one whose target is not in the instruction
             found[next_one:] = [False] * (len(code) - next_one)
             break
-        for skipped in range(min(next_one, after), max(next_one, after)):
+        # Before 9.0 a target is nearer than it is taken to be, so that more than it skips counts as skipped.
+        for skipped in range(max(0, min(next_one, after)), min(len(code), max(next_one, after))):
             found[skipped] = False
     return found
