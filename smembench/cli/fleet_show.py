@@ -52,10 +52,10 @@ def show(
 
     Examples:
 
-      smembench fleet show results/20260101T020000Z-fleet-fleet
+      smembench fleet show results/20260101T020000Z-fleet
       smembench fleet show /shared/results --threshold 2
-      smembench fleet show results/20260101T020000Z-fleet-fleet --csv fleet.csv
-      smembench fleet show results/20260101T020000Z-fleet-fleet --json-lines gpus.jsonl --openmetrics fleet.prom
+      smembench fleet show results/20260101T020000Z-fleet --csv fleet.csv
+      smembench fleet show results/20260101T020000Z-fleet --json-lines gpus.jsonl --openmetrics fleet.prom
     """
     from smembench.cli.measure import exports
     from smembench.store.files import Output

@@ -45,7 +45,7 @@ def report(
 
       smembench report results/20260101T020000Z-nightly -o report.html
       smembench report results -o nightly.html --force
-      smembench report results/20260101T020000Z-fleet-fleet -o fleet.html
+      smembench report results/20260101T020000Z-fleet -o fleet.html
       smembench report results/20260101T020000Z-nightly --png slides --figure "ladder-*,roofline-*"
     """
     from smembench.report.contents import contents

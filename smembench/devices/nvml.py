@@ -28,6 +28,33 @@ def _others(pids: list[int]) -> int:
     return len(pids) - (1 if os.getpid() in pids else min(len(pids), 1))
 
 
+def lost_gpus() -> dict[int, str]:
+    """GPUs that the driver counts and cannot reach, as one that fell off the bus: by NVML's index, with its error.
+
+    CUDA does not list them. None without NVML.
+    """
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        count = pynvml.nvmlDeviceGetCount()
+    except Exception:  # as in Nvml
+        return {}
+    lost = (
+        *(pynvml.NVMLError_GpuIsLost, pynvml.NVMLError_ResetRequired),
+        *(pynvml.NVMLError_IrqIssue, pynvml.NVMLError_InsufficientPower),
+    )
+    found: dict[int, str] = {}
+    for index in range(count):
+        try:
+            pynvml.nvmlDeviceGetHandleByIndex(index)
+        except lost as error:
+            found[index] = str(error)
+        except Exception:  # one that this process may not see
+            continue
+    return found
+
+
 class Nvml:
     """A GPU in NVML, found by UUID because NVML ignores CUDA_VISIBLE_DEVICES."""
 

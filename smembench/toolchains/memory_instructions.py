@@ -80,6 +80,8 @@ def _once(code: Sequence[Instruction]) -> list[bool]:
         name, next_one, after = mnemonic(word[0] & 0xFFF), place + 1, target(place, word)
         if name in _ANYWHERE or (name == "BRA" and after == next_one):  # one whose target is not in the instruction
             return [False] * len(code)
-        skipped = slice(next_one, None) if name == "EXIT" else slice(min(next_one, after), max(next_one, after))
+        # Before 9.0 a target is nearer than it is taken to be, so that more than it skips counts as skipped.
+        end = len(code) if name == "EXIT" else max(next_one, after)
+        skipped = slice(max(0, min(next_one, after)), end)
         found[skipped] = [False] * len(found[skipped])
     return found

@@ -21,6 +21,7 @@ _MNEMONICS = {
     0x435: "HFMA2",
     0x5AB: "CGAERRBAR",
     0x02F: "ELECT",
+    0x030: "HADD2",
     0x031: "HFMA2",
     0x035: "IADD",
     0x002: "MOV",

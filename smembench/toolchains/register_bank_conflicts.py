@@ -79,7 +79,10 @@ def _multiply_adds(code: Sequence[Instruction]) -> int:
 
 
 def target(place: int, word: Instruction) -> int:
-    """The index of a branch's target; for other instructions, that of the next one."""
+    """The index of a branch's target; for other instructions, that of the next one.
+
+    It is that of compute capability 9.0 and later; before, the distance is 256 times less.
+    """
     low, high = word
     if low & _OPCODE != _BRANCH:
         return place + 1

@@ -16,6 +16,8 @@ from smembench.studies.fleet.dispatch import Watch
 from smembench.studies.fleet.turns import at_once, in_turns
 from smembench.views.console import say, stderr
 
+_REST = 4
+"""Lines of a terminal that are left to others when there are more devices than lines."""
 _OFTEN_SECONDS = 10.0
 """How often a device's progress is a line where there are no bars."""
 
@@ -64,6 +66,8 @@ class _Bars:
         if entry.state == "complete":
             total = self._bars.tasks[self._bars.task_ids.index(task)].total or 1
             self._bars.update(task, completed=total, total=total)
+        if len(self._tasks) > stderr.height - _REST:  # what is under way first
+            self._bars.update(task, visible=entry.state == "running")
 
     def progress(self, entry: Entry, done: int, of: int, what: str) -> None:
         self._bars.update(self._task(entry), completed=done, total=of, what=visible(what))

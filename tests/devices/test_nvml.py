@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from smembench.devices import nvml as telemetry
-from smembench.devices.nvml import Nvml
+from smembench.devices.nvml import Nvml, lost_gpus
 from smembench.model.measurement import Conditions
 
 
@@ -96,3 +96,22 @@ def test_memory_errors_are_those_since_the_driver_was_loaded(monkeypatch: pytest
     answers = {"nvmlDeviceGetTotalEccErrors": lambda gpu, kind, since: {(0, 0): 7, (1, 0): 0}[kind, since]}
     monkeypatch.setitem(sys.modules, "pynvml", nvml(**answers))
     assert Nvml("GPU-1").conditions() == Conditions(ecc_corrected=7, ecc_uncorrected=0)
+
+
+def test_a_gpu_that_fell_off_the_bus_is_lost_and_one_without_permission_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pynvml
+
+    def handle(index: int) -> int:
+        if index:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST if index == 2 else pynvml.NVML_ERROR_NO_PERMISSION)
+        return index
+
+    answers = {"nvmlInit": lambda: None, "nvmlDeviceGetCount": lambda: 3, "nvmlDeviceGetHandleByIndex": handle}
+    for name, answer in answers.items():
+        monkeypatch.setattr(pynvml, name, answer)
+    assert {index: bool(error) for index, error in lost_gpus().items()} == {2: True}
+
+
+def test_without_nvml_no_gpu_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert lost_gpus() == {}

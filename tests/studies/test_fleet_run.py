@@ -20,6 +20,7 @@ from smembench.model.errors import UsageError
 from smembench.run.config import Config, from_data
 from smembench.store.fleet_json import FLEET, Entry, FleetFile, read_fleet_file, write_fleet_file
 from smembench.store.run_folder import CASES, RUN, RunFolder, read_description
+from smembench.studies.fleet.ask import add_host
 from smembench.studies.fleet.hosts import Found, Host, ask_host
 from smembench.studies.fleet.plan import again, entries_of
 from smembench.studies.fleet.read import read_fleet
@@ -102,9 +103,19 @@ def test_a_fleet_that_goes_on_keeps_what_is_complete_and_says_what_is_missing() 
     }
 
 
+def test_a_host_with_two_addresses_is_one_and_another_of_its_name_is_not() -> None:
+    hosts: dict[str, Host] = {}
+    for boot, place in (("1", "10.0.0.1"), ("1", "10.1.0.1"), ("2", "10.0.0.2")):
+        add_host(hosts, Host("node", boot=boot), place, [f"tcp://{place}:1"])
+    assert {name: found.workers for name, found in hosts.items()} == {
+        "node": ("tcp://10.0.0.1:1", "tcp://10.1.0.1:1"),
+        "node@10.0.0.2": ("tcp://10.0.0.2:1",),
+    }
+
+
 def test_a_host_without_the_fleets_folder_says_so(tmp_path: Path) -> None:
     (found,) = ask_host(str(tmp_path), ["cpu"], anonymous=False, limit=1.0).devices
-    assert (found.device, found.reason.partition(":")[0]) == ("", f"{tmp_path} is not the same folder on this host")
+    assert (found.device, found.reason.partition(":")[0]) == ("", "the fleet's folder is not there on this host")
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

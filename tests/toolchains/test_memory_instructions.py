@@ -70,3 +70,11 @@ def test_an_asynchronous_copy_is_a_load_and_a_store() -> None:
 def test_whether_every_warp_issues_it_once(code: list[Instruction], once: bool) -> None:
     (found,) = memory_instructions(code)
     assert found.once is once
+
+
+def test_a_branch_that_seems_to_leave_the_code_claims_nothing_of_what_it_may_skip() -> None:
+    """As those before compute capability 9.0 do, which count in other units: tiledHalf's for 8.0."""
+    forward, back = (0x82000009947, 0xFD80003800000), (0xFFFFF94000001947, 0xFEA000383FFFF)
+    for code in ([forward, memory(LDS)], [memory(LDS), back]):
+        (found,) = memory_instructions(code)
+        assert not found.once

@@ -48,10 +48,19 @@ def ask_hosts(
         hosts: dict[str, Host] = {}
         for place, future in asked.items():
             host = _answer(place, future, max(0.0, until - monotonic()), limit, anonymous)
-            before = hosts.get(host.name)  # a host with several addresses
-            workers = (*(before.workers if before else ()), *places[place])
-            hosts[host.name] = replace(host, workers=workers)
+            add_host(hosts, host, place, places[place])
     return [hosts[name] for name in sorted(hosts)]
+
+
+def add_host(hosts: dict[str, Host], host: Host, place: str, workers: Sequence[str]) -> None:
+    """Add a host to those known by name: one with several addresses is one, another of the same name gets its address.
+
+    ``workers`` are the Dask workers at the address ``place``.
+    """
+    known = hosts.get(host.name)
+    if known is not None and known.boot != host.boot:
+        host, known = replace(host, name=f"{host.name}@{place}"), None
+    hosts[host.name] = replace(host, workers=(*(known.workers if known else ()), *workers))
 
 
 def _answer(place: str, future: Any, seconds: float, limit: float, anonymous: bool) -> Host:
@@ -60,7 +69,8 @@ def _answer(place: str, future: Any, seconds: float, limit: float, anonymous: bo
     except Exception as error:
         future.cancel()
         slow = isinstance(error, TimeoutError)
-        reason = f"did not answer within {duration(limit)}" if slow else f"cannot be asked: {one_line(error)}"
+        said = type(error).__name__ if anonymous else one_line(error)
+        reason = f"did not answer within {duration(limit)}" if slow else f"cannot be asked: {said}"
         name = (pseudonym(place) or "anonymous") if anonymous else place
         return Host(name, (Found("", reason=reason),))
     return host

@@ -208,12 +208,14 @@ class Dispatch:
 
     def _progress(self, event: Mapping[str, Any]) -> None:
         entry = self._entries[Path(event["folder"]).name]
-        if "done" in event:
-            self._watch.progress(entry, event["done"], event["of"], event["what"])
+        self._watch.progress(entry, event["done"], event["of"], event["what"])
 
     def _end(self, place: _Place, key: str, ended: Ended) -> None:
         if ended.reason:
-            self._set(key, "failed", ended.reason)
+            text = ended.text and not self._content.anonymous
+            self._set(key, "failed", f"{ended.reason}: {ended.text}" if text else ended.reason)
+            if ended.text and not text:
+                self._watch.note(f"{self._entries[key].label}: {ended.text}")
             if key in place.turns:
                 place.turns.remove(key)
         elif key not in place.turns:
@@ -292,5 +294,5 @@ def _ended(future: Future[Ended]) -> Ended:
     try:
         ended: Ended = future.result(timeout=_RESULT_SECONDS)
     except Exception as error:
-        return Ended(reason=f"its Dask worker failed: {one_line(error)}")
+        return Ended("its Dask worker failed", one_line(error))
     return ended

@@ -8,7 +8,8 @@ import platform
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from smembench.devices.select import CPU
@@ -37,12 +38,14 @@ class Host:
         name: its name, or a pseudonym.
         visible: its CUDA_VISIBLE_DEVICES, which every process there is started with: Dask's workers on a host may
             differ in it, and cuda:0 would be another GPU for each.
+        boot: what tells two machines of the same name apart; it is not stored.
         workers: addresses of its Dask workers.
     """
 
     name: str
     devices: tuple[Found, ...] = ()
     visible: str | None = None
+    boot: str = ""
     workers: tuple[str, ...] = ()
 
 
@@ -53,17 +56,25 @@ def ask_host(folder: str, devices: Sequence[str], anonymous: bool, limit: float)
     """
     node = platform.node()
     name = (pseudonym(node) or "anonymous") if anonymous else node
+    host = Host(name, (), os.environ.get(VISIBLE), _boot())
     if folder and not (Path(folder) / FLEET).exists():
-        reason = f"{folder} is not the same folder on this host: give an --output that all hosts share"
-        return Host(name, (Found("", reason=reason),))
+        reason = "the fleet's folder is not there on this host: give an --output that all hosts share"
+        return replace(host, devices=(Found("", reason=reason),))
     if list(devices) == [CPU]:
-        return Host(name, (Found(CPU),))
+        return replace(host, devices=(Found(CPU),))
     listed, reason = _list_gpus(limit)
     known = {gpu.device: gpu for gpu in listed}
     chosen = [known.get(device, Found(device)) for device in devices] if devices else list(known.values())
     if anonymous:
-        chosen = [Found(gpu.device, pseudonym(gpu.uuid or ""), gpu.model) for gpu in chosen]
-    return Host(name, tuple(chosen) or (Found("", reason=reason),), os.environ.get(VISIBLE))
+        chosen = [replace(gpu, uuid=pseudonym(gpu.uuid or "")) for gpu in chosen]
+        reason = reason and "no GPU was found"
+    return replace(host, devices=tuple(chosen) or (Found("", reason=reason),))
+
+
+def _boot() -> str:
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text()
+    return ""
 
 
 def _list_gpus(limit: float) -> tuple[list[Found], str]:
@@ -87,11 +98,17 @@ def _list_gpus(limit: float) -> tuple[list[Found], str]:
 
 
 def main() -> None:
-    """Print the GPUs of this host as JSON; no context is created on any."""
+    """Print the GPUs of this host as JSON; no context is created on any.
+
+    Where all GPUs are to be seen, those that the driver has lost are rows, too.
+    """
     from smembench.devices.cuda import gpu_count, gpu_info, why_unusable
+    from smembench.devices.nvml import lost_gpus
 
     infos = [info for index in range(gpu_count()) if (info := gpu_info(index))]
     gpus = [Found(info.name, info.uuid, info.model) for info in infos]
+    if VISIBLE not in os.environ:
+        gpus += [Found(f"nvml:{index}", reason=f"the driver: {error}") for index, error in lost_gpus().items()]
     sys.stdout.write(json.dumps({"gpus": [asdict(gpu) for gpu in gpus], "reason": why_unusable() or ""}))
 
 

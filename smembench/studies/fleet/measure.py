@@ -20,6 +20,8 @@ from smembench.model.text import duration, visible
 from smembench.studies.fleet.hosts import VISIBLE
 
 _LOOK_SECONDS = 0.5
+_TELL_SECONDS = 1.0
+"""How often a device's progress is told."""
 _DIE_SECONDS = 10.0
 _LAST_BYTES = 4096
 
@@ -48,10 +50,13 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a device's process ended: the number of failed cases, or the reason why its run is not complete."""
+    """How a device's process ended: the reason why its run is not complete, and the text of the error behind it.
 
-    failed: int = 0
+    The text may name the machine, so an anonymous fleet does not store it.
+    """
+
     reason: str = ""
+    text: str = ""
 
 
 class _Children:
@@ -64,7 +69,9 @@ class _Children:
 
     def start(self, task: Task, errors: IO[bytes]) -> subprocess.Popen[bytes] | None:
         """Start a child; None if its fleet was stopped."""
-        env = {**os.environ} if task.visible is None else {**os.environ, VISIBLE: task.visible}
+        env = {name: value for name, value in os.environ.items() if name != VISIBLE}
+        if task.visible is not None:
+            env[VISIBLE] = task.visible
         with self._lock:
             if task.fleet in self._stopped:
                 return None
@@ -109,23 +116,27 @@ def measure(task: Task) -> Ended:
     with tempfile.TemporaryFile() as errors:
         child = _children.start(task, errors)
         if child is None:
-            return Ended(reason=INTERRUPTED)
+            return Ended(INTERRUPTED)
         try:
             assert child.stdin
             with suppress(BrokenPipeError):
                 child.stdin.write(task.job.encode())
                 child.stdin.close()
             last: Mapping[str, object] = {}
+            told = 0.0
             for line in _lines(child, task.stalled):
                 if line is None:
-                    return Ended(reason=_killed(child, f"no progress for {duration(task.stalled)}"))
+                    return Ended(_killed(child, f"no progress for {duration(task.stalled)}"))
                 last = line
-                worker.log_event(task.fleet, {"folder": task.folder, **line})
+                if "done" in line and monotonic() - told >= _TELL_SECONDS:  # the scheduler hears of all devices
+                    told = monotonic()
+                    worker.log_event(task.fleet, {"folder": task.folder, **line})
             if not _ended(child):
-                return Ended(reason=_killed(child, "its output ended before it did"))
+                return Ended(_killed(child, "its output ended before it did"))
             if "error" in last:
-                return Ended(int(str(last["failed"])), str(last["error"]))
-            return Ended(reason=_epitaph(child.returncode, errors))
+                error = str(last["error"])
+                return Ended(error) if error in ("", INTERRUPTED) else Ended("its run ended with an error", error)
+            return Ended(_epitaph(child.returncode), _last_line(errors))
         finally:
             _children.forget(task.fleet, child)
             child.kill()
@@ -165,14 +176,17 @@ def _killed(child: subprocess.Popen[bytes], why: str) -> str:
     return f"{why}; its process was killed" + ("" if _ended(child) else ", and does not end: it waits in the driver")
 
 
-def _epitaph(code: int, errors: IO[bytes]) -> str:
-    """Why a child ended without a last line: its signal or exit code, and its last line on stderr."""
+def _epitaph(code: int) -> str:
+    """How a child ended without a last line: its signal or exit code."""
     if code < 0:
         known = [known.name for known in signal.Signals if known == -code]
-        how = f"its process was killed by {known[0] if known else f'signal {-code}'}"
-    else:
-        how = f"its process exited with {code}"
+        return f"its process was killed by {known[0] if known else f'signal {-code}'}"
+    return f"its process exited with {code}"
+
+
+def _last_line(errors: IO[bytes]) -> str:
+    """The last line on a child's stderr."""
     length = errors.seek(0, os.SEEK_END)
     errors.seek(max(0, length - _LAST_BYTES))
     said = errors.read().decode(errors="replace").strip().splitlines()
-    return f"{how}: {visible(said[-1].strip())}" if said else how
+    return visible(said[-1].strip()) if said else ""
