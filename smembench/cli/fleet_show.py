@@ -92,11 +92,14 @@ def judged(folder: Path, threshold: float | None = None) -> Verdict:
     """
     from dataclasses import replace
 
+    from smembench.studies.fleet.history import earlier
+    from smembench.studies.fleet.judge import judge
     from smembench.studies.fleet.read import read_fleet
-    from smembench.studies.fleet.verdict import RULES, judge
+    from smembench.studies.fleet.verdict import RULES
 
     rules = RULES if threshold is None else replace(RULES, threshold=threshold / 100)
-    return judge(read_fleet(folder), rules)
+    fleet = read_fleet(folder)
+    return judge(fleet, earlier(fleet), rules)
 
 
 def tell(verdict: Verdict) -> None:

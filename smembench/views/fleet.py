@@ -100,6 +100,11 @@ def many(members: Sequence[Member]) -> str:
     return f"{len(members)} {what}{'s' * (len(members) != 1)}"
 
 
+def share(value: float | None) -> str:
+    """A fraction in percent; – if it is unknown."""
+    return "–" if value is None else f"{100 * value:.2f} %"
+
+
 def metric_names(verdict: Verdict) -> Mapping[str, str]:
     """The short name of each metric: its kernel, or that with what tells it from others of the kernel."""
     rows = {one.name: _row(one) for group in verdict.groups for one in group.metrics}
@@ -163,7 +168,7 @@ def _metrics(group: Group, verdict: Verdict, names: Mapping[str, str], *, fine: 
             "": lambda line: str(line.number),
             "metric": lambda line: names[line.metric.name],
             "median\nms": lambda line: milliseconds(line.metric.median_ms),
-            "spread of\ndevices": lambda line: f"{100 * line.metric.spread:.2f} %",
+            "spread of\ndevices": lambda line: share(line.metric.spread),
             axis(end): drawn,
             "slow": lambda line: line.slow,
         },
@@ -233,7 +238,10 @@ def _cell(line: _Line, place: int) -> str:
 
 def _rules(verdict: Verdict) -> str:
     rules = verdict.rules
-    return f"Slow: by at least {100 * rules.threshold:g} %, at a false discovery rate of {100 * rules.fdr:g} %."
+    return (
+        f"Slow: over {100 * rules.threshold:g} % beyond normal variation, by a rule that names "
+        f"{100 * rules.false_alarms:g} % of normal devices."
+    )
 
 
 def _said(one: Slow, names: Mapping[str, str]) -> str:

@@ -27,7 +27,7 @@ def exported(form: str, verdict: Verdict) -> str:
             fleet={
                 "path": str(verdict.fleet.path),
                 "threshold": verdict.rules.threshold,
-                "fdr": verdict.rules.fdr,
+                "false_alarms": verdict.rules.false_alarms,
                 "exit_code": verdict.exit_code,
             },
             devices=devices(verdict),
@@ -58,7 +58,7 @@ def devices(verdict: Verdict) -> list[Record]:
 def metrics(verdict: Verdict) -> list[Record]:
     """A record per metric of each model."""
     return [
-        {"model": group.model, "metric": one.name, "median_ms": one.median_ms, "spread": one.spread}
+        {"model": group.model, "metric": one.name, "median_ms": one.median_ms, "spread": one.spread, "limit": one.limit}
         for group in verdict.groups
         for one in group.metrics
     ]
@@ -105,12 +105,12 @@ def _which(member: Member) -> dict[str, object]:
 
 
 def _distance(against: str, found: Distance | None) -> dict[str, object]:
-    values = _values(found) if found else dict.fromkeys(("size", "low", "high", "q"))
+    values = _values(found) if found else dict.fromkeys(("size", "low", "high", "p"))
     return {f"{against}_{name}": value for name, value in values.items()}
 
 
 def _values(found: Distance) -> dict[str, object]:
-    return {"size": found.size, "low": found.low, "high": found.high, "q": found.q}
+    return {"size": found.size, "low": found.low, "high": found.high, "p": found.p}
 
 
 def _state(row: Row) -> dict[str, object]:

@@ -15,7 +15,7 @@ from smembench.report.charts import rendered
 from smembench.report.contents import Report
 from smembench.report.fleet import fleet_contents
 from smembench.report.page import page
-from smembench.studies.fleet.verdict import judge
+from smembench.studies.fleet.judge import judge
 from smembench.views.sections import Section
 
 HALF = replace(CALM, pcie_width=8, nvlinks_up=17, ecc_uncorrected=2)

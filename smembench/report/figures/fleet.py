@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from smembench.report.charts import ROW, Chart, file_name, layer, names_axis, number_axis
 from smembench.studies.fleet.verdict import Group, Verdict
 from smembench.views.columns import milliseconds
-from smembench.views.fleet import Point, many, model, points
+from smembench.views.fleet import Point, many, model, points, share
 from smembench.views.sections import Section, grouped, table
 
 _BINS = 160
@@ -98,7 +98,7 @@ def _table(group: Group, of: Mapping[str, Sequence[Point]]) -> Section:
         {
             "metric": lambda line: line[1][0],
             "median ms": lambda line: milliseconds(line[0].median_ms),
-            "spread of devices": lambda line: f"{100 * line[0].spread:.2f} %",
+            "spread of devices": lambda line: share(line[0].spread),
             "devices": lambda line: str(len(line[1][1])),
             "fastest": lambda line: end(line[1][1], -1),
             "slowest": lambda line: end(line[1][1], 1),

@@ -1,0 +1,152 @@
+"""Judge a fleet: each device against the others of its model, and against its own earlier runs.
+
+Both questions are asked of every metric of every device. A device's p-values are multiplied by the number of questions
+(Bonferroni), so one rate holds for all: the share of normal devices that is named. How the rule was chosen, and what it
+finds: results/reference/notes/fleet.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+
+import numpy as np
+
+from smembench.model.hardware import EVENT_NOISE_MS
+from smembench.stats.noise import Floats
+from smembench.stats.outliers import Outliers, outliers
+from smembench.stats.summary import centre_spread
+from smembench.studies.compare.comparability import distrust
+from smembench.studies.compare.pairing import Timed
+from smembench.studies.fleet.history import History, history
+from smembench.studies.fleet.members import Fleet, Member, metric
+from smembench.studies.fleet.seen import seen
+from smembench.studies.fleet.unknown import unknown
+from smembench.studies.fleet.verdict import (
+    RULES,
+    Against,
+    Distance,
+    Figure,
+    Group,
+    Metric,
+    Reason,
+    Rules,
+    Slow,
+    Verdict,
+)
+
+_HALF = 1.96
+"""Half the width of a 95 % interval, in standard errors."""
+
+
+def judge(fleet: Fleet, before: Mapping[str, Sequence[Member]] | None = None, rules: Rules = RULES) -> Verdict:
+    """The verdict on a fleet.
+
+    Args:
+        fleet: its members.
+        before: by identity what its members were in earlier runs, oldest first (``history.earlier``).
+        rules: the threshold and the error rate.
+    """
+    timed = {member.identity: items for member in fleet.members if (items := _timed(member))}
+    held = {
+        member.identity: history(member, before[member.identity], rules)
+        for member in fleet.members
+        if before and member.identity in before and member.identity in timed
+    }
+    groups, told = [], []
+    for model in dict.fromkeys(member.model for member in fleet.members if member.identity in timed):
+        members = [member for member in fleet.members if member.model == model and member.identity in timed]
+        group, found = _group(model, members, timed, held, rules)
+        groups.append(group)
+        told.append((group, found))
+    slow = [one for group in groups for place in range(len(group.members)) if (one := _slow(group, place, rules))]
+    return Verdict(
+        fleet,
+        groups,
+        sorted(slow, key=lambda one: -one.reasons[0].distance.size),
+        unknown(fleet, told, held, rules),
+        rules,
+    )
+
+
+def _timed(member: Member) -> dict[str, Timed]:
+    """What can be held against other devices: a throttled device is slow, one that waited for cores tells nothing."""
+    if member.run is None:
+        return {}
+    return {
+        metric(row): Timed(member.run, row, "")
+        for row in member.run.rows
+        if row.elapsed_ms and not distrust(row.status, row.reason, None, row.cpu_waiting, verified=row.verified)
+    }
+
+
+def _group(
+    model: str,
+    members: Sequence[Member],
+    timed: Mapping[str, Mapping[str, Timed]],
+    held: Mapping[str, History],
+    rules: Rules,
+) -> tuple[Group, Outliers]:
+    """The devices of one model, and what is known of each metric."""
+    names = list(dict.fromkeys(chain.from_iterable(timed[member.identity] for member in members)))
+    times, noise = _arrays(names, [timed[member.identity] for member in members])
+    questions = len(names) * (2 if any(held.get(member.identity) for member in members) else 1)
+    level = rules.false_alarms / max(questions, 1)
+    found = outliers(times, noise, math.log1p(rules.threshold), level)
+    metrics = []
+    for row, name in enumerate(names):
+        figures: list[Figure | None] = []
+        for column, member in enumerate(members):
+            if (item := timed[member.identity].get(name)) is None:
+                figures.append(None)
+                continue
+            own = held[member.identity].distances.get(name) if member.identity in held else None
+            figures.append(
+                Figure(
+                    item.row,
+                    _distance(found, noise, row, column, questions),
+                    own and replace(own, p=min(own.p * questions, 1.0)),
+                )
+            )
+        median_ms = float(np.exp(np.nanmedian(times[row])))
+        metrics.append(Metric(name, median_ms, _known(found.spread[row]), _known(found.limit[row]), figures))
+    return Group(model, members, metrics), found
+
+
+def _arrays(names: Sequence[str], timed: Sequence[Mapping[str, Timed]]) -> tuple[Floats, Floats]:
+    """Logarithms of the times and their standard errors, shape (metrics, members); NaN where there is none."""
+    times = np.full((len(names), len(timed)), math.nan)
+    noise = np.zeros_like(times)
+    for row, name in enumerate(names):
+        for column, items in enumerate(timed):
+            if (item := items.get(name)) is not None:
+                clock = EVENT_NOISE_MS / item.centre if item.row.case.kind == "cuda" else 0.0
+                unit = max(math.sqrt(item.rounds[0]), clock)
+                times[row, column] = math.log(item.centre)
+                noise[row, column] = unit * math.sqrt(centre_spread(len(item.units)))
+    return times, noise
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else math.expm1(value)
+
+
+def _distance(found: Outliers, noise: Floats, row: int, column: int, questions: int) -> Distance | None:
+    if math.isnan(p := float(found.p[row, column])):
+        return None
+    size, half = float(found.distance[row, column]), _HALF * float(noise[row, column])
+    return Distance(math.expm1(size), math.expm1(size - half), math.expm1(size + half), min(p * questions, 1.0))
+
+
+def _slow(group: Group, place: int, rules: Rules) -> Slow | None:
+    reasons = [
+        Reason(one.name, against, distance)
+        for one in group.metrics
+        if (figure := one.figures[place])
+        for against, distance in ((Against.FLEET, figure.fleet), (Against.HISTORY, figure.history))
+        if distance and distance.p <= rules.false_alarms and distance.size >= rules.threshold
+    ]
+    reasons.sort(key=lambda reason: -reason.distance.size)
+    return Slow(group.members[place], reasons, seen(group, place)) if reasons else None

@@ -1,0 +1,117 @@
+"""What a verdict on a fleet cannot know, in sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from smembench.stats.outliers import FEWEST, Outliers
+from smembench.studies.fleet.history import History
+from smembench.studies.fleet.members import Fleet, Member
+from smembench.studies.fleet.verdict import Group, Metric, Rules
+
+_NAMED = 8
+"""Devices or metrics that a sentence names."""
+_BLIND = 0.05
+"""A metric in which a device must be slower by more to be told from the others is worth a word."""
+_FAR = 4.0
+"""Standard errors by which two devices differ for sure."""
+
+
+def unknown(
+    fleet: Fleet, groups: Sequence[tuple[Group, Outliers]], held: Mapping[str, History], rules: Rules
+) -> list[str]:
+    """The sentences, of a whole device first."""
+    return [
+        *_silent(fleet, groups),
+        *(f"{member.label}: {why}" for member in fleet.members if (why := _left_out(member, held))),
+        *(sentence for group, found in groups for sentence in _of_group(group, found, held, rules)),
+    ]
+
+
+def _left_out(member: Member, held: Mapping[str, History]) -> str:
+    return held[member.identity].left_out if member.identity in held else ""
+
+
+def _silent(fleet: Fleet, groups: Sequence[tuple[Group, Outliers]]) -> Iterator[str]:
+    judged = {member.identity for group, _ in groups for member in group.members}
+    for member in fleet.members:
+        if member.identity not in judged:
+            yield f"{member.label}: {member.reason or 'nothing was measured'}"
+
+
+def _of_group(group: Group, found: Outliers, held: Mapping[str, History], rules: Rules) -> Iterator[str]:
+    what = group.model or "unknown model"
+    if len(group.members) == 1:
+        if not held.get(group.members[0].identity):
+            yield f"{group.members[0].label}: the only {what} and no earlier runs: nothing tells whether it is slow"
+        return
+    if len(group.members) < FEWEST:
+        yield from _of_two(group, held, rules)
+        return
+    yield from _two_groups(group, found)
+    if blind := [one for one in group.metrics if one.limit is not None and one.limit > _BLIND]:
+        least = min(one.limit for one in blind if one.limit is not None)
+        most = max(one.limit for one in blind if one.limit is not None)
+        reach = (
+            f"{100 * least:.0f}"
+            if round(100 * least) == round(100 * most)
+            else f"{100 * least:.0f} to {100 * most:.0f}"
+        )
+        yield (
+            f"{what}: between {len(group.members)} devices {_some([one.name for one in blind])} vary so much that a "
+            f"device less than {reach} % slower is not told from the others"
+        )
+
+
+def _of_two(group: Group, held: Mapping[str, History], rules: Rules) -> Iterator[str]:
+    """Two devices that differ beyond the threshold, unless their own earlier runs tell."""
+    if all(held.get(member.identity) for member in group.members):
+        return
+    apart = sorted(((_apart(one), one) for one in group.metrics), key=lambda pair: -abs(pair[0]))
+    differing = [(size, one) for size, one in apart if abs(size) > math.log1p(rules.threshold)]
+    one, other = (member.label for member in group.members)
+    if differing:
+        size, worst = differing[0]
+        slower, faster = (other, one) if size > 0 else (one, other)
+        more = f", and in {len(differing) - 1} more metrics they differ" if len(differing) > 1 else ""
+        yield (
+            f"{slower} is {100 * math.expm1(abs(size)):.1f} % slower than {faster} in {worst.name}{more}: which of two "
+            "devices is the normal one cannot be told without earlier runs of both"
+        )
+    else:
+        yield f"{one} and {other} do not differ: both may be slow, which only earlier runs or a third device would tell"
+
+
+def _apart(one: Metric) -> float:
+    """By how much the second of two devices is slower, in logarithms, less what noise may make of it."""
+    first, second = (figure.row if figure else None for figure in one.figures)
+    if not (first and second and first.elapsed_ms and second.elapsed_ms):
+        return 0.0
+    size = math.log(second.elapsed_ms / first.elapsed_ms)
+    noise = _FAR / 1.96 * math.hypot(first.precision or 0.0, second.precision or 0.0)
+    return math.copysign(abs(size), size) if abs(size) > noise else 0.0
+
+
+def _two_groups(group: Group, found: Outliers) -> Iterator[str]:
+    """Groups of a similar number, by who is in the slower one."""
+    splits: dict[tuple[int, ...], list[int]] = {}
+    for row in np.flatnonzero(found.slower.any(axis=1)).tolist():
+        splits.setdefault(tuple(np.flatnonzero(found.slower[row]).tolist()), []).append(row)
+    for slower, rows in splits.items():
+        apart = [
+            float(np.nanmedian(values[list(slower)]) - np.nanmedian(np.delete(values, slower)))
+            for values in found.distance[rows]
+        ]
+        yield (
+            f"two groups in {_some([group.metrics[row].name for row in rows])}: {len(slower)} of {len(group.members)} "
+            f"devices are {100 * math.expm1(max(apart)):.1f} % slower than the others, and either may be the normal "
+            f"ones: {_some([group.members[place].label for place in slower])}"
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

@@ -1,0 +1,108 @@
+"""A fleet's devices against their own earlier runs, from the folders in which those are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fleets import CALM, TIMES, Special, made_gpus
+from smembench.model.errors import REGRESSION
+from smembench.studies.fleet.history import earlier
+from smembench.studies.fleet.judge import judge
+from smembench.studies.fleet.members import Fleet
+from smembench.studies.fleet.read import read_fleet
+from smembench.studies.fleet.verdict import Against, Verdict
+
+NIGHTS = 6
+
+
+def morning(
+    results: Path, count: int, special: Mapping[int, Special] | None = None, *, night: int, noise: float = 0.0005
+) -> Path:
+    """The runs of a fleet's night, a folder per GPU."""
+    folder = results / f"night{night}"
+    for gpu in made_gpus(count, special, night=night, noise=noise):
+        gpu.write(folder)
+    return folder
+
+
+def verdict(folder: Path) -> Verdict:
+    fleet = read_fleet(folder)
+    return judge(fleet, earlier(fleet))
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Two GPUs in six unchanged nights."""
+    for night in range(NIGHTS):
+        morning(tmp_path, 2, night=night)
+    return tmp_path
+
+
+def test_of_two_gpus_the_one_that_became_slower_is_named(results: Path) -> None:
+    found = verdict(morning(results, 2, {1: Special(slow=0.03)}, night=NIGHTS))
+    (slow,) = found.slow
+    assert slow.member.label == "node0 cuda:1"
+    assert {reason.against for reason in slow.reasons} == {Against.HISTORY}
+    assert len(slow.reasons) == len(TIMES)
+    assert slow.reasons[0].distance.size == pytest.approx(0.03, abs=0.005)
+    assert found.exit_code == REGRESSION
+    assert found.unknown == []
+
+
+def test_an_unchanged_night_is_quiet(results: Path) -> None:
+    found = verdict(morning(results, 2, night=NIGHTS))
+    assert not found.slow
+    assert all(figure and figure.history for one in found.groups[0].metrics for figure in one.figures)
+
+
+def test_a_throttling_gpu_is_slow_against_its_history_too(results: Path) -> None:
+    hot = Special(slow=0.1, conditions=replace(CALM, throttle_reasons="hw_thermal_slowdown", sm_clock_mhz=1700))
+    (slow,) = verdict(morning(results, 2, {0: hot}, night=NIGHTS)).slow
+    assert slow.seen == ["throttled (hw_thermal_slowdown) in 4 of 4 cases", "SM clock 1700 MHz, the others' 1980 MHz"]
+
+
+def test_a_gpu_that_became_faster_is_not_slow(results: Path) -> None:
+    assert not verdict(morning(results, 2, {0: Special(slow=-0.1)}, night=NIGHTS)).slow
+
+
+def test_runs_of_later_nights_and_of_other_devices_are_no_history(results: Path) -> None:
+    found = earlier(read_fleet(results / "night2"))
+    assert [len(members) for members in found.values()] == [2, 2]
+    assert not earlier(read_fleet(results / "night0"))
+
+
+def test_nights_in_one_shared_folder_are_history_too(tmp_path: Path) -> None:
+    for night in range(NIGHTS):
+        for gpu in made_gpus(2, night=night):
+            gpu.write(tmp_path / "shared")
+    assert [len(members) for members in earlier(read_fleet(tmp_path / "shared")).values()] == [NIGHTS - 1] * 2
+
+
+def test_a_gpu_keeps_its_history_when_the_hosts_indices_change(results: Path) -> None:
+    fleet = read_fleet(morning(results, 2, {1: Special(slow=0.03)}, night=NIGHTS))
+    before = earlier(fleet)
+    one, other = fleet.members
+    # cuda:1 was cuda:0 in the nights before: the UUID says so.
+    moved = {other.identity: [replace(member, info=other.info) for member in before[one.identity]]}
+    again = {other.identity: before[other.identity]}
+    found = [judge(Fleet(fleet.path, [other]), history).groups[0].metrics for history in (moved, again)]
+    assert all(figure and figure.history for metrics in found for one in metrics for figure in one.figures)
+
+
+def test_another_driver_is_said_and_not_compared(results: Path) -> None:
+    fleet = read_fleet(morning(results, 2, night=NIGHTS))
+    newer = [
+        replace(member, info=member.info and member.info.model_copy(update={"driver": "999"}))
+        for member in fleet.members
+    ]
+    before = {
+        identity: [replace(one, info=one.info and one.info.model_copy(update={"driver": "580"})) for one in members]
+        for identity, members in earlier(fleet).items()
+    }
+    found = judge(Fleet(fleet.path, newer), before)
+    assert found.unknown[0] == "node0 cuda:0: its earlier runs are of another driver or other clocks"
+    assert not found.slow
