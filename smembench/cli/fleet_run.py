@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from smembench.cli import options
+from smembench.cli.fleet_show import judged, tell
 from smembench.cli.options import SECONDS, Sampling, given, one_of, takes
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
     from smembench.run.config import Config
     from smembench.studies.fleet.cluster import Where
+    from smembench.studies.fleet.run import Finished
 
 _CLUSTER = "Cluster"
 
@@ -132,7 +134,6 @@ def run(
       smembench fleet run --resume results/20260101T020000Z-fleet
       smembench fleet run quick --device cpu --workers 4
     """
-    from smembench.cli.fleet import finish
     from smembench.run.config import from_toml
     from smembench.studies.fleet.dispatch import Options
     from smembench.studies.fleet.run import begin, run_fleet
@@ -160,7 +161,32 @@ def run(
         else:
             assert resume is not None
             finished = run_fleet(resume, how, watching)
-    finish(finished)
+    _finish(finished)
+
+
+def _finish(finished: Finished) -> None:
+    """Show a fleet that was measured, and exit with its exit code.
+
+    Raises:
+        SmembenchError: for what ended it before each GPU was complete or failed, and for Ctrl-C.
+        typer.Exit: when a GPU is slow, or a case or a GPU failed.
+    """
+    from smembench.cli.measure import Interrupted
+    from smembench.model.errors import SmembenchError
+    from smembench.views.console import say, stderr
+
+    verdict = judged(finished.folder)
+    tell(verdict)
+    say(stderr, f"wrote {finished.folder}")
+    again = f"continue with: smembench fleet run --resume {finished.folder}"
+    if isinstance(finished.error, KeyboardInterrupt):
+        raise Interrupted(f"interrupted: what was measured is kept; {again}")
+    if finished.error is not None:
+        raise SmembenchError(f"{finished.error}; {again}")
+    if any(member.reason for member in verdict.fleet.members):
+        say(stderr, again)
+    if verdict.exit_code:
+        raise typer.Exit(verdict.exit_code)
 
 
 def _where(scheduler: str, jobqueue: str, jobs: int, job_options: Sequence[str], tls: dict[str, Path]) -> Where:
