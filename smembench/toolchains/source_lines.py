@@ -8,9 +8,9 @@ from io import BytesIO
 from smembench.kernels import registry
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Case
+from smembench.toolchains import numba
 from smembench.toolchains.machine_code import MachineCode, instructions
 from smembench.toolchains.memory_instructions import accesses, memory_instructions
-from smembench.toolchains.numba import TOOLCHAIN
 
 _BYTES = 16
 """Per instruction."""
@@ -25,7 +25,7 @@ def shared_stores(case: Case, capability: str, code: MachineCode) -> dict[int, s
     program = registry.kernel_of(case).build(case)
     assert isinstance(program, NumbaKernel)
     try:
-        lined = TOOLCHAIN.with_lines(case, program, capability)
+        lined = numba.TOOLCHAIN.with_lines(case, program, capability)
         found = instructions(lined)
         lines = source_lines(lined, len(found))
     except Exception:  # a missing library raises its own; explanations work without lines
