@@ -13,7 +13,15 @@ from smembench.cli.options import help_alone
 if TYPE_CHECKING:
     from smembench.studies.fleet.run import Finished
 
-app = typer.Typer(help="Measure many GPUs of one or many hosts, and see which is slow.", invoke_without_command=True)
+_HELP = """Measure many GPUs of one or many hosts, and see which is slow.
+
+Examples:
+
+  smembench fleet run fleet
+
+  smembench fleet show results/20260101T020000Z-fleet
+"""
+app = typer.Typer(help=_HELP, invoke_without_command=True)
 app.callback()(help_alone)
 app.command()(run)
 app.command()(show)

@@ -16,7 +16,7 @@ import numpy as np
 
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Merged
 from smembench.explain.trace import Trace
-from smembench.toolchains.memory_instructions import ASYNCHRONOUS, MemoryInstruction
+from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction
 
 _Widths = Mapping[AccessSite, int]
 """Bytes per lane of the accesses that the compiler merges, by site."""
@@ -49,7 +49,7 @@ def _widths(accesses: Sequence[Accesses], compiled: set[int]) -> _Widths | None:
     # Narrower ones than the source's belong to paths that the trace did not take, such as edges.
     new = {width for width in compiled - source if width > min(source, default=width)}
     widths: dict[AccessSite, int] = {}
-    if ASYNCHRONOUS in compiled:
+    if UNREAD in compiled:
         return widths
     for site, found in by_site.items():
         for width in sorted(new if site.width in compiled else compiled, reverse=True):

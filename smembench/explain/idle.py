@@ -19,7 +19,7 @@ from smembench.explain.requests import Request
 from smembench.explain.trace import Trace
 from smembench.model.case import Case
 from smembench.toolchains.machine_code import MachineCode
-from smembench.toolchains.memory_instructions import MemoryInstruction
+from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction
 from smembench.toolchains.source_lines import shared_stores
 
 
@@ -38,7 +38,10 @@ def idle_requests(
 
 
 def of_warps(requests: Iterable[Request], code: Mapping[MemoryInstruction, int], warps: int) -> dict[str, int]:
-    """Those of kinds whose instructions every warp issues once: so many less those with an active lane."""
+    """Those of kinds whose instructions every warp issues once: so many less those with an active lane.
+
+    Not of asynchronous copies and of matrices, whose requests are not those of other loads and stores.
+    """
     active: Counter[str] = Counter()
     for request in requests:
         if request.site.space == "shared":
@@ -46,7 +49,7 @@ def of_warps(requests: Iterable[Request], code: Mapping[MemoryInstruction, int],
     found = {}
     for kind, with_lanes in active.items():
         instructions = {each: count for each, count in code.items() if (each.space, each.kind) == ("shared", kind)}
-        if all(each.once for each in instructions):
+        if all(each.once and each.width != UNREAD for each in instructions):
             found[kind] = max(0, warps * sum(instructions.values()) - with_lanes)
     return found
 

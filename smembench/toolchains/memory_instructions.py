@@ -19,16 +19,20 @@ _ACCESSES = {
     "LDG": ("global", "load"),
     "STG": ("global", "store"),
 }
-_COPIES = {"LDGSTS": (("global", "load"), ("shared", "store"))}
+_UNREAD = {
+    "LDGSTS": (("global", "load"), ("shared", "store")),
+    "LDSM": (("shared", "load"),),
+    "STSM": (("shared", "store"),),
+}
 _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 8, 6: 16}
 """Bytes by the width's bits, 9 to 11 of the upper 64: unsigned and signed bytes and halves, then 32 to 128 bits."""
 
-_ALWAYS = 7
-"""In place of the guard's predicate, bits 12 to 15: none."""
-ASYNCHRONOUS = 0
-"""In place of the width of an asynchronous copy, which is encoded in other bits since 10.0."""
-_LEAVE = ("EXIT", "CALL", "RET", "BRX", "BREAK")
-"""Instructions after which a warp may be anywhere, or gone."""
+_ALWAYS, _NEVER = 7, 15
+"""In place of the guard's predicate, bits 12 to 15. What never runs is no access: ptxas puts loads between others."""
+UNREAD = 0
+"""In place of the width of instructions into which no others are merged: asynchronous copies, and those of matrices."""
+_ANYWHERE = ("BRX", "CALL", "RET", "BREAK")
+"""Instructions after which a warp may be anywhere."""
 
 
 class MemoryInstruction(NamedTuple):
@@ -37,7 +41,7 @@ class MemoryInstruction(NamedTuple):
     Attributes:
         space: ``shared`` or ``global``.
         kind: ``load`` or ``store``.
-        width: bytes per lane, or ``ASYNCHRONOUS``.
+        width: bytes per lane, or ``UNREAD``.
         guarded: whether a predicate decides for which lanes: a warp issues it without an active lane, too.
         once: whether every warp issues it once: no branch leads around it or back, and no warp has ended before.
     """
@@ -60,11 +64,13 @@ def memory_instructions(code: Sequence[Instruction]) -> Counter[MemoryInstructio
 def accesses(word: Instruction) -> Iterator[MemoryInstruction]:
     """The load or store that an instruction is, and both that an asynchronous copy is."""
     low, high = word
-    name, guarded = mnemonic(low & 0xFFF), low >> 12 & 0xF != _ALWAYS
+    name, guard = mnemonic(low & 0xFFF), low >> 12 & 0xF
+    if guard == _NEVER:
+        return
     if name in _ACCESSES:
-        yield MemoryInstruction(*_ACCESSES[name], _WIDTHS[high >> 9 & 7], guarded)
-    for access in _COPIES.get(name, ()):
-        yield MemoryInstruction(*access, ASYNCHRONOUS, guarded)
+        yield MemoryInstruction(*_ACCESSES[name], _WIDTHS.get(high >> 9 & 7, UNREAD), guard != _ALWAYS)
+    for access in _UNREAD.get(name, ()):
+        yield MemoryInstruction(*access, UNREAD, guard != _ALWAYS)
 
 
 def _once(code: Sequence[Instruction]) -> list[bool]:
@@ -72,10 +78,10 @@ def _once(code: Sequence[Instruction]) -> list[bool]:
     found = [True] * len(code)
     for place, word in enumerate(code):
         name, next_one, after = mnemonic(word[0] & 0xFFF), place + 1, target(place, word)
-        if name in _LEAVE or (name == "BRA" and after == next_one):  # one whose target is not in the instruction
-            found[next_one:] = [False] * (len(code) - next_one)
-            break
+        if name in _ANYWHERE or (name == "BRA" and after == next_one):  # one whose target is not in the instruction
+            return [False] * len(code)
         # Before 9.0 a target is nearer than it is taken to be, so that more than it skips counts as skipped.
-        for skipped in range(max(0, min(next_one, after)), min(len(code), max(next_one, after))):
-            found[skipped] = False
+        end = len(code) if name == "EXIT" else max(next_one, after)
+        skipped = slice(max(0, min(next_one, after)), end)
+        found[skipped] = [False] * len(found[skipped])
     return found

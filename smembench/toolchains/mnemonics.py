@@ -86,6 +86,7 @@ _MNEMONICS = {
     0x146: "YIELD",
     0x147: "BRA",
     0x148: "WARPSYNC",
+    0x149: "BRX",
     0x14D: "EXIT",
     0x150: "RET",
     0x155: "BMOV",

@@ -19,7 +19,7 @@ from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Merged
 from smembench.explain.trace import Trace
 from smembench.model.hardware import WARP
 from smembench.toolchains.machine_code import machine_code
-from smembench.toolchains.memory_instructions import ASYNCHRONOUS, MemoryInstruction
+from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction
 from smembench.views.explain import sentences
 from traces import case
 
@@ -60,7 +60,7 @@ def test_accesses_side_by_side_are_one() -> None:
     [
         pytest.param([along(ROWS, 4, 8)], [4], id="the code has the source's widths"),
         pytest.param([along(ROWS, 4, 8)], [4, 2], id="the code has narrower ones on other paths"),
-        pytest.param([along(ROWS, 128, 8)], [ASYNCHRONOUS], id="asynchronous copies"),
+        pytest.param([along(ROWS, 128, 8)], [UNREAD], id="asynchronous copies or matrices"),
         pytest.param([], [4, 16], id="the trace has no such access"),
     ],
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from smembench.toolchains.memory_instructions import ASYNCHRONOUS, MemoryInstruction, memory_instructions
+from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction, memory_instructions
 from smembench.toolchains.register_bank_conflicts import Instruction
 
-LDS, STS, LDG, STG, LDGSTS, EXIT, FFMA = 0x984, 0x388, 0x981, 0x986, 0xFAE, 0x94D, 0x223
+LDS, STS, LDG, STG, LDGSTS, LDSM, EXIT, BRX, FFMA = 0x984, 0x388, 0x981, 0x986, 0xFAE, 0x83B, 0x94D, 0x949, 0x223
 
 
 def memory(opcode: int, width: int = 4, guard: int = 7) -> Instruction:
@@ -27,6 +27,7 @@ def branch(offset: int) -> Instruction:
         (memory(LDS, 6), MemoryInstruction("shared", "load", 16, once=True)),
         (memory(STS, 5), MemoryInstruction("shared", "store", 8, once=True)),
         (memory(LDG, 2), MemoryInstruction("global", "load", 2, once=True)),
+        (memory(LDSM), MemoryInstruction("shared", "load", UNREAD, once=True)),
         (memory(STG, 1), MemoryInstruction("global", "store", 1, once=True)),
     ],
 )
@@ -34,33 +35,37 @@ def test_the_width_of_an_access(instruction: Instruction, expected: MemoryInstru
     assert memory_instructions([(FFMA, 0), instruction, instruction]) == {expected: 2}
 
 
-@pytest.mark.parametrize("guard", [0, 6, 8, 15])
+@pytest.mark.parametrize("guard", [0, 6, 8, 14])
 def test_a_predicate_guards_an_access(guard: int) -> None:
-    """Bit 15 negates it: 15 is the negation of always."""
     assert memory_instructions([memory(STS, guard=guard)]) == {
         MemoryInstruction("shared", "store", 4, guarded=True, once=True): 1
     }
 
 
+def test_what_never_runs_is_no_access() -> None:
+    assert memory_instructions([memory(LDS, guard=15)]) == {}
+
+
 def test_an_asynchronous_copy_is_a_load_and_a_store() -> None:
     assert memory_instructions([memory(LDGSTS, 6)]) == {
-        MemoryInstruction("global", "load", ASYNCHRONOUS, once=True): 1,
-        MemoryInstruction("shared", "store", ASYNCHRONOUS, once=True): 1,
+        MemoryInstruction("global", "load", UNREAD, once=True): 1,
+        MemoryInstruction("shared", "store", UNREAD, once=True): 1,
     }
 
 
 @pytest.mark.parametrize(
     ("code", "once"),
     [
-        ([memory(LDS), (EXIT, 0)], True),
-        ([(EXIT, 0), memory(LDS)], False),
-        ([branch(1), memory(LDS)], False),
-        ([branch(1), (FFMA, 0), memory(LDS)], True),
-        ([memory(LDS), branch(-2)], False),
-        ([memory(LDS), (FFMA, 0), branch(-2)], True),
-        ([branch(0), memory(LDS)], False),
+        pytest.param([memory(LDS), (EXIT, 0)], True, id="straight"),
+        pytest.param([(EXIT, 0), memory(LDS)], False, id="after an exit"),
+        pytest.param([branch(1), memory(LDS)], False, id="skipped"),
+        pytest.param([branch(1), (FFMA, 0), memory(LDS)], True, id="joined"),
+        pytest.param([memory(LDS), branch(-2)], False, id="repeated"),
+        pytest.param([memory(LDS), (FFMA, 0), branch(-2)], True, id="before a loop"),
+        pytest.param([memory(LDS), (EXIT, 0), branch(-3)], False, id="repeated after an exit"),
+        pytest.param([branch(0), memory(LDS)], False, id="a branch to anywhere"),
+        pytest.param([memory(LDS), (BRX, 0)], False, id="a jump to anywhere"),
     ],
-    ids=["straight", "after an exit", "skipped", "joined", "repeated", "before a loop", "a branch to anywhere"],
 )
 def test_whether_every_warp_issues_it_once(code: list[Instruction], once: bool) -> None:
     (found,) = memory_instructions(code)
