@@ -140,6 +140,7 @@ def run(
     from smembench.views.fleet_progress import watch
 
     tls = given(ca=tls_ca, cert=tls_cert, key=tls_key)
+    one_of(scheduler=bool(scheduler), slurm=slurm, jobqueue=bool(jobqueue))
     where = _where(scheduler, "slurm" if slurm else jobqueue, jobs, job_option or (), tls)
     names = _devices(device, workers)
     flags = sampling.config()
@@ -167,7 +168,6 @@ def _where(scheduler: str, jobqueue: str, jobs: int, job_options: Sequence[str],
 
     from smembench.studies.fleet.cluster import SYSTEMS, Where
 
-    one_of(scheduler=bool(scheduler), jobqueue=bool(jobqueue))
     if jobqueue and jobqueue not in SYSTEMS:
         raise UsageError(f"--jobqueue {jobqueue}: none of {', '.join(SYSTEMS)}")
     if job_options and not jobqueue:
@@ -209,9 +209,9 @@ def _dry_run(
     from smembench.views.fleet_progress import planned
 
     if where.jobqueue:
-        with job_cluster(where) as cluster:
+        with job_cluster(where, dry=True) as cluster:
             typer.echo(cluster.job_script(), nl=False)
-        say(stderr, f"{where.jobs} of these would be submitted; nothing was")
+        say(stderr, f"{where.jobs} of these would be submitted, with the scheduler's address; nothing was")
         return
     if resume is not None:
         content = read_fleet_file(resume)

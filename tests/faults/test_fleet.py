@@ -23,7 +23,7 @@ from smembench.store.run_folder import JOURNAL
 
 FAULTS = Path(__file__).parent / "kernels" / "cpu_faults.py"
 CONFIG = """
-samples = 8
+samples = 24
 rounds = 2
 precision = 99.0
 warmup = 0.0
@@ -237,6 +237,7 @@ def cluster(
             yield file, [scheduler, *map(stack.enter_context, started)]
 
 
+@pytest.mark.slow
 def test_a_dask_worker_that_is_killed_comes_back_and_its_devices_go_on(config: Path, tmp_path: Path) -> None:
     root = tmp_path / "results"
     with cluster(tmp_path, 1) as (file, (_, nanny)):
@@ -254,19 +255,35 @@ def parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
+@pytest.mark.slow
+def test_ctrl_c_reaches_the_workers_of_a_cluster_and_they_take_the_fleet_again(config: Path, tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    with cluster(tmp_path, 1) as (file, _):
+        process = start(config, "--device", "cpu", "--output", root, "--scheduler", file)
+        until(lambda: trials(root))
+        process.send_signal(signal.SIGINT)
+        ended(process, 130)
+        folder = fleet_folder(root)
+        assert reasons(folder) == ["interrupted"]
+        before = stored(folder)
+        assert before
+
+        ended(start("--resume", folder, "--scheduler", file), 0)
+    assert_whole(folder, 1, before)
+
+
 def test_a_scheduler_that_is_lost_is_one_line_and_a_resume_goes_on(config: Path, tmp_path: Path) -> None:
     root = tmp_path / "results"
     with cluster(tmp_path, 1, "--no-nanny") as (file, (scheduler, *_)):
         process = start(config, "--device", "cpu", "--output", root, "--scheduler", file)
         until(lambda: trials(root))
+        before = stored(fleet_folder(root))
         scheduler.kill()
         _, err = ended(process, 1)
     folder = fleet_folder(root)
     assert "the scheduler of Dask was lost; what was measured is kept" in err.splitlines()[-1]
-    before = stored(folder)
 
     ended(start("--resume", folder), 0)
-    assert before
     assert_whole(folder, 1, before)
 
 
@@ -280,6 +297,7 @@ def test_a_host_that_does_not_answer_is_a_row(config: Path, tmp_path: Path) -> N
     assert reasons(fleet_folder(tmp_path / "results")) == ["did not answer within 3 s"]
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_not_there_is_one_line_and_leaves_nothing(config: Path, tmp_path: Path) -> None:
     _, err = ended(start(config, "--scheduler", "tcp://127.0.0.1:1", "--output", tmp_path / "results"), 2)
     (line,) = err.splitlines()
@@ -304,7 +322,7 @@ def test_a_cluster_with_tls_is_joined_with_its_certificates_alone(config: Path, 
 @pytest.mark.slow
 @pytest.mark.skipif("SMEMBENCH_SLURM" not in os.environ, reason="SMEMBENCH_SLURM names no partition to submit jobs to")
 def test_a_job_of_slurm_that_is_cancelled_is_two_rows_and_the_next_job_goes_on(config: Path, tmp_path: Path) -> None:
-    config.write_text(CONFIG.replace("samples = 8", "samples = 100"))
+    config.write_text(CONFIG.replace("samples = 24", "samples = 100"))
     root = tmp_path / "results"
     given = (f"queue={os.environ['SMEMBENCH_SLURM']}", "cores=2", "memory=1GB", f"log_directory={tmp_path}")
     options = ("--slurm", "--host-timeout", "2min", *(word for one in given for word in ("--job-option", one)))

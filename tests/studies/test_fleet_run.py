@@ -21,6 +21,7 @@ from smembench.run.config import Config, from_data
 from smembench.store.fleet_json import FLEET, Entry, FleetFile, read_fleet_file, write_fleet_file
 from smembench.store.run_folder import CASES, RUN, RunFolder, read_description
 from smembench.studies.fleet.ask import add_host
+from smembench.studies.fleet.cluster import SYSTEMS
 from smembench.studies.fleet.hosts import Found, Host, ask_host
 from smembench.studies.fleet.plan import again, entries_of
 from smembench.studies.fleet.read import read_fleet
@@ -282,7 +283,14 @@ def test_a_job_script_is_dask_jobqueues_and_nothing_is_submitted(program: Progra
     for line in ("-J smembench", "-p gpu", "-t 00:20:00", "--gpus-per-node=8", "--cpus-per-task=9"):
         assert f"#SBATCH {line}" in lines
     assert "--nthreads 9" in lines[-1]
-    assert ran.stderr == "16 of these would be submitted; nothing was\n"
+    assert ran.stderr == "16 of these would be submitted, with the scheduler's address; nothing was\n"
+
+
+@pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "slurm"])
+def test_each_queueing_system_has_a_job_script(program: Program, system: str) -> None:
+    ran = program("fleet", "run", "quick", "--jobqueue", system, "--dry-run")
+    assert ran.returncode == 0, ran.stderr
+    assert "distributed.cli.dask_worker tcp://127.0.0.1:" in ran.stdout
 
 
 @pytest.mark.slow

@@ -37,7 +37,8 @@ def ask_hosts(
             if not addresses(client):
                 raise SmembenchError(f"no Dask worker came within {duration(limit)}") from None
         places: dict[str, list[str]] = {}
-        for address in addresses(client):
+        came = addresses(client)
+        for address in came:
             places.setdefault(get_address_host(address), []).append(address)
         given = (folder, list(devices), anonymous, limit)
         asked = {
@@ -46,6 +47,9 @@ def ask_hosts(
         }
         until = monotonic() + limit
         hosts: dict[str, Host] = {}
+        if missing := max(0, jobs - len(came)):
+            name = f"{missing} of {jobs} jobs"
+            hosts[name] = Host(name, (Found("", reason=f"did not start within {duration(limit)}"),))
         for place, future in asked.items():
             host = _answer(place, future, max(0.0, until - monotonic()), limit, anonymous)
             add_host(hosts, host, place, places[place])

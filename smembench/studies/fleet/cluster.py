@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from smembench.model.errors import SmembenchError, UsageError
+from smembench.model.errors import UsageError
 from smembench.model.text import one_line
 from smembench.store.files import read_whole
 
@@ -37,10 +37,11 @@ _JOB = {
     "cores": 8,
     "processes": 1,
     "memory": "8GB",
-    "walltime": "01:00:00",
     "job_script_prologue": [_NO_POLLING],
 }
 """What a job asks for unless --job-option says otherwise: a Dask worker with as many threads as a host has GPUs."""
+_OWN: dict[str, dict[str, Any]] = {"htcondor": {"disk": "1GB"}}
+"""What a queueing system asks for in place of a walltime, which it does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +147,10 @@ def _local(workers: int) -> Iterator[Any]:
         yield cluster
 
 
-def job_cluster(where: Where) -> Any:
+def job_cluster(where: Where, *, dry: bool = False) -> Any:
     """The cluster of a queueing system; it submits nothing before it is scaled.
+
+    A ``dry`` one is there for its job script alone, and listens on the loopback interface.
 
     Raises:
         UsageError: for options that it does not take.
@@ -157,9 +160,11 @@ def job_cluster(where: Where) -> Any:
 
     kind = getattr(dask_jobqueue, SYSTEMS[where.jobqueue])
     protocol = {"protocol": "tls://", "security": security(where)} if where.tls else {}
-    scheduler = {"scheduler_options": {"dashboard": False, "dashboard_address": _LOOPBACK}}
+    bound = {"host": "127.0.0.1"} if dry else {}
+    scheduler = {"scheduler_options": {"dashboard": False, "dashboard_address": _LOOPBACK, **bound}}
+    own = _OWN.get(where.jobqueue, {"walltime": "01:00:00"})
     try:
-        return kind(**{**_JOB, **scheduler, **protocol, **where.job_options})
+        return kind(**{**_JOB, **own, **scheduler, **protocol, **where.job_options})
     except (TypeError, ValueError, OSError) as error:
         given = " ".join(f"{name}={value}" for name, value in where.job_options.items())
         raise UsageError(f"--jobqueue {where.jobqueue} {given}: {one_line(error)}") from None
@@ -190,13 +195,6 @@ def check_installed(*, jobqueue: bool) -> None:
             import dask_jobqueue  # noqa: F401
     except ImportError as error:
         raise UsageError(f"fleet run needs the package {error.name}: pip install 'smembench[fleet]'") from None
-
-
-def lost(client: Client) -> SmembenchError | None:
-    """The error for a scheduler that is gone; None while it is there."""
-    if client.status == "running":
-        return None
-    return SmembenchError("the scheduler of Dask was lost; what was measured is kept")
 
 
 def addresses(client: Client) -> Sequence[str]:

@@ -5,6 +5,7 @@ One thread, this one, changes the state: what Dask's threads hear is put into a 
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +18,9 @@ from smembench.model.errors import SmembenchError
 from smembench.model.interrupts import held, interruptible
 from smembench.model.text import one_line
 from smembench.run.config import Config
-from smembench.store.fleet_json import Entry, FleetFile, State, write_fleet_file
+from smembench.store.fleet_json import FLEET, Entry, FleetFile, State, write_fleet_file
 from smembench.studies.fleet.child import Job
-from smembench.studies.fleet.cluster import Where, addresses, lost
+from smembench.studies.fleet.cluster import Where, addresses
 from smembench.studies.fleet.hosts import Host
 from smembench.studies.fleet.measure import INTERRUPTED, Ended, Task, measure, stop
 from smembench.studies.fleet.turns import at_once, in_turns, on_device
@@ -27,6 +28,7 @@ from smembench.studies.fleet.turns import at_once, in_turns, on_device
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+_LOST = SmembenchError("the scheduler of Dask was lost; what was measured is kept")
 _LOOK_SECONDS = 2.0
 _STALLED_SECONDS = 60.0
 """How long a process may say nothing beside a trial: it starts, compiles and predicts."""
@@ -108,17 +110,19 @@ class Dispatch:
         self._places = {host.name: _Place(host, list(host.workers)) for host in hosts}
         self._heard: Queue[tuple[str, Any]] = Queue()
         self._stopping = False
+        # Of this attempt: a worker that was told to stop the fleet must not refuse it when it is resumed.
+        self._id = f"{content.fleet_id}-{secrets.token_hex(4)}"
         self._stalled = options.stalled or config.timeout + config.max_seconds + _STALLED_SECONDS
 
     def run(self) -> SmembenchError | KeyboardInterrupt | None:
         """Measure until each device is complete or failed; returns what ended it before.
 
         Raises:
-            OSError: if fleet.json cannot be written.
+            SmembenchError: if fleet.json cannot be written.
         """
         error: SmembenchError | KeyboardInterrupt | None = None
         with held():
-            self._client.subscribe_topic(self._content.fleet_id, lambda event: self._heard.put(("event", event[1])))
+            self._client.subscribe_topic(self._id, lambda event: self._heard.put(("event", event[1])))
             try:
                 for place in self._places.values():
                     self._begin(place)
@@ -127,6 +131,8 @@ class Dispatch:
             except KeyboardInterrupt as interrupt:
                 error = interrupt
                 self._stop()
+            except OSError:  # of Dask's connections
+                error = _LOST
             for key, entry in self._entries.items():
                 if entry.state in ("waiting", "running"):
                     self._set(key, "failed", INTERRUPTED if isinstance(error, KeyboardInterrupt) else str(error))
@@ -160,7 +166,7 @@ class Dispatch:
             argv=list(self._options.argv),
         )
         task = Task(
-            fleet=self._content.fleet_id,
+            fleet=self._id,
             folder=str((self._folder / key).resolve()),
             job=job.model_dump_json(),
             visible=place.host.visible,
@@ -181,8 +187,8 @@ class Dispatch:
                 return error
             if monotonic() - looked > _LOOK_SECONDS:
                 looked = monotonic()
-                if error := lost(self._client):
-                    return error
+                if self._client.status != "running":
+                    return _LOST
                 self._look_for_workers()
         return None
 
@@ -201,7 +207,7 @@ class Dispatch:
         place = self._places[self._entries[key].host]
         if key in place.open and place.open[key] is future:  # not sent again to another worker since
             if future.status in ("cancelled", "lost"):
-                return lost(self._client) or SmembenchError("the scheduler of Dask was restarted")
+                return _LOST
             del place.open[key]
             self._end(place, key, _ended(future))
         return None
@@ -230,7 +236,8 @@ class Dispatch:
             return
         from distributed.comm import get_address_host
 
-        there = addresses(self._client)
+        with interruptible():
+            there = addresses(self._client)
         for place in self._places.values():
             if not place.workers or not place.open or {*place.workers} & {*there}:
                 place.gone = None
@@ -264,7 +271,7 @@ class Dispatch:
         self._stopping = True
         until = monotonic() + _STOP_SECONDS
         # In a thread: it waits for all workers, and one may hang.
-        Thread(target=self._client.run, args=(stop, self._content.fleet_id), daemon=True).start()
+        Thread(target=self._client.run, args=(stop, self._id), daemon=True).start()
         try:
             while any(place.open for place in self._places.values()) and monotonic() < until:
                 with interruptible():
@@ -287,7 +294,10 @@ class Dispatch:
         if ended:
             update["ended_at_utc"] = datetime.now(UTC).isoformat(timespec="seconds")
         self._content = self._content.model_copy(update=update)
-        write_fleet_file(self._folder, self._content)
+        try:
+            write_fleet_file(self._folder, self._content)
+        except OSError as error:
+            raise SmembenchError(f"{self._folder / FLEET}: cannot be written ({error.strerror})") from None
 
 
 def _ended(future: Future[Ended]) -> Ended:

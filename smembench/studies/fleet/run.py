@@ -82,10 +82,7 @@ def run_fleet(folder: Path, options: Options, watch: Watch) -> Finished:
         _note_threads(client, hosts, content.devices, watch)
         for entry in content.devices:
             watch.state(entry)
-        try:
-            error = Dispatch(client, folder, content, config, hosts, options, watch).run()
-        except OSError as problem:
-            raise SmembenchError(f"{folder / FLEET}: cannot be written ({problem.strerror})") from None
+        error = Dispatch(client, folder, content, config, hosts, options, watch).run()
     return Finished(folder, error)
 
 
