@@ -15,13 +15,14 @@ from smembench.views.sections import grouped
 
 
 def kernels() -> list[Record]:
-    """Kernels, problem by problem, with the compilers of their ports."""
+    """Kernels, problem by problem, with the element types that they take and the compilers of their ports."""
     return [
         {
             "problem": problem,
             "kernel": kernel.name,
             "on": kernel.kind,
             "what": kernel.summary,
+            "dtypes": list(kernel.dtypes or PROBLEMS[problem].dtypes),
             "ports": [port.compiler for port in registry.of_name(problem, kernel.name, kernel.kind) if port.port],
         }
         for problem in PROBLEMS
@@ -60,8 +61,10 @@ def lines(part: str, records: Sequence[Record]) -> Iterator[str]:
             problem = PROBLEMS[name]
             yield f"{name}: {problem.title}, {', '.join(problem.dtypes)}"
             for record in of_problem:
-                ports = record["ports"]
+                dtypes, ports = record["dtypes"], record["ports"]
                 also = f"; also by {', '.join(ports)}" if isinstance(ports, list) and ports else ""
+                if isinstance(dtypes, list) and problem.dtypes[0] not in dtypes:
+                    also = f" ({', '.join(dtypes)}){also}"
                 yield f"  {record['on']:<5} {record['kernel']:<23} {record['what']}{also}"
         return
     yield f"{part}:"

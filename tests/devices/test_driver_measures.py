@@ -7,6 +7,7 @@ import re
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cases += [replace(copy, kernel="transposeSmem", pad=0), replace(copy, kernel="transposeSmemPad", pad=1)]
     cases += [replace(case, block=Block(32, 32)) for case in cases[-2:]]
     cases += [Case("constant", "constantUniform", "cuda:0", "float32", 1, 1000, None, Block(256, 1))]
+    cases += [replace(square, kernel="mmaAsync", dtype="bfloat16")]
     of_matmul = replace(port(replace(square, kernel="tiled")), mangled="14mat_mul_kernel")
     add_one = HostKernel("addOne", "7add_one", ADD_ONE, (128, 1), 2, 1)
     by_triton = HostKernel("transpose", "no kernel by Numba", BY_TRITON, (256, 1), 2, 2)
@@ -126,6 +128,18 @@ def test_every_problem_and_a_kernel_that_does_nothing(fake_driver: FakeDriver, k
     # Large enough that a busy host's calibration of the events stays below a sample.
     assert [row["reason"] for row in found if row not in nothing and row["status"] != "ok"] == []
     assert len(found) == 4 + 2 + 4 + 3 + 2 + 2
+
+
+def test_products_on_tensor_cores_are_measured_on_each_distribution(fake_driver: FakeDriver, kernels: Path) -> None:
+    kernel = ("--kernel", "mmaAsync", "--dtype", "bfloat16", "--n", "136", "--block", "16x16", "--device", "cuda:0")
+    inputs = ("--compiler", "numba,nvrtc", "--inputs", "normal,integers,zeros", "--csv", "-")
+    out, _ = ended(fake_driver("smembench", "matmul", *kernel, *inputs, *FEW, kernels=kernels))
+    found = {(row["compiler"], row["inputs"]): row for row in records(out)}
+    assert set(found) == set(product(("numba", "nvrtc"), ("normal", "integers", "zeros")))
+    for (_, distribution), row in found.items():
+        assert (row["status"], row["verified"]) == ("ok", "true"), row["reason"]
+        assert (float(row["max_error"]) == 0.0) == (distribution == "zeros")
+        assert f"/inputs={distribution}/" in row["case_id"]
 
 
 def test_a_kernel_with_tensor_maps_is_launched_and_without_a_host_form_found_wrong(fake_driver: FakeDriver) -> None:

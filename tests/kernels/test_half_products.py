@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,6 +18,7 @@ from hypothesis import strategies as st
 from smembench.kernels import registry
 from smembench.kernels.matmul.inputs import DISTRIBUTIONS
 from smembench.kernels.matmul.peers import cublas
+from smembench.kernels.matmul.peers.torch import build
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case, parameters_of
 from smembench.model.formats import HALVES, UNIT_ROUNDOFF, accumulated, rounded, widened
@@ -153,6 +157,36 @@ def test_cublas_adds_up_16_bit_numbers_in_float32(monkeypatch: pytest.MonkeyPatc
     assert given[:6] + given[7:13] + given[14:] == [
         7, 0, 0, case.n, case.m, case.k, *pointers, 100, kind, case.n, 68, -1
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_torch_is_given_16_bit_numbers_as_what_they_are(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
+    class Tensor:
+        def __init__(self, array: Any) -> None:
+            self.array = array
+
+        def view(self, what: Any) -> Tensor:
+            return Tensor(self.array.reshape(what) if isinstance(what, tuple) else self.array.view(what))
+
+    def mm(a: Tensor, b: Tensor, *, out: Tensor) -> None:
+        out.array[:] = a.array.astype(np.float32) @ b.array.astype(np.float32)
+
+    matmul = SimpleNamespace()
+    torch = SimpleNamespace(
+        as_tensor=lambda array, device: Tensor(array),
+        backends=SimpleNamespace(cuda=SimpleNamespace(matmul=matmul)),
+        bfloat16=ml_dtypes.bfloat16,
+        cuda=SimpleNamespace(stream=nullcontext, ExternalStream=lambda handle: handle),
+        float16=np.float16,
+        mm=mm,
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    case = replace(CASE, kernel="torch", dtype=dtype, compiler="torch")
+    a, b = MATMUL.inputs(case, 1)
+    out = np.full(case.m * case.n, -1, np.int16).view(a.dtype)
+    build(case).enqueue(0, out, a, b)
+    assert MATMUL.check(case, MATMUL.reference(case, (a, b), ""), out).passed
+    assert set(vars(matmul).values()) == {False}
 
 
 @pytest.mark.parametrize("dtype", HALVES)

@@ -48,7 +48,9 @@ def test_the_first_screen_names_the_slow_gpus(report: Report) -> None:
 
 
 def test_every_gpu_is_in_each_strip_and_the_slowest_has_its_name(report: Report) -> None:
-    _, others, slow, named = layers(report)
+    limits, others, slow, named = layers(report)
+    assert [point["metric"] for point in limits] == ["memcpy", "transposeSmem", "transposeSmemPad", "tiled"]
+    assert all(1 < point["at"] < 20 for point in limits)
     for metric, missing in (("memcpy", 0), ("transposeSmem", 0), ("tiled", 1)):
         there = sum(point["count"] for point in others if point["metric"] == metric)
         assert there + sum(point["metric"] == metric for point in slow) == 40 - missing

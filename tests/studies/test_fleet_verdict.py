@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fleets import CALM, Special, made_fleet
 from smembench.model.device import DeviceInfo
-from smembench.model.errors import REGRESSION
+from smembench.model.errors import REGRESSION, UsageError
 from smembench.store.run import Run
 from smembench.studies.fleet.judge import judge
 from smembench.studies.fleet.members import Fleet, Member, metric
-from smembench.studies.fleet.verdict import Against
+from smembench.studies.fleet.verdict import Against, Rules
 from smembench.studies.load import load
 
 STORED = Path(__file__).parents[2] / "results/reference/20261120T175739Z-quick-aa/20261120T175742Z-quick-1"
@@ -77,3 +78,46 @@ def test_a_member_without_figures_is_named(stored: Run) -> None:
     found = judge(fleet([*(member(stored, number) for number in range(8)), lost]))
     assert found.unknown[0] == "node9 cuda:1: the GPU fell off the bus"
     assert found.exit_code == 1
+
+
+def test_of_two_that_differ_neither_is_named() -> None:
+    found = judge(made_fleet(2, {1: Special(slow=0.04)}))
+    assert not found.slow
+    assert found.exit_code == 0
+    (said,) = found.unknown
+    assert said.startswith("node0 cuda:1 is 4.")
+    assert "which of two devices is the normal one cannot be told without earlier runs" in said
+
+
+def test_the_only_one_has_nothing_to_be_held_against() -> None:
+    found = judge(made_fleet(1))
+    assert found.unknown == ["node0 cuda:0: the only NVIDIA H200 and no earlier runs: nothing tells whether it is slow"]
+    assert all(figure and figure.fleet is None for one in found.groups[0].metrics for figure in one.figures)
+
+
+def test_half_slow_is_said_and_nobody_crowned() -> None:
+    found = judge(made_fleet(16, {place: Special(slow=0.05) for place in range(8)}))
+    assert not found.slow
+    assert "8 of 16 devices are" in found.unknown[0]
+    assert "either may be the normal ones: node0 cuda:0, node0 cuda:1" in found.unknown[0]
+
+
+def test_what_else_was_seen_stands_beside_a_slow_one() -> None:
+    state = replace(
+        CALM, throttle_reasons="sw_power_cap", sm_clock_mhz=1500, temperature_c=70, pcie_width=8, ecc_uncorrected=2
+    )
+    (slow,) = judge(made_fleet(16, {5: Special(slow=0.2, conditions=state)})).slow
+    assert slow.seen == [
+        "throttled (sw_power_cap) in 4 of 4 cases",
+        "SM clock 1500 MHz, the others' 1980 MHz",
+        "PCIe lanes 8, the others' 16",
+        "70 °C, the others 40 °C",
+        "2 uncorrected ECC errors",
+    ]
+
+
+def test_rules_out_of_range_are_refused() -> None:
+    with pytest.raises(UsageError, match="--threshold -1"):
+        Rules(threshold=-0.01)
+    with pytest.raises(UsageError, match="--false-alarms 100"):
+        Rules(false_alarms=1.0)

@@ -55,7 +55,7 @@ def _normal(rng: np.random.Generator, size: tuple[int, ...]) -> Floats:
 
 
 def _skewed(rng: np.random.Generator, size: tuple[int, ...]) -> Floats:
-    return (rng.gamma(4, size=size) - 4) / 2
+    return (rng.gamma(4, size=size) - float(stats.gamma.median(4))) / 2
 
 
 def _heavy(rng: np.random.Generator, size: tuple[int, ...]) -> Floats:
@@ -102,7 +102,7 @@ def edge(model: Model, rate: float) -> Floats:
 class Simulated:
     """A fleet: logarithms of times, shape (metrics, GPUs), before they are measured.
 
-    ``normal`` says which GPUs are; the first is one.
+    ``normal`` says which GPUs are; the first is one. ``rounds`` is the standard deviation of a round.
     """
 
     times: Floats

@@ -29,7 +29,16 @@ def deviations(group: Group, verdict: Verdict, names: Mapping[str, str]) -> Char
         for one, there in zip(group.metrics, points(group, verdict), strict=True)
     }
     every = [point.deviation for there in of.values() for point in there]
-    low, high = min([*every, -0.01]), max([*every, 0.01])
+    limits = [
+        {
+            "metric": names[one.name],
+            "at": 100 * one.limit,
+            "says": f"{names[one.name]}: slow from {100 * one.limit:.2f} %",
+        }
+        for one in group.metrics
+        if one.limit is not None
+    ]
+    low, high = min([*every, -0.01]), max([*every, 0.01, *(one.limit for one in group.metrics if one.limit)])
     step = (high - low) / _BINS
     others, slow = [], []
     for name, there in of.items():
@@ -44,24 +53,19 @@ def deviations(group: Group, verdict: Verdict, names: Mapping[str, str]) -> Char
     x = number_axis("at", "% slower than the median", domain=[100 * low, 100 * (high + _ROOM * (high - low))])
     y = names_axis("metric", list(of))
     size = {"field": "count", "type": "quantitative", "legend": None, "scale": {"range": [25, 250], "zero": True}}
-    line = 100 * verdict.rules.threshold
     named = [those[0] for those in grouped(slow, lambda one: one["metric"]).values()]
     return Chart(
         name=f"fleet-{file_name(model(group))}",
         title=f"{model(group)}: {many(group.members)}",
         caption=(
             "How many per cent slower than the median each device is, a line per metric; a larger point is several "
-            f"devices. Triangles are slow; the slowest has its name. Dotted: the threshold of {line:g} %."
+            "devices. Triangles are slow; the slowest has its name. Beyond the upright line a device is told from the "
+            "others."
         ),
         spec={
             "height": 1.4 * ROW * len(of),
             "layer": [
-                layer(
-                    "rule",
-                    [{"at": line}],
-                    {"color": "var(--muted)", "strokeDash": [2, 3]},
-                    x={"field": "at", "type": "quantitative"},
-                ),
+                layer("tick", limits, {"color": "var(--muted)", "thickness": 2, "size": ROW}, x=x, y=y),
                 layer("point", others, {"filled": True, "opacity": 0.6}, x=x, y=y, size=size),
                 layer(
                     "point",
