@@ -107,6 +107,7 @@ NO_RACE = {
     "parallelAccess": "threads read what they stored themselves",
     "serialAccess": "threads read what they stored themselves",
     "strided": "threads read what they stored themselves",
+    "wgmma": "a trace does not see what tensor maps copy into shared memory and what wgmma reads there",
     "streamK": "its last barrier orders partial sums in global memory before a flag",
 }
 """Kernels, or beginnings of their names, of which a barrier can be removed without a race in shared memory."""

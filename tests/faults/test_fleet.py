@@ -272,6 +272,7 @@ def test_ctrl_c_reaches_the_workers_of_a_cluster_and_they_take_the_fleet_again(c
     assert_whole(folder, 1, before)
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_lost_is_one_line_and_a_resume_goes_on(config: Path, tmp_path: Path) -> None:
     root = tmp_path / "results"
     with cluster(tmp_path, 1, "--no-nanny") as (file, (scheduler, *_)):

@@ -208,6 +208,7 @@ def test_runs_that_begin_in_the_same_second_have_folders_of_their_own(tmp_path: 
     assert ids == [described.run_id, f"{described.run_id}-2", f"{described.run_id}-3"]
 
 
+@pytest.mark.slow
 def test_what_uses_the_host_is_measured_in_turns_and_an_anonymous_fleet_names_nobody(
     tmp_path: Path, program: Program
 ) -> None:
