@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 from smembench.model.measurement import Conditions
@@ -17,6 +19,8 @@ _THROTTLE_BITS = {
     0x0000000000000040: "hw_thermal",
     0x0000000000000080: "hw_power_brake",
 }
+
+_HEALTH_SECONDS = 2.0
 
 
 def throttle_names(bits: int) -> str:
@@ -61,6 +65,8 @@ class Nvml:
     def __init__(self, uuid: str) -> None:
         self._nvml: Any = None
         self._nvlinks: list[int] = []
+        self._health: dict[str, Any] = {}
+        self._asked = -math.inf
         try:
             import pynvml
 
@@ -104,12 +110,24 @@ class Nvml:
             throttle_reasons=None if bits is None else throttle_names(bits),
             # In a container NVML may report other ids than getpid; then one process is assumed to be this one.
             other_processes=None if processes is None else _others([process.pid for process in processes]),
-            ecc_corrected=self._memory_errors("CORRECTED"),
-            ecc_uncorrected=self._memory_errors("UNCORRECTED"),
-            pcie_generation=self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetCurrPcieLinkGeneration(gpu)),
-            pcie_width=self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetCurrPcieLinkWidth(gpu)),
-            nvlinks_up=sum(self._nvlink(link) or 0 for link in self._nvlinks) if self._nvlinks else None,
+            **self._health_now(),
         )
+
+    def _health_now(self) -> dict[str, Any]:
+        """Memory errors and links, by the names of ``Conditions``; at most _HEALTH_SECONDS old.
+
+        They are some 20 questions, too many to ask between samples, and change seldom.
+        """
+        if monotonic() - self._asked > _HEALTH_SECONDS:
+            self._health = {
+                "ecc_corrected": self._memory_errors("CORRECTED"),
+                "ecc_uncorrected": self._memory_errors("UNCORRECTED"),
+                "pcie_generation": self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetCurrPcieLinkGeneration(gpu)),
+                "pcie_width": self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetCurrPcieLinkWidth(gpu)),
+                "nvlinks_up": sum(self._nvlink(link) or 0 for link in self._nvlinks) if self._nvlinks else None,
+            }
+            self._asked = monotonic()
+        return self._health
 
     def settings(self) -> dict[str, Any]:
         """Driver, clock and power limits, ECC, MIG and links, by the names of ``DeviceInfo``."""

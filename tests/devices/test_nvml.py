@@ -115,3 +115,20 @@ def test_a_gpu_that_fell_off_the_bus_is_lost_and_one_without_permission_is_not(m
 def test_without_nvml_no_gpu_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
     assert lost_gpus() == {}
+
+
+def test_memory_errors_are_not_asked_for_between_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, now = [], [100.0]
+
+    def errors(gpu: object, kind: int, since: int) -> int:
+        asked.append(kind)
+        return len(asked)
+
+    monkeypatch.setitem(sys.modules, "pynvml", nvml(nvmlDeviceGetTotalEccErrors=errors))
+    monkeypatch.setattr("smembench.devices.nvml.monotonic", lambda: now[0])
+    gpu = Nvml("GPU-1")
+    first = gpu.conditions()
+    now[0] += 1
+    assert gpu.conditions() == first
+    now[0] += 2
+    assert gpu.conditions() == Conditions(ecc_corrected=3, ecc_uncorrected=4)
