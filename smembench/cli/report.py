@@ -51,7 +51,7 @@ def report(
     from smembench.report.contents import contents
     from smembench.report.files import check_extra, chosen, write_figures
     from smembench.report.page import page
-    from smembench.store.files import Output
+    from smembench.store.files import Output, there
     from smembench.store.fleet_json import FLEET
     from smembench.studies.history.read import read_runs
     from smembench.views.console import say, stderr
@@ -64,7 +64,7 @@ def report(
     check_extra("report", "jinja2", "vl_convert")
     if fleet and len(paths) > 1:
         raise UsageError(f"--fleet: is about one folder, not {len(paths)}")
-    if fleet or (len(paths) == 1 and (paths[0] / FLEET).exists()):
+    if fleet or (len(paths) == 1 and there(paths[0] / FLEET)):
         from smembench.cli.fleet_show import judged
         from smembench.report.fleet import fleet_contents
 

@@ -71,8 +71,13 @@ def left_out(config: Config, resolve: Mapping[str, str]) -> str | None:
 def _chosen(sweep: Sweep, kernels: Sequence[Kernel]) -> list[str]:
     """Names of the kernels that a sweep chooses, and of the ceiling, which every run includes."""
     ceiling = PROBLEMS[sweep.problem].ceiling_kernel
-    own = [*([ceiling] if ceiling else []), *sweep.kernel] if sweep.kernel else [k.name for k in kernels if k.standard]
+    own = [*([ceiling] if ceiling else []), *sweep.kernel] if sweep.kernel else _standard(sweep, kernels)
     return list(dict.fromkeys([*own, *(kernel.name for kernel in kernels if sweep.peers and kernel.peer)]))
+
+
+def _standard(sweep: Sweep, kernels: Sequence[Kernel]) -> list[str]:
+    """Names of the kernels that a sweep measures unless it names some: those that take one of its element types."""
+    return [kernel.name for kernel in kernels if kernel.standard and any(map(kernel.takes, sweep.dtype))]
 
 
 def _on(device: str, name: str, sweep: Sweep, kernels: Sequence[Kernel]) -> list[Placement]:

@@ -142,7 +142,7 @@ REFUSED = [
     ("doctor --conflicts --timing", "--timing and --conflicts: give one"),
     ("doctor --seed 3", "--seed 3: goes with --conflicts"),
     ("ladder sort", "ladder 'sort' transpose, matmul"),
-    ("ladder matmul --dtype float16", "--dtype 'float16' float64"),
+    ("ladder matmul --dtype int32", "--dtype 'int32' float64"),
     ("ladder sort --diff tiled", "ladder 'sort' transpose, matmul"),
     ("ladder matmul --diff tilled", "--diff 'tilled' tiled?"),
     ("ladder matmul --diff copyGmem", "--diff 'copyGmem' naive, tiled"),

@@ -231,8 +231,8 @@ def test_the_figures_of_a_compilers_report() -> None:
 def test_a_kernel_is_compiled_once_for_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def link(code: bytes, capability: str, *, at_link_time: bool) -> tuple[str, bytes]:
-        asked.append(capability)
+    def link(code: bytes, architecture: str, *, at_link_time: bool) -> tuple[str, bytes]:
+        asked.append(architecture)
         return LOG, CODE
 
     monkeypatch.setattr(machine_codes, "_compiled", {})
@@ -242,7 +242,7 @@ def test_a_kernel_is_compiled_once_for_all_sizes(monkeypatch: pytest.MonkeyPatch
         assert machine_code(case("tiled", n=n), "9.0") == MachineCode(40, 24, 100)
     assert machine_code(case("tiled", "16x16"), "8.0") == MachineCode(40, 24, 100)
     assert machine_code(case("memcpy"), "9.0") is None
-    assert asked == ["9.0", "8.0"]
+    assert asked == ["90", "80"]
 
 
 def test_without_a_compiler_registers_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::smembench.model.errors.Dropped"
 def go_on(root: Path, acknowledge: Callable[[int], object] = lambda round_: None) -> None:
     """Begin or resume the run, and do the rest of it."""
     path = root / RUN.run_id
-    folder = RunFolder.resume(path) if (path / JOURNAL).exists() else RunFolder.create(root, RUN)
+    folder = RunFolder.resume(path) if path.exists() else RunFolder.create(root, RUN)
     done = {trial.round for trial in folder.trials}
     try:
         for trial in TRIALS:

@@ -16,7 +16,7 @@ from smembench.kernels.intrinsics.async_copy import (
     wait_for_copies,
 )
 from smembench.kernels.intrinsics.vector import ALIGNMENT
-from smembench.kernels.numba_cuda import cuda
+from smembench.kernels.numba_cuda import cuda, number
 from smembench.model.problem import ITEMSIZE
 
 types: Any = numba.types
@@ -24,7 +24,7 @@ types: Any = numba.types
 
 def compiled(function: Callable[..., None], dtype: str) -> str:
     """PTX of a kernel of two arrays and an index."""
-    arrays = (getattr(types, dtype)[::1],) * 2
+    arrays = (number(dtype)[::1],) * 2
     text, _ = cuda.compile_ptx(function, (*arrays, types.uint32), cc=(9, 0))
     return str(text)
 

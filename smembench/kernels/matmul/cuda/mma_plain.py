@@ -9,7 +9,7 @@ Per 32 columns of A and rows of B:
 A register of a fragment has two elements: of A neighbours in a row, one load; of B neighbours in a column, two loads
 of 2 bytes and a shift. Rows of A's tile have 64 bytes and those of B's 128 or 256, so the eight rows of a load of A,
 and the four of a load of B, lie in few banks: four-way conflicts. A warp computes 32 × 64 of C, each lane 8 × 8 results
-as in the float32 ladder.
+as in the float32 ladder, where a thread of tiledHalf computes one.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@
 2. All threads wait until the tiles have arrived, and multiply them: 128 × 128 results, half of the rows at a time.
 3. A barrier: the tiles may be overwritten.
 
-No thread computes addresses of tiles, and no operand passes through registers. Copies and products take turns.
+No thread computes addresses of tiles, and no operand passes through registers as in mmaAsync. Copies and products take
+turns.
 """
 
 from __future__ import annotations

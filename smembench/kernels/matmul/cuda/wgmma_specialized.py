@@ -5,7 +5,8 @@
    results, and says that it is free.
 3. The producer's group gives registers to the consumers, whose threads hold 128 results each.
 
-Copies run up to four stages ahead of the products, so neither waits for the other.
+Copies run up to four stages ahead of the products, so neither waits for the other. Two groups hold the results that
+wgmmaSpilled has no room for in one.
 """
 
 from __future__ import annotations
