@@ -25,9 +25,10 @@ from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import uint32
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
+from smembench.model.formats import WIDE
 from smembench.model.problem import ITEMSIZE, pattern_period
 
-DTYPES = PROBLEMS["matmul"].dtypes
+DTYPES = list(WIDE)
 LEFT_OVER = ("slicedK12x6", *PIPELINED)
 CLIMBED = ("tiled1D", "tiled2D", *TILED)
 DEEP = ("slicedK", *PIPELINED)
