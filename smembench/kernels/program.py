@@ -64,6 +64,10 @@ class GpuKernel(_OnGpu):
         )
 
 
+MAPPED_ROW_BYTES = 128
+"""Bytes of a row of a tile that a tensor map describes."""
+
+
 class TensorMap(NamedTuple):
     """A matrix as the Tensor Memory Accelerator copies it: tile by tile, into rows of 128 bytes, swizzled.
 
@@ -71,7 +75,7 @@ class TensorMap(NamedTuple):
         array: its place among the arrays of a launch, 0 for the output.
         rows, columns: of the matrix.
         stride: elements from one row to the next, 16 bytes or a multiple.
-        tile_rows: rows of a tile; its columns are 128 bytes.
+        tile_rows: rows of a tile, of ``MAPPED_ROW_BYTES`` each.
     """
 
     array: int

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from smembench.kernels.program import NumbaKernel, TensorMap
+from smembench.kernels.program import MAPPED_ROW_BYTES, NumbaKernel, TensorMap
 from smembench.toolchains.cubin import entry
 from smembench.toolchains.loaded import Loaded
 
-_ROW_BYTES = 128
 _TYPES = {"float16": "FLOAT16", "bfloat16": "BFLOAT16"}
 
 
@@ -66,7 +65,7 @@ def encoded(described: TensorMap, address: int, dtype: str) -> Any:
             address,
             [driver.cuuint64_t(described.columns), driver.cuuint64_t(described.rows)],
             [driver.cuuint64_t(itemsize * described.stride)],
-            [driver.cuuint32_t(_ROW_BYTES // itemsize), driver.cuuint32_t(described.tile_rows)],
+            [driver.cuuint32_t(MAPPED_ROW_BYTES // itemsize), driver.cuuint32_t(described.tile_rows)],
             [driver.cuuint32_t(1), driver.cuuint32_t(1)],
             driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
             driver.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,

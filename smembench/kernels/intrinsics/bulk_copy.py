@@ -20,6 +20,7 @@ from llvmlite import ir
 from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, assemble, register, types
 from smembench.kernels.intrinsics.vector import pointer_to
 from smembench.kernels.numba_cuda import cuda
+from smembench.kernels.program import MAPPED_ROW_BYTES
 from smembench.kernels.types import Array, Index
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 TILE_ALIGNMENT = 1024
 """Bytes: eight rows of a tile, over which the swizzle repeats."""
 
-ROW_BYTES, CHUNK = 128, 16
+ROW_BYTES, CHUNK = MAPPED_ROW_BYTES, 16
 """Bytes of a tile's row, and of the chunks that the swizzle moves."""
 
 _SHARED, _SHARED_POINTER = 3, ir.IntType(32)

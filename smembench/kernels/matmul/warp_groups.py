@@ -61,10 +61,10 @@ class Tile:
     @property
     def shared_bytes(self) -> int:
         """Of all stages."""
-        return self.stages * self.elements * _ITEMSIZE
+        return self.tile_elements() * _ITEMSIZE
 
-    def tile_elements(self, case: Case) -> int:
-        """Of all stages, as a kernel declares them."""
+    def tile_elements(self, case: Case | None = None) -> int:
+        """Of all stages, for every case."""
         return self.stages * self.elements
 
     def grid(self, case: Case) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
@@ -288,8 +289,6 @@ class Dispatch:
             self._watch.state(entry)
 
     def _save(self, *, ended: bool = False) -> None:
-        from datetime import UTC, datetime
-
         update: dict[str, object] = {"devices": tuple(self._entries.values())}
         if ended:
             update["ended_at_utc"] = datetime.now(UTC).isoformat(timespec="seconds")
