@@ -37,6 +37,8 @@ _FLOAT = ir.FloatType()
 _FORMATS = {"float16": "f16", "bfloat16": "bf16"}
 _SWIZZLED = 1 << 62
 """In a descriptor: swizzled rows of 128 bytes."""
+_ADDRESSES = 0x3FFFF
+"""The bits of a shared address that a descriptor takes; the higher ones tell the blocks of a cluster apart."""
 
 
 def begin_products() -> None:
@@ -126,8 +128,9 @@ def _descriptor(builder: ir.IRBuilder, address: ir.Value, leading: int) -> ir.Va
 
     Eight rows are a stride of 1024 bytes. ``leading`` is that from one tile of B by rows to the next; others have one.
     """
-    wide = ir.IntType(64)
-    start = builder.zext(builder.lshr(address, ir.Constant(ir.IntType(32), 4)), wide)
+    wide, word = ir.IntType(64), ir.IntType(32)
+    within = builder.and_(address, ir.Constant(word, _ADDRESSES))
+    start = builder.zext(builder.lshr(within, ir.Constant(word, 4)), wide)
     strides = leading // CHUNK << 16 | 8 * ROW_BYTES // CHUNK << 32
     # A signed constant: bit 62 is the highest that is set.
     return builder.or_(start, ir.Constant(wide, _SWIZZLED | strides))
