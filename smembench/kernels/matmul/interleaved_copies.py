@@ -75,7 +75,7 @@ def steps_with_copies(tiling: Tiling, b_width: int, order: ResultOrder, over: in
         source = Offsets((row0 + a_row) * A.stride + a_col + at_k, (at_k + b_row) * B.stride + col0 + b_col)
         return source, Offsets(a_base + uint64(a_col * pitch + a_row), b_base + uint64(b_row * columns + b_col))
 
-    return Copying(device(ends), _steps(tiling, b_width, order, over, 0, depth - 1))
+    return Copying(device(ends), _steps(tiling, b_width, order, over, 0, depth // tiling.slices - 1))
 
 
 def _steps(tiling: Tiling, b_width: int, order: ResultOrder, over: int, first: int, last: int) -> DeviceFunction:

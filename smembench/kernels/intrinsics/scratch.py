@@ -1,0 +1,52 @@
+"""Scratch memory: arrays in global memory that belong to a module, through which its blocks pass on what they found.
+
+As ``__device__ float scratch[elements];`` in CUDA C: zero when the module is loaded, and what a launch leaves there the
+next one finds. Launches that overlap share it, so a kernel that has some runs on one stream at a time.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from llvmlite import ir
+
+from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Values, register, types
+from smembench.kernels.intrinsics.vector import BYTES
+from smembench.kernels.numba_cuda import DeviceFunction, number
+from smembench.kernels.types import Array
+
+_GLOBAL_SPACE = 1
+
+
+@cache
+def scratch(name: str, dtype: str, elements: int) -> DeviceFunction:
+    """``()``: the array of that name, of so many elements, aligned for vectors.
+
+    In the simulator and in a trace: an array of NumPy that is made at the first call, for all launches of a process.
+    """
+    kind, itemsize = types.Array(number(dtype), 1, "C"), np.dtype(dtype).itemsize
+
+    @cache
+    def array() -> Array:
+        return np.zeros(elements, dtype)
+
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+        from numba.cuda.np.arrayobj import populate_array
+
+        space = ir.ArrayType(context.get_data_type(kind.dtype), elements)
+        variable = builder.module.globals.get(f"smembench_{name}")
+        if variable is None:
+            variable = ir.GlobalVariable(builder.module, space, f"smembench_{name}", addrspace=_GLOBAL_SPACE)
+            variable.initializer, variable.align, variable.linkage = ir.Constant(space, None), BYTES, "internal"
+        made = context.make_array(kind)(context, builder)
+        data = builder.bitcast(builder.addrspacecast(variable, space.as_pointer()), made.data.type)
+        shape, strides = (context.get_constant(types.intp, value) for value in (elements, itemsize))
+        populate_array(made, data=data, shape=[shape], strides=[strides], itemsize=itemsize, meminfo=None)
+        return made._getvalue()
+
+    def typer() -> Type:
+        return kind
+
+    register(array, lambda _context: typer, lower)
+    return array
