@@ -2,11 +2,11 @@
 
 1. Slices: each thread stores some of its sums in shared memory, in place of B's tiles, and adds up a part of what all
    slices stored. A thread is left with 1 / slices of a tile's share, in vectors that lie ``slices`` apart.
-2. Blocks: each writes its sums to scratch memory and draws a ticket. Who draws the last one adds up all, in the order of
-   the blocks, and so to the same bits in every launch. No block waits for another.
+2. Blocks: each writes its sums to scratch memory, and is counted. When all of a tile's blocks are, each adds up as many
+   vectors of the tile, block after block, and so to the same bits in every launch.
 
-A block has at most two tiles that it shares, its first and its last, so there are two places per block, and a tile's
-tickets are counted by the first of its blocks.
+A block has at most two tiles that it shares, its first and its last, so it has two places in scratch memory. A tile's
+blocks are counted by the first of them, which is the first of no other.
 """
 
 from __future__ import annotations
@@ -14,15 +14,19 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from smembench.kernels.intrinsics.scratch import scratch
-from smembench.kernels.intrinsics.vector import copy_vector, load_vector, store_vector
+from smembench.kernels.intrinsics.scratch import scratch, wait_for_count
+from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, load_vector, store_vector
 from smembench.kernels.matmul.structs import Matrix, Memory, Place
+from smembench.kernels.matmul.tile_steps import position
 from smembench.kernels.matmul.tiling import Tiling
-from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, uint32
+from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.types import Array, Index
 
 SCRATCH_ELEMENTS = 2**23
 """Elements of the scratch memory of a kernel, 32 MiB of float32."""
+
+AT_ONCE = 4
+"""Blocks whose sums are loaded together."""
 
 
 def most_blocks(tiling: Tiling) -> int:
@@ -70,67 +74,97 @@ def add_slices(tiling: Tiling, at_once: int) -> DeviceFunction:
 
 
 @cache
-def write_share(tiling: Tiling, width: int) -> DeviceFunction:
-    """``(C, total, part, first, least)``: write a thread's share of its slices' sums.
+def write_vector(tiling: Tiling, width: int) -> DeviceFunction:
+    """``(C, sums, index, place, thread, corner, least)``: write the vector of sums at ``index``.
 
-    ``part``: its slice. ``first``: where the first result of all its slices belongs. Results above or left of ``least``
-    and beyond the edges are left out; each access writes ``width`` elements.
+    ``place``: where in its share ``thread`` has that vector.     ``corner``: where the tile begins. Results above or left of ``least`` and beyond the edges are left out; each access
+    writes ``width`` elements.
     """
-    slices, size, across = tiling.slices, tiling.vector, tiling.across
-    share = tiling.results // slices
+    members, slices, size, across = tiling.threads // tiling.slices, tiling.slices, tiling.vector, tiling.across
     (a_size, b_size), (rows_apart, columns_apart) = tiling.fragments, tiling.apart
+    position_of = position(tiling)
 
-    def write(C: Matrix, total: Array, part: Index, first: Place, least: Place) -> None:
-        for j in range(0, share, size):
-            at = j * slices + part * size
-            row = first.row + (at // across // a_size * rows_apart + at // across % a_size)
-            col = first.col + at % across // b_size * columns_apart
-            for p in range(0, size, width):
-                inside = row < C.rows and col + p < C.columns
-                if row >= least.row and col + p >= least.col and inside:
-                    if width == 1:
-                        C.elements[row * C.stride + (col + p)] = total[j + p]
-                    else:
-                        store_vector(C.elements, row * C.stride + col, load_vector(total, j))
+    def write(
+        C: Matrix, sums: Array, index: Index, place: Index, thread: Index, corner: Place, least: Place
+    ) -> None:
+        first = position_of(thread % members)
+        at = place * slices + thread // members * size
+        row = corner.row + first.row + (at // across // a_size * rows_apart + at // across % a_size)
+        col = corner.col + first.col + at % across // b_size * columns_apart
+        for p in range(0, size, width):
+            if row >= least.row and col + p >= least.col and row < C.rows and col + p < C.columns:
+                if width == 1:
+                    C.elements[row * C.stride + (col + p)] = sums[index + p]
+                else:
+                    store_vector(C.elements, row * C.stride + col, load_vector(sums, index))
 
     return device(write)
 
 
-@cache
-def add_blocks(tiling: Tiling) -> DeviceFunction:
-    """``(total, ticket, thread, block, contributors)``: whether this block has the sums of all contributors now.
+class BlockSums(NamedTuple):
+    """What blocks do with the sums of a tile that they share; all threads call both.
 
-    All threads call it with their share, which is then the sum. ``ticket`` is an array of one integer in shared memory.
+    ``pass_on(total, thread, block, contributors)``: write this block's share, and count it.
+    ``add(C, thread, block, contributors, corner, least)``: wait for the others, add up some of the tile, and write it.
     """
-    threads, share, size = tiling.threads, tiling.results // tiling.slices, tiling.vector
-    elements = tiling.rows * tiling.columns
-    partial_sums = scratch("partial_sums", tiling.dtype, SCRATCH_ELEMENTS)
-    tickets = scratch("tickets", "uint32", most_blocks(tiling))
 
-    def add(total: Array, ticket: Array, thread: Index, block: Index, contributors: Contributors) -> bool:
-        first, last = contributors
-        passed = partial_sums()
-        # A block's place for the tile that it begins, and after that for the one that it goes on with.
-        own = 2 * block + (0 if block == first else 1)
+    pass_on: DeviceFunction
+    add: DeviceFunction
+
+
+@cache
+def block_sums(tiling: Tiling, width: int) -> BlockSums:
+    """The functions for one tiling, whose rows of C are written in accesses of ``width`` elements."""
+    threads, share, size, dtype = tiling.threads, tiling.results // tiling.slices, tiling.vector, number(tiling.dtype)
+    elements, loaded = tiling.rows * tiling.columns, size * AT_ONCE
+    partial_sums = scratch("partial_sums", tiling.dtype, SCRATCH_ELEMENTS)
+    counts = scratch("counts", "uint32", 2 * most_blocks(tiling))
+    write = write_vector(tiling, width)
+
+    @device
+    def place_of(block: Index, contributors: Contributors) -> Index:
+        """Of a block: first for the tile that it begins, then for one that it goes on with."""
+        return (2 * block + uint32(block != contributors.first)) * elements
+
+    def pass_on(total: Array, thread: Index, block: Index, contributors: Contributors) -> None:
+        place = place_of(block, contributors) + thread * size
         for j in range(0, share, size):
-            copy_vector(passed, own * elements + (j * threads + thread * size), total, j)
-        cuda.threadfence()
+            copy_vector(partial_sums(), place + j * threads, total, j)
         cuda.syncthreads()
         if thread == 0:
-            ticket[0] = cuda.atomic.inc(tickets(), first, last - first)
-        cuda.syncthreads()
-        if ticket[0] < last - first:
-            return False
-        cuda.threadfence()
-        for j in range(0, share, size):
-            copy_vector(total, j, passed, 2 * first * elements + (j * threads + thread * size))
-        other = first + uint32(1)
-        while other <= last:
-            for j in range(0, share, size):
-                more = load_vector(passed, (2 * other + 1) * elements + (j * threads + thread * size))
-                for p in range(size):
-                    total[j + p] += more[p]
-            other = other + uint32(1)
-        return True
+            cuda.threadfence()
+            cuda.atomic.add(counts(), 2 * contributors.first, 1)
 
-    return device(add)
+    def add(C: Matrix, thread: Index, block: Index, contributors: Contributors, corner: Place, least: Place) -> None:
+        sums = cuda.local.array(size, dtype, alignment=ALIGNMENT)
+        more = cuda.local.array(loaded, dtype, alignment=ALIGNMENT)
+        passed, (first, last) = partial_sums(), contributors
+        blocks = last - first + uint32(1)
+        parts = wait_for_count(counts(), 2 * first, blocks)
+        vectors = uint32(elements // size)
+        begin = vectors * (block - first + uint32(1) - parts) // blocks
+        end = vectors * (block - first + uint32(1)) // blocks
+        at = begin + thread
+        while at < end:
+            copy_vector(sums, 0, passed, place_of(first, contributors) + at * size)
+            other = first + uint32(1)
+            while other + (AT_ONCE - 1) <= last:
+                for i in range(AT_ONCE):
+                    copy_vector(more, i * size, passed, place_of(other + i, contributors) + at * size)
+                for i in range(AT_ONCE):
+                    for p in range(size):
+                        sums[p] += more[i * size + p]
+                other = other + uint32(AT_ONCE)
+            while other <= last:
+                copy_vector(more, 0, passed, place_of(other, contributors) + at * size)
+                for p in range(size):
+                    sums[p] += more[p]
+                other = other + uint32(1)
+            write(C, sums, 0, at // threads * size, at % threads, corner, least)
+            at = at + uint32(threads)
+        cuda.syncthreads()
+        # The last block to go on sets both counts back, for the next launch.
+        if thread == 0 and cuda.atomic.inc(counts(), 2 * first + 1, blocks - 1) == blocks - 1:
+            counts()[2 * first] = 0
+
+    return BlockSums(device(pass_on), device(add))
