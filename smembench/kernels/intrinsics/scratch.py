@@ -8,6 +8,7 @@ lets blocks wait for each other.
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -30,7 +31,8 @@ def scratch(name: str, dtype: str, elements: int) -> DeviceFunction:
 
     @cache
     def array() -> Array:
-        return np.zeros(elements, dtype)
+        zeros: Any = np.zeros(elements, dtype)
+        return zeros  # type: ignore[no-any-return]
 
     def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
         from numba.cuda.np.arrayobj import populate_array
@@ -57,7 +59,7 @@ def wait_for_count(counts: Array, index: Index, wanted: Index) -> int:
     """Wait until a count of blocks is as large as wanted; for how many of so many blocks this one goes on: itself.
 
     Whatever blocks wrote before they counted is visible afterwards. All of them have to run at once, as those of a
-    persistent grid do. In the simulator blocks run in order, so only the last one goes on, for all, and in a trace none.
+    persistent grid do. In the simulator blocks run in order, so that only the last one goes on, for all of them.
     """
     return wanted if counts[index] == wanted else 0
 

@@ -77,16 +77,14 @@ def add_slices(tiling: Tiling, at_once: int) -> DeviceFunction:
 def write_vector(tiling: Tiling, width: int) -> DeviceFunction:
     """``(C, sums, index, place, thread, corner, least)``: write the vector of sums at ``index``.
 
-    ``place``: where in its share ``thread`` has that vector.     ``corner``: where the tile begins. Results above or left of ``least`` and beyond the edges are left out; each access
-    writes ``width`` elements.
+    ``place``: where in its share ``thread`` has that vector. ``corner``: where the tile begins. Results above or left
+    of ``least`` and beyond the edges are left out; each access writes ``width`` elements.
     """
     members, slices, size, across = tiling.threads // tiling.slices, tiling.slices, tiling.vector, tiling.across
     (a_size, b_size), (rows_apart, columns_apart) = tiling.fragments, tiling.apart
     position_of = position(tiling)
 
-    def write(
-        C: Matrix, sums: Array, index: Index, place: Index, thread: Index, corner: Place, least: Place
-    ) -> None:
+    def write(C: Matrix, sums: Array, index: Index, place: Index, thread: Index, corner: Place, least: Place) -> None:
         first = position_of(thread % members)
         at = place * slices + thread // members * size
         row = corner.row + first.row + (at // across // a_size * rows_apart + at // across % a_size)

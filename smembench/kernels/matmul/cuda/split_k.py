@@ -8,8 +8,8 @@
    (partial_sums.py).
 
 streamK passes sums on from block to block, which takes as many round trips as a tile has blocks. Copies are
-asynchronous (capability 8.0 or newer), where sides are at least a tile's and k is a multiple of its depth.
-Findings: results/reference/notes/split_k.md.
+asynchronous (capability 8.0 or newer), where sides are at least a tile's. Predicted accesses are for blocks of whole
+tiles without partial sums. Findings: results/reference/notes/split_k.md.
 """
 
 from __future__ import annotations
@@ -87,7 +87,11 @@ def build(case: Case) -> NumbaKernel:
     all_but_last = pipelined_steps(tiling, ORDER, 0, steps - 1)
     multiply_last = outer_product(tiling, ORDER, 1)
     at_once = min(AT_ONCE, slices * tiling.vector)
-    add_up, write, (pass_on, add) = add_slices(tiling, at_once), write_vector(tiling, b_width), block_sums(tiling, b_width)
+    add_up, write, (pass_on, add) = (
+        add_slices(tiling, at_once),
+        write_vector(tiling, b_width),
+        block_sums(tiling, b_width),
+    )
     results, size = tiling.results // slices, tiling.vector
     ahead, waiting = (stages - 1) * depth if inside else depth, stages - 2
 
@@ -100,9 +104,7 @@ def build(case: Case) -> NumbaKernel:
         """The blocks of the tile whose steps begin at ``base``."""
         return Contributors(block_with(shares, base), block_with(shares, base + deep - 1))
 
-    def split_k(
-        c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index
-    ) -> None:
+    def split_k(c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index) -> None:
         C, A, B = Matrix(c, m, n, ldc), Matrix(a, m, k, lda), Matrix(b, k, n, ldb)
         memory = allocate()
         thread = cuda.threadIdx.y * width + cuda.threadIdx.x
@@ -164,10 +166,11 @@ def build(case: Case) -> NumbaKernel:
                 all_but_last(memory, Offsets(at_a, at_b))
                 buffer = next_of(buffer)
                 k0 += depth
-                cuda.syncthreads()
-                at_a = uint64(buffer * a_elements) + slice_a
-                at_b = uint64(buffer * b_elements) + slice_b
-                load_first(memory, Offsets(at_a, at_b))
+                if k0 < last:
+                    cuda.syncthreads()
+                    at_a = uint64(buffer * a_elements) + slice_a
+                    at_b = uint64(buffer * b_elements) + slice_b
+                    load_first(memory, Offsets(at_a, at_b))
                 multiply_last(memory)
             add_up(memory, thread)
             if until - since < deep:
