@@ -15,7 +15,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import smembench
 from smembench.kernels import registry
 from smembench.model.case import Case
 from smembench.toolchains.registry import Toolchain
@@ -62,7 +61,7 @@ def _version(package: str) -> str | None:
 @cache
 def _sources() -> str:
     """A digest of the files that kernels and the compilers' options are made of."""
-    package = Path(smembench.__file__).parent
+    package = Path(__file__).parents[1]
     digest = sha256()
     for room in ("model", "kernels", "toolchains"):
         for path in sorted((package / room).rglob("*.py")):
