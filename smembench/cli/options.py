@@ -84,6 +84,14 @@ Inputs = Annotated[
         "(default: normal for bfloat16 and float16, else uniform)",
     ),
 ]
+BLayouts = Annotated[
+    str | None,
+    typer.Option(
+        "--b-layout",
+        metavar="NAME,…",
+        help="How a product's second matrix lies in memory: rows, columns (as networks' weights do). (default: rows)",
+    ),
+]
 Devices = Annotated[
     str | None,
     typer.Option("--device", metavar="NAME,…", help="auto, cuda, cuda:1, cpu. (default: auto, a GPU if usable)"),

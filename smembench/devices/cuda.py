@@ -189,7 +189,7 @@ class CudaDevice:
     def _compile(self, case: Case, program: Program) -> Compiled[Any]:
         """A program compiled by its toolchain, kept for later cases."""
         variant = program.variant if isinstance(program, GpuKernel) else ""
-        tile = (case.block, case.pad, case.stride, case.parameters, variant)
+        tile = (case.block, case.pad, case.stride, case.parameters, case.b_layout, variant)
         key = (case.problem, case.kernel, case.compiler, case.dtype, *tile)
         if key not in self._compiled:
             capability = self.info.compute_capability or ""

@@ -9,7 +9,7 @@ from itertools import product
 from math import lcm, prod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from smembench.model.case import UNIFORM, Block, Case
+from smembench.model.case import BY_ROWS, UNIFORM, Block, Case
 from smembench.model.clauses import Compared, Result
 from smembench.model.hardware import WAVEFRONT_BYTES
 
@@ -112,10 +112,12 @@ class Problem(ABC):
     """The problem's own integer axes; every case has a value for each in ``Case.parameters``."""
     distributions: ClassVar[tuple[str, ...]] = (UNIFORM,)
     """How the values of its inputs can be distributed: ``Case.inputs``."""
+    b_layouts: ClassVar[tuple[str, ...]] = (BY_ROWS,)
+    """How the second matrix of a product can lie in memory: ``Case.b_layout``."""
     kernel_axes: ClassVar[tuple[Axis, ...]] = (BLOCK,)
     """What its kernels take besides the size: block, stride, pad, pad_width."""
     options: ClassVar[tuple[str, ...]] = ("kernel", "dtype", "device", "cache")
-    """Options that its command shares with other commands: these, and possibly inputs, compiler and peers."""
+    """Options that its command shares with other commands: these, and possibly inputs, b_layout, compiler and peers."""
     ceiling_kernel: ClassVar[str | None] = None
     """The kernel that ``percent_of_copy`` compares with, if any; every run includes it."""
     copy_kernel: ClassVar[str | None] = None
@@ -174,6 +176,10 @@ class Problem(ABC):
     def usual_inputs(self, dtype: str) -> str:
         """The default distribution of the inputs."""
         return UNIFORM
+
+    def usual_b_layout(self, dtype: str) -> str:
+        """The default layout of B."""
+        return BY_ROWS
 
     def tried_on(self, case: Case) -> Case:
         """The case that a kernel has to be right on first, where a case's own inputs prove little; else the case."""
@@ -261,7 +267,8 @@ class Problem(ABC):
 
     def input_key(self, case: Case) -> tuple[object, ...]:
         """A key that cases share if they have the same inputs and references."""
-        return (self.name, case.m, case.n, case.k, case.stride, case.parameters, case.dtype, case.inputs)
+        sizes = (case.m, case.n, case.k, case.stride)
+        return (self.name, *sizes, case.parameters, case.dtype, case.inputs, case.b_layout)
 
     def rng(self, case: Case, seed: int) -> np.random.Generator:
         """The random generator for a case's inputs, seeded by the seed, the sizes and the size of an element."""

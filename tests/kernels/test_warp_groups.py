@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,7 @@ from programs import case_of, cuda_kernel, numba_kernel
 from smembench.kernels.intrinsics import bulk_copy
 from smembench.kernels.intrinsics.bulk_copy import arrive, expect_bytes, places_in_tile, set_barrier, swizzled
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, places_of_sums
+from smembench.model.case import BY_COLUMNS, BY_ROWS
 from smembench.model.hardware import BANKS, WORD_BYTES
 from smembench.toolchains import numba
 from smembench.toolchains.cubin import usage
@@ -77,9 +79,11 @@ def _phase(barriers: Any) -> int:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("by_nvvm")
-@pytest.mark.parametrize("name", STEPS)
-def test_tiles_go_from_the_tma_to_the_tensor_cores_and_only_the_lesson_spills(name: str) -> None:
-    case = case_of(cuda_kernel("matmul", name), 1000, 1000, 1000, "bfloat16")
+@pytest.mark.parametrize(
+    ("name", "b_layout"), [*((name, BY_ROWS) for name in STEPS), ("wgmma", BY_COLUMNS), ("wgmmaPersistent", BY_COLUMNS)]
+)
+def test_tiles_go_from_the_tma_to_the_tensor_cores_and_only_the_lesson_spills(name: str, b_layout: str) -> None:
+    case = replace(case_of(cuda_kernel("matmul", name), 1000, 1000, 1000, "bfloat16"), b_layout=b_layout)
     report, code = numba.TOOLCHAIN.machine_code(case, numba_kernel(case), "9.0")
     found = Counter(map(mnemonic, opcodes(code)))
     assert found["HGMMA"]

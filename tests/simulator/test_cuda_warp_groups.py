@@ -9,11 +9,13 @@ import pytest
 import simulated
 from programs import assert_right, case_of, cuda_kernel, numba_kernel
 from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import BY_COLUMNS, BY_ROWS
 
 STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent")
 
 
 @pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
 @pytest.mark.parametrize(
     ("size", "dtype"),
     [
@@ -22,18 +24,20 @@ STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent")
         pytest.param((3, 136, 328), "float16", id="more steps than stages"),
     ],
 )
-def test_products_are_right_at_the_edges_of_tiles(name: str, size: tuple[int, int, int], dtype: str) -> None:
-    verify(name, size, dtype)
+def test_products_are_right_at_the_edges_of_tiles(
+    name: str, size: tuple[int, int, int], dtype: str, b_layout: str
+) -> None:
+    verify(name, size, dtype, b_layout)
 
 
 def test_blocks_compute_one_tile_after_another() -> None:
     """Five rows of tiles of 3 by 2 blocks: a band that is not full, and blocks with one tile more than others."""
-    verify("wgmmaPersistent", (600, 520, 8), "bfloat16", blocks=4)
+    verify("wgmmaPersistent", (600, 520, 8), "bfloat16", BY_ROWS, blocks=4)
 
 
-def verify(name: str, size: tuple[int, int, int], dtype: str, blocks: int | None = None) -> None:
+def verify(name: str, size: tuple[int, int, int], dtype: str, b_layout: str, blocks: int | None = None) -> None:
     kernel = cuda_kernel("matmul", name)
-    case = case_of(kernel, *size, dtype)
+    case = replace(case_of(kernel, *size, dtype), b_layout=b_layout)
     assert kernel.refusal(case) is None
     if blocks:
         program = replace(numba_kernel(case), persistent_blocks=lambda _: blocks)

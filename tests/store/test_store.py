@@ -29,6 +29,7 @@ BY_NAME: dict[str, st.SearchStrategy[object]] = {
     "cache": st.sampled_from(["warm", "cold"]),
     "device": st.sampled_from(["cpu", "cuda:0", "cuda:12"]),
     "inputs": st.sampled_from(["uniform", "normal", "integers", "zeros"]),
+    "b_layout": st.sampled_from(["rows", "columns"]),
 }
 HINTS = get_type_hints(Row, include_extras=True)
 any_rows = st.builds(

@@ -16,10 +16,10 @@ import numpy as np
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import LibraryCall
-from smembench.model.case import Case
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 
-_AS_IT_IS = 0
-"""CUBLAS_OP_N: no transposition."""
+_AS_IT_IS, _TRANSPOSED = 0, 1
+"""CUBLAS_OP_N and CUBLAS_OP_T."""
 _WORKSPACE_BYTES = 2**25
 """What cuBLAS's guide recommends for compute capability 9.0 ("cublasSetWorkspace")."""
 _NO_SHORT_SUMS = 16
@@ -85,6 +85,7 @@ def _pointer(array: Any) -> ctypes.c_void_p:
 def build(case: Case) -> LibraryCall:
     """Program for ``(stream, c, a, b)``."""
     m, n, k = (ctypes.c_int(side) for side in (case.m, case.n, case.k or 0))
+    of_b, ldb = (_AS_IT_IS, n) if case.b_layout == BY_ROWS else (_TRANSPOSED, k)
     name, scalar = _GEMM.get(case.dtype, ("cublasGemmEx", ctypes.c_float))
     one, zero = scalar(1), scalar(0)
     kind = [_TYPES[case.dtype]] if case.dtype in _TYPES else []
@@ -93,8 +94,8 @@ def build(case: Case) -> LibraryCall:
     def enqueue(stream: int, c: Any, a: Any, b: Any) -> None:
         library = _opened(cuda.get_current_device().id)
         # cuBLAS counts down columns: what is C in rows is its transpose there, and that is B's times A's.
-        sides, first, second = (n, m, k), (_pointer(b), *kind, n), (_pointer(a), *kind, k)
-        operation = (library.on(stream), _AS_IT_IS, _AS_IT_IS, *sides)
+        sides, first, second = (n, m, k), (_pointer(b), *kind, ldb), (_pointer(a), *kind, k)
+        operation = (library.on(stream), of_b, _AS_IT_IS, *sides)
         library.call(
             name, *operation, ctypes.byref(one), *first, *second, ctypes.byref(zero), _pointer(c), *kind, n, *how
         )
@@ -118,6 +119,7 @@ KERNEL = Kernel(
     summary="cuBLAS, TF32 off",
     build=build,
     blocks=False,
+    b_layouts=(BY_ROWS, BY_COLUMNS),
     unsupported=unsupported,
     standard=False,
     compiler="cublas",

@@ -10,7 +10,7 @@ from typing import Any
 from smembench.kernels.common.peers import as_torch, needs
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.program import LibraryCall
-from smembench.model.case import Case
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 
 
 def build(case: Case) -> LibraryCall:
@@ -28,7 +28,8 @@ def build(case: Case) -> LibraryCall:
         torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
         torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
         with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
-            torch.mm(of(a, (m, k)), of(b, (k, n)), out=of(c, (m, n)))
+            second = of(b, (k, n)) if case.b_layout == BY_ROWS else of(b, (n, k)).t()
+            torch.mm(of(a, (m, k)), second, out=of(c, (m, n)))
 
     return LibraryCall(enqueue)
 
@@ -40,6 +41,7 @@ KERNEL = Kernel(
     summary="PyTorch's torch.mm, TF32 off",
     build=build,
     blocks=False,
+    b_layouts=(BY_ROWS, BY_COLUMNS),
     unsupported=needs("torch", "torch"),
     standard=False,
     compiler="torch",
