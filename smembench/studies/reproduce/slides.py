@@ -81,8 +81,8 @@ CLAIMS: tuple[Claim, ...] = (
         "naiveGmem",
         "copyGmem",
         "copyGmem is faster than naiveGmem",
-        "A warp of naiveGmem stores down the output's columns: a sector of 32 bytes moves for each element, in blocks of "
-        "16×16 for two.",
+        "A warp of naiveGmem stores down the output's columns: a sector of 32 bytes moves for each element, in "
+        "blocks of 16×16 for two.",
     ),
     *_transposes(
         "naiveGmem",
@@ -94,8 +94,8 @@ CLAIMS: tuple[Claim, ...] = (
         "transposeSmem",
         "transposeSmemPad",
         "transposeSmemPad is faster than transposeSmem",
-        "In blocks of 32×32 padding removes 32-way conflicts of loads; in blocks of 16×16 it leaves 2-way ones of loads "
-        "and stores, where loads had 8-way ones.",
+        "In blocks of 32×32 padding removes 32-way conflicts of loads; in blocks of 16×16 it leaves 2-way ones of "
+        "loads and stores, where loads had 8-way ones.",
     ),
     _rate("naiveGmem", M2090, "3.611", "37.19"),
     _rate("naiveGmem", K40, "1.947", "68.98"),
