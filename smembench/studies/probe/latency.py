@@ -49,7 +49,7 @@ extern "C" __global__ void follow_shared(long long *out, const unsigned *words, 
 }
 
 // Each load by itself between two readings of the clock, the second of which waits for a store of what it returned. In
-// front of the first is a store of the cycles before: a reading waits for that, too.
+// front of the first is the store of the cycles before, as in mt4g: the load queues behind it.
 extern "C" __global__ void clock_shared(long long *out, unsigned nodes)
 {
     extern __shared__ u64 took[];
