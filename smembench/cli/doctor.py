@@ -100,31 +100,41 @@ def _timing(csv: Path | None, *, json: bool, force: bool) -> None:
 def _conflicts(requests: int, seed: int | None, csv: Path | None, *, json: bool, force: bool) -> None:
     from random import SystemRandom
 
-    from smembench.devices.select import open_device
+    from smembench.cli.measure import Interrupted
+    from smembench.devices.cuda import gpu_info, why_unusable
+    from smembench.model.errors import DeviceUnavailable
     from smembench.run.session import locked
     from smembench.store.files import Output
-    from smembench.studies.doctor.conflicts import compare, failures
+    from smembench.studies.doctor.conflicts import Counted, compare, failures
     from smembench.views.console import say, stderr, stdout
     from smembench.views.doctor_conflicts import count_records, request_records, sections
+    from smembench.views.progress import counts
     from smembench.views.records import csv as as_csv
     from smembench.views.records import json as as_json
     from smembench.views.table import draw
 
     output = Output(csv, force=force) if csv is not None else None
     drawn_by = SystemRandom().randrange(10**6) if seed is None else seed
+    found: list[Counted] = []
+    interrupted = False
     with locked(["cuda:0"]):
-        info = open_device("cuda:0").info
-        found = compare(
-            drawn_by,
-            requests,
-            info.compute_capability or "",
-            lambda count: say(stderr, f"{count} requests of --seed {drawn_by} under ncu"),
-        )
+        info = gpu_info(0)  # without a context, which would share the GPU with what is counted
+        if info is None:
+            raise DeviceUnavailable(f"device cuda: {why_unusable()} (see: smembench doctor)")
+        with counts() as done:
+            counted = compare(drawn_by, requests, info.compute_capability or "", done)
+            say(stderr, f"random requests of --seed {drawn_by} under ncu")
+            try:
+                found.extend(counted)
+            except KeyboardInterrupt:
+                interrupted = True
     if json:
         typer.echo(as_json(device=info.known, seed=drawn_by, conflicts=count_records(found)), nl=False)
-    else:
+    elif found:
         draw(stdout, sections(found, info, drawn_by))
     if output is not None:
         output.write(as_csv(request_records(found)))
+    if interrupted:
+        raise Interrupted(f"interrupted: {len(found)} requests were counted")
     if failures(found):
         raise typer.Exit(1)

@@ -69,6 +69,10 @@ def explain(
     stride: Annotated[
         int | None, typer.Option(parser=SIZE, metavar="N", help="Elements between rows (matmul) or lanes (strided).")
     ] = None,
+    b_layout: Annotated[
+        str | None,
+        typer.Option("--b-layout", metavar="NAME", help="How a product's second matrix lies in memory: rows, columns."),
+    ] = None,
     capability: Annotated[
         str | None,
         typer.Option(
@@ -125,7 +129,7 @@ def explain(
       smembench explain mine.py:kernel --grid 128x128 --block 32x8 --arg float32[4096,4096] --arg indices.npy --arg 1024
       smembench explain transposeSmemPad --block 16x16 --dtype float64 --best-pad
       smembench explain transposeSmem --block 16x16 --best-swizzle
-      smembench explain tiled --run results/reference/20261120T181658Z-documents
+      smembench explain tiled --run results/reference/20261123T134710Z-documents
       smembench explain naive --stride 5000 --json
       smembench explain transposeSmemPad --html banks.html
       smembench explain transposeSmem,transposeSmemPad --block 32x32,16x16 --pad-width 1,2 --measure
@@ -134,7 +138,7 @@ def explain(
 
     given = {"--dtype": dtype, "--n": n, "--stride": stride, "--run": run, "--row": row, "--csv": csv, "--html": html}
     given |= {"--best-pad": best_pad, "--best-swizzle": best_swizzle, "--measure": measure, "--force": force}
-    given |= {"--pad-width": pad_width != "1"}
+    given |= {"--pad-width": pad_width != "1", "--b-layout": b_layout}
     if is_in_file(kernel):
         if wrong := [option for option, value in given.items() if value]:
             raise UsageError(f"{wrong[0]}: goes with the package's kernels, not with a kernel in a file")
@@ -164,7 +168,9 @@ def explain(
     if csv is not None and not measure:
         raise UsageError(f"--csv {csv}: is written with --measure; use --json for the explanation itself")
     device, capability = target(run, capability)
-    found = cases(kernel, blocks=block, dtypes=dtype, pads=pad_width, n=n, stride=stride, device=device)
+    found = cases(
+        kernel, blocks=block, dtypes=dtype, pads=pad_width, n=n, stride=stride, b_layout=b_layout, device=device
+    )
     for mistake in registry.mistakes():
         say(stderr, mistake)
     if measure:

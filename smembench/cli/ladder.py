@@ -33,6 +33,7 @@ def ladder(
     ] = None,
     dtype: options.Dtypes = None,
     inputs: options.Inputs = None,
+    b_layout: options.BLayouts = None,
     device: options.Devices = None,
     cache: options.Cache = None,
     peers: options.Peers = None,
@@ -71,7 +72,7 @@ def ladder(
     from smembench.studies.ladder.climb import sweeps
     from smembench.views.ladder import ladder as draw
 
-    axes = {"n": n, "dtype": dtype, "inputs": inputs, "cache": cache, "peers": peers}
+    axes = {"n": n, "dtype": dtype, "inputs": inputs, "b_layout": b_layout, "cache": cache, "peers": peers}
     device = device or "auto"
     if diff is None:
         if run is not None:
@@ -108,7 +109,8 @@ def _show_change(
     gpu, capability = target(stored)
     if running.csv is not None and (stored or gpu is None):
         raise UsageError(f"--csv {running.csv}: nothing is measured {'with --run' if stored else 'without a GPU'}")
-    changed = change(problem, step, n=n, dtype=axes["dtype"], device=gpu, capability=capability)
+    chosen = {"dtype": axes["dtype"], "b_layout": axes["b_layout"]}
+    changed = change(problem, step, n=n, **chosen, device=gpu, capability=capability)
     measured = changed.measured(load(stored)) if stored else None
     if running.json:
         typer.echo(as_json(**change_records(changed), cases=cases_of(measured) if measured else []), nl=False)

@@ -16,6 +16,7 @@ _SHARED: dict[str, Any] = {
     "kernel": options.Kernels,
     "dtype": options.Dtypes,
     "inputs": options.Inputs,
+    "b_layout": options.BLayouts,
     "device": options.Devices,
     "cache": options.Cache,
     "compiler": options.Compilers,

@@ -29,6 +29,7 @@ def profile(
     uncounted: int,
     asked_by: str,
     as_sampled: bool = False,
+    optional: Sequence[str] = (),
 ) -> list[dict[str, float]]:
     """The median of each metric over a case's launches, in ncu's base units, per case; clocks are not controlled.
 
@@ -37,6 +38,7 @@ def profile(
         uncounted: how many of a case's ``launches``, the first, are left out.
         asked_by: the command, for errors.
         as_sampled: give the arrays the addresses that they have in ``sampled``.
+        optional: metrics that are left out where ncu does not know them.
 
     Raises:
         UsageError: as ``counted``.
@@ -47,28 +49,63 @@ def profile(
         cache_control=cache_control,
         launches=launches * len(cases),
         asked_by=asked_by,
+        optional=optional,
     )
-    starts = range(0, launches * len(cases), launches)
+    count = launches * len(cases)
+    metrics = [*metrics, *(metric for metric in optional if len(found.get(metric, ())) == count)]
+    starts = range(0, count, launches)
     return [{m: median(found[m][start + uncounted : start + launches]) for m in metrics} for start in starts]
 
 
 def counted(
-    child: Sequence[str], metrics: Sequence[str], *, cache_control: str, launches: int, asked_by: str
+    child: Sequence[str],
+    metrics: Sequence[str],
+    *,
+    cache_control: str,
+    launches: int,
+    asked_by: str,
+    optional: Sequence[str] = (),
 ) -> dict[str, list[float]]:
     """Each metric of each launch of a child process, a module with its arguments, in ncu's base units.
+
+    An ``optional`` metric that ncu does not know keeps it from counting any: then it counts without those that it
+    names, or without all of them.
 
     Raises:
         UsageError: if ncu is not installed or does not give a figure per launch; it names ``asked_by``.
     """
+    ran = _run(command(child, [*metrics, *optional], cache_control=cache_control, asked_by=asked_by))
+    said = ran.stdout + ran.stderr
+    while optional and not parse(ran.stdout):
+        known = [metric for metric in optional if metric not in said]
+        optional = known if len(known) < len(optional) else ()
+        ran = _run(command(child, [*metrics, *optional], cache_control=cache_control, asked_by=asked_by))
+        said = ran.stdout + ran.stderr
+    return complete(ran.stdout, metrics, launches=launches, asked_by=asked_by, said=ran.stderr or ran.stdout)
+
+
+def command(child: Sequence[str], metrics: Sequence[str], *, cache_control: str, asked_by: str) -> list[str]:
+    """The command that counts metrics of a child process.
+
+    Raises:
+        UsageError: if ncu is not installed; it names ``asked_by``.
+    """
     options = ["--metrics", ",".join(metrics), "--clock-control", "none", "--cache-control", cache_control]
     output = ["--csv", "--print-units", "base", "--profile-from-start", "off"]
-    ran = _run(child, before=(installed(asked_by), *options, *output))
-    found = parse(ran.stdout)
+    return [installed(asked_by), *options, *output, *_python(child)]
+
+
+def complete(output: str, metrics: Sequence[str], *, launches: int, asked_by: str, said: str) -> dict[str, list[float]]:
+    """Each metric of each launch in ncu's output.
+
+    Raises:
+        UsageError: if there is not a figure per launch; it names ``asked_by`` and ends with what ncu ``said`` last.
+    """
+    found = parse(output)
     for metric in metrics:
-        if len(found.get(metric, ())) != launches:
-            said = " ".join((ran.stderr or ran.stdout).split())[-300:]
-            count = f"{len(found.get(metric, ()))} of {launches} figures"
-            raise UsageError(f"{asked_by}: ncu gave {count} of {metric}: {said}")
+        if (count := len(found.get(metric, ()))) != launches:
+            last = " ".join(said.split())[-300:]
+            raise UsageError(f"{asked_by}: ncu gave {count} of {launches} figures of {metric}: {last}")
     return found
 
 
@@ -90,7 +127,7 @@ def sampled(cases: Sequence[Case], *, launches: int, samples: int, seconds: floa
     Raises:
         UsageError: for a wrong result or a child that fails; it names ``asked_by``.
     """
-    run = _run(_child(cases, launches, samples=samples, seconds=seconds))
+    run = _run(_python(_child(cases, launches, samples=samples, seconds=seconds)))
     found = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
     for case, line in zip(cases, found, strict=False):
         if "wrong" in line:
@@ -106,11 +143,12 @@ def _child(cases: Sequence[Case], launches: int, *, samples: int = 0, seconds: f
     return ["smembench.explain.ncu_child", WORK.dump_json(Work(cases, launches, samples, seconds)).decode()]
 
 
-def _run(child: Sequence[str], before: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
-    """Run a module as a child process, with a command ``before`` it, such as ncu."""
-    return subprocess.run(
-        [*before, sys.executable, "-m", *child], capture_output=True, text=True, timeout=_SECONDS, check=False
-    )
+def _python(child: Sequence[str]) -> list[str]:
+    return [sys.executable, "-m", *child]
+
+
+def _run(run: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(run, capture_output=True, text=True, timeout=_SECONDS, check=False)
 
 
 def parse(output: str) -> dict[str, list[float]]:
@@ -118,5 +156,6 @@ def parse(output: str) -> dict[str, list[float]]:
     lines = [line for line in output.splitlines() if line.startswith('"')]
     found: dict[str, list[float]] = {}
     for record in csv.DictReader(lines):
-        found.setdefault(record["Metric Name"], []).append(float(record["Metric Value"].replace(",", "")))
+        if (value := record["Metric Value"].replace(",", "")) != "n/a":
+            found.setdefault(record["Metric Name"], []).append(float(value))
     return found

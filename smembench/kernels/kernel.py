@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from smembench.kernels.program import Program
-from smembench.model.case import DEFAULT_COMPILER, Block, Case
+from smembench.model.case import BY_ROWS, DEFAULT_COMPILER, Block, Case
 from smembench.model.errors import UsageError
 from smembench.model.problem import ITEMSIZE
 
@@ -51,6 +51,7 @@ class Kernel:
         pad: None for a kernel without a tile, else whether its tile is padded.
         tile_elements: elements of the shared tile (CUDA) or of one thread's tile buffer (CPU).
         dtypes: the element types that it takes; all of the problem's if empty.
+        b_layouts: of a product, how B may lie in memory.
         unsupported: why a case cannot be run for another reason, or None.
         needs: the compute capability whose instructions it has: ``8.0`` for it and later ones, ``9.0a`` for 9.0 alone.
         strided: whether the case may have a stride.
@@ -74,6 +75,7 @@ class Kernel:
     pad: bool | None = None
     tile_elements: Callable[[Case], int] = _nothing
     dtypes: tuple[str, ...] = ()
+    b_layouts: tuple[str, ...] = (BY_ROWS,)
     unsupported: Callable[[Case], str | None] = _anything
     needs: str = ""
     strided: bool = False
@@ -96,6 +98,8 @@ class Kernel:
         """Why a case cannot be run, on a device of this compute capability if given, or None."""
         if not self.takes(case.dtype):
             return f"{self.name} takes {' and '.join(self.dtypes)}, not {case.dtype}"
+        if case.b_layout not in self.b_layouts:
+            return f"{self.name} takes B by {' or '.join(self.b_layouts)}, not by {case.b_layout}"
         return self.unsupported(case) or self._lacking(capability)
 
     def _lacking(self, capability: str | None) -> str | None:

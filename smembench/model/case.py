@@ -16,6 +16,10 @@ UNIFORM = "uniform"
 """The inputs of most cases: each element equally likely to be any value of the problem's range."""
 
 
+BY_ROWS, BY_COLUMNS = "rows", "columns"
+"""How B, the second matrix of a product, lies in memory: row by row, or column by column as networks' weights do."""
+
+
 class Block(NamedTuple):
     """Block dimensions in threads, ``x`` first as in CUDA's ``dim3``."""
 
@@ -41,6 +45,7 @@ class Case:
             between lanes.
         parameters: the problem's own, by name; most problems have none.
         inputs: how the values of the inputs are distributed.
+        b_layout: of a product, how B lies in memory.
     """
 
     problem: str
@@ -57,6 +62,7 @@ class Case:
     stride: Count | None = None
     parameters: tuple[tuple[str, Count], ...] = ()
     inputs: str = UNIFORM
+    b_layout: str = BY_ROWS
 
     @property
     def kind(self) -> str:
@@ -72,7 +78,8 @@ class Case:
     def id(self) -> str:
         """The case's name in every run: ``transpose/transposeSmemPad/cuda:0/numba/…``.
 
-        Inputs are named unless they are uniform, so that cases of different inputs are never taken for one.
+        Inputs are named unless they are uniform, and so is B by columns, so that different cases are never taken for
+        one.
         """
         parts = [self.problem, self.kernel, self.device, self.compiler, self.dtype, self.size]
         if self.stride is not None:
@@ -80,6 +87,8 @@ class Case:
         parts += [f"{name}={value}" for name, value in self.parameters]
         if self.inputs != UNIFORM:
             parts.append(f"inputs={self.inputs}")
+        if self.b_layout != BY_ROWS:
+            parts.append(f"b_layout={self.b_layout}")
         if self.block is not None:
             parts.append(f"b{self.block}")
         if self.pad is not None:

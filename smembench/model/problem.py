@@ -9,7 +9,7 @@ from itertools import product
 from math import lcm, prod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from smembench.model.case import UNIFORM, Block, Case
+from smembench.model.case import BY_ROWS, UNIFORM, Block, Case
 from smembench.model.clauses import Compared, Result
 from smembench.model.hardware import WAVEFRONT_BYTES
 
@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 Memory = Literal["device", "shared", "link", "none"]
 Bound = Literal["arithmetic", "memory"]
 
-ITEMSIZE = {"bfloat16": 2, "float16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8}
+ITEMSIZE = {
+    "float8_e4m3": 1,
+    "bfloat16": 2,
+    "float16": 2,
+    "tf32": 4,
+    "float32": 4,
+    "float64": 8,
+    "int32": 4,
+    "int64": 8,
+}
 
 
 def pattern_period(case: Case, results: tuple[int, int] = (1, 1)) -> int:
@@ -112,10 +121,12 @@ class Problem(ABC):
     """The problem's own integer axes; every case has a value for each in ``Case.parameters``."""
     distributions: ClassVar[tuple[str, ...]] = (UNIFORM,)
     """How the values of its inputs can be distributed: ``Case.inputs``."""
+    b_layouts: ClassVar[tuple[str, ...]] = (BY_ROWS,)
+    """How the second matrix of a product can lie in memory: ``Case.b_layout``."""
     kernel_axes: ClassVar[tuple[Axis, ...]] = (BLOCK,)
     """What its kernels take besides the size: block, stride, pad, pad_width."""
     options: ClassVar[tuple[str, ...]] = ("kernel", "dtype", "device", "cache")
-    """Options that its command shares with other commands: these, and possibly inputs, compiler and peers."""
+    """Options that its command shares with other commands: these, and possibly inputs, b_layout, compiler and peers."""
     ceiling_kernel: ClassVar[str | None] = None
     """The kernel that ``percent_of_copy`` compares with, if any; every run includes it."""
     copy_kernel: ClassVar[str | None] = None
@@ -175,6 +186,10 @@ class Problem(ABC):
         """The default distribution of the inputs."""
         return UNIFORM
 
+    def usual_b_layout(self, dtype: str) -> str:
+        """The default layout of B."""
+        return BY_ROWS
+
     def tried_on(self, case: Case) -> Case:
         """The case that a kernel has to be right on first, where a case's own inputs prove little; else the case."""
         return case
@@ -215,6 +230,14 @@ class Problem(ABC):
         """Index of the element of each array at which what a kernel gets begins."""
         return 0
 
+    def array_types(self, case: Case) -> tuple[str, ...]:
+        """Element types of the arrays, in the order of ``arrays``."""
+        return (case.dtype,) * len(self.arrays)
+
+    def sizes_of_arrays(self, case: Case, counts: Sequence[int]) -> tuple[int, ...]:
+        """Bytes of so many elements of each array."""
+        return tuple(count * ITEMSIZE[dtype] for count, dtype in zip(counts, self.array_types(case), strict=True))
+
     def output_length(self, case: Case) -> int:
         """Elements of the output."""
         return self.lengths(case)[0]
@@ -233,7 +256,7 @@ class Problem(ABC):
 
     def bytes_moved(self, case: Case) -> int:
         """Compulsory bytes per launch: every input is read once, every output written once."""
-        return sum(self.elements(case)) * ITEMSIZE[case.dtype]
+        return sum(self.sizes_of_arrays(case, self.elements(case)))
 
     def flops(self, case: Case) -> int:
         """Floating-point operations per launch; 0 if there are none."""
@@ -261,7 +284,8 @@ class Problem(ABC):
 
     def input_key(self, case: Case) -> tuple[object, ...]:
         """A key that cases share if they have the same inputs and references."""
-        return (self.name, case.m, case.n, case.k, case.stride, case.parameters, case.dtype, case.inputs)
+        sizes = (case.m, case.n, case.k, case.stride)
+        return (self.name, *sizes, case.parameters, case.dtype, case.inputs, case.b_layout)
 
     def rng(self, case: Case, seed: int) -> np.random.Generator:
         """The random generator for a case's inputs, seeded by the seed, the sizes and the size of an element."""

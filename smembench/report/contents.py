@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import log
 
-from smembench.model.case import UNIFORM
+from smembench.model.case import BY_ROWS, UNIFORM
 from smembench.report.cases import cases
 from smembench.report.charts import Chart, file_name
 from smembench.report.environment import environment, overview
@@ -189,7 +189,8 @@ def _name(row: Row) -> str:
     stride = f"s{row.stride}" if row.stride else ""
     size = "-".join([row.case.size, *(f"{name}{number}" for name, number in row.case.parameters)])
     inputs = "" if row.inputs == UNIFORM else row.inputs
-    return file_name(f"{row.problem}-{size}-{stride}-{row.dtype}-{inputs}-{row.cache}")
+    layout = "" if row.b_layout == BY_ROWS else f"b-{row.b_layout}"
+    return file_name(f"{row.problem}-{size}-{stride}-{row.dtype}-{inputs}-{layout}-{row.cache}")
 
 
 def _distinct(report: Report) -> Report:

@@ -105,6 +105,10 @@ def _distributions(text: str, label: str, problem: str) -> tuple[str, ...]:
     return parse_names(text, PROBLEMS[problem].distributions, name=label, what=f"distribution of {problem}'s inputs")
 
 
+def _b_layouts(text: str, label: str, problem: str) -> tuple[str, ...]:
+    return parse_names(text, PROBLEMS[problem].b_layouts, name=label, what=f"layout of {problem}'s second matrix")
+
+
 def _compilers(text: str, label: str, problem: str) -> tuple[str, ...]:
     return parse_names(text, toolchains.names(), name=label, what="compiler")
 
@@ -150,6 +154,7 @@ class Sweep(_Sized):
 
     stride: Ints = ()
     inputs: Annotated[Names, _values(_distributions, optional=True)] = ()
+    b_layout: Annotated[Names, _values(_b_layouts, optional=True)] = ()
     compiler: Annotated[Names, _values(_compilers)] = (DEFAULT_COMPILER,)
     block: Annotated[Blocks, PlainSerializer(lambda v: [*map(str, v)])] = ()
     peers: bool = False

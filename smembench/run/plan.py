@@ -16,7 +16,7 @@ from smembench.kernels.program import GpuKernel
 from smembench.model.case import Block, Case
 from smembench.model.device import Limits
 from smembench.model.errors import UsageError
-from smembench.model.problem import ITEMSIZE, Problem
+from smembench.model.problem import Problem
 from smembench.run.config import Config, Sweep
 from smembench.run.placement import needs_gpu, placed
 from smembench.toolchains.registry import compilers
@@ -74,7 +74,7 @@ def count_cases(config: Config, resolve: Mapping[str, str]) -> int:
         problem = PROBLEMS[sweep.problem]
         kernels = (kernel for _, kernel in placed(sweep, resolve))
         variants = sum(prod(map(len, _axes(kernel, problem, sweep))) for kernel in kernels)
-        each = (sweep.dtype, sweep.inputs or (None,), sweep.cache)
+        each = (sweep.dtype, sweep.inputs or (None,), sweep.b_layout or (None,), sweep.cache)
         count += variants * problem.count(sweep.sizes()) * prod(map(len, each))
     return count
 
@@ -88,13 +88,21 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
     missing = {toolchain.name: toolchain.not_installed() for toolchain in compilers()}
     # Not a product of all, which would make every shape first.
     sizes = ((dtype, shape) for dtype in sweep.dtype for shape in problem.shapes(given))
-    others = tuple(product(problem.combinations(given), sweep.inputs or (None,), sweep.cache))
-    for (dtype, shape), (parameters, inputs, cache) in ((size, other) for size in sizes for other in others):
+    others = tuple(
+        product(problem.combinations(given), sweep.inputs or (None,), sweep.b_layout or (None,), sweep.cache)
+    )
+    for (dtype, shape), (parameters, inputs, b_layout, cache) in ((size, other) for size in sizes for other in others):
         for device, kernel in placements:
             if not (sweep.kernel or kernel.takes(dtype)):
                 continue
             case = Case(problem.name, kernel.name, device, dtype, shape.m, shape.n, shape.k, parameters=parameters)
-            case = replace(case, cache=cache, compiler=kernel.compiler, inputs=inputs or problem.usual_inputs(dtype))
+            case = replace(
+                case,
+                cache=cache,
+                compiler=kernel.compiler,
+                inputs=inputs or problem.usual_inputs(dtype),
+                b_layout=b_layout or problem.usual_b_layout(dtype),
+            )
             case = problem.on_device(case, limits[device].multiprocessors)
             for stride, block, pad in product(*_axes(kernel, problem, sweep)):
                 variant = replace(case, block=block, pad=pad, stride=stride)
@@ -140,8 +148,8 @@ def _check(case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: L
                 )
     if case.block is not None:
         _check_block(case, case.block, kernel, limits)
-    arrays = sum(problem.lengths(case)) * ITEMSIZE[case.dtype]
-    output = problem.output_length(case) * ITEMSIZE[case.dtype]
+    sizes = problem.sizes_of_arrays(case, problem.lengths(case))
+    arrays, output = sum(sizes), sizes[0]
     # Beside the inputs the host has the output copied back and the expected one, of a product in float64.
     on_host = arrays + output + (4 * output if problem.flops(case) else output)
     for what, needed, free in (

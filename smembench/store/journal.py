@@ -20,7 +20,7 @@ from zlib import crc32
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from smembench.model.case import UNIFORM, Case
+from smembench.model.case import BY_ROWS, UNIFORM, Case
 from smembench.model.errors import Dropped, UsageError
 from smembench.model.measurement import Trial
 from smembench.model.text import json_text
@@ -32,7 +32,7 @@ _NEEDED = ("run_id", "seed", "config", "devices")
 _CHECKSUM = b'{"crc32": "'
 _OLDER = (b'{"run":', b'{"visit":')
 """How lines of older versions begin."""
-_UNKNOWN_ONCE = {"parameters": (), "inputs": UNIFORM}
+_UNKNOWN_ONCE = {"parameters": (), "inputs": UNIFORM, "b_layout": BY_ROWS}
 """Fields of a case that older versions do not know, with the value of most cases."""
 _LENGTH = len(_CHECKSUM) + 8 + len(b'", ')
 

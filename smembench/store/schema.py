@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 from pydantic import BeforeValidator, TypeAdapter, ValidationError, with_config
 
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import UNIFORM, Block, Case, parameters_of
+from smembench.model.case import BY_ROWS, UNIFORM, Block, Case, parameters_of
 from smembench.model.measurement import Conditions, Measurement, Status
 from smembench.model.problem import ITEMSIZE
 from smembench.model.ranges import Count, Milliseconds, Ratio, Reading, Size, WholeReading
@@ -35,6 +35,8 @@ Flag = Annotated[bool, BeforeValidator(_flag)]
 
 Inputs = Annotated[str, BeforeValidator(lambda text: text or UNIFORM)]
 """A distribution; files from before the column have uniform inputs only."""
+BLayout = Annotated[str, BeforeValidator(lambda text: text or BY_ROWS)]
+"""A layout of B; files from before the column have it by rows."""
 
 
 @with_config(allow_inf_nan=False)
@@ -58,6 +60,7 @@ class Row:
             clock and multiprocessor, whichever bounds the problem.
         precision: ``Measurement.ci_width``.
         inputs: how the values of the inputs are distributed; the problem says between which limits.
+        b_layout: of a product, how the second matrix lies in memory: by rows, as all other matrices do, or by columns.
     """
 
     schema_version: int
@@ -127,6 +130,7 @@ class Row:
     pcie_width: WholeReading | None
     nvlinks_up: WholeReading | None
     inputs: Inputs
+    b_layout: BLayout
 
     @property
     def ok(self) -> bool:
@@ -166,6 +170,7 @@ _KNOWN: dict[str, Collection[str]] = {
     "dtype": ITEMSIZE,
     "cache": ("warm", "cold"),
     "inputs": {name for problem in PROBLEMS.values() for name in problem.distributions},
+    "b_layout": {name for problem in PROBLEMS.values() for name in problem.b_layouts},
     "status": tuple(Status),
 }
 """What columns of names can hold. Kernels come and go, so theirs can hold any name."""

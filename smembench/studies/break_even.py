@@ -43,7 +43,7 @@ def break_even(run: Run) -> list[BreakEven]:
     for row in run.rows:
         if row.ok and not is_port(row.compiler):
             found.setdefault(
-                (row.problem, row.dtype, row.stride, row.cache, row.case.parameters, row.inputs), []
+                (row.problem, row.dtype, row.stride, row.cache, row.case.parameters, row.inputs, row.b_layout), []
             ).append(row)
     return [
         answer

@@ -33,6 +33,7 @@ def cases(
     pads: str = "1",
     n: int | None = None,
     stride: int | None = None,
+    b_layout: str | None = None,
     device: DeviceInfo | None = None,
 ) -> list[Case]:
     """CUDA cases of kernels: the product of the lists, whose items are separated by commas.
@@ -41,7 +42,8 @@ def cases(
     of its problem; some sizes depend on the ``device``. A stride is between rows (matmul) or lanes (strided).
 
     Raises:
-        UsageError: for an invalid name, block, dtype, pad or stride, and a case that its kernel does not support.
+        UsageError: for an invalid name, block, dtype, pad, stride or layout, and a case that its kernel does not
+            support.
     """
     own = (found for found in registry.kernels() if found.kind == "cuda" and not (found.port or found.peer))
     known = {found.name: found for found in own}
@@ -52,6 +54,9 @@ def cases(
         what, chosen = f"element type for {problem.name}", (kernel.dtypes or problem.dtypes)[:1]
         if dtypes:
             chosen = parse_names(dtypes, problem.dtypes, name="--dtype", what=what)
+        what, layout = f"layout of {problem.name}'s second matrix", None
+        if b_layout:
+            (layout, *_) = parse_names(b_layout, problem.b_layouts, name="--b-layout", what=what)
         padding: Sequence[int | None] = [None]
         if kernel.pad is not None:
             padding = parse_ints(pads, name="--pad-width", least=0) if kernel.pad else [0]
@@ -61,6 +66,7 @@ def cases(
         for dtype, block, pad in product(chosen, parse_blocks(blocks) if blocks else usual, padding):
             case = Case(problem.name, name, "cuda:0", dtype, shape.m, shape.n, shape.k, parameters=parameters)
             case = replace(case, block=block if kernel.blocks else None, pad=pad)
+            case = replace(case, b_layout=layout or problem.usual_b_layout(dtype))
             if reason := kernel.refusal(case):
                 raise UsageError(reason)
             if block.x * block.y > MAX_THREADS:

@@ -150,7 +150,7 @@ def candidates(
     (shape,) = contract.shapes({} if n is None else {"n": (n,)})
     (parameters, *_) = contract.combinations({})
     base = Case(problem, "", where, dtype, shape.m, shape.n, shape.k, parameters=parameters)
-    base = replace(base, inputs=contract.usual_inputs(dtype))
+    base = replace(base, inputs=contract.usual_inputs(dtype), b_layout=contract.usual_b_layout(dtype))
     with watch.progress() as begin:
         found = search(base, names, predicted_cost, begin)
     if not found.cases:
@@ -242,6 +242,8 @@ def as_sweep(case: Case) -> dict[str, object]:
         sweep["pad_width"] = case.pad
     if case.inputs != PROBLEMS[case.problem].usual_inputs(case.dtype):
         sweep["inputs"] = case.inputs
+    if case.b_layout != PROBLEMS[case.problem].usual_b_layout(case.dtype):
+        sweep["b_layout"] = case.b_layout
     return {**sweep, "device": case.device, "cache": case.cache}
 
 

@@ -61,8 +61,7 @@ class Loaded(Compiled[G]):
 
         queue, kernel, passed = Stream.from_handle(stream), self._kernel, self._passed
         dynamic_bytes = program.dynamic_bytes + self._dynamic_bytes
-        if dynamic_bytes > STATIC_SHARED_BYTES:
-            self._allow(dynamic_bytes)
+        self._allow(dynamic_bytes)
         config = LaunchConfig(**_grid(program), block=program.block, shmem_size=dynamic_bytes)
 
         def enqueue(*arrays: Any) -> None:
@@ -76,16 +75,20 @@ class Loaded(Compiled[G]):
         return self._last
 
     def _allow(self, dynamic_bytes: int) -> None:
-        """Let launches have more shared memory than a kernel gets unasked."""
+        """Let launches have more shared memory, with what the kernel declares, than it gets unasked."""
         from cuda.bindings import driver
 
         from smembench.kernels.numba_cuda import checked
 
         device = checked(driver.cuCtxGetDevice())
+        declared = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
+        needed = dynamic_bytes + checked(driver.cuKernelGetAttribute(declared, self._kernel.handle, device))
+        if needed <= STATIC_SHARED_BYTES:
+            return
         optin = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
         most = checked(driver.cuDeviceGetAttribute(optin, device))
-        if dynamic_bytes > most:
-            raise RuntimeError(f"needs {dynamic_bytes} bytes of shared memory per block; this GPU has {most} at most")
+        if needed > most:
+            raise RuntimeError(f"needs {needed} bytes of shared memory per block; this GPU has {most} at most")
         self.set_attribute("MAX_DYNAMIC_SHARED_SIZE_BYTES", dynamic_bytes)
 
     def set_attribute(self, attribute: str, value: int) -> None:
@@ -103,8 +106,7 @@ class Loaded(Compiled[G]):
 
         from smembench.kernels.numba_cuda import checked
 
-        if dynamic_bytes > STATIC_SHARED_BYTES:
-            self._allow(dynamic_bytes)
+        self._allow(dynamic_bytes)
         return checked(driver.cuKernelGetFunction(self._kernel.handle))
 
     def fill(self, variable: str, values: Array, stream: int) -> None:

@@ -178,7 +178,7 @@ def _percent(fraction: float) -> str:
 
 def namer(cases: Sequence[Case]) -> Namer:
     """Short names of cases: kernel, block, pad, size, parameters, stride, and whatever differs from most cases."""
-    rest = ("dtype", "inputs", "cache", "device", "compiler")
+    rest = ("dtype", "inputs", "b_layout", "cache", "device", "compiler")
     usual = {part: Counter(getattr(case, part) for case in cases).most_common(1) for part in rest}
 
     def name(case: Case) -> str:

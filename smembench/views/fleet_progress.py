@@ -15,11 +15,10 @@ from smembench.store.fleet_json import Entry
 from smembench.studies.fleet.dispatch import Watch
 from smembench.studies.fleet.turns import at_once, in_turns
 from smembench.views.console import say, stderr
+from smembench.views.progress import OFTEN_SECONDS
 
 _REST = 4
 """Lines of a terminal that are left to others when there are more devices than lines."""
-_OFTEN_SECONDS = 10.0
-"""How often a device's progress is a line where there are no bars."""
 
 
 @contextmanager
@@ -106,7 +105,7 @@ class Lines:
 
     def progress(self, entry: Entry, done: int, of: int, what: str) -> None:
         """Say how many trials of those known are done, now and then."""
-        if self._clock() - self._said.get(entry.label, 0.0) >= _OFTEN_SECONDS:
+        if self._clock() - self._said.get(entry.label, 0.0) >= OFTEN_SECONDS:
             self._said[entry.label] = self._clock()
             self._note(f"{entry.label}: {done} of {of} trials")
 

@@ -20,7 +20,7 @@ def ladder(run: Run) -> list[Section]:
 
 
 def ladders(run: Run) -> list[Run]:
-    """The rows of every problem, device, size, stride, dtype, inputs and cache mode with a step of a ladder.
+    """The rows with a step of a ladder, by problem, device, size, stride, dtype, inputs, layout of B and cache mode.
 
     Only steps, the ceiling and other libraries are in them.
     """
@@ -40,6 +40,7 @@ def _place(row: Row) -> tuple[object, ...]:
         row.case.parameters,
         row.dtype,
         row.inputs,
+        row.b_layout,
         row.cache,
     )
 

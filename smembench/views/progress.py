@@ -1,19 +1,23 @@
-"""A progress bar on stderr, on a terminal only."""
+"""Progress on stderr: a bar on a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from smembench.model.case import Case
 from smembench.model.text import visible
-from smembench.views.console import stderr
+from smembench.views.console import say, stderr
 
 if TYPE_CHECKING:
     from smembench.run.runner import Begin
+
+OFTEN_SECONDS = 10.0
+"""How often progress is a line where there are no bars."""
 
 
 def _short(case: Case) -> str:
@@ -39,3 +43,22 @@ def steps() -> Iterator[Callable[[str, int, int], None]]:
     with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
         task = bar.add_task("", total=None)
         yield lambda name, number, of: bar.update(task, completed=number - 1, total=of, description=name)
+
+
+@contextmanager
+def counts() -> Iterator[Callable[[str, int, int], None]]:
+    """A function to call with what is counted now, how much is done, and how much there is.
+
+    Where there is no terminal it is a line, at first and then every few seconds.
+    """
+    with steps() as step:
+        next_line = 0.0
+
+        def count(what: str, done: int, of: int) -> None:
+            nonlocal next_line
+            step(what, done + 1, of)
+            if not stderr.is_terminal and (now := monotonic()) >= next_line:
+                next_line = now + OFTEN_SECONDS
+                say(stderr, f"{done} of {of}: {what}")
+
+        yield count

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import DEFAULT_COMPILER, UNIFORM, Case
+from smembench.model.case import BY_ROWS, DEFAULT_COMPILER, UNIFORM, Case
 from smembench.model.measurement import CROWDED
 from smembench.stats.summary import MIN_SAMPLES
 from smembench.store.run import Run
@@ -85,11 +85,12 @@ def sections(run: Run) -> list[Section]:
 
 
 def groups(rows: Sequence[Row]) -> list[list[Row]]:
-    """Rows grouped by problem, size, stride, parameters, dtype, inputs and cache mode, in their order."""
+    """Rows grouped by problem, size, stride, parameters, dtype, inputs, layout of B and cache mode, in their order."""
 
     def key(row: Row) -> tuple[object, ...]:
         stride = None if PROBLEMS[row.problem].strides_in_rows else row.stride
-        return (row.problem, row.m, row.n, row.k, stride, row.case.parameters, row.dtype, row.inputs, row.cache)
+        sizes = (row.m, row.n, row.k, stride)
+        return (row.problem, *sizes, row.case.parameters, row.dtype, row.inputs, row.b_layout, row.cache)
 
     return list(grouped(rows, key).values())
 
@@ -129,12 +130,18 @@ def subject(row: Row) -> str:
     stride = f", stride {row.stride}" if row.stride and not problem.strides_in_rows else ""
     cache = f" · {row.cache} cache" if "cache" in problem.options else ""
     parameters = "".join(f", {name} {number}" for name, number in row.case.parameters)
-    return f"{problem.title} {problem.size(row.case)} {row.dtype}{parameters}{stride}{distribution(row)}{cache}"
+    of_inputs = f"{distribution(row)}{layout_of_b(row)}"
+    return f"{problem.title} {problem.size(row.case)} {row.dtype}{parameters}{stride}{of_inputs}{cache}"
 
 
 def distribution(row: Row) -> str:
     """``, inputs normal``; nothing for uniform ones, which most problems have."""
     return "" if row.inputs == UNIFORM else f", inputs {row.inputs}"
+
+
+def layout_of_b(row: Row) -> str:
+    """``, B by columns``; nothing for a matrix that lies by rows, as all others do."""
+    return "" if row.b_layout == BY_ROWS else f", B by {row.b_layout}"
 
 
 def device_names(run: Run) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
@@ -16,6 +15,7 @@ from conftest import records
 from fake_driver.host_code import HostKernel, compile_for_host, port
 from fake_driver.process import FEW, FakeDriver, ended
 from smembench.model.case import Block, Case
+from smembench.studies.doctor.requests import drawn
 
 pytestmark = pytest.mark.slow
 
@@ -142,12 +142,19 @@ def test_products_on_tensor_cores_are_measured_on_each_distribution(fake_driver:
         assert f"/inputs={distribution}/" in row["case_id"]
 
 
-def test_a_kernel_with_tensor_maps_is_launched_and_without_a_host_form_found_wrong(fake_driver: FakeDriver) -> None:
+@pytest.mark.parametrize("dtype", ["bfloat16", "tf32", "float8_e4m3"])
+def test_a_kernel_with_tensor_maps_is_launched_and_without_a_host_form_found_wrong(
+    fake_driver: FakeDriver, dtype: str
+) -> None:
     """Its maps, more shared memory than unasked, and every argument: the driver refuses nothing."""
-    kernel = ("--kernel", "wgmmaPersistent", "--dtype", "bfloat16", "--n", "136", "--m", "100")
+    kernel = ("--kernel", "wgmmaPersistent", "--dtype", dtype, "--n", "144", "--m", "100", "--b-layout", "columns")
     out, _ = ended(fake_driver("smembench", "matmul", "--device", "cuda", *FEW, *kernel, "--csv", "-"), 1)
     (row,) = records(out)
-    assert (row["status"], row["reason"]) == ("wrong_result", "13600 entries are NaN or infinite")
+    assert (row["status"], row["reason"]) == ("wrong_result", "14400 entries are NaN or infinite")
+    assert (row["dtype"], row["b_layout"]) == (dtype, "columns")
+
+
+def test_a_matrix_that_a_kernel_does_not_copy_is_refused(fake_driver: FakeDriver) -> None:
     odd = ("--kernel", "wgmma", "--dtype", "bfloat16", "--n", "100")
     _, err = ended(fake_driver("smembench", "matmul", "--device", "cuda", *FEW, *odd), 2)
     assert "wgmma copies tiles by the TMA, for which rows are a multiple of 8 elements, not 100" in err
@@ -175,14 +182,15 @@ def test_doctor_describes_the_fake_driver(fake_driver: FakeDriver) -> None:
     assert "ok   nvJitLink: " in out
 
 
-# Runs the child, and counts what is predicted, but for the first request.
+# Runs the child, and counts what is predicted, but for the first request of each part.
 NCU = f"""#!{sys.executable}
 import subprocess, sys
-from smembench.studies.doctor.requests import METRICS, drawn
+from smembench.studies.doctor.requests import drawn, part
 subprocess.run(sys.argv[sys.argv.index("off") + 1 :], check=True)
+seed, count, _, what, _ = sys.argv[-5:]
 print('"Metric Name","Metric Value"')
-for number, request in enumerate(drawn(int(sys.argv[-2]), int(sys.argv[-1]), (9, 0))):
-    for metric in METRICS:
+for number, request in enumerate(part(drawn(int(seed), int(count), (9, 0)), what)):
+    for metric in sys.argv[sys.argv.index("--metrics") + 1].split(","):
         print(f'"{{metric}}","{{request.predicted + (number == 0)}}"')
 """
 
@@ -197,14 +205,15 @@ def test_doctor_counts_random_requests(
     (tmp_path / "ncu").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     path = tmp_path / "requests.csv"
-    out, err = ended(fake_driver("smembench", "doctor", "--conflicts", "--requests", 40, "--csv", path), 1)
-    (seed,) = re.findall(r"requests of --seed (\d+)", err)
-    assert f"random requests of one warp, seed {seed}" in out
+    options = ("--requests", 40, "--seed", 7, "--csv", path)
+    out, err = ended(fake_driver("smembench", "doctor", "--conflicts", *options), 1)
+    assert err.startswith("random requests of --seed 7 under ncu\n0 of 94: loads and stores of shared memory\n")
+    assert "random requests of one warp, seed 7" in out
     assert "load, 4 bytes, permuted: " in out
     found = records(path.read_text())
+    lanes = [tuple(row[f"lane{lane}"] for lane in range(32)) for row in found]
+    assert lanes == [tuple("" if a is None else str(a) for a in each.addresses) for each in drawn(7, 40, (9, 0))]
     assert sum(row["kind"] in ("load", "store") and int(row["width_bytes"]) > 2 for row in found) == 42
-    again, _ = ended(fake_driver("smembench", "doctor", "--conflicts", "--requests", 40, "--seed", seed), 1)
-    assert again == out
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from smembench.kernels.matmul.inputs import DISTRIBUTIONS
 from smembench.kernels.matmul.peers import cublas
 from smembench.kernels.matmul.peers.torch import build
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Case, parameters_of
-from smembench.model.formats import HALVES, UNIT_ROUNDOFF, accumulated, rounded, widened
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Case, parameters_of
+from smembench.model.formats import HALVES, UNIT_ROUNDOFF, WIDE, accumulated, rounded, widened
 from smembench.model.problem import Verification
 
 MATMUL = PROBLEMS["matmul"]
@@ -118,7 +118,7 @@ def test_inputs_are_distributed_as_they_are_called(dtype: str) -> None:
     assert (uniform.min() >= -0.5, uniform.max() <= 0.5, abs(uniform.mean()) < 0.02) == (True, True, True)
     assert set(integers) == set(range(-4, 5))
     assert not drawn("zeros").any()
-    assert MATMUL.usual_inputs(dtype) == ("normal" if dtype in HALVES else "uniform")
+    assert MATMUL.usual_inputs(dtype) == ("uniform" if dtype in WIDE else "normal")
 
 
 def test_cases_of_other_inputs_are_other_cases() -> None:
@@ -128,11 +128,36 @@ def test_cases_of_other_inputs_are_other_cases() -> None:
     assert normal.id == "matmul/naive/cpu/numba/float32/33x70x40/inputs=normal/warm"
     assert parameters_of(normal.id) == ()
     assert MATMUL.input_key(uniform) != MATMUL.input_key(normal)
+    by_columns = replace(uniform, b_layout=BY_COLUMNS)
+    assert by_columns.id == "matmul/naive/cpu/numba/float32/33x70x40/b_layout=columns/warm"
+    assert parameters_of(by_columns.id) == ()
+    assert MATMUL.input_key(uniform) != MATMUL.input_key(by_columns)
 
 
+def test_b_by_columns_is_its_transpose_by_rows() -> None:
+    """The same product of a B that lies otherwise is right, and that of a B taken for one by rows is wrong."""
+    case = replace(CASE, b_layout=BY_COLUMNS)
+    inputs = MATMUL.inputs(case, 1)
+    a, b = (widened(array, case.dtype, "float32") for array in inputs)
+    assert case.k is not None
+    a = a.reshape(case.m, case.k)
+    reference = MATMUL.reference(case, inputs, "")
+    assert checked(case, reference, a @ b.reshape(case.n, case.k).T).passed
+    assert not checked(case, reference, a @ b.reshape(case.k, case.n)).passed
+    assert MATMUL.scalars(case)[3:] == (case.k, case.k, case.n)
+
+
+def test_kernels_that_read_b_by_rows_refuse_it_by_columns() -> None:
+    refusing = replace(CASE, kernel="mmaPlain", b_layout=BY_COLUMNS)
+    kernel = registry.find("matmul", "mmaPlain", "cuda")
+    assert kernel is not None
+    assert kernel.refusal(refusing) == "mmaPlain takes B by rows, not by columns"
+
+
+@pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
 @pytest.mark.parametrize("dtype", HALVES)
-def test_cublas_adds_up_16_bit_numbers_in_float32(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
-    case = replace(CASE, kernel="cublas", dtype=dtype, compiler="cublas")
+def test_cublas_adds_up_16_bit_numbers_in_float32(monkeypatch: pytest.MonkeyPatch, dtype: str, b_layout: str) -> None:
+    case = replace(CASE, kernel="cublas", dtype=dtype, compiler="cublas", b_layout=b_layout)
     assert case.k is not None
     calls = []
 
@@ -153,20 +178,27 @@ def test_cublas_adds_up_16_bit_numbers_in_float32(monkeypatch: pytest.MonkeyPatc
     assert name == "cublasGemmEx"
     assert (one._obj.value, zero._obj.value) == (1, 0)
     assert type(one._obj) is ctypes.c_float
-    pointers = [300, kind, case.n, 200, kind, case.k]
+    transposed, ldb = (0, case.n) if b_layout == BY_ROWS else (1, case.k)
+    pointers = [300, kind, ldb, 200, kind, case.k]
     assert given[:6] + given[7:13] + given[14:] == [
-        7, 0, 0, case.n, case.m, case.k, *pointers, 100, kind, case.n, 68, -1
+        7, transposed, 0, case.n, case.m, case.k, *pointers, 100, kind, case.n, 68, -1
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
 @pytest.mark.parametrize("dtype", HALVES)
-def test_torch_is_given_16_bit_numbers_as_what_they_are(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
+def test_torch_is_given_16_bit_numbers_as_what_they_are(
+    monkeypatch: pytest.MonkeyPatch, dtype: str, b_layout: str
+) -> None:
     class Tensor:
         def __init__(self, array: Any) -> None:
             self.array = array
 
         def view(self, what: Any) -> Tensor:
             return Tensor(self.array.reshape(what) if isinstance(what, tuple) else self.array.view(what))
+
+        def t(self) -> Tensor:
+            return Tensor(self.array.T)
 
     def mm(a: Tensor, b: Tensor, *, out: Tensor) -> None:
         out.array[:] = a.array.astype(np.float32) @ b.array.astype(np.float32)
@@ -181,7 +213,7 @@ def test_torch_is_given_16_bit_numbers_as_what_they_are(monkeypatch: pytest.Monk
         mm=mm,
     )
     monkeypatch.setitem(sys.modules, "torch", torch)
-    case = replace(CASE, kernel="torch", dtype=dtype, compiler="torch")
+    case = replace(CASE, kernel="torch", dtype=dtype, compiler="torch", b_layout=b_layout)
     a, b = MATMUL.inputs(case, 1)
     out = np.full(case.m * case.n, -1, np.int16).view(a.dtype)
     build(case).enqueue(0, out, a, b)

@@ -29,6 +29,7 @@ BY_NAME: dict[str, st.SearchStrategy[object]] = {
     "cache": st.sampled_from(["warm", "cold"]),
     "device": st.sampled_from(["cpu", "cuda:0", "cuda:12"]),
     "inputs": st.sampled_from(["uniform", "normal", "integers", "zeros"]),
+    "b_layout": st.sampled_from(["rows", "columns"]),
 }
 HINTS = get_type_hints(Row, include_extras=True)
 any_rows = st.builds(
@@ -179,7 +180,7 @@ def test_damaged_samples_are_refused(tmp_path: Path, text: str, fault: str) -> N
     assert str(caught.value).startswith(f"{path}: not a samples.csv: {fault}")
 
 
-@pytest.mark.parametrize("run", ["20261120T181658Z-documents", "20261122T124959Z-limits"])
+@pytest.mark.parametrize("run", ["20261123T134710Z-documents", "20261122T124959Z-limits"])
 def test_what_pandas_makes_of_the_files_is_read_alike(tmp_path: Path, run: str) -> None:
     for name in ("cases.csv", "samples.csv"):
         pd.read_csv(REFERENCE / run / name).to_csv(tmp_path / name)

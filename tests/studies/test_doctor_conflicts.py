@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import struct
 from collections import Counter
+from collections.abc import Sequence
 from io import BytesIO, StringIO
 from pathlib import Path
 from random import Random
@@ -18,7 +19,7 @@ from smembench.explain.banks import lanes_together, wavefronts
 from smembench.explain.warp import active_lanes
 from smembench.kernels.program import CudaCKernel
 from smembench.model.device import DeviceInfo
-from smembench.studies.doctor.conflicts import Counted, failures
+from smembench.studies.doctor.conflicts import Counted, compare, failures
 from smembench.studies.doctor.patterns import PATTERNS, SPAN
 from smembench.studies.doctor.requests import FAMILIES, drawn
 from smembench.studies.doctor.requests_c import SOURCE, SPAN_BYTES
@@ -131,6 +132,25 @@ def test_only_what_contradicts_a_rule_of_explain_is_a_failure() -> None:
         ("load", None),
         ("atomic add", "lanes of a bank take turns"),
     }
+
+
+def test_requests_that_were_counted_before_ctrl_c_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def watched(child: object, metrics: Sequence[str], *_: object, launches: int, **__: object) -> object:
+        if "_op_ld" in metrics[0]:
+            return {metric: [4.0] * launches for metric in metrics}, False
+        return {metric: [4.0] * 3 for metric in metrics}, True
+
+    monkeypatch.setattr("smembench.studies.doctor.conflicts.watched", watched)
+    monkeypatch.setattr("smembench.studies.doctor.conflicts.installed", lambda asked_by: "ncu")
+    monkeypatch.setattr(TOOLCHAIN, "unavailable", lambda: None)
+    told: list[tuple[str, int, int]] = []
+    found: list[Counted] = []
+    with pytest.raises(KeyboardInterrupt):
+        found.extend(compare(7, 60, "9.0", lambda *step: told.append(step)))
+    requests = drawn(7, 60, HOPPER)
+    loads_and_stores = sum(request.family.kind in ("load", "store") for request in requests)
+    assert [item.request for item in found] == requests[: loads_and_stores + 3]
+    assert [done for _, done, _ in told] == [0, loads_and_stores]
 
 
 def test_the_csv_is_that_of_the_requests_that_the_rule_was_found_on() -> None:

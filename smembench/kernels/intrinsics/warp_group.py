@@ -1,8 +1,9 @@
 """Products of tiles in shared memory by a warp group, four warps together: ``wgmma`` (compute capability 9.0).
 
 After ``begin_products`` a group starts products that add to its sums, and commits them; the sums may be used after
-``finish_products``. Tiles are swizzled as ``bulk_copy`` leaves them: of A 64 rows by 64 along k, of B 64 along k by 64
-columns, for more columns one tile after another. Both lie as their matrices do, by rows.
+``finish_products``. Tiles are swizzled as ``bulk_copy`` leaves them, with rows of 128 bytes: of A 64 rows, along k. B's
+lie as their matrix does, which for other than 16-bit types is by columns. Then they have a row along k for each column.
+By rows they have as many rows as there are elements in one, and for more columns one tile follows another.
 
 The sums, 64 rows by n columns, are shared out among the group's 128 threads. Thread t has row
 16·(t // 32) + t % 32 // 4 and the one 8 below, and of each 8 columns the two from 2·(t % 4) on: four sums per 8
@@ -23,17 +24,21 @@ from smembench.kernels.intrinsics.bulk_copy import CHUNK, ROW_BYTES, places_in_t
 from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, assemble, register, types
 from smembench.kernels.numba_cuda import DeviceFunction
 from smembench.kernels.types import Array, Index
-from smembench.model.formats import widened
+from smembench.model.case import BY_ROWS
+from smembench.model.formats import FLOAT8, TF32, widened
+from smembench.model.problem import ITEMSIZE
 
-GROUP, ROWS, DEPTH = 128, 64, 64
-"""Threads of a warp group; rows of its products; elements along k of a tile, of 2 bytes each."""
+GROUP, ROWS = 128, 64
+"""Threads of a warp group; rows of its products."""
 
-_STEP = 16
-"""Elements along k of one instruction."""
+_STEP_BYTES = 32
+"""Bytes along k of one instruction."""
 _FLOAT = ir.FloatType()
-_FORMATS = {"float16": "f16", "bfloat16": "bf16"}
+_FORMATS = {"float16": "f16", "bfloat16": "bf16", TF32: "tf32", FLOAT8: "e4m3"}
 _SWIZZLED = 1 << 62
 """In a descriptor: swizzled rows of 128 bytes."""
+_ADDRESSES = 0x3FFFF
+"""The bits of a shared address that a descriptor takes; the higher ones tell the blocks of a cluster apart."""
 
 
 def begin_products() -> None:
@@ -56,24 +61,30 @@ def give_registers(count: int) -> None:
     """Keep only this many registers per thread, a constant; for all warps of a group."""
 
 
+def depth_of(dtype: str) -> int:
+    """Elements along k of a tile: those of 128 bytes."""
+    return ROW_BYTES // ITEMSIZE[dtype]
+
+
 @cache
-def products(columns: int, dtype: str) -> DeviceFunction:
+def products(columns: int, dtype: str, b_layout: str) -> DeviceFunction:
     """``(sums, tiles, at_a, at_b, thread)``: start the products of a tile of A and one of B of so many columns.
 
     Args of the function: the thread's ``columns // 2`` sums, shared memory, where the two tiles begin in it, in
     elements, and the thread's number in its group.
     """
-    groups = columns // 8
+    groups, by_rows = columns // 8, b_layout == BY_ROWS
+    depth = depth_of(dtype)
 
     def start(sums: Array, tiles: Array, at_a: Index, at_b: Index, thread: Index) -> None:
         if isinstance(tiles, np.ndarray):
             rows, wanted = places_of_sums(columns, int(thread))
-            size, along = tiles.itemsize, np.arange(DEPTH)
+            size, along = tiles.itemsize, np.arange(depth)
             a = tiles[int(at_a) + places_in_tile(size, rows[:, None], along)]
-            per_tile = ROW_BYTES // size
-            b_tile = wanted // per_tile * DEPTH * per_tile
-            b = tiles[int(at_b) + b_tile + places_in_tile(size, along[:, None], wanted % per_tile)]
-            both = widened(a, dtype, "float32") @ widened(b, dtype, "float32")
+            b_places = places_in_tile(size, wanted, along[:, None])
+            if by_rows:
+                b_places = wanted // depth * depth**2 + places_in_tile(size, along[:, None], wanted % depth)
+            both = widened(a, dtype, "float32") @ widened(tiles[int(at_b) + b_places], dtype, "float32")
             sums[:] += both.reshape(2, groups, 2).transpose(1, 0, 2).ravel()
 
     def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
@@ -83,10 +94,10 @@ def products(columns: int, dtype: str) -> DeviceFunction:
         places = [builder.gep(data, [ir.Constant(wide, index)]) for index in range(columns // 2)]
         a, b = (
             _descriptor(builder, shared_address(context, builder, kinds[1], kinds[at], args[1], args[at]), leading)
-            for at, leading in ((2, CHUNK), (3, DEPTH * ROW_BYTES))
+            for at, leading in ((2, CHUNK), (3, depth * ROW_BYTES if by_rows else CHUNK))
         )
         values = [builder.load(place) for place in places]
-        assembly = _wgmma(columns, _FORMATS[dtype])
+        assembly = _wgmma(columns, dtype, by_rows=by_rows)
         result = ir.LiteralStructType([_FLOAT] * len(values))
         constraints = ",".join(["=f"] * len(values) + ["l", "l"] + [str(i) for i in range(len(values))])
         function = ir.FunctionType(result, [wide, wide, *[_FLOAT] * len(values)])
@@ -97,7 +108,8 @@ def products(columns: int, dtype: str) -> DeviceFunction:
         return context.get_dummy_value()
 
     def typer(sums: Type, tiles: Type, at_a: Type, at_b: Type, thread: Type) -> Type | None:
-        return types.void if sums.dtype == types.float32 and tiles.dtype.bitwidth == 16 else None
+        fits = tiles.dtype.bitwidth == 8 * ITEMSIZE[dtype]
+        return types.void if sums.dtype == types.float32 and fits else None
 
     register(start, lambda _context: typer, lower, types.Array, types.Array, *[types.Integer] * 3)
     return start
@@ -114,24 +126,28 @@ def places_of_sums(columns: int, thread: int) -> tuple[Any, Any]:
 def _descriptor(builder: ir.IRBuilder, address: ir.Value, leading: int) -> ir.Value:
     """Where a tile begins and its strides, in units of 16 bytes (PTX ISA, "Matrix Descriptor Format").
 
-    Eight rows are a stride of 1024 bytes. ``leading`` is that from one tile of B to the next; A has a single one.
+    Eight rows are a stride of 1024 bytes. ``leading`` is that from one tile of B by rows to the next; others have one.
     """
-    wide = ir.IntType(64)
-    start = builder.zext(builder.lshr(address, ir.Constant(ir.IntType(32), 4)), wide)
+    wide, word = ir.IntType(64), ir.IntType(32)
+    within = builder.and_(address, ir.Constant(word, _ADDRESSES))
+    start = builder.zext(builder.lshr(within, ir.Constant(word, 4)), wide)
     strides = leading // CHUNK << 16 | 8 * ROW_BYTES // CHUNK << 32
     # A signed constant: bit 62 is the highest that is set.
     return builder.or_(start, ir.Constant(wide, _SWIZZLED | strides))
 
 
-def _wgmma(columns: int, kind: str) -> str:
-    """Four instructions; A's tile advances by 16 elements of its rows, B's by 16 rows."""
-    count = columns // 2
+def _wgmma(columns: int, dtype: str, *, by_rows: bool) -> str:
+    """Four instructions; a tile advances by 32 bytes of its rows, that of B by rows by as many rows as these have."""
+    count, kind, step_k = columns // 2, _FORMATS[dtype], _STEP_BYTES // ITEMSIZE[dtype]
     sums = "{" + ",".join(f"${i}" for i in range(count)) + "}"
-    along_a, along_b = 2 * _STEP // CHUNK, _STEP * ROW_BYTES // CHUNK
+    transposed = f", 0, {int(by_rows)}" if ITEMSIZE[dtype] == 2 else ""
+    along_a = _STEP_BYTES // CHUNK
+    along_b = step_k * ROW_BYTES // CHUNK if by_rows else along_a
     return "".join(
         f"{{ .reg .b64 a, b; add.s64 a, ${count}, {along_a * step}; add.s64 b, ${count + 1}, {along_b * step}; "
-        f"wgmma.mma_async.sync.aligned.m{ROWS}n{columns}k{_STEP}.f32.{kind}.{kind} {sums}, a, b, 1, 1, 1, 0, 1; }}\n"
-        for step in range(DEPTH // _STEP)
+        f"wgmma.mma_async.sync.aligned.m{ROWS}n{columns}k{step_k}.f32.{kind}.{kind} "
+        f"{sums}, a, b, 1, 1, 1{transposed}; }}\n"
+        for step in range(ROW_BYTES // _STEP_BYTES)
     )
 
 

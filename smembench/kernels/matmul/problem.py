@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from smembench.kernels.matmul.inputs import DISTRIBUTIONS, NORMAL, ZEROS, draw, usual
 from smembench.kernels.matmul.verification import Reference, reference_of
-from smembench.model.case import Case
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.clauses import Compared, Result, fastest, time
-from smembench.model.formats import HALVES, widened
+from smembench.model.formats import FLOAT8, NARROW, TF32, produced, widened
 from smembench.model.problem import BLOCK, ITEMSIZE, Axis, Problem, Shape, Verification, pattern_period
 
 if TYPE_CHECKING:
@@ -26,8 +26,9 @@ _POISON = -1
 class Matmul(Problem):
     """2·m·n·k floating-point operations over (m·k + k·n + m·n)·itemsize compulsory bytes.
 
-    With a stride A, B and C lie inside wider matrices, as the programming guide's sub-matrices do: below other rows and
-    between other columns, and their own rows begin that many elements apart. Without one rows follow each other.
+    A and C lie by rows, B by rows or by columns, which is as its transpose by rows. With a stride they lie inside wider
+    matrices, as the programming guide's sub-matrices do: below other rows and between other columns, and their own rows
+    begin that many elements apart. Without one rows follow each other.
     """
 
     name = "matmul"
@@ -37,8 +38,10 @@ class Matmul(Problem):
     Time matrix multiplication: on the CPU, naive, and tiled through shared memory.
 
     Every result is checked against float64 before it is timed. The triple loop always runs on the CPU; speed-ups are
-    over it. Products of bfloat16 and float16 are added up in float32. Their inputs are normal unless --inputs says
-    otherwise: values decide the power, and with it the clock.
+    over it. Products of types for tensor cores (bfloat16, float16, tf32, float8_e4m3) are added up in float32. Their
+    inputs are normal unless --inputs says otherwise: values decide the power, and with it the clock. tf32 is float32
+    with 10 bits of fraction. A product of float8_e4m3 is bfloat16. --b-layout columns has B as networks' weights lie,
+    the only way in which tensor cores of compute capability 9.0 read tf32 and float8_e4m3.
 
     Examples:
 
@@ -47,9 +50,11 @@ class Matmul(Problem):
       smembench matmul --m 1000 --k 500 --n 2000 --dtype float64
       smembench matmul --n 1024 --stride 4096
       smembench matmul --n 4096 --dtype bfloat16 --kernel mmaSwizzled --inputs normal,integers,zeros
+      smembench matmul --n 4096 --dtype bfloat16 --kernel wgmmaPersistent --b-layout rows,columns --peers
     """
-    dtypes = ("float32", "float64", *HALVES)
+    dtypes = ("float32", "float64", *NARROW)
     distributions = tuple(DISTRIBUTIONS)
+    b_layouts = (BY_ROWS, BY_COLUMNS)
     default_n = 1024
     sizes = (
         Axis("n", "Side, or columns of B and C: a number, a list or a range: 512,1024:8192:*2.", str(default_n)),
@@ -60,7 +65,7 @@ class Matmul(Problem):
         Axis("stride", "Row stride of A, B and C in elements, each inside a wider matrix.", "dense"),
         BLOCK,
     )
-    options = ("kernel", "dtype", "inputs", "device", "cache", "compiler", "peers")
+    options = ("kernel", "dtype", "inputs", "b_layout", "device", "cache", "compiler", "peers")
     bound = "arithmetic"
     columns = ("gflop_s", "effective_gb_s", "speedup_vs_cpu", "speedup_vs_naive")
     arrays = ("C", "A", "B")
@@ -110,8 +115,16 @@ class Matmul(Problem):
         return f"stride {case.stride}: rows of A have {case.k} elements, those of B and C {case.n}; use {least} or more"
 
     def usual_inputs(self, dtype: str) -> str:
-        """Normal for 16-bit types, else uniform."""
+        """Normal for types for tensor cores, else uniform."""
         return usual(dtype)
+
+    def usual_b_layout(self, dtype: str) -> str:
+        """Columns for the types that wgmma reads in no other way, else rows."""
+        return BY_COLUMNS if dtype in (TF32, FLOAT8) else BY_ROWS
+
+    def array_types(self, case: Case) -> tuple[str, ...]:
+        """C has the type that products of A's and B's have."""
+        return (produced(case.dtype), case.dtype, case.dtype)
 
     def tried_on(self, case: Case) -> Case:
         """Zeros prove nothing: normal inputs before them."""
@@ -125,14 +138,14 @@ class Matmul(Problem):
         assert case.k is not None
         rng = self.rng(case, seed)
         a, b = (draw(rng, rows * case.k, case.dtype, case.inputs) for rows in (case.m, case.n))
-        return _inside(case, a, case.k), _inside(case, b, case.n)
+        return _inside(case, a, case.k), _inside(case, b, _shape_of_b(case)[1])
 
     def lengths(self, case: Case) -> tuple[int, ...]:
         """Rows times leading dimension: of a wider matrix its rows down to the last of the sub-matrix."""
         assert case.k is not None
         lda, ldb, ldc = _leading_dimensions(case)
         above, _ = _place(case)
-        return ((above + case.m) * ldc, (above + case.m) * lda, (above + case.k) * ldb)
+        return ((above + case.m) * ldc, (above + case.m) * lda, (above + _shape_of_b(case)[0]) * ldb)
 
     def first(self, case: Case) -> int:
         """The first element of a sub-matrix in the wider one."""
@@ -145,21 +158,25 @@ class Matmul(Problem):
         return (case.m * case.n, case.m * case.k, case.k * case.n)
 
     def scalars(self, case: Case) -> tuple[int, ...]:
-        """``(m, n, k, lda, ldb, ldc)``, the latter the elements from one row of A, B or C to the next."""
+        """``(m, n, k, lda, ldb, ldc)``, the latter the elements from one row of A, B or C to the next.
+
+        Of B by columns, from one column to the next.
+        """
         assert case.k is not None
         return (case.m, case.n, case.k, *_leading_dimensions(case))
 
     def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> Reference:
         """See ``reference_of``."""
         assert case.k is not None
-        matrices = zip(inputs, (case.k, case.n), strict=True)
-        return reference_of(case, *(widened(_matrix(case, *given), case.dtype, "float64") for given in matrices))
+        matrices = zip(inputs, (case.k, _shape_of_b(case)[1]), strict=True)
+        a, b = (widened(_matrix(case, *given), case.dtype, "float64") for given in matrices)
+        return reference_of(case, a, b if case.b_layout == BY_ROWS else b.T)
 
     def check(self, case: Case, reference: Any, output: Array) -> Verification:
         """As the reference says; and what lies around C must still be poison."""
         import numpy as np
 
-        found: Verification = reference.check(widened(_matrix(case, output, case.n), case.dtype, "float64"))
+        found: Verification = reference.check(widened(_matrix(case, output, case.n), produced(case.dtype), "float64"))
         written = output.view(f"i{output.itemsize}") != _POISON
         _matrix(case, written, case.n)[:] = False
         if not found.passed or not written.any():
@@ -183,8 +200,8 @@ class Matmul(Problem):
         return _narrowed(replace(smaller, k=smaller.k + period), case), (case.k - smaller.k) // period
 
     def column_step(self, case: Case) -> int:
-        """From one row of B to the next."""
-        return _leading_dimensions(case)[1] * ITEMSIZE[case.dtype]
+        """From one row of B to the next; 0 where its columns follow each other."""
+        return _leading_dimensions(case)[1] * ITEMSIZE[case.dtype] if case.b_layout == BY_ROWS else 0
 
     def flops(self, case: Case) -> int:
         """2·m·n·k: a multiplication and an addition per term."""
@@ -205,9 +222,15 @@ def _narrowed(smaller: Case, case: Case) -> Case:
 
 
 def _leading_dimensions(case: Case) -> tuple[int, int, int]:
-    """Elements from one row to the next of A, B and C: the stride, or the length of a row."""
+    """Elements from one row to the next of A, B as it lies, and C: the stride, or the length of a row."""
     assert case.k is not None
-    return (case.stride or case.k, case.stride or case.n, case.stride or case.n)
+    return (case.stride or case.k, case.stride or _shape_of_b(case)[1], case.stride or case.n)
+
+
+def _shape_of_b(case: Case) -> tuple[int, int]:
+    """Rows and columns of the matrix in which B lies: itself, or its transpose."""
+    assert case.k is not None
+    return (case.k, case.n) if case.b_layout == BY_ROWS else (case.n, case.k)
 
 
 def _place(case: Case) -> tuple[int, int]:

@@ -1,29 +1,29 @@
 """What the products by warp groups share: their tiles, tensor maps and epilogue.
 
-A block's tile of C is computed from tiles of A and B in shared memory, 64 elements deep, which the Tensor Memory
-Accelerator copies. Several pairs of them, stages, follow each other in shared memory: of A all rows, then of B 64
-columns after another.
+A block's tile of C is computed from tiles of A and B in shared memory, 128 bytes deep along k, which the Tensor Memory
+Accelerator copies. Several pairs of them, stages, follow each other in shared memory: of A all rows, then of B all
+columns; where it lies by rows, 128 bytes of columns after another.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, expect_bytes, start_copy
 from smembench.kernels.intrinsics.halves import store_pair
-from smembench.kernels.intrinsics.warp_group import DEPTH
+from smembench.kernels.intrinsics.warp_group import depth_of
 from smembench.kernels.matmul.structs import Matrix, Place
 from smembench.kernels.numba_cuda import DeviceFunction, device, uint32
 from smembench.kernels.program import TensorMap
 from smembench.kernels.types import Array, Index
-from smembench.model.case import Case
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
+from smembench.model.formats import HALVES, produced
+from smembench.model.problem import ITEMSIZE
 
-_ITEMSIZE = 2
-_PER_ROW = ROW_BYTES // _ITEMSIZE
-_ALIGNED = 16 // _ITEMSIZE
-"""A row of a matrix with a tensor map begins at a multiple of 16 bytes."""
+_ALIGNED_BYTES = 16
+"""A row of a matrix with a tensor map begins at a multiple of these."""
 
 
 class Maps(NamedTuple):
@@ -42,30 +42,41 @@ class Stages(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A block's tile of C: its sides, and how many stages are in shared memory."""
+    """A block's tile of C: its sides, how many stages are in shared memory, and of what matrices."""
 
     rows: int
     columns: int
     stages: int = 1
+    dtype: str = "bfloat16"
+    b_layout: str = BY_ROWS
+
+    def of(self, case: Case) -> Self:
+        """The tile of a case's matrices."""
+        return replace(self, dtype=case.dtype, b_layout=case.b_layout)
+
+    @property
+    def depth(self) -> int:
+        """Elements along k."""
+        return depth_of(self.dtype)
 
     @property
     def a_elements(self) -> int:
         """Of a stage, elements of A; those of B follow."""
-        return self.rows * DEPTH
+        return self.rows * self.depth
 
     @property
     def elements(self) -> int:
         """Of a stage."""
-        return (self.rows + self.columns) * DEPTH
+        return (self.rows + self.columns) * self.depth
 
     @property
     def shared_bytes(self) -> int:
-        """Of all stages."""
-        return self.tile_elements() * _ITEMSIZE
-
-    def tile_elements(self, case: Case | None = None) -> int:
         """Of all stages, for every case."""
-        return self.stages * self.elements
+        return self.stages * (self.rows + self.columns) * ROW_BYTES
+
+    def tile_elements(self, case: Case) -> int:
+        """Of all stages."""
+        return self.shared_bytes // ITEMSIZE[case.dtype]
 
     def grid(self, case: Case) -> tuple[int, int]:
         """A block per tile."""
@@ -74,26 +85,41 @@ class Tile:
     def maps(self, case: Case) -> tuple[TensorMap, TensorMap]:
         """Of A and B."""
         assert case.k is not None
-        return TensorMap(1, case.m, case.k, case.k, self.rows), TensorMap(2, case.k, case.n, case.n, DEPTH)
+        of_b = TensorMap(2, case.k, case.n, case.n, self.depth)
+        if self.b_layout == BY_COLUMNS:
+            of_b = TensorMap(2, case.n, case.k, case.k, self.columns)
+        return TensorMap(1, case.m, case.k, case.k, self.rows), of_b
 
     def copies(self) -> DeviceFunction:
         """``(stages, stage, maps, place, k0)``: for one thread, start the copies of a stage from k0 on."""
-        a_elements, elements, columns = self.a_elements, self.elements, self.columns
+        a_elements, elements, columns, depth = self.a_elements, self.elements, self.columns, self.depth
+        size = elements * ITEMSIZE[self.dtype]
+
+        def by_rows(stages: Stages, stage: Index, at: Index, b_map: Index, col: Index, k0: Index) -> None:
+            for column in range(0, columns, depth):
+                to = at + uint32(column) * depth
+                start_copy(stages.tiles, to, b_map, col + uint32(column), k0, stages.arrived, stage)
+
+        def by_columns(stages: Stages, stage: Index, at: Index, b_map: Index, col: Index, k0: Index) -> None:
+            start_copy(stages.tiles, at, b_map, k0, col, stages.arrived, stage)
+
+        copy_b = device(by_rows if self.b_layout == BY_ROWS else by_columns)
 
         def copy(stages: Stages, stage: Index, maps: Maps, place: Place, k0: Index) -> None:
             at = stage * elements
-            expect_bytes(stages.arrived, stage, elements * _ITEMSIZE)
+            expect_bytes(stages.arrived, stage, size)
             start_copy(stages.tiles, at, maps.a, k0, place.row, stages.arrived, stage)
-            for column in range(0, columns, _PER_ROW):
-                to = at + a_elements + uint32(column) * DEPTH
-                start_copy(stages.tiles, to, maps.b, place.col + uint32(column), k0, stages.arrived, stage)
+            copy_b(stages, stage, at + a_elements, maps.b, place.col, k0)
 
         return device(copy)
 
 
 def epilogue(columns: int, dtype: str) -> DeviceFunction:
-    """``(C, sums, place, thread)``: write a group's 64 rows of so many columns, where they are in C."""
-    store, groups = store_pair(dtype), columns // 8
+    """``(C, sums, place, thread)``: write a group's 64 rows of so many columns, where they are in C.
+
+    ``dtype`` is that of A and B.
+    """
+    store, groups = store_pair(produced(dtype)), columns // 8
 
     def write(C: Matrix, sums: Array, place: Place, thread: Index) -> None:
         row = place.row + thread // 32 * 16 + thread % 32 // 4
@@ -108,8 +134,12 @@ def epilogue(columns: int, dtype: str) -> DeviceFunction:
 
 
 def unsupported(case: Case) -> str | None:
-    """Rows that do not begin at multiples of 16 bytes, or None."""
+    """Rows of A or rows or columns of B that do not begin at multiples of 16 bytes, odd rows of C, or None."""
     assert case.k is not None
-    if odd := next((columns for columns in (case.k, case.n) if columns % _ALIGNED), None):
-        return f"{case.kernel} copies tiles by the TMA, for which rows are a multiple of {_ALIGNED} elements, not {odd}"
-    return None
+    aligned = _ALIGNED_BYTES // ITEMSIZE[case.dtype]
+    if case.b_layout == BY_ROWS and case.dtype not in HALVES:
+        return f"{case.kernel} takes {case.dtype} with B by columns alone, as wgmma reads it"
+    mapped = (case.k, case.n) if case.b_layout == BY_ROWS else (case.k,)
+    if odd := next((side for side in mapped if side % aligned), None):
+        return f"{case.kernel} copies tiles by the TMA, for which rows are a multiple of {aligned} elements, not {odd}"
+    return f"{case.kernel} writes results by pairs, and n is {case.n}" if case.n % 2 else None

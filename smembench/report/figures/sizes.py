@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import UNIFORM
+from smembench.model.case import BY_ROWS, UNIFORM
 from smembench.model.problem import ITEMSIZE, Problem
 from smembench.model.text import capital
 from smembench.report.charts import Chart, Spec, file_name, layer, names_axis, number_axis
@@ -94,7 +94,8 @@ def families(rows: Sequence[Row]) -> list[Family]:
     """The families of a run, GPUs before the CPU, those with the most sizes first."""
 
     def key(row: Row) -> tuple[object, ...]:
-        return (row.problem, row.device, row.dtype, row.cache, row.stride, row.case.parameters, row.inputs)
+        matrices = (row.stride, row.inputs, row.b_layout)
+        return (row.problem, row.device, row.dtype, row.cache, row.case.parameters, *matrices)
 
     groups = grouped((row for row in rows if row.ok), key).values()
     several = [members for members in groups if len({row.case.size for row in members}) > 1]
@@ -111,6 +112,7 @@ def _family(rows: Sequence[Row]) -> Family:
     known = (problem.ceiling_kernel, *registry.peers(problem.name), problem.naive_kernel)
     subject = [f"{problem.title} {first.dtype}", *(f"{name} {count}" for name, count in first.case.parameters)]
     subject += [f"inputs {first.inputs}"] if first.inputs != UNIFORM else []
+    subject += [f"B by {first.b_layout}"] if first.b_layout != BY_ROWS else []
     subject += [f"stride {first.stride}"] if first.stride else []
     subject += [f"{first.cache} cache"] if "cache" in problem.options else []
     beside = next((kernel for kernel in known if kernel in names and len(names) > 1), None)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from smembench.explain.ncu import counted, installed
+from smembench.explain.ncu import installed
+from smembench.explain.ncu_watched import watched
 from smembench.model.errors import UsageError
-from smembench.studies.doctor.requests import METRICS, Request, drawn
+from smembench.studies.doctor.requests import COUNTERS, Request, drawn, part
 from smembench.toolchains.nvrtc import TOOLCHAIN
 
 ASKED_BY = "doctor --conflicts"
+Done = Callable[[str, int, int], None]
+"""Called with what is counted now, how many requests are done, and how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,30 +37,42 @@ class Counted:
         return self.request.predicted == self.count
 
 
-def compare(
-    seed: int, count: int, capability: str, begin: Callable[[int], None] = lambda requests: None
-) -> list[Counted]:
+def compare(seed: int, count: int, capability: str, done: Done) -> Iterator[Counted]:
     """Count the requests of a seed on the GPU, of this compute capability, a launch for each.
 
-    ``begin`` is called with the number of all requests, which take about 15 ms each.
+    On Ctrl-C the iterator raises the KeyboardInterrupt after what was counted before.
 
     Raises:
-        UsageError: if NVRTC or ncu is missing, and if ncu does not return a figure per launch.
+        UsageError: if NVRTC or ncu is missing; the iterator does if ncu does not return a figure per launch.
     """
     if reason := TOOLCHAIN.unavailable():
         raise UsageError(f"{ASKED_BY}: {reason}")
     installed(ASKED_BY)
+    return _counted(seed, count, capability, done)
+
+
+def _counted(seed: int, count: int, capability: str, done: Done) -> Iterator[Counted]:
     major, minor = capability.split(".")
     requests = drawn(seed, count, (int(major), int(minor)))
-    begin(len(requests))
-    found = counted(
-        ["smembench.studies.doctor.requests_child", str(seed), str(count)],
-        METRICS,
-        cache_control="none",
-        launches=len(requests),
-        asked_by=ASKED_BY,
-    )
-    return [Counted(request, round(found[request.family.metric][launch])) for launch, request in enumerate(requests)]
+    before = 0
+    for what, metrics in COUNTERS.items():
+        asked = part(requests, what)
+        launched = partial(_launched, done, what, before, len(requests))
+        launched(0)
+        with TemporaryDirectory() as folder:
+            stop = Path(folder, "stop")
+            child = ["smembench.studies.doctor.requests_child", str(seed), str(count), capability, what, str(stop)]
+            found, cut = watched(child, metrics, stop, launched, launches=len(asked), asked_by=ASKED_BY)
+        of_metrics = zip(*(found.get(metric, ()) for metric in metrics), strict=False)
+        for request, figures in zip(asked, of_metrics, strict=False):
+            yield Counted(request, round(figures[metrics.index(request.family.metric)]))
+        if cut:
+            raise KeyboardInterrupt
+        before += len(asked)
+
+
+def _launched(done: Done, what: str, before: int, of: int, number: int) -> None:
+    done(what, before + number, of)
 
 
 def failures(found: Iterable[Counted]) -> list[Counted]:

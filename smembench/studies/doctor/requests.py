@@ -23,7 +23,12 @@ Rule = Callable[[Addresses, int, str], int]
 _SHARED = "l1tex__data_pipe_lsu_wavefronts_mem_shared{}.sum"
 _SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
 _ANY = _SHARED.format("")
-METRICS = (_ANY, _SHARED.format("_op_ld"), _SHARED.format("_op_st"), _SECTORS.format("ld"), _SECTORS.format("st"))
+COUNTERS = {
+    "loads and stores of shared memory": (_SHARED.format("_op_ld"), _SHARED.format("_op_st")),
+    "other instructions on shared memory": (_ANY,),
+    "loads and stores of global memory": (_SECTORS.format("ld"), _SECTORS.format("st")),
+}
+"""ncu's counters by what they count, a process each: those of all together would take several passes per launch."""
 
 _FEWER = 20
 """A family beside those that are asked about gets this part of their requests."""
@@ -127,6 +132,11 @@ def drawn(seed: int, count: int, capability: tuple[int, int]) -> list[Request]:
                 pattern = [*PATTERNS][number % len(PATTERNS)]
                 found.append(Request(family, pattern, _addresses(family, pattern, rng)))
     return found
+
+
+def part(requests: Sequence[Request], what: str) -> list[Request]:
+    """The requests that are counted by these of the ``COUNTERS``."""
+    return [request for request in requests if request.family.metric in COUNTERS[what]]
 
 
 def _addresses(family: Family, pattern: str, rng: Random) -> Addresses:

@@ -5,6 +5,9 @@ The lanes' addresses come from constant memory, and results go to global memory,
 
 from __future__ import annotations
 
+AT_ONCE = 1000
+"""Requests whose addresses the constant memory holds."""
+
 SPAN_BYTES = 32 * 1024
 """Shared memory of a launch, and the length of the buffer's first part, which requests address; results follow it."""
 
@@ -12,9 +15,10 @@ BUFFER_BYTES = SPAN_BYTES + 32 * 16
 
 SOURCE = r"""
 constexpr int SPAN = 32 * 1024;
+constexpr int AT_ONCE = 1000;
 
-// A byte address per lane, of shared memory or of the buffer; negative if the lane is inactive.
-__constant__ int addresses[32];
+// Of each request a byte address per lane, of shared memory or of the buffer; negative if the lane is inactive.
+__constant__ short addresses[AT_ONCE][32];
 
 extern __shared__ __align__(128) unsigned char memory[];
 
@@ -48,9 +52,9 @@ __device__ auto value(const unsigned char *buffer)
 __device__ unsigned shared_address(int address) { return (unsigned)__cvta_generic_to_shared(memory) + address; }
 
 #define REQUEST(name, ...)                                                                                         \
-    extern "C" __global__ void name(unsigned char *buffer)                                                         \
+    extern "C" __global__ void name(unsigned char *buffer, unsigned request)                                       \
     {                                                                                                              \
-        const int address = addresses[threadIdx.x];                                                                \
+        const int address = addresses[request][threadIdx.x];                                                       \
         if (address < 0) return;                                                                                   \
         __VA_ARGS__;                                                                                               \
     }
@@ -86,9 +90,9 @@ ASYNC(16, "cg")
 
 // A matrix instruction takes the whole warp, and the addresses of as many lanes as it moves rows.
 #define MATRICES(name, ...)                                                                                        \
-    extern "C" __global__ void name(unsigned char *buffer)                                                         \
+    extern "C" __global__ void name(unsigned char *buffer, unsigned request)                                       \
     {                                                                                                              \
-        const unsigned row = shared_address(max(addresses[threadIdx.x], 0));                                       \
+        const unsigned row = shared_address(max((int)addresses[request][threadIdx.x], 0));                         \
         uint4 words = {};                                                                                          \
         asm volatile(__VA_ARGS__ : "memory");                                                                      \
         result<16>(buffer) = words;                                                                                \

@@ -101,6 +101,7 @@ def change(
     *,
     n: int | None = None,
     dtype: str | None = None,
+    b_layout: str | None = None,
     device: DeviceInfo | None = None,
     capability: str | None = None,
 ) -> Change:
@@ -109,7 +110,7 @@ def change(
     Args:
         problem: one that has a ladder.
         step: a step, compared with the one before it of the element type; or two steps separated by a comma.
-        n, dtype: size and element type; the problem's and the step's default if None.
+        n, dtype, b_layout: size, element type and layout of B; the problem's and the step's default if None.
         device: on which some sizes depend.
         capability: compute capability, for the machine code and the occupancy.
 
@@ -129,7 +130,7 @@ def change(
     if len(chosen) == 1:
         lower = names[: names.index(chosen[0])]
         chosen = (next((name for name in reversed(lower) if kernels[name].takes(wanted)), lower[-1]), *chosen)
-    found = [cases(name, dtypes=wanted, n=n, device=device) for name in chosen]
+    found = [cases(name, dtypes=wanted, n=n, b_layout=b_layout, device=device) for name in chosen]
     if any(len(each) > 1 for each in found):
         raise UsageError(f"--dtype {dtype}: give one element type with --diff")
     before, after = (_step(kernels[case.kernel], case, capability) for (case,) in found)

@@ -18,7 +18,6 @@ from smembench.kernels.intrinsics.bulk_copy import (
     wait_for_phase,
 )
 from smembench.kernels.intrinsics.warp_group import (
-    DEPTH,
     GROUP,
     ROWS,
     begin_products,
@@ -32,8 +31,8 @@ from smembench.kernels.matmul.warp_groups import Maps, Stages, Tile, epilogue, u
 from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
-from smembench.model.case import Case
-from smembench.model.formats import HALVES
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
+from smembench.model.formats import NARROW
 
 TILE = Tile(rows=128, columns=128)
 
@@ -41,9 +40,10 @@ TILE = Tile(rows=128, columns=128)
 def program(case: Case, tile: Tile) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)`` with tiles of 128 rows."""
     element, total, barrier = number(case.dtype), number("float32"), number("uint64")
-    rows, columns, lower_a, at_b = tile.rows, tile.columns, ROWS * DEPTH, tile.a_elements
-    sums = columns // 2
-    copy, multiply = tile.copies(), products(columns, case.dtype)
+    tile = tile.of(case)
+    rows, columns, depth, at_b = tile.rows, tile.columns, tile.depth, tile.a_elements
+    sums, lower_a = columns // 2, ROWS * depth
+    copy, multiply = tile.copies(), products(columns, case.dtype, case.b_layout)
     write = epilogue(columns, case.dtype)
 
     def wgmma(
@@ -65,7 +65,7 @@ def program(case: Case, tile: Tile) -> NumbaKernel:
         for i in range(sums):
             upper[i] = lower[i] = 0
         phase = uint32(0)
-        for k0 in range(0, k, DEPTH):
+        for k0 in range(0, k, depth):
             if thread == 0:
                 copy(Stages(tiles, arrived), uint32(0), Maps(a_map, b_map), place, uint32(k0))
             wait_for_phase(arrived, 0, phase)
@@ -103,7 +103,8 @@ KERNEL = Kernel(
     build=build,
     blocks=False,
     tile_elements=TILE.tile_elements,
-    dtypes=HALVES,
+    dtypes=NARROW,
+    b_layouts=(BY_ROWS, BY_COLUMNS),
     unsupported=unsupported,
     needs="9.0a",
     standard=False,

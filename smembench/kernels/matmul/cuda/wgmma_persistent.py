@@ -18,7 +18,6 @@ from smembench.kernels.intrinsics.bulk_copy import (
     wait_for_phase,
 )
 from smembench.kernels.intrinsics.warp_group import (
-    DEPTH,
     GROUP,
     ROWS,
     add_registers,
@@ -41,8 +40,8 @@ from smembench.kernels.matmul.warp_groups import Maps, Stages, epilogue, unsuppo
 from smembench.kernels.numba_cuda import cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
-from smembench.model.case import Case
-from smembench.model.formats import HALVES
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
+from smembench.model.formats import NARROW
 
 BAND = 8
 """Rows of tiles in a band."""
@@ -60,9 +59,10 @@ def place_of(tile: Index, down: Index, across: Index) -> Place:
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)``."""
     element, total, barrier = number(case.dtype), number("float32"), number("uint64")
-    rows, columns, stages, elements = TILE.rows, TILE.columns, TILE.stages, TILE.elements
-    sums, a_elements, group_elements = columns // 2, TILE.a_elements, ROWS * DEPTH
-    copy, multiply = TILE.copies(), products(columns, case.dtype)
+    shape = TILE.of(case)
+    rows, columns, stages, elements = shape.rows, shape.columns, shape.stages, shape.elements
+    sums, depth, a_elements, group_elements = columns // 2, shape.depth, shape.a_elements, ROWS * shape.depth
+    copy, multiply = shape.copies(), products(columns, case.dtype, case.b_layout)
     write = epilogue(columns, case.dtype)
 
     def wgmma_persistent(
@@ -89,7 +89,7 @@ def build(case: Case) -> NumbaKernel:
             give_registers(PRODUCER_REGISTERS)
             while thread == 0 and tile < down * across:
                 place = place_of(tile, down, across)
-                for k0 in range(0, k, DEPTH):
+                for k0 in range(0, k, depth):
                     wait_for_phase(free, stage, 1 - phase)
                     copy(Stages(tiles, arrived), stage, Maps(a_map, b_map), place, uint32(k0))
                     stage += 1
@@ -102,7 +102,7 @@ def build(case: Case) -> NumbaKernel:
                 place = place_of(tile, down, across)
                 for i in range(sums):
                     results[i] = 0
-                for _ in range(0, k, DEPTH):
+                for _ in range(0, k, depth):
                     wait_for_phase(arrived, stage, phase)
                     at = stage * elements
                     begin_products()
@@ -117,13 +117,13 @@ def build(case: Case) -> NumbaKernel:
                 write(Matrix(c, m, n, ldc), results, Place(place.row + (group - 1) * ROWS, place.col), thread)
                 tile += cuda.gridDim.x
 
-    grid = TILE.grid(case)
+    grid = shape.grid(case)
     return NumbaKernel(
         wgmma_persistent,
         grid=grid,
         block=(THREADS, 1),
-        dynamic_bytes=TILE.shared_bytes,
-        tensor_maps=TILE.maps(case),
+        dynamic_bytes=shape.shared_bytes,
+        tensor_maps=shape.maps(case),
         launch_bounds=(THREADS, 1),
         persistent_blocks=lambda multiprocessors: min(multiprocessors, prod(grid)),
     )
@@ -137,7 +137,8 @@ KERNEL = Kernel(
     build=build,
     blocks=False,
     tile_elements=TILE.tile_elements,
-    dtypes=HALVES,
+    dtypes=NARROW,
+    b_layouts=(BY_ROWS, BY_COLUMNS),
     unsupported=unsupported,
     needs="9.0a",
     standard=False,

@@ -20,7 +20,6 @@ from smembench.kernels.intrinsics.bulk_copy import (
     wait_for_phase,
 )
 from smembench.kernels.intrinsics.warp_group import (
-    DEPTH,
     GROUP,
     ROWS,
     add_registers,
@@ -36,8 +35,8 @@ from smembench.kernels.matmul.warp_groups import Maps, Stages, Tile, epilogue, u
 from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
-from smembench.model.case import Case
-from smembench.model.formats import HALVES
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
+from smembench.model.formats import NARROW
 
 TILE = Tile(rows=128, columns=256, stages=4)
 CONSUMERS = TILE.rows // ROWS
@@ -49,9 +48,10 @@ PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)``."""
     element, total, barrier = number(case.dtype), number("float32"), number("uint64")
-    rows, columns, stages, elements = TILE.rows, TILE.columns, TILE.stages, TILE.elements
-    sums, a_elements, group_elements = columns // 2, TILE.a_elements, ROWS * DEPTH
-    copy, multiply = TILE.copies(), products(columns, case.dtype)
+    shape = TILE.of(case)
+    rows, columns, stages, elements = shape.rows, shape.columns, shape.stages, shape.elements
+    sums, depth, a_elements, group_elements = columns // 2, shape.depth, shape.a_elements, ROWS * shape.depth
+    copy, multiply = shape.copies(), products(columns, case.dtype, case.b_layout)
     write = epilogue(columns, case.dtype)
 
     def wgmma_specialized(
@@ -76,7 +76,7 @@ def build(case: Case) -> NumbaKernel:
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
             if thread == 0:
-                for k0 in range(0, k, DEPTH):
+                for k0 in range(0, k, depth):
                     wait_for_phase(free, stage, 1 - phase)
                     copy(Stages(tiles, arrived), stage, Maps(a_map, b_map), place, uint32(k0))
                     stage += 1
@@ -86,7 +86,7 @@ def build(case: Case) -> NumbaKernel:
             add_registers(CONSUMER_REGISTERS)
             for i in range(sums):
                 results[i] = 0
-            for _ in range(0, k, DEPTH):
+            for _ in range(0, k, depth):
                 wait_for_phase(arrived, stage, phase)
                 at = stage * elements
                 begin_products()
@@ -102,10 +102,10 @@ def build(case: Case) -> NumbaKernel:
 
     return NumbaKernel(
         wgmma_specialized,
-        grid=TILE.grid(case),
+        grid=shape.grid(case),
         block=(THREADS, 1),
-        dynamic_bytes=TILE.shared_bytes,
-        tensor_maps=TILE.maps(case),
+        dynamic_bytes=shape.shared_bytes,
+        tensor_maps=shape.maps(case),
         launch_bounds=(THREADS, 1),
     )
 
@@ -118,7 +118,8 @@ KERNEL = Kernel(
     build=build,
     blocks=False,
     tile_elements=TILE.tile_elements,
-    dtypes=HALVES,
+    dtypes=NARROW,
+    b_layouts=(BY_ROWS, BY_COLUMNS),
     unsupported=unsupported,
     needs="9.0a",
     standard=False,
