@@ -12,28 +12,27 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from linecache import getlines
 
 from smembench.explain.requests import Request
 from smembench.explain.trace import Trace
-from smembench.model.case import Case
 from smembench.toolchains.machine_code import MachineCode
 from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction
 from smembench.toolchains.source_lines import shared_stores
 
 
 def idle_requests(
-    case: Case, capability: str, traced: Trace, requests: Sequence[Request], code: MachineCode, warps: int
+    traced: Trace, requests: Sequence[Request], code: MachineCode, warps: int, lined: Callable[[], bytes]
 ) -> dict[str, int]:
     """Those of a launch to shared memory, by kind; ``warps`` are those of the grid.
 
-    A kind is left out if it has none, and if that is not known.
+    A kind is left out if it has none, and if that is not known. ``lined`` compiles with line information.
     """
     found = of_warps(requests, code.memory, warps)
     guarded = any((each.space, each.kind, each.guarded) == ("shared", "store", True) for each in code.memory)
     if guarded and "store" not in found and (others := never_taken(traced)):
-        found["store"] = of_branches(requests, others, shared_stores(case, capability, code))
+        found["store"] = of_branches(requests, others, shared_stores(lined, code))
     return {kind: count for kind, count in found.items() if count > 0}
 
 

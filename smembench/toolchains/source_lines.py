@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from io import BytesIO
 
 from smembench.kernels import registry
@@ -17,19 +18,28 @@ _BYTES = 16
 """Per instruction."""
 
 
-def shared_stores(case: Case, capability: str, code: MachineCode) -> dict[int, set[bool]]:
-    """By line, whether a predicate guards its stores to shared memory; of several stores some may have one.
+def with_lines(case: Case, capability: str) -> bytes:
+    """The machine code of a case's kernel with line information, from disk if it was compiled before.
 
-    Empty if the compiler makes other accesses with line information than without, as in ``code``. Stores of a helper
-    have the helper's lines.
+    Raises:
+        Exception: a missing library's.
     """
     program = registry.kernel_of(case).build(case)
     assert isinstance(program, NumbaKernel)
+    key = ("with lines", *variant(case, program, capability))
+    return kept(case, numba.TOOLCHAIN, key, lambda: ("", numba.TOOLCHAIN.with_lines(case, program, capability)))[1]
+
+
+def shared_stores(lined: Callable[[], bytes], code: MachineCode) -> dict[int, set[bool]]:
+    """By line, whether a predicate guards its stores to shared memory; of several stores some may have one.
+
+    Empty if the compiler makes other accesses with line information, as ``lined`` returns it, than without, as in
+    ``code``. Stores of a helper have the helper's lines.
+    """
     try:
-        key = ("with lines", *variant(case, program, capability))
-        _, lined = kept(case, numba.TOOLCHAIN, key, lambda: ("", numba.TOOLCHAIN.with_lines(case, program, capability)))
-        found = instructions(lined)
-        lines = source_lines(lined, len(found))
+        by_line = lined()
+        found = instructions(by_line)
+        lines = source_lines(by_line, len(found))
     except Exception:  # a missing library raises its own; explanations work without lines
         return {}
     if memory_instructions(found) != code.memory:
