@@ -19,6 +19,7 @@ from smembench.kernels.numba_cuda import SIMULATED, cuda
 from smembench.kernels.program import NumbaKernel, TensorMap
 from smembench.model.case import Case
 from smembench.model.errors import DeviceUnavailable
+from smembench.model.formats import carried
 from smembench.model.hardware import WARP
 from smembench.model.problem import Problem
 
@@ -38,7 +39,7 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
     """
     if not SIMULATED:
         raise DeviceUnavailable("simulator: set NUMBA_ENABLE_CUDASIM=1 before the start")
-    output = np.empty(problem.output_length(case), inputs[0].dtype)
+    output = np.empty(problem.output_length(case), carried(problem.array_types(case)[0]))
     output.view("u1")[:] = POISON
     program = kernel.build(case)
     assert isinstance(program, NumbaKernel), case.id

@@ -131,8 +131,8 @@ def _signature(case: Case, program: NumbaKernel) -> tuple[Any, ...]:
     from smembench.kernels.numba_cuda import number, uint32, uint64
 
     problem = PROBLEMS[case.problem]
-    scalars = len(problem.scalars(case))
-    return (*[number(case.dtype)[::1]] * len(problem.arrays), *[uint32] * scalars, *[uint64] * len(program.tensor_maps))
+    arrays = (number(dtype)[::1] for dtype in problem.array_types(case))
+    return (*arrays, *[uint32] * len(problem.scalars(case)), *[uint64] * len(program.tensor_maps))
 
 
 def link(

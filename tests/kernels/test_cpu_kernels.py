@@ -59,7 +59,7 @@ def test_a_write_beside_the_output_is_caught(index: int, side: str) -> None:
     def careless(out: Any, inp: Any) -> None:
         out.base[GUARD_BYTES // 4 + index] = 0
 
-    prepared = CpuPrepared(careless, (np.ones(4, np.float32),), 4, (), None)
+    prepared = CpuPrepared(careless, (np.ones(4, np.float32),), 4, "float32", (), None)
     prepared.poison()
     assert (prepared.output().view("u1") == POISON).all()
     prepared.launch()

@@ -13,7 +13,7 @@ from smembench.kernels.common.grids import block_of, square_only
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.through_float32 import for_dtype
 from smembench.kernels.program import HostFunction
-from smembench.model.case import Case
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -69,6 +69,7 @@ KERNEL = Kernel(
     kind="cpu",
     summary="tiles of A, B and C in buffers that stay in the L1 cache, on all cores",
     build=build,
+    b_layouts=(BY_ROWS, BY_COLUMNS),
     tile_elements=tile_elements,
     unsupported=square_only,
     strided=True,
