@@ -181,3 +181,22 @@ def negative(out: Any, a: Any) -> None:
     i = cuda.threadIdx.x + -1
     if i >= 0:
         out[i] = a[i]
+
+
+def sums(offset: int) -> Any:
+    """A kernel that closes over a device function, which calls another."""
+
+    @cuda.jit(device=True)
+    def four(shared: Any, row: Any) -> Any:
+        return shared[clamped(row, TILE), 0] + shared[row, 1] + shared[row, 2] + shared[row, 3] + offset
+
+    @cuda.jit
+    def kernel(out: Any, a: Any) -> None:
+        shared = cuda.shared.array((TILE, 4), float32, alignment=16)
+        t = cuda.threadIdx.x
+        for k in range(4):
+            shared[t, k] = a[k, t]
+        cuda.syncthreads()
+        out[t] = four(shared, t)
+
+    return kernel

@@ -59,6 +59,14 @@ def test_accesses_are_those_that_the_compiler_makes(monkeypatch: pytest.MonkeyPa
     assert (of_source.code, of_source.worst(), of_source.trace.merged) == (None, 4, ())
 
 
+def test_device_functions_are_compiled_without_a_gpu() -> None:
+    found = explain_function(kernels.sums(1), grid=1, block=32, args=("float32[32]", "float32[4,32]"), capability="9.0")
+    if explain_function(kernels.quads, grid=1, block=32, args=("float32[32]", "float32[4,32]")).code is None:
+        pytest.skip("needs NVVM and nvJitLink: pip install 'smembench[cu13]'")
+    assert found.code is not None
+    assert ("store", 16) in {(each.site.kind, each.width) for each in found.trace.merged}
+
+
 def missing(*arguments: object, **options: object) -> None:
     raise RuntimeError("no libnvvm")
 
