@@ -1,4 +1,7 @@
-"""Machine code of any Numba kernel, for the types of a launch's arguments and without a GPU."""
+"""Machine code of any Numba kernel, for the types of a launch's arguments and without a GPU.
+
+Numba is imported where it is used, so that listing the toolchains is quick.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ from collections.abc import Sequence
 from types import CellType, FunctionType
 from typing import Any
 
-from smembench.kernels.numba_cuda import cuda, device, typeof
 from smembench.toolchains.numba import link
 
 _OPTIONS = ("debug", "fastmath", "opt", "launch_bounds")
@@ -29,7 +31,8 @@ def function_code(
     Raises:
         Exception: a missing library's or the compiler's own.
     """
-    from smembench.kernels.intrinsics.unsigned import suspended  # cannot be imported where Numba simulates
+    from smembench.kernels.intrinsics.unsigned import suspended
+    from smembench.kernels.numba_cuda import cuda, typeof
 
     options = getattr(function, "targetoptions", {})
     if options.get("link"):
@@ -59,6 +62,8 @@ def function_code(
 
 def _inlining(function: FunctionType, done: dict[FunctionType, FunctionType]) -> FunctionType:
     """The function with its device functions in a form that is inlined; ``done`` are those that are replaced."""
+    from smembench.kernels.numba_cuda import device
+
     if function in done:
         return done[function]
     names, code = dict(function.__globals__), function.__code__
