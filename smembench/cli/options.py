@@ -119,6 +119,10 @@ Cache = Annotated[
 ]
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Cases = Annotated[
+    str | None,
+    typer.Option("--case", metavar="TEXT", help="Only cases whose id contains this, or matches it if it has a *."),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
