@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from pathlib import Path
 
@@ -14,10 +15,11 @@ from smembench.explain.trace import traceable
 from smembench.explain.traffic import traffic
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Case
+from smembench.model.case import BY_ROWS, Case
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
 from smembench.toolchains.machine_code import MachineCode
+from smembench.toolchains.source_lines import with_lines
 
 MAX_PAD = 32
 
@@ -67,9 +69,10 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
     )
     pad = f", pad {case.pad}" if case.pad is not None else ""
     launched = f" · block {case.block}{pad}" if case.block else ""
+    layout = f", B by {case.b_layout}" if case.b_layout != BY_ROWS else ""
     return Explanation(
         case=case,
-        title=f"{case.kernel} in {Path(traced.filename).name}{launched} · {case.dtype}",
+        title=f"{case.kernel} in {Path(traced.filename).name}{launched} · {case.dtype}{layout}",
         pad=case.pad or 0,
         trace=traced,
         **accesses._asdict(),
@@ -81,7 +84,7 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
         occupancy=resident,
         idle={}
         if code is None or capability is None
-        else idle_requests(case, capability, traced, requests, code, warps),
+        else idle_requests(traced, requests, code, warps, partial(with_lines, case, capability)),
     )
 
 
