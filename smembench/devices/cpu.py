@@ -9,11 +9,13 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
+from smembench.devices.base import GUARD_BYTES, POISON, check_guards
 from smembench.devices.host_clock import HostClock
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.program import HostFunction
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo, Limits
+from smembench.model.formats import carried
 from smembench.model.measurement import Conditions, Resources
 from smembench.model.problem import Problem
 
@@ -85,14 +87,15 @@ class CpuDevice:
 
     def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> CpuPrepared:
         """Allocate the output; compiled kernels are kept for later cases."""
-        key = (case.problem, case.kernel, case.dtype, case.block, case.pad, case.parameters)
+        key = (case.problem, case.kernel, case.dtype, case.b_layout, case.block, case.pad, case.parameters)
         if key not in self._compiled:
             program = kernel.build(case)
             assert isinstance(program, HostFunction), case.id
             self._compiled[key] = program.function
         flush = self._flush if case.cache == "cold" else None
         function, scalars, first = self._compiled[key], problem.scalars(case), problem.first(case)
-        return CpuPrepared(function, inputs, problem.output_length(case), scalars, flush, first)
+        of_output = carried(problem.array_types(case)[0])
+        return CpuPrepared(function, inputs, problem.output_length(case), of_output, scalars, flush, first)
 
     def _flush(self) -> None:
         import numpy as np
@@ -128,25 +131,26 @@ class CpuPrepared:
         function: Any,
         inputs: tuple[Array, ...],
         length: int,
+        of_output: str,
         scalars: tuple[int, ...],
         flush: Any,
         first: int = 0,
     ) -> None:
         import numpy as np
 
-        from smembench.devices.buffers import Output
-
-        dtype = inputs[0].dtype
-        self._output: Any = Output(length, dtype, "pageable")
+        dtype = np.dtype(of_output)
+        self._guard = GUARD_BYTES // dtype.itemsize
+        self._buffer: Any = np.empty(length + 2 * self._guard, dtype)
+        self._output: Any = self._buffer[self._guard : -self._guard]
         self._flush = flush
         # Numba's CPU target has no float16; copying its bits is the same work.
-        kernel_dtype = np.dtype("u2") if dtype == np.float16 else dtype
-        arrays = [array[first:].view(kernel_dtype) for array in (self._output.array, *inputs)]
+        arrays = [array[first:] for array in (self._output, *inputs)]
+        arrays = [array.view("u2") if array.dtype == np.float16 else array for array in arrays]
         self._call: Any = lambda: function(*arrays, *scalars)
 
     def poison(self) -> None:
         """Fill the output and its guards."""
-        self._output.poison()
+        self._buffer.view("u1")[:] = POISON
 
     def launch(self) -> None:
         """Call it once; the first call compiles."""
@@ -154,7 +158,8 @@ class CpuPrepared:
 
     def output(self) -> Array:
         """A view of the output, after a check of its guards."""
-        output: Array = self._output.read()
+        check_guards(self._buffer[: self._guard], self._buffer[-self._guard :])
+        output: Array = self._output
         return output
 
     def resources(self) -> Resources:
@@ -167,4 +172,4 @@ class CpuPrepared:
 
     def close(self) -> None:
         """Release the output."""
-        self._output = self._call = None
+        self._buffer = self._output = self._call = None

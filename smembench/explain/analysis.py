@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from pathlib import Path
 
@@ -14,11 +15,11 @@ from smembench.explain.trace import traceable
 from smembench.explain.traffic import traffic
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Case
+from smembench.model.case import BY_ROWS, Case
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
-from smembench.model.problem import ITEMSIZE
 from smembench.toolchains.machine_code import MachineCode
+from smembench.toolchains.source_lines import with_lines
 
 MAX_PAD = 32
 
@@ -57,7 +58,7 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
     shared_bytes = kernel.shared_bytes(case)
     resident = resident_blocks(capability, threads, shared_bytes, code)
     traced, requests = launch(kernel, case, code=code)
-    sizes = [elements * ITEMSIZE[case.dtype] for elements in problem.elements(case)]
+    sizes = problem.sizes_of_arrays(case, problem.elements(case))
     asked = traffic(dict(zip(problem.arrays, sizes, strict=True)), requests)
     accesses = by_memory(traced, requests)
     work = Work(
@@ -68,9 +69,10 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
     )
     pad = f", pad {case.pad}" if case.pad is not None else ""
     launched = f" · block {case.block}{pad}" if case.block else ""
+    layout = f", B by {case.b_layout}" if case.b_layout != BY_ROWS else ""
     return Explanation(
         case=case,
-        title=f"{case.kernel} in {Path(traced.filename).name}{launched} · {case.dtype}",
+        title=f"{case.kernel} in {Path(traced.filename).name}{launched} · {case.dtype}{layout}",
         pad=case.pad or 0,
         trace=traced,
         **accesses._asdict(),
@@ -82,7 +84,7 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
         occupancy=resident,
         idle={}
         if code is None or capability is None
-        else idle_requests(case, capability, traced, requests, code, warps),
+        else idle_requests(traced, requests, code, warps, partial(with_lines, case, capability)),
     )
 
 

@@ -113,13 +113,14 @@ class Costs:
         ideal = sum(access.ideal * access.requests for access in chosen)
         return sum(access.of_all for access in chosen) / ideal if ideal else None
 
-    def wavefronts(self, kind: str) -> float | None:
-        """Wavefronts per request of all shared loads, or of all stores; None if there are none.
+    def wavefronts(self, kind: str, way: str = "") -> float | None:
+        """Wavefronts per request of all shared loads, or of all stores, of a ``way``; None if there are none.
 
         As hardware counts them: idle requests count, and take none.
         """
-        found = [(access.wavefronts, access.requests) for access in self.shared if access.site.kind == kind]
-        return mean([*found, (0.0, self.idle.get(kind, 0))])
+        chosen = [access for access in self.shared if (access.site.kind, access.site.way) == (kind, way)]
+        idle = 0 if way else self.idle.get(kind, 0)
+        return mean([*((access.wavefronts, access.requests) for access in chosen), (0.0, idle)])
 
     @property
     def loads(self) -> tuple[GlobalTraffic, ...]:

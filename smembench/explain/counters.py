@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.ncu import profile
@@ -11,20 +12,48 @@ from smembench.model.case import Case
 from smembench.model.hardware import SECTOR_BYTES
 from smembench.toolchains.machine_code import machine_code
 
-_SHARED = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
-_SHARED_REQUESTS = "smsp__inst_executed_op_shared_{}.sum"
+
+class Shared(NamedTuple):
+    """Accesses to shared memory that have counters of their own; ``kind`` and ``way`` are as in ``AccessSite``."""
+
+    name: str
+    kind: str
+    wavefronts: str
+    requests: str
+    way: str = ""
+
+
+_WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared{}.sum"
+_REQUESTS = "smsp__inst_executed_op_{}.sum"
+PLAIN = (
+    Shared("a shared load", "load", _WAVEFRONTS.format("_op_ld"), _REQUESTS.format("shared_ld")),
+    Shared("a shared store", "store", _WAVEFRONTS.format("_op_st"), _REQUESTS.format("shared_st")),
+)
+OTHER = (
+    Shared("a matrix load", "load", _WAVEFRONTS.format("_op_ldsm"), _REQUESTS.format("ldsm"), "matrix"),
+    Shared(
+        "an asynchronous copy", "store", _WAVEFRONTS.format("_op_ldgsts"), _REQUESTS.format("ldgsts"), "asynchronous"
+    ),
+)
+"""``ldmatrix`` and ``cp.async``, which the counters of loads and stores do not see."""
+_ALL = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
 _SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
-_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
+_GLOBAL_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
 _DRAM = "dram__bytes.sum"
 _WARPS = "sm__warps_active.avg.pct_of_peak_sustained_active"
 _SHORT = {"load": "ld", "store": "st"}
 METRICS: tuple[str, ...] = (
-    *(metric.format(short) for metric in (_SHARED, _SHARED_REQUESTS, _SECTORS, _REQUESTS) for short in _SHORT.values()),
+    *(metric for each in PLAIN for metric in (each.wavefronts, each.requests)),
+    *(metric.format(short) for metric in (_SECTORS, _GLOBAL_REQUESTS) for short in _SHORT.values()),
     _DRAM,
     _WARPS,
 )
+OPTIONAL: tuple[str, ...] = (*(metric for each in OTHER for metric in (each.wavefronts, each.requests)), _ALL)
+"""Of capability 8.0 and later; left out where ncu does not know them."""
 ALLOWED_WAVEFRONTS = 0.15
 """Largest difference in wavefronts per request at which counters and prediction agree."""
+ALLOWED_SECTORS = 0.005
+"""The same of sectors per request: the rounding of a quotient."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +70,18 @@ class Comparison:
 def compare(cases: Sequence[Case], capability: str | None) -> list[Comparison]:
     """Predict and count every case.
 
-    Wavefronts per shared request have to agree within ``ALLOWED_WAVEFRONTS``, sectors per global request exactly (to
-    0.005, the rounding of a quotient). What is predicted is what the machine code has: the compiler merges, for
-    example, reads of A's tile in ``tiled``, so the counters see fewer and wider requests than the source has. Three
-    comparisons are not judged: requests and bytes of all global loads with those of the trace, DRAM bytes with
-    compulsory bytes, and achieved with theoretical occupancy. They depend on more than the kernel.
+    Wavefronts per shared request have to agree within ``ALLOWED_WAVEFRONTS``, sectors per global request exactly.
+    What is predicted is what the machine code has: the compiler merges, for example, reads of A's tile in ``tiled``, so
+    the counters see fewer and wider requests than the source has. Four comparisons are not judged: all wavefronts of
+    shared memory with those of the trace, requests and bytes of all global loads with those of the trace, DRAM bytes
+    with compulsory bytes, and achieved with theoretical occupancy. They depend on more than the kernel's accesses.
 
     Raises:
         UsageError: if ncu is not installed.
     """
-    readings = profile(cases, METRICS, cache_control="all", launches=3, uncounted=1, asked_by="explain --measure")
+    readings = profile(
+        cases, METRICS, optional=OPTIONAL, cache_control="all", launches=3, uncounted=1, asked_by="explain --measure"
+    )
     return [
         found
         for case, reading in zip(cases, readings, strict=True)
@@ -58,23 +89,35 @@ def compare(cases: Sequence[Case], capability: str | None) -> list[Comparison]:
     ]
 
 
-def _compare(explained: Explanation, reading: dict[str, float]) -> list[Comparison]:
-    case, found = explained.case, []
-    for figure, counter, requested, predict, allowed in (
-        ("wavefronts a shared", _SHARED, _SHARED_REQUESTS, explained.wavefronts, ALLOWED_WAVEFRONTS),
-        ("sectors a global", _SECTORS, _REQUESTS, explained.sectors, 0.005),
-    ):
-        for kind, short in _SHORT.items():
-            requests, predicted = reading[requested.format(short)], predict(kind)
-            if requests or predicted is not None:
-                counted = reading[counter.format(short)] / requests if requests else 0.0
-                agrees = predicted is not None and abs(counted - predicted) <= allowed
-                found.append(Comparison(case, f"{figure} {kind}", predicted, counted, agrees))
-    requests, moved = reading[_REQUESTS.format("ld")], SECTOR_BYTES * reading[_SECTORS.format("ld")]
-    found.append(Comparison(case, "global load requests", sum(load.requests for load in explained.loads), requests))
-    found.append(Comparison(case, "global load bytes", sum(load.bytes for load in explained.loads), moved))
+def _compare(explained: Explanation, reading: Mapping[str, float]) -> Iterator[Comparison]:
+    case = explained.case
+    for each in (*PLAIN, *OTHER):
+        if {each.wavefronts, each.requests} <= reading.keys():
+            counted = reading[each.wavefronts], reading[each.requests]
+            predicted = explained.wavefronts(each.kind, each.way)
+            yield from _judged(case, f"wavefronts {each.name}", predicted, *counted, ALLOWED_WAVEFRONTS)
+    for kind, short in _SHORT.items():
+        sectors, requests = reading[_SECTORS.format(short)], reading[_GLOBAL_REQUESTS.format(short)]
+        figure = f"sectors a global {kind}"
+        yield from _judged(case, figure, explained.sectors(kind), sectors, requests, ALLOWED_SECTORS)
+    if _ALL in reading:
+        predicted = sum(access.of_all for access in explained.shared)
+        yield Comparison(case, "shared wavefronts", predicted, reading[_ALL])
+    requests, moved = reading[_GLOBAL_REQUESTS.format("ld")], SECTOR_BYTES * reading[_SECTORS.format("ld")]
+    yield Comparison(case, "global load requests", sum(load.requests for load in explained.loads), requests)
+    yield Comparison(case, "global load bytes", sum(load.bytes for load in explained.loads), moved)
     compulsory = float(explained.work.memory_bytes) or None  # 0 for problems of shared memory alone
-    found.append(Comparison(case, "DRAM bytes", compulsory, reading[_DRAM]))
+    yield Comparison(case, "DRAM bytes", compulsory, reading[_DRAM])
     resident = None if explained.occupancy is None else 100 * explained.occupancy.fraction
-    found.append(Comparison(case, "occupancy %", resident, reading[_WARPS]))
-    return found
+    yield Comparison(case, "occupancy %", resident, reading[_WARPS])
+
+
+def _judged(
+    case: Case, figure: str, predicted: float | None, total: float, requests: float, allowed: float
+) -> Iterator[Comparison]:
+    """A figure per request, unless neither the trace nor the counters have such requests."""
+    if requests or predicted is not None:
+        counted = total / requests if requests else 0.0
+        yield Comparison(
+            case, figure, predicted, counted, predicted is not None and abs(counted - predicted) <= allowed
+        )

@@ -1,9 +1,11 @@
 """Requests by warps without an active lane: they move nothing, but hardware counts them.
 
 The compiler guards an access by a predicate where the source has an ``if``, and then every warp that comes there issues
-it, with whatever lanes take the branch. How often that is with none follows from the machine code in two cases:
+it, with whatever lanes take the branch; a warp at an access without a predicate has an active lane. How often it is
+issued with none follows from the machine code in three cases:
 
 - every warp issues each instruction of a kind once, since none lies in a loop or is branched around;
+- every warp issues each guarded instruction of a kind once, and none without a guard is of the same line;
 - a store is guarded that no thread makes, such as zeros beyond an edge that is never reached, and the store of the
   other branch is not: then each warp that issues this one issues that one as well.
 """
@@ -12,28 +14,33 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from linecache import getlines
 
 from smembench.explain.requests import Request
 from smembench.explain.trace import Trace
-from smembench.model.case import Case
 from smembench.toolchains.machine_code import MachineCode
 from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction
-from smembench.toolchains.source_lines import shared_stores
+from smembench.toolchains.source_lines import shared_by_line
 
 
 def idle_requests(
-    case: Case, capability: str, traced: Trace, requests: Sequence[Request], code: MachineCode, warps: int
+    traced: Trace, requests: Sequence[Request], code: MachineCode, warps: int, lined: Callable[[], bytes]
 ) -> dict[str, int]:
     """Those of a launch to shared memory, by kind; ``warps`` are those of the grid.
 
-    A kind is left out if it has none, and if that is not known.
+    A kind is left out if it has none, and if that is not known. ``lined`` compiles with line information.
     """
     found = of_warps(requests, code.memory, warps)
-    guarded = any((each.space, each.kind, each.guarded) == ("shared", "store", True) for each in code.memory)
-    if guarded and "store" not in found and (others := never_taken(traced)):
-        found["store"] = of_branches(requests, others, shared_stores(case, capability, code))
+    kinds = {each.kind for each in code.memory if each.space == "shared" and each.guarded} - found.keys()
+    kinds -= {kind for space, kind in traced.unmatched if space == "shared"}
+    if not kinds:
+        return {kind: count for kind, count in found.items() if count > 0}
+    lines = shared_by_line(lined, code)
+    for kind in kinds:
+        found[kind] = of_lines([each for each in requests if each.site.kind == kind], kind, lines, warps)
+    if not found.get("store") and "store" in kinds and (others := never_taken(traced)):
+        found["store"] = of_branches(requests, others, _guards(lines))
     return {kind: count for kind, count in found.items() if count > 0}
 
 
@@ -51,6 +58,38 @@ def of_warps(requests: Iterable[Request], code: Mapping[MemoryInstruction, int],
         instructions = {each: count for each, count in code.items() if (each.space, each.kind) == ("shared", kind)}
         if all(each.once and each.width != UNREAD for each in instructions):
             found[kind] = max(0, warps * sum(instructions.values()) - with_lanes)
+    return found
+
+
+def of_lines(
+    requests: Iterable[Request], kind: str, lines: Mapping[int, Mapping[MemoryInstruction, int]], warps: int
+) -> int:
+    """Those of a kind whose guarded instructions every warp issues once; 0 if it is not known.
+
+    Args:
+        requests: those of a launch, of this kind.
+        lines: the instructions of each line.
+    """
+    active: Counter[int] = Counter()
+    for request in requests:
+        if request.site.space == "shared":
+            active[request.site.line] += request.weight
+    found = 0
+    for line, instructions in lines.items():
+        of_kind = {each: count for each, count in instructions.items() if each.kind == kind}
+        if any(each.guarded for each in of_kind):
+            if line not in active or not all(each.guarded and each.once and each.width != UNREAD for each in of_kind):
+                return 0
+            found += max(0, warps * sum(of_kind.values()) - active[line])
+    return found
+
+
+def _guards(lines: Mapping[int, Mapping[MemoryInstruction, int]]) -> dict[int, set[bool]]:
+    """By line, whether a predicate guards its stores; of several some may have one."""
+    found: dict[int, set[bool]] = {}
+    for line, instructions in lines.items():
+        if guards := {each.guarded for each in instructions if each.kind == "store"}:
+            found[line] = guards
     return found
 
 

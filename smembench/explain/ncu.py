@@ -29,6 +29,7 @@ def profile(
     uncounted: int,
     asked_by: str,
     as_sampled: bool = False,
+    optional: Sequence[str] = (),
 ) -> list[dict[str, float]]:
     """The median of each metric over a case's launches, in ncu's base units, per case; clocks are not controlled.
 
@@ -37,6 +38,7 @@ def profile(
         uncounted: how many of a case's ``launches``, the first, are left out.
         asked_by: the command, for errors.
         as_sampled: give the arrays the addresses that they have in ``sampled``.
+        optional: metrics that are left out where ncu does not know them.
 
     Raises:
         UsageError: as ``counted``.
@@ -47,20 +49,38 @@ def profile(
         cache_control=cache_control,
         launches=launches * len(cases),
         asked_by=asked_by,
+        optional=optional,
     )
-    starts = range(0, launches * len(cases), launches)
+    count = launches * len(cases)
+    metrics = [*metrics, *(metric for metric in optional if len(found.get(metric, ())) == count)]
+    starts = range(0, count, launches)
     return [{m: median(found[m][start + uncounted : start + launches]) for m in metrics} for start in starts]
 
 
 def counted(
-    child: Sequence[str], metrics: Sequence[str], *, cache_control: str, launches: int, asked_by: str
+    child: Sequence[str],
+    metrics: Sequence[str],
+    *,
+    cache_control: str,
+    launches: int,
+    asked_by: str,
+    optional: Sequence[str] = (),
 ) -> dict[str, list[float]]:
     """Each metric of each launch of a child process, a module with its arguments, in ncu's base units.
+
+    An ``optional`` metric that ncu does not know keeps it from counting any: then it counts without those that it
+    names, or without all of them.
 
     Raises:
         UsageError: if ncu is not installed or does not give a figure per launch; it names ``asked_by``.
     """
-    ran = _run(command(child, metrics, cache_control=cache_control, asked_by=asked_by))
+    ran = _run(command(child, [*metrics, *optional], cache_control=cache_control, asked_by=asked_by))
+    said = ran.stdout + ran.stderr
+    while optional and not parse(ran.stdout):
+        known = [metric for metric in optional if metric not in said]
+        optional = known if len(known) < len(optional) else ()
+        ran = _run(command(child, [*metrics, *optional], cache_control=cache_control, asked_by=asked_by))
+        said = ran.stdout + ran.stderr
     return complete(ran.stdout, metrics, launches=launches, asked_by=asked_by, said=ran.stderr or ran.stdout)
 
 
@@ -136,5 +156,6 @@ def parse(output: str) -> dict[str, list[float]]:
     lines = [line for line in output.splitlines() if line.startswith('"')]
     found: dict[str, list[float]] = {}
     for record in csv.DictReader(lines):
-        found.setdefault(record["Metric Name"], []).append(float(record["Metric Value"].replace(",", "")))
+        if (value := record["Metric Value"].replace(",", "")) != "n/a":
+            found.setdefault(record["Metric Name"], []).append(float(value))
     return found

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +16,18 @@ from smembench.explain.lockstep import Group
 from smembench.explain.mistakes import WARP_SYNCS, Made, Mistake, divergent, in_shared_memory, thread
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Integers
 from smembench.explain.unknown import Unfollowed
+from smembench.kernels.intrinsics.async_copy import copy_element_async, copy_vector_async, copy_vector_async_if
+from smembench.kernels.intrinsics.matrix import load_matrices, load_matrices_transposed
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
+
+WAYS: Mapping[CodeType, str] = {
+    **dict.fromkeys((load_matrices.__code__, load_matrices_transposed.__code__), "matrix"),
+    **dict.fromkeys(
+        (copy_vector_async.__code__, copy_vector_async_if.__code__, copy_element_async.__code__), "asynchronous"
+    ),
+}
+"""The functions whose accesses to shared memory are instructions of their own, with the ``AccessSite.way``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +105,16 @@ class Recorder:
 
     def line(self) -> int:
         """The line of the nearest frame in the kernel's file; if a helper made the access, the line of its call."""
+        return self.place()[0]
+
+    def place(self) -> tuple[int, str]:
+        """That line, and the way of an access to shared memory: see ``AccessSite``."""
+        way = ""
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename != self.filename:
+            way = WAYS.get(frame.f_code, way)
             frame = frame.f_back
-        return 0 if frame is None else frame.f_lineno
+        return (0 if frame is None else frame.f_lineno), way
 
     def note(self, site: AccessSite, array: AddressArray, indices: tuple[Any, ...]) -> None:
         """An access by the threads that are still going."""
@@ -204,7 +220,9 @@ class AddressArray:
 
     def _access(self, indices: tuple[Any, ...], count: int, kind: str) -> None:
         """Record an access to ``count`` elements from ``indices`` on."""
-        site = AccessSite(self._recorder.line(), self._space, kind, self.name, count * self.itemsize)
+        line, way = self._recorder.place()
+        way = way if self._space == "shared" else ""
+        site = AccessSite(line, self._space, kind, self.name, count * self.itemsize, way)
         self._recorder.note(site, self, indices)
 
     def __getitem__(self, index: Any) -> Any:

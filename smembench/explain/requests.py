@@ -28,6 +28,8 @@ class AccessSite:
         kind: ``load``, ``store`` or ``atomic``.
         array: the problem's name for it, or shared0, shared1, constant0 …
         width: bytes per lane.
+        way: ``matrix`` for ``ldmatrix`` and ``asynchronous`` for ``cp.async``, which have counters of their own in
+            shared memory; empty for plain loads and stores.
     """
 
     line: int
@@ -35,6 +37,7 @@ class AccessSite:
     kind: str
     array: str
     width: int
+    way: str = ""
 
 
 @dataclass(frozen=True, slots=True)

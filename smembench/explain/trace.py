@@ -144,9 +144,10 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
     program = traceable(kernel, case)
     recorder = Recorder(program.dynamic_bytes, program.function.__code__.co_filename, prod(program.block))
     problem, arguments = PROBLEMS[case.problem], []
-    for number, (name, length) in enumerate(zip(problem.arrays, problem.lengths(case), strict=True), 1):
+    arrays = zip(problem.arrays, problem.lengths(case), problem.array_types(case), strict=True)
+    for number, (name, length, dtype) in enumerate(arrays, 1):
         space = "constant" if name == program.constant else "global"
-        arguments.append(recorder.array(space, name, (length,), number * ARRAY_SPACING, carried(case.dtype)))
+        arguments.append(recorder.array(space, name, (length,), number * ARRAY_SPACING, carried(dtype)))
     whole = grid or program.grid
     alike: dict[tuple[int, ...], int] = {(0, 0): prod(whole)}
     blocks = kinds_of_blocks(program.grid, whole) if ragged else alike

@@ -55,10 +55,13 @@ class MemoryInstruction(NamedTuple):
 
 def memory_instructions(code: Sequence[Instruction]) -> Counter[MemoryInstruction]:
     """How many of the instructions load or store, by kind."""
-    found: Counter[MemoryInstruction] = Counter()
+    return Counter(each for every in in_order(code) for each in every)
+
+
+def in_order(code: Sequence[Instruction]) -> Iterator[list[MemoryInstruction]]:
+    """What each of the instructions loads or stores."""
     for word, once in zip(code, _once(code), strict=True):
-        found.update(each._replace(once=once) for each in accesses(word))
-    return found
+        yield [each._replace(once=once) for each in accesses(word)]
 
 
 def accesses(word: Instruction) -> Iterator[MemoryInstruction]:

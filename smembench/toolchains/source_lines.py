@@ -1,43 +1,55 @@
-"""The source lines of stores in a kernel's machine code, from compiling it again with line information."""
+"""The source lines of accesses in a kernel's machine code, from compiling it again with line information."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable
 from io import BytesIO
 
 from smembench.kernels import registry
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Case
 from smembench.toolchains import numba
-from smembench.toolchains.machine_code import MachineCode, instructions
-from smembench.toolchains.memory_instructions import accesses, memory_instructions
+from smembench.toolchains.kept_code import kept
+from smembench.toolchains.machine_code import MachineCode, instructions, variant
+from smembench.toolchains.memory_instructions import MemoryInstruction, in_order
 
 _BYTES = 16
 """Per instruction."""
 
 
-def shared_stores(case: Case, capability: str, code: MachineCode) -> dict[int, set[bool]]:
-    """By line, whether a predicate guards its stores to shared memory; of several stores some may have one.
+def with_lines(case: Case, capability: str) -> bytes:
+    """The machine code of a case's kernel with line information, from disk if it was compiled before.
 
-    Empty if the compiler makes other accesses with line information than without, as in ``code``. Stores of a helper
-    have the helper's lines.
+    Raises:
+        Exception: a missing library's.
     """
     program = registry.kernel_of(case).build(case)
     assert isinstance(program, NumbaKernel)
+    key = ("with lines", *variant(case, program, capability))
+    return kept(case, numba.TOOLCHAIN, key, lambda: ("", numba.TOOLCHAIN.with_lines(case, program, capability)))[1]
+
+
+def shared_by_line(lined: Callable[[], bytes], code: MachineCode) -> dict[int, Counter[MemoryInstruction]]:
+    """By source line, how many instructions load from or store to shared memory, by kind.
+
+    Empty if the compiler makes other accesses with line information, as ``lined`` returns it, than without, as in
+    ``code``. Accesses of a helper have the helper's lines.
+    """
     try:
-        lined = numba.TOOLCHAIN.with_lines(case, program, capability)
-        found = instructions(lined)
-        lines = source_lines(lined, len(found))
+        by_line = lined()
+        found = instructions(by_line)
+        lines = source_lines(by_line, len(found))
     except Exception:  # a missing library raises its own; explanations work without lines
         return {}
-    if memory_instructions(found) != code.memory:
+    each_one = [*in_order(found)]
+    if Counter(each for every in each_one for each in every) != code.memory:
         return {}
-    stores: dict[int, set[bool]] = {}
-    for line, word in zip(lines, found, strict=True):
-        for each in accesses(word):
-            if (each.space, each.kind) == ("shared", "store"):
-                stores.setdefault(line, set()).add(each.guarded)
-    return stores
+    shared: dict[int, Counter[MemoryInstruction]] = {}
+    for line, every in zip(lines, each_one, strict=True):
+        shared.setdefault(line, Counter()).update(each for each in every if each.space == "shared")
+    return {line: of_line for line, of_line in shared.items() if of_line}
 
 
 def source_lines(code: bytes, count: int) -> list[int]:

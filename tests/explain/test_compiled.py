@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.compiled import as_compiled
-from smembench.explain.idle import of_branches, of_warps
+from smembench.explain.idle import of_branches, of_lines, of_warps
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Merged
 from smembench.explain.trace import Trace
 from smembench.model.hardware import WARP
@@ -37,8 +38,8 @@ def along(site: AccessSite, apart: int, count: int, first: int = 0) -> Accesses:
     return Accesses(site, addresses, 1)
 
 
-def loads(*widths: int) -> list[MemoryInstruction]:
-    return [MemoryInstruction("shared", "load", width) for width in widths]
+def loads(*widths: int) -> Counter[MemoryInstruction]:
+    return Counter(MemoryInstruction("shared", "load", width) for width in widths)
 
 
 def widths(traced: Trace) -> dict[str, int]:
@@ -84,6 +85,20 @@ def test_nothing_is_merged(accesses: list[Accesses], compiled: list[int]) -> Non
 def test_what_the_trace_does_not_explain_is_said(accesses: list[Accesses], compiled: list[int]) -> None:
     (found,) = as_compiled([trace(*accesses)], loads(*compiled))
     assert [each.site for each in found.accesses] == [each.site for each in accesses]
+    assert (found.merged, found.unmatched) == ((), (("shared", "load"),))
+
+
+def test_one_step_of_an_unrolled_loop_is_merged_if_the_code_has_as_many_of_each_width() -> None:
+    steps = along(ROWS, 128, 6)
+    steps.addresses[3] = steps.addresses[2] + 4
+    (found,) = as_compiled([trace(steps, along(COLUMNS, 128, 2))], loads(8, 4, 4, 4, 4, 4, 4))
+    together, alone, columns = found.accesses
+    assert (together.site.width, alone.site.width, columns.site.width) == (8, 4, 4)
+    assert (together.addresses == steps.addresses[2:3]).all()
+    assert (alone.addresses == steps.addresses[[0, 1, 4, 5]]).all()
+    assert touched(found.accesses) == touched([steps, along(COLUMNS, 128, 2)])
+    assert (found.merged, found.unmatched) == ((Merged(ROWS, 8),), ())
+    (found,) = as_compiled([trace(steps, along(COLUMNS, 128, 2))], loads(8, 4, 4, 4, 4, 4))
     assert (found.merged, found.unmatched) == ((), (("shared", "load"),))
 
 
@@ -145,6 +160,34 @@ def test_stores_of_a_branch_that_is_never_taken(guards: dict[int, set[bool]], ex
     """Line 57 has the store that no thread makes, line 53 that of the other branch."""
     stores = Accesses(replace(ROWS, kind="store"), along(ROWS, 4, 15).addresses, 1)
     assert of_branches(stores.requests(), {57: 53}, guards) == expected
+
+
+GUARDED, ONCE = MemoryInstruction("shared", "load", 4, True, True), MemoryInstruction("shared", "load", 4, False, True)
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        pytest.param({53: {GUARDED: 20}, 57: {ONCE._replace(once=False): 1}}, 3 * 20 - 15, id="every warp comes there"),
+        pytest.param({53: {ONCE: 15}}, 0, id="an active lane each time"),
+        pytest.param({53: {GUARDED: 20, ONCE: 1}}, 0, id="not known which of the line's"),
+        pytest.param({53: {GUARDED._replace(once=False): 20}}, 0, id="in a loop or behind a branch"),
+        pytest.param({53: {GUARDED: 20}, 57: {GUARDED: 1}}, 0, id="a line that no thread reached"),
+        pytest.param({53: {GUARDED: 20}, 57: {GUARDED._replace(kind="store"): 1}}, 45, id="the other kind"),
+        pytest.param({}, 0, id="lines are not known"),
+    ],
+)
+def test_guarded_accesses_of_a_line(lines: dict[int, dict[MemoryInstruction, int]], expected: int) -> None:
+    """15 requests of line 53 have an active lane, of three warps."""
+    assert of_lines([*along(ROWS, 4, 15).requests()], "load", lines, 3) == expected
+
+
+def test_loads_of_a_tree_are_issued_twice_as_often_as_its_stores() -> None:
+    explained = compiled("sumSequential", "512x1", "float32", 2**20)
+    assert explained.idle["load"] == 2 * explained.idle["store"]
+    explained = compiled("sumInterleaved", "512x1", "float32", 2**20)
+    assert [(each.site.width, each.width) for each in explained.trace.merged] == [(4, 8)]
+    assert explained.trace.unmatched == ()
 
 
 def compiled(kernel: str, block: str, dtype: str, n: int) -> Explanation:

@@ -48,7 +48,7 @@ H200 = DeviceInfo(
 BARE = DeviceInfo(name="cuda:0", model="unknown", compute_capability="9.0", peak_gb_s=4814.3)
 CLIMBED = ("tiled1D", "tiled2D", *TILED, "slicedK12x6")
 LEFT_OVER = ("serpentine", "serpentine16x8", "streamK", "slicedK12x6")
-REFERENCE = Path(__file__).parents[2] / "results/reference/20261120T181658Z-documents"
+REFERENCE = Path(__file__).parents[2] / "results/reference/20261123T134710Z-documents"
 LOG = """ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'tiled' for 'sm_90'
 ptxas         .     16 bytes stack frame, 24 bytes spill stores, 12 bytes spill loads
@@ -228,28 +228,39 @@ def test_the_figures_of_a_compilers_report() -> None:
     assert opcodes(elf({".data": b"x" * 32})) == []
 
 
-def test_a_kernel_is_compiled_once_for_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_is_compiled_once_for_all_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def link(code: bytes, architecture: str, *, at_link_time: bool) -> tuple[str, bytes]:
         asked.append(architecture)
         return LOG, CODE
 
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(machine_codes, "_compiled", {})
+    monkeypatch.setattr(numba.TOOLCHAIN, "libraries", dict)
     monkeypatch.setattr(numba, "by_nvvm", lambda *arguments: b"")
-    monkeypatch.setattr(numba, "_link", link)
+    monkeypatch.setattr(numba, "link", link)
     for n in (64, 128, 4096):
         assert machine_code(case("tiled", n=n), "9.0") == MachineCode(40, 24, 100)
     assert machine_code(case("tiled", "16x16"), "8.0") == MachineCode(40, 24, 100)
     assert machine_code(case("memcpy"), "9.0") is None
     assert asked == ["90", "80"]
+    monkeypatch.setattr(machine_codes, "_compiled", {})  # as in another process
+    assert machine_code(case("tiled"), "9.0") == MachineCode(40, 24, 100)
+    assert asked == ["90", "80"]
+    monkeypatch.setattr(numba.TOOLCHAIN, "libraries", lambda: {"nvjitlink": "another"})
+    monkeypatch.setattr(machine_codes, "_compiled", {})
+    assert machine_code(case("tiled"), "9.0") == MachineCode(40, 24, 100)
+    assert asked == ["90", "80", "90"]
 
 
-def test_without_a_compiler_registers_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_compiler_registers_are_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*arguments: Any) -> str:
         raise RuntimeError("no libnvrtc")
 
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(machine_codes, "_compiled", {})
+    monkeypatch.setattr(numba.TOOLCHAIN, "libraries", dict)
     monkeypatch.setattr(numba, "by_nvvm", missing)
     assert machine_code(case("tiled"), "9.0") is None
 

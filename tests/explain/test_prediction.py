@@ -72,17 +72,25 @@ def test_predictions_are_still_what_an_h200_counted(case_id: str) -> None:
 
 
 def counted(
-    monkeypatch: pytest.MonkeyPatch, planned: Case, wavefronts: float, sectors: float, shared_requests: int = 100
+    monkeypatch: pytest.MonkeyPatch,
+    planned: Case,
+    wavefronts: float,
+    sectors: float,
+    shared_requests: int = 100,
+    ways: Sequence[counters.Shared] = counters.PLAIN,
 ) -> list[Comparison]:
-    """The comparison with a hardware that counts these figures a request."""
+    """The comparison with a hardware that counts these figures a request of shared memory, in these ways alone."""
     reading = dict.fromkeys(counters.METRICS, 100.0)
+    for each in (*counters.PLAIN, *ways):
+        reading[each.requests] = shared_requests if each in ways else 0
+        reading[each.wavefronts] = wavefronts * reading[each.requests]
     for short in counters._SHORT.values():
-        reading[counters._SHARED_REQUESTS.format(short)] = shared_requests
-        reading[counters._SHARED.format(short)] = wavefronts * shared_requests
-        reading[counters._SECTORS.format(short)] = sectors * reading[counters._REQUESTS.format(short)]
+        reading[counters._SECTORS.format(short)] = sectors * reading[counters._GLOBAL_REQUESTS.format(short)]
 
-    def profile(cases: Sequence[Case], metrics: Sequence[str], **how: object) -> list[dict[str, float]]:
-        assert set(metrics) == set(reading)
+    def profile(
+        cases: Sequence[Case], metrics: Sequence[str], *, optional: Sequence[str], **how: object
+    ) -> list[dict[str, float]]:
+        assert set(metrics) <= set(reading) <= {*metrics, *optional}
         return [reading] * len(cases)
 
     monkeypatch.setattr(counters, "profile", profile)
@@ -141,6 +149,16 @@ def test_shared_requests_that_only_one_side_knows_disagree(
     found = counted(monkeypatch, case(kernel), 1, 4, requests)
     shared = [item for item in found if "shared" in item.figure]
     assert [(item.predicted, item.counted, item.agrees) for item in shared] == expected
+
+
+def test_matrices_and_asynchronous_copies_have_counters_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """mmaAsync has no plain load or store; without the counters that see its accesses nothing is said of them."""
+    planned = case("mmaAsync", "16x16", "bfloat16", n=256)
+    found = counted(monkeypatch, planned, 4, 16, ways=counters.OTHER)
+    shared = {item.figure: item for item in found if "wavefronts" in item.figure}
+    assert shared.keys() == {"wavefronts a matrix load", "wavefronts an asynchronous copy"}
+    assert all((item.predicted, item.counted, item.agrees) == (4, 4, True) for item in shared.values())
+    assert not any("wavefronts" in item.figure for item in counted(monkeypatch, planned, 4, 16, ways=()))
 
 
 def test_a_comparison_as_table_and_records() -> None:
