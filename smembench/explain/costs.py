@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import fmean
 from typing import NamedTuple
@@ -119,7 +119,7 @@ class Costs:
         As hardware counts them: idle requests count, and take none.
         """
         chosen = [access for access in self.shared if (access.site.kind, access.site.way) == (kind, way)]
-        idle = 0 if way else self.idle.get(kind, 0)
+        idle = self.idle.get(f"{way} {kind}".strip(), 0)
         return mean([*((access.wavefronts, access.requests) for access in chosen), (0.0, idle)])
 
     @property
@@ -184,10 +184,11 @@ _Place = tuple[AccessSite, str, int]
 
 def _by_site(traced: Trace, requests: Iterable[Request], space: str) -> list[tuple[_Place, list[Request]]]:
     """The requests to a memory space by access, in the order of the source."""
+    # A line of the kernel may call a helper that makes the access in either of two lines.
     found: dict[AccessSite, list[Request]] = {}
     for request in requests:
         if request.site.space == space:
-            found.setdefault(request.site, []).append(request)
+            found.setdefault(replace(request.site, place=0), []).append(request)
     return [
         ((site, traced.source(site.line), sum(request.weight for request in found[site])), found[site])
         for site in sorted(found, key=lambda site: (site.line, site.kind, site.array))

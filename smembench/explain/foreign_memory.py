@@ -98,7 +98,7 @@ class ForeignArray(Indexed, AddressArray):
         found = self._touched(indices, "load")
         if found is not None and self.data is not None:
             return self._element(self.data, found)
-        remedy = f"; give its data, a .npy file in place of {self.name}" if self._space == "global" else ""
+        remedy = f"; give its data, a .npy file in place of {self.name}" if self.space == "global" else ""
         return self._recorder.unknown(f"data of {self.name}", remedy)
 
     def store(self, indices: tuple[Any, ...], value: Any) -> None:

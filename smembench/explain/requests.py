@@ -24,12 +24,15 @@ class AccessSite:
 
     Attributes:
         line: in the kernel's file.
-        space: ``shared``, ``constant`` or ``global``.
-        kind: ``load``, ``store`` or ``atomic``.
+        space: ``shared``, ``constant`` or ``global``. Among the accesses are also those that no memory serves, so that a
+            launch counts them: ``barrier`` for the block's barriers, and ``branch`` for a line that threads pass which
+            store to shared memory there or in its place in the other branch of an ``if``.
+        kind: ``load``, ``store`` or ``atomic``; for a barrier ``barrier``.
         array: the problem's name for it, or shared0, shared1, constant0 …
         width: bytes per lane.
         way: ``matrix`` for ``ldmatrix`` and ``asynchronous`` for ``cp.async``, which have counters of their own in
             shared memory; empty for plain loads and stores.
+        place: line of the statement, which may be a helper's, as in the machine code's line information.
     """
 
     line: int
@@ -38,6 +41,7 @@ class AccessSite:
     array: str
     width: int
     way: str = ""
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
