@@ -101,7 +101,8 @@ def _conflicts(requests: int, seed: int | None, csv: Path | None, *, json: bool,
     from random import SystemRandom
 
     from smembench.cli.measure import Interrupted
-    from smembench.devices.select import open_device
+    from smembench.devices.cuda import gpu_info, why_unusable
+    from smembench.model.errors import DeviceUnavailable
     from smembench.run.session import locked
     from smembench.store.files import Output
     from smembench.studies.doctor.conflicts import Counted, compare, failures
@@ -117,7 +118,9 @@ def _conflicts(requests: int, seed: int | None, csv: Path | None, *, json: bool,
     found: list[Counted] = []
     interrupted = False
     with locked(["cuda:0"]):
-        info = open_device("cuda:0").info
+        info = gpu_info(0)  # without a context, which would share the GPU with what is counted
+        if info is None:
+            raise DeviceUnavailable(f"device cuda: {why_unusable()} (see: smembench doctor)")
         with counts() as done:
             counted = compare(drawn_by, requests, info.compute_capability or "", done)
             say(stderr, f"random requests of --seed {drawn_by} under ncu")

@@ -16,6 +16,7 @@ from smembench.kernels import registry
 from smembench.kernels.program import GpuKernel
 from smembench.model.case import Case
 from smembench.toolchains.cubin import usage
+from smembench.toolchains.kept_code import kept
 from smembench.toolchains.memory_instructions import MemoryInstruction, memory_instructions
 from smembench.toolchains.mnemonics import mnemonic
 from smembench.toolchains.register_bank_conflicts import CAPABILITY, Instruction, MainLoop, main_loop
@@ -54,8 +55,8 @@ def machine_code(case: Case, capability: str | None) -> MachineCode | None:
     """What a CUDA case's kernel is compiled to.
 
     None without a compute capability, for a library call, if a library of the toolchain is missing, and if the kernel
-    does not compile for the capability. Numba needs the NVVM, NVRTC and nvJitLink libraries
-    (``pip install smembench[cu13]``).
+    does not compile for the capability. What was compiled before is read from disk. Numba needs the NVVM, NVRTC and
+    nvJitLink libraries (``pip install smembench[cu13]``).
 
     Raises:
         Refused: if the toolchain's language does not take the kernel.
@@ -63,17 +64,23 @@ def machine_code(case: Case, capability: str | None) -> MachineCode | None:
     program = registry.kernel_of(case).build(case)
     if capability is None or not isinstance(program, GpuKernel):
         return None
-    tile = (case.block, case.pad, case.stride, case.parameters, program.variant)
-    key = (case.problem, case.kernel, case.compiler, case.dtype, *tile, capability)
+    key = variant(case, program, capability)
     if key not in _compiled:
         try:
-            log, code = toolchain_of(program).machine_code(case, program, capability)
+            toolchain = toolchain_of(program)
+            log, code = kept(case, toolchain, key, lambda: toolchain.machine_code(case, program, capability))
             _compiled[key] = parse(log, code, with_loop=capability == CAPABILITY)
         except Refused:
             raise
         except Exception:  # a missing library raises its own; explanations work without machine code
             _compiled[key] = None
     return _compiled[key]
+
+
+def variant(case: Case, program: GpuKernel, capability: str) -> tuple[object, ...]:
+    """What decides a program's machine code, beside its source."""
+    tile = (case.block, case.pad, case.stride, case.parameters, program.variant)
+    return (case.problem, case.kernel, case.compiler, case.dtype, *tile, capability)
 
 
 def parse(log: str, code: bytes, *, with_loop: bool = False) -> MachineCode | None:

@@ -10,7 +10,8 @@ from smembench.kernels import registry
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Case
 from smembench.toolchains import numba
-from smembench.toolchains.machine_code import MachineCode, instructions
+from smembench.toolchains.kept_code import kept
+from smembench.toolchains.machine_code import MachineCode, instructions, variant
 from smembench.toolchains.memory_instructions import MemoryInstruction, Region, accesses, memory_instructions, regions
 
 _BYTES = 16
@@ -34,7 +35,8 @@ def with_lines(case: Case, capability: str, code: MachineCode) -> list[Lined]:
     program = registry.kernel_of(case).build(case)
     assert isinstance(program, NumbaKernel)
     try:
-        lined = numba.TOOLCHAIN.with_lines(case, program, capability)
+        key = ("with lines", *variant(case, program, capability))
+        _, lined = kept(case, numba.TOOLCHAIN, key, lambda: ("", numba.TOOLCHAIN.with_lines(case, program, capability)))
         found = instructions(lined)
         lines = source_lines(lined, len(found))
     except Exception:  # a missing library raises its own; explanations work without lines

@@ -228,14 +228,16 @@ def test_the_figures_of_a_compilers_report() -> None:
     assert opcodes(elf({".data": b"x" * 32})) == []
 
 
-def test_a_kernel_is_compiled_once_for_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_is_compiled_once_for_all_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def link(code: bytes, architecture: str, *, at_link_time: bool) -> tuple[str, bytes]:
         asked.append(architecture)
         return LOG, CODE
 
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(machine_codes, "_compiled", {})
+    monkeypatch.setattr(numba.TOOLCHAIN, "libraries", dict)
     monkeypatch.setattr(numba, "by_nvvm", lambda *arguments: b"")
     monkeypatch.setattr(numba, "_link", link)
     for n in (64, 128, 4096):
@@ -243,13 +245,22 @@ def test_a_kernel_is_compiled_once_for_all_sizes(monkeypatch: pytest.MonkeyPatch
     assert machine_code(case("tiled", "16x16"), "8.0") == MachineCode(40, 24, 100)
     assert machine_code(case("memcpy"), "9.0") is None
     assert asked == ["90", "80"]
+    monkeypatch.setattr(machine_codes, "_compiled", {})  # as in another process
+    assert machine_code(case("tiled"), "9.0") == MachineCode(40, 24, 100)
+    assert asked == ["90", "80"]
+    monkeypatch.setattr(numba.TOOLCHAIN, "libraries", lambda: {"nvjitlink": "another"})
+    monkeypatch.setattr(machine_codes, "_compiled", {})
+    assert machine_code(case("tiled"), "9.0") == MachineCode(40, 24, 100)
+    assert asked == ["90", "80", "90"]
 
 
-def test_without_a_compiler_registers_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_compiler_registers_are_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*arguments: Any) -> str:
         raise RuntimeError("no libnvrtc")
 
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(machine_codes, "_compiled", {})
+    monkeypatch.setattr(numba.TOOLCHAIN, "libraries", dict)
     monkeypatch.setattr(numba, "by_nvvm", missing)
     assert machine_code(case("tiled"), "9.0") is None
 

@@ -1,0 +1,84 @@
+"""Machine code of the package's kernels on disk, since a compiler takes seconds for a large one.
+
+The folder ``smembench`` in ``$XDG_CACHE_HOME``, or in ``~/.cache``, has a file per kernel. Any of them may be deleted.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from smembench.kernels import registry
+from smembench.model.case import Case
+from smembench.toolchains.registry import Toolchain
+
+_MOST = 500
+"""Files that are kept; of more the oldest are deleted."""
+_BETWEEN = b"\0"
+
+
+def kept(
+    case: Case, toolchain: Toolchain[Any], decides: object, compiled: Callable[[], tuple[str, bytes]]
+) -> tuple[str, bytes]:
+    """A compiler's report and code for a case: what is on disk, or else what ``compiled`` returns, which is written.
+
+    Nothing is kept of kernels in the user's files, which may import others.
+
+    Args:
+        decides: all that decides the code beside the package's sources and the versions of what compiles.
+
+    Raises:
+        Exception: what ``compiled`` and ``toolchain.libraries`` raise.
+    """
+    if registry.kernel_of(case).file:
+        return compiled()
+    numba = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))
+    made_by = (toolchain.name, [*map(_version, toolchain.packages)], toolchain.libraries())
+    name = sha256(repr((decides, _sources(), made_by, numba)).encode()).hexdigest()
+    with suppress(OSError, RuntimeError):  # there is no home
+        report, _, found = (_folder() / name).read_bytes().partition(_BETWEEN)
+        return report.decode(), found
+    log, code = compiled()
+    with suppress(OSError, RuntimeError):
+        _write(_folder() / name, log.encode() + _BETWEEN + code)
+    return log, code
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+@cache
+def _sources() -> str:
+    """A digest of the files that kernels and the compilers' options are made of."""
+    package = Path(__file__).parents[1]
+    digest = sha256()
+    for room in ("model", "kernels", "toolchains"):
+        for path in sorted((package / room).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _folder() -> Path:
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (given if given.is_absolute() else Path.home() / ".cache") / "smembench"
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file whole, and delete the oldest if there are many."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(content)
+    Path(file.name).replace(path)
+    for old in sorted(path.parent.iterdir(), key=lambda each: each.stat().st_mtime)[:-_MOST]:
+        old.unlink(missing_ok=True)
