@@ -46,6 +46,7 @@ def kept(
         report, _, found = (_folder() / name).read_bytes().partition(_BETWEEN)
         return report.decode(), found
     log, code = compiled()
+    log = log.rstrip("\0")  # nvJitLink's report ends like a string in C
     with suppress(OSError, RuntimeError):
         _write(_folder() / name, log.encode() + _BETWEEN + code)
     return log, code

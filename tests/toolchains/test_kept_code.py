@@ -23,7 +23,7 @@ class Compiler:
 
     def __call__(self) -> tuple[str, bytes]:
         self.asked += 1
-        return "Used 40 registers", b"\0code\0"
+        return "Used 40 registers\0", b"\0code\0"
 
 
 @pytest.fixture
