@@ -89,7 +89,8 @@ class Costs:
         shared, memory, constant: accesses in the source to shared, global and constant memory; without atomics on
             shared memory, whose cost no rule tells.
         traffic: a launch's requests to global memory, by array.
-        idle: requests to shared memory that warps without an active lane issue, by kind, where the machine code tells.
+        idle: requests to shared memory that warps without an active lane issue, by way and kind, where the machine
+            code tells.
         code: None if it is not known; the occupancy then does not count registers.
         occupancy: None without a compute capability.
     """
@@ -118,9 +119,9 @@ class Costs:
 
         As hardware counts them: idle requests count, and take none.
         """
-        chosen = [access for access in self.shared if (access.site.kind, access.site.way) == (kind, way)]
-        idle = self.idle.get(f"{way} {kind}".strip(), 0)
-        return mean([*((access.wavefronts, access.requests) for access in chosen), (0.0, idle)])
+        name = f"{way} {kind}".strip()
+        found = [(access.wavefronts, access.requests) for access in self.shared if access.site.name == name]
+        return mean([*found, (0.0, self.idle.get(name, 0))])
 
     @property
     def loads(self) -> tuple[GlobalTraffic, ...]:

@@ -46,9 +46,7 @@ def idle_requests(
     return {f"{way} {kind}".strip(): count for (_, kind, way), count in sorted(found.items()) if count > 0}
 
 
-def of_warps(
-    requests: Iterable[Request], code: Mapping[MemoryInstruction, int], warps: int, issued: _Issued
-) -> int:
+def of_warps(requests: Iterable[Request], code: Mapping[MemoryInstruction, int], warps: int, issued: _Issued) -> int:
     """Those of instructions that every warp issues once: so many less those with an active lane."""
     active = sum(request.weight for request in requests if _asked(request) == issued)
     return warps * sum(count for each, count in code.items() if _issued(each) == issued) - active

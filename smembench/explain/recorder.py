@@ -33,7 +33,7 @@ WAYS: Mapping[CodeType, str] = {
 """The functions whose accesses to shared memory are instructions of their own, with the ``AccessSite.way``."""
 
 _LOWERED = (str(Path(__file__).parent), str(Path(async_copy.__file__).parent))
-"""The files of a trace, and those of functions that are lowered as a whole: line information has their callers' lines."""
+"""The files of a trace, and of functions that are lowered as a whole: line information has their callers' lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,9 @@ class Recorder:
                 break
             frame = frame.f_back
         line = 0 if frame is None else frame.f_lineno
-        return AccessSite(line, space, kind, array, width, way if space == "shared" else "", place), filename
+        if space not in ("shared", "barrier"):
+            way, place = "", 0
+        return AccessSite(line, space, kind, array, width, way, place), filename
 
     def note(self, array: AddressArray, kind: str, width: int, indices: tuple[Any, ...]) -> AccessSite:
         """An access by the threads that are still going; its site."""
@@ -136,7 +138,7 @@ class Recorder:
         self._made.setdefault(site, []).append(_Access(array, indices, self._order))
         if (array.space, kind) == ("shared", "store") and (other := partners(filename).get(site.place)):
             for place in (site.place, other):
-                passed = AccessSite(site.line, "branch", kind, "", 1, "", place)
+                passed = AccessSite(place, "branch", kind, "", 1, "", place)
                 self._made.setdefault(passed, []).append(_Access(self._nothing, (0,), self._order))
         return site
 
@@ -156,11 +158,11 @@ class Recorder:
             at = ", ".join(str(index[wrong, first]) for index in indices)
             text = f"{thread(threads[first])} accesses {array.name}[{at}], which has {array.sides} elements"
             self.mistakes.add(Mistake(site.line, "outside", text))
-        rows = self._numbered(site, [access.order for access in made])
-        at = np.ix_(rows, threads)
-        self._grown(self._addresses, site)[at] = addresses
+        orders = np.array([access.order for access in made])
+        rows = np.array(self._numbered(site, orders.tolist()))[:, None]
+        self._grown(self._addresses, site)[rows, threads] = addresses
         if site.space == "shared":
-            self._grown(self._orders, site)[at] = np.array([access.order for access in made])[:, None]
+            self._grown(self._orders, site)[rows, threads] = orders[:, None]
 
     def _numbered(self, site: AccessSite, orders: Sequence[int]) -> list[int]:
         """The rows of a site's accesses: one for all threads' n-th between the same two synchronisations."""

@@ -68,11 +68,11 @@ def accesses(word: Instruction) -> Iterator[MemoryInstruction]:
     """The load or store that an instruction is, and both that an asynchronous copy is."""
     low, high = word
     name, guard = mnemonic(low & 0xFFF), low >> 12 & 0xF
-    how = {"guarded": guard != _ALWAYS, "never": guard == _NEVER}
+    guarded, never = guard != _ALWAYS, guard == _NEVER
     if name in _ACCESSES:
-        yield MemoryInstruction(*_ACCESSES[name], _WIDTHS.get(high >> 9 & 7, UNREAD), **how)
+        yield MemoryInstruction(*_ACCESSES[name], _WIDTHS.get(high >> 9 & 7, UNREAD), guarded, never=never)
     for access in _UNREAD.get(name, ()):
-        yield MemoryInstruction(*access, UNREAD, **how)
+        yield MemoryInstruction(*access, UNREAD, guarded, never=never)
 
 
 Region = frozenset[int]
