@@ -185,9 +185,10 @@ def _compiled(explained: Costs) -> list[str]:
         )
     for name, idle in explained.idle.items():
         whole = idle + sum(access.requests for access in explained.shared if access.site.name == name)
+        of = name if " " in name else f"shared {name}"
         said.append(
-            f"{_percent(idle / whole)} of the requests of {name if ' ' in name else f'shared {name}'}s are by warps without an active lane, which "
-            "take no wavefront: a predicate guards them, not a branch."
+            f"{_percent(idle / whole)} of the requests of {of}s are by warps without an active lane, which take no "
+            "wavefront: a predicate guards them, not a branch."
         )
     return said
 
