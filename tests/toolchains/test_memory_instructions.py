@@ -76,6 +76,8 @@ def test_an_asynchronous_copy_is_a_load_and_a_store() -> None:
         pytest.param([memory(LDS), (EXIT, 0), branch(-3)], False, id="repeated after an exit"),
         pytest.param([branch(0), memory(LDS)], False, id="a branch to anywhere"),
         pytest.param([memory(LDS), (BRX, 0)], False, id="a jump to anywhere"),
+        pytest.param([(CALL, 0), memory(LDS), (EXIT, 0), (RET, 0)], True, id="after a call"),
+        pytest.param([(CALL, 0), (RET, 0), memory(LDS)], False, id="after a return"),
     ],
 )
 def test_whether_every_warp_issues_it_once(code: list[Instruction], once: bool) -> None:
