@@ -164,12 +164,12 @@ def test_guarded_stores_are_issued_by_warps_that_take_the_other_branch() -> None
     assert of_regions(requests[:15], code, 8, ("shared", "store", "")) == 0
 
 
-def compiled(kernel: str, block: str, dtype: str, n: int) -> Explanation:
+def compiled(kernel: str, block: str, dtype: str, n: int, multiprocessors: int | None = None) -> Explanation:
     chosen = case(kernel, block, dtype, n=n)
     code = machine_code(chosen, "9.0")
     if code is None:
         pytest.skip("needs NVVM and nvJitLink: pip install 'smembench[cu13]'")
-    return explain(chosen, "9.0", code)
+    return explain(chosen, "9.0", code, multiprocessors)
 
 
 @pytest.mark.parametrize("name", ["h200-explain-matmul", "h200-explain-constant"])
@@ -215,6 +215,15 @@ def test_guarded_accesses_are_issued_without_a_lane(
 ) -> None:
     """To all digits that an H200 counted."""
     assert compiled(kernel, block, dtype, n).wavefronts(kind) == counted
+
+
+def test_blocks_that_share_tiles_as_on_a_gpu_wait_for_each_other_and_pass_sums_on() -> None:
+    """As an H200 with 132 multiprocessors counted streamK, but for loads of flags: one, or more where a block waits."""
+    explained = compiled("streamK", "16x16", "float32", 1000, 132)
+    assert (explained.wavefronts("load"), explained.wavefronts("store")) == (1.6182655718005208, 2.4)
+    assert explained.sectors("store") == 15.386811023622048
+    assert explained.sectors("load") == pytest.approx(6.69593905441015, abs=0.005)
+    assert 334331 - sum(load.requests for load in explained.memory if load.site.kind == "load") == 59
 
 
 def test_an_explanation_says_what_the_compiler_merged() -> None:

@@ -7,7 +7,8 @@ import pytest
 from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction, memory_instructions, regions
 from smembench.toolchains.register_bank_conflicts import Instruction
 
-LDS, STS, LDG, STG, LDGSTS, LDSM, EXIT, BRX, FFMA = 0x984, 0x388, 0x981, 0x986, 0xFAE, 0x83B, 0x94D, 0x949, 0x223
+LDS, STS, LDG, STG, LDGSTS, LDSM, FFMA = 0x984, 0x388, 0x981, 0x986, 0xFAE, 0x83B, 0x223
+EXIT, BRX, CALL, RET = 0x94D, 0x949, 0x944, 0x950
 
 
 def memory(opcode: int, width: int = 4, guard: int = 7) -> Instruction:
