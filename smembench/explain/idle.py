@@ -62,12 +62,20 @@ def of_regions(requests: Sequence[Request], lined: Sequence[Lined], warps: int, 
         guarded = [each for each in of_line if each.access.guarded]
         if not guarded:
             continue
-        known = all(each.region in visits for each in guarded)
-        come = sum(visits[each.region] for each in guarded) if known else active[line, ("branch", issued[1], "")]
+        if all(each.region in visits for each in guarded):
+            come = sum(visits[each.region] for each in guarded)
+        else:
+            come = active[line, ("branch", "branch", "")] * len(guarded) // _statements(lined, line)
         may = [each for each in of_line if not each.access.never]
         with_lanes = active[line, issued] * sum(each.access.guarded for each in may) // max(len(may), 1)
         found += max(0, come - with_lanes)
     return found
+
+
+def _statements(lined: Sequence[Lined], line: int) -> int:
+    """How often the machine code has a statement with accesses to shared memory."""
+    kinds = (each.access for each in lined if each.line == line and each.access.space == "shared")
+    return min(Counter(_issued(access) for access in kinds if not access.never).values(), default=1)
 
 
 def _visits(active: Mapping[tuple[int, _Issued], int], lined: Sequence[Lined], warps: int) -> dict[Region, int]:

@@ -156,7 +156,7 @@ def test_guarded_instructions_are_issued_as_often_as_others_of_their_region(othe
 def test_guarded_stores_are_issued_by_warps_that_take_the_other_branch() -> None:
     """15 warps pass the branch, and one of them takes it; the other branch's stores have no predicate."""
     taken, other = (replace(ROWS, kind="store", place=place) for place in (LINE, 57))
-    passed = AccessSite(LINE, "branch", "store", "", 1, place=LINE)
+    passed = AccessSite(LINE, "branch", "branch", "", 1, place=LINE)
     accesses = [along(taken, 4, 1), along(other, 4, 14), Accesses(passed, np.zeros((15, 1, WARP), int), 1)]
     requests = [request for each in accesses for request in each.requests()]
     code = [lined(LINE, INNER, kind="store", guarded=True), lined(57, frozenset({7, 8}), kind="store")]
