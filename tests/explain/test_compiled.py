@@ -93,6 +93,22 @@ def test_a_longer_loop_is_merged_as_the_shorter_one_is_or_not_at_all() -> None:
     assert [widths(found) for found in both] == [{"shared0": 4}] * 2
 
 
+@pytest.mark.parametrize(
+    ("pairs", "once", "merged"), [(1, True, True), (1, False, False), (2, True, False), (0, True, False)]
+)
+def test_some_accesses_of_a_site_are_one_where_the_code_has_as_many(pairs: int, once: bool, merged: bool) -> None:
+    """The first two of six lie side by side; the code has no loop."""
+    rows = along(ROWS, 128, 6).addresses
+    rows[1] = rows[0] + 4
+    narrow, wide = (MemoryInstruction("shared", "load", width, once=once or width == 4) for width in (4, 8))
+    code = {narrow: 4, wide: pairs}
+    code = {each: count for each, count in code.items() if count}
+    (found,) = as_compiled([trace(Accesses(ROWS, rows, 1))], code)
+    sizes = [(each.site.width, len(each.addresses)) for each in found.accesses]
+    assert sizes == ([(8, 1), (4, 4)] if merged else [(4, 6)])
+    assert touched(found.accesses) == touched([Accesses(ROWS, rows, 1)])
+
+
 @given(st.lists(st.booleans(), min_size=WARP, max_size=WARP), st.sampled_from([8, 16]), st.integers(1, 5))
 def test_merged_accesses_touch_the_same_bytes(going: list[bool], width: int, count: int) -> None:
     """Whatever lanes are active."""
