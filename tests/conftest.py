@@ -47,7 +47,7 @@ collect_ignore_glob = [] if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else [
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = ROOT / "results/reference/20261120T181658Z-documents"
+DOCUMENTS = ROOT / "results/reference/20261123T134710Z-documents"
 NIGHTLY = ROOT / "results/reference/20261120T182903Z-nightly"
 QUICK = ("--samples", 3, "--rounds", 1, "--precision", 90, "--max-seconds", 0.2, "--warmup", 0)
 """Options of the shortest run."""

@@ -11,7 +11,7 @@ from smembench.kernels.program import CudaCKernel, NumbaKernel
 from smembench.kernels.registry import find, kernel_of, kernels
 from smembench.model.case import Block, Case
 from smembench.model.device import Limits
-from smembench.model.formats import HALVES, rounded, widened
+from smembench.model.formats import NARROW, produced, rounded, widened
 from smembench.run.config import from_flags
 from smembench.run.plan import Planned, plan
 
@@ -76,11 +76,11 @@ def planned(*sweeps: dict[str, object]) -> list[Planned]:
 
 
 def multiplied(dtype: str, a: Array, b: Array) -> Array:
-    """The product of matrices of this element type; of 16-bit ones by float32."""
-    if dtype not in HALVES:
+    """The product of matrices of this element type; of narrow ones by float32."""
+    if dtype not in NARROW:
         product: Array = a @ b
         return product
-    return rounded(widened(a, dtype, "float32") @ widened(b, dtype, "float32"), dtype)
+    return rounded(widened(a, dtype, "float32") @ widened(b, dtype, "float32"), produced(dtype))
 
 
 def assert_right(

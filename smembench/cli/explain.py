@@ -129,7 +129,7 @@ def explain(
       smembench explain mine.py:kernel --grid 128x128 --block 32x8 --arg float32[4096,4096] --arg indices.npy --arg 1024
       smembench explain transposeSmemPad --block 16x16 --dtype float64 --best-pad
       smembench explain transposeSmem --block 16x16 --best-swizzle
-      smembench explain tiled --run results/reference/20261120T181658Z-documents
+      smembench explain tiled --run results/reference/20261123T134710Z-documents
       smembench explain naive --stride 5000 --json
       smembench explain transposeSmemPad --html banks.html
       smembench explain transposeSmem,transposeSmemPad --block 32x32,16x16 --pad-width 1,2 --measure

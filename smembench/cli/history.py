@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from smembench.cli.options import PERCENT, Json
+from smembench.cli.options import PERCENT, Cases, Json
 from smembench.model.errors import REGRESSION, UsageError
 
 
@@ -17,10 +17,7 @@ def history(
         str | None,
         typer.Option("--since", metavar="DATE", help="Only runs from this day on (UTC), such as 2026-01-31."),
     ] = None,
-    case: Annotated[
-        str | None,
-        typer.Option("--case", metavar="TEXT", help="Only cases whose id contains this, or matches it if it has a *."),
-    ] = None,
+    case: Cases = None,
     threshold: Annotated[
         float,
         typer.Option("--threshold", metavar="PERCENT", parser=PERCENT, help="Smallest change of level to report."),
@@ -48,7 +45,7 @@ def history(
       smembench history results --fail-on-change
     """
     from smembench.studies.accept import accepted_beside
-    from smembench.studies.history.choose import chosen, day
+    from smembench.studies.choose import chosen, day
     from smembench.studies.history.read import read_nights
     from smembench.studies.history.series import Newest, series_of
     from smembench.views.console import can_show, say, stderr, stdout
@@ -66,7 +63,7 @@ def history(
     if not nights:
         raise UsageError(f"{folder}: holds no run" + (f" since {since}" if since else ""))
     meant = accepted_beside(night.path for night in nights)
-    wanted = chosen(nights, case)
+    wanted = chosen({case_id for night in nights for case_id, _ in night.times}, case)
     with steps() as step:
         series = series_of(nights, wanted, threshold / 100, meant, step)
     if json:

@@ -81,7 +81,7 @@ Inputs = Annotated[
         "--inputs",
         metavar="NAME,…",
         help="Distribution of a product's inputs: normal, uniform, integers, zeros. "
-        "(default: normal for bfloat16 and float16, else uniform)",
+        "(default: normal for bfloat16, float16, tf32 and float8_e4m3, else uniform)",
     ),
 ]
 BLayouts = Annotated[
@@ -89,7 +89,8 @@ BLayouts = Annotated[
     typer.Option(
         "--b-layout",
         metavar="NAME,…",
-        help="How a product's second matrix lies in memory: rows, columns (as networks' weights do). (default: rows)",
+        help="How a product's second matrix lies in memory: rows, columns (as networks' weights do). "
+        "(default: columns for tf32 and float8_e4m3, else rows)",
     ),
 ]
 Devices = Annotated[
@@ -118,6 +119,10 @@ Cache = Annotated[
 ]
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Cases = Annotated[
+    str | None,
+    typer.Option("--case", metavar="TEXT", help="Only cases whose id contains this, or matches it if it has a *."),
+]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from smembench.cli.options import Json, one_of
+from smembench.cli.options import Cases, Json, one_of
 from smembench.model.errors import UsageError
 
 
@@ -25,6 +25,10 @@ def show(
     compilers: Annotated[
         bool, typer.Option("--compilers", help="Only kernels and their ports, as compilers shows them.")
     ] = False,
+    break_even: Annotated[
+        bool, typer.Option("--break-even", help="Only from which size on a GPU's kernels are faster than the CPU.")
+    ] = False,
+    case: Cases = None,
     json: Json = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="As LaTeX, with booktabs.")] = False,
@@ -36,12 +40,14 @@ def show(
       smembench show results/20260101T020000Z-nightly
       smembench show results/20260101T020000Z-limits --limits
       smembench show last --json
+      smembench show last --case "transpose/*/4096x4096/*"
       smembench show cases.csv --markdown
       smembench show cases.csv --latex > tables.tex
     """
+    from smembench.studies.choose import chosen
     from smembench.studies.load import load
     from smembench.studies.reproduce.devices import devices
-    from smembench.views.break_even import tables
+    from smembench.views.break_even import tables, where_it_pays
     from smembench.views.compilers import of_run
     from smembench.views.console import stdout
     from smembench.views.export import exported
@@ -51,12 +57,21 @@ def show(
     from smembench.views.table import draw
 
     form = one_of(json=json, markdown=markdown, latex=latex)
-    view = one_of(documents=documents, ladder=ladder, limits=limits, compilers=compilers)
-    views = {"documents": reproduction, "ladder": steps, "limits": best, "compilers": of_run}
+    view = one_of(documents=documents, ladder=ladder, limits=limits, compilers=compilers, break_even=break_even)
+    views = {
+        "documents": reproduction,
+        "ladder": steps,
+        "limits": best,
+        "compilers": of_run,
+        "break_even": where_it_pays,
+    }
     run = load(path)
+    wanted = chosen([row.case_id for row in run.rows], case)
+    if wanted is not None:
+        run = run.only([row for row in run.rows if row.case_id in wanted])
     found = views.get(view, tables)(run)
     if view and not found:
-        raise UsageError(f"{path}: has nothing that --{view} shows")
+        raise UsageError(f"{path}: has nothing that --{view.replace('_', '-')} shows")
     if form:
         parts = {"claims": records(devices(run))} if documents else {}
         typer.echo(exported(form, run, found, **parts), nl=False)

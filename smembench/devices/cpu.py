@@ -14,6 +14,7 @@ from smembench.kernels.kernel import Kernel
 from smembench.kernels.program import HostFunction
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo, Limits
+from smembench.model.formats import carried
 from smembench.model.measurement import Conditions, Resources
 from smembench.model.problem import Problem
 
@@ -85,14 +86,15 @@ class CpuDevice:
 
     def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> CpuPrepared:
         """Allocate the output; compiled kernels are kept for later cases."""
-        key = (case.problem, case.kernel, case.dtype, case.block, case.pad, case.parameters)
+        key = (case.problem, case.kernel, case.dtype, case.b_layout, case.block, case.pad, case.parameters)
         if key not in self._compiled:
             program = kernel.build(case)
             assert isinstance(program, HostFunction), case.id
             self._compiled[key] = program.function
         flush = self._flush if case.cache == "cold" else None
         function, scalars, first = self._compiled[key], problem.scalars(case), problem.first(case)
-        return CpuPrepared(function, inputs, problem.output_length(case), scalars, flush, first)
+        of_output = carried(problem.array_types(case)[0])
+        return CpuPrepared(function, inputs, problem.output_length(case), of_output, scalars, flush, first)
 
     def _flush(self) -> None:
         import numpy as np
@@ -128,6 +130,7 @@ class CpuPrepared:
         function: Any,
         inputs: tuple[Array, ...],
         length: int,
+        of_output: str,
         scalars: tuple[int, ...],
         flush: Any,
         first: int = 0,
@@ -136,12 +139,11 @@ class CpuPrepared:
 
         from smembench.devices.buffers import Output
 
-        dtype = inputs[0].dtype
-        self._output: Any = Output(length, dtype, "pageable")
+        self._output: Any = Output(length, np.dtype(of_output), "pageable")
         self._flush = flush
         # Numba's CPU target has no float16; copying its bits is the same work.
-        kernel_dtype = np.dtype("u2") if dtype == np.float16 else dtype
-        arrays = [array[first:].view(kernel_dtype) for array in (self._output.array, *inputs)]
+        arrays = [array[first:] for array in (self._output.array, *inputs)]
+        arrays = [array.view("u2") if array.dtype == np.float16 else array for array in arrays]
         self._call: Any = lambda: function(*arrays, *scalars)
 
     def poison(self) -> None:

@@ -33,6 +33,7 @@ from smembench.kernels.program import GpuKernel, HostFunction, MemoryKind, Progr
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo, Limits
 from smembench.model.errors import DeviceUnavailable
+from smembench.model.formats import carried
 from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.measurement import Conditions, Resources
 from smembench.model.problem import Problem
@@ -156,7 +157,8 @@ class CudaDevice:
         if isinstance(program, GpuKernel):
             program = program.on(self.info.sm_count or _SM_GUESS)
         placed = self._place(inputs, program.inputs)
-        output = Output(problem.output_length(case), inputs[0].dtype, program.output, self._pool)
+        of_output = np.dtype(carried(problem.array_types(case)[0]))
+        output = Output(problem.output_length(case), of_output, program.output, self._pool)
         outputs = [output]
         compiled = self._compile(case, program)
         launch = compiled.launcher(program, self._handle, [np.uint32(value) for value in problem.scalars(case)])

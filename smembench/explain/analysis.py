@@ -18,7 +18,6 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
-from smembench.model.problem import ITEMSIZE
 from smembench.toolchains.machine_code import MachineCode
 from smembench.toolchains.source_lines import with_lines
 
@@ -62,7 +61,7 @@ def explain(
     shared_bytes = kernel.shared_bytes(case)
     resident = resident_blocks(capability, threads, shared_bytes, code)
     traced, requests = launch(kernel, case, code=code, multiprocessors=multiprocessors)
-    sizes = [elements * ITEMSIZE[case.dtype] for elements in problem.elements(case)]
+    sizes = problem.sizes_of_arrays(case, problem.elements(case))
     asked = traffic(dict(zip(problem.arrays, sizes, strict=True)), requests)
     accesses = by_memory(traced, requests)
     work = Work(
@@ -87,7 +86,7 @@ def explain(
         occupancy=resident,
         idle={}
         if code is None or capability is None
-        else idle_requests(requests, code.memory, warps, partial(with_lines, case, capability, code)),
+        else idle_requests(traced, requests, code.memory, warps, partial(with_lines, case, capability)),
     )
 
 

@@ -172,9 +172,10 @@ def trace(
     program = traceable(kernel, case)
     recorder = Recorder(program.dynamic_bytes, program.function.__code__.co_filename, prod(program.block))
     problem, arguments = PROBLEMS[case.problem], []
-    for number, (name, length) in enumerate(zip(problem.arrays, problem.lengths(case), strict=True), 1):
+    arrays = zip(problem.arrays, problem.lengths(case), problem.array_types(case), strict=True)
+    for number, (name, length, dtype) in enumerate(arrays, 1):
         space = "constant" if name == program.constant else "global"
-        arguments.append(recorder.array(space, name, (length,), number * ARRAY_SPACING, carried(case.dtype)))
+        arguments.append(recorder.array(space, name, (length,), number * ARRAY_SPACING, carried(dtype)))
     whole = grid or program.grid
     scalars = [np.uint32(value) for value in problem.scalars(case)]
     given = [*arguments, *scalars, *program.tensor_maps]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from smembench.model.device import DeviceInfo
-from smembench.model.formats import HALVES
+from smembench.model.formats import FLOAT8, HALVES, NARROW, TF32
 
 # Results per clock and multiprocessor for 32-bit and 64-bit floating-point multiply-add: CUDA C++ Programming Guide,
 # "Arithmetic Instructions", table of throughputs by compute capability.
@@ -20,8 +20,12 @@ _FMA_PER_CLOCK = {
 
 # The same for products of 16-bit types that tensor cores add up in float32, not sparse: 1024 in NVIDIA A100 Tensor
 # Core GPU Architecture (2020), "Third-Generation Tensor Cores"; twice as many in NVIDIA H100 Tensor Core GPU
-# Architecture (2022). Of other capabilities products with the same number differ, or no paper says it per clock.
-_TENSOR_FMA_PER_CLOCK = {"8.0": 1024, "9.0": 2048}
+# Architecture (2022). Of other capabilities products with the same number differ, or no paper says it per clock. By the
+# same papers there are half as many of tf32, and twice as many of float8, which 8.0 does not have.
+_TENSOR_FMA_PER_CLOCK = {
+    "8.0": {**dict.fromkeys(HALVES, 1024), TF32: 512},
+    "9.0": {**dict.fromkeys(HALVES, 2048), TF32: 1024, FLOAT8: 4096},
+}
 
 
 def memory_bound_gb_s(bytes_moved: int, info: DeviceInfo) -> float | None:
@@ -38,8 +42,8 @@ def memory_bound_gb_s(bytes_moved: int, info: DeviceInfo) -> float | None:
 
 def flops_per_clock(dtype: str, capability: str | None) -> int | None:
     """Floating-point operations per clock and multiprocessor, two per multiply-add; None if they are unknown."""
-    if dtype in HALVES:
-        tensor = _TENSOR_FMA_PER_CLOCK.get(capability or "")
+    if dtype in NARROW:
+        tensor = _TENSOR_FMA_PER_CLOCK.get(capability or "", {}).get(dtype)
         return None if tensor is None else 2 * tensor
     rates = _FMA_PER_CLOCK.get(capability or "")
     rate = None if rates is None else {"float32": rates[0], "float64": rates[1]}.get(dtype)

@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 Memory = Literal["device", "shared", "link", "none"]
 Bound = Literal["arithmetic", "memory"]
 
-ITEMSIZE = {"bfloat16": 2, "float16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8}
+ITEMSIZE = {
+    "float8_e4m3": 1,
+    "bfloat16": 2,
+    "float16": 2,
+    "tf32": 4,
+    "float32": 4,
+    "float64": 8,
+    "int32": 4,
+    "int64": 8,
+}
 
 
 def pattern_period(case: Case, results: tuple[int, int] = (1, 1)) -> int:
@@ -221,6 +230,14 @@ class Problem(ABC):
         """Index of the element of each array at which what a kernel gets begins."""
         return 0
 
+    def array_types(self, case: Case) -> tuple[str, ...]:
+        """Element types of the arrays, in the order of ``arrays``."""
+        return (case.dtype,) * len(self.arrays)
+
+    def sizes_of_arrays(self, case: Case, counts: Sequence[int]) -> tuple[int, ...]:
+        """Bytes of so many elements of each array."""
+        return tuple(count * ITEMSIZE[dtype] for count, dtype in zip(counts, self.array_types(case), strict=True))
+
     def output_length(self, case: Case) -> int:
         """Elements of the output."""
         return self.lengths(case)[0]
@@ -239,7 +256,7 @@ class Problem(ABC):
 
     def bytes_moved(self, case: Case) -> int:
         """Compulsory bytes per launch: every input is read once, every output written once."""
-        return sum(self.elements(case)) * ITEMSIZE[case.dtype]
+        return sum(self.sizes_of_arrays(case, self.elements(case)))
 
     def flops(self, case: Case) -> int:
         """Floating-point operations per launch; 0 if there are none."""

@@ -16,7 +16,7 @@ from smembench.kernels.program import GpuKernel
 from smembench.model.case import Block, Case
 from smembench.model.device import Limits
 from smembench.model.errors import UsageError
-from smembench.model.problem import ITEMSIZE, Problem
+from smembench.model.problem import Problem
 from smembench.run.config import Config, Sweep
 from smembench.run.placement import needs_gpu, placed
 from smembench.toolchains.registry import compilers
@@ -148,8 +148,8 @@ def _check(case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: L
                 )
     if case.block is not None:
         _check_block(case, case.block, kernel, limits)
-    arrays = sum(problem.lengths(case)) * ITEMSIZE[case.dtype]
-    output = problem.output_length(case) * ITEMSIZE[case.dtype]
+    sizes = problem.sizes_of_arrays(case, problem.lengths(case))
+    arrays, output = sum(sizes), sizes[0]
     # Beside the inputs the host has the output copied back and the expected one, of a product in float64.
     on_host = arrays + output + (4 * output if problem.flops(case) else output)
     for what, needed, free in (

@@ -11,7 +11,6 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.errors import DeviceUnavailable
 from smembench.model.measurement import Status, Trial, now_utc
-from smembench.model.problem import ITEMSIZE
 from smembench.run.plan import Planned
 from smembench.run.sampling import shuffled
 from smembench.run.stop_rule import MAX_EXTRA_ROUNDS, StopRule
@@ -164,7 +163,8 @@ def _largest(cases: Iterable[Case]) -> dict[str, tuple[int, ...]]:
     """Bytes of the largest output and the largest inputs per device."""
     found: dict[str, tuple[int, ...]] = {}
     for case in cases:
-        output, *inputs = (length * ITEMSIZE[case.dtype] for length in PROBLEMS[case.problem].lengths(case))
+        problem = PROBLEMS[case.problem]
+        output, *inputs = problem.sizes_of_arrays(case, problem.lengths(case))
         sizes = (output + 2 * GUARD_BYTES, *inputs)
         found[case.device] = tuple(map(max, zip_longest(found.get(case.device, ()), sizes, fillvalue=0)))
     return found

@@ -116,6 +116,7 @@ _MNEMONICS = {
     0x1C6: "FENCE",
     0x1C8: "USETMAXREG",
     0x1F0: "HGMMA",
+    0x1F3: "QGMMA",
 }
 
 

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from smembench.kernels.program import MAPPED_ROW_BYTES, NumbaKernel, TensorMap
+from smembench.model.formats import FLOAT8, TF32
+from smembench.model.problem import ITEMSIZE
 from smembench.toolchains.cubin import entry
 from smembench.toolchains.loaded import Loaded
 
-_TYPES = {"float16": "FLOAT16", "bfloat16": "BFLOAT16"}
+_TYPES = {"float16": "FLOAT16", "bfloat16": "BFLOAT16", TF32: "TFLOAT32", FLOAT8: "UINT8"}
 
 
 class MappedKernel(Loaded[NumbaKernel]):
@@ -57,7 +59,7 @@ def encoded(described: TensorMap, address: int, dtype: str) -> Any:
     from smembench.kernels.numba_cuda import checked
 
     kind = getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_TYPES[dtype]}")
-    itemsize = 2
+    itemsize = ITEMSIZE[dtype]
     made = checked(
         driver.cuTensorMapEncodeTiled(
             kind,

@@ -15,13 +15,14 @@ CASE = "transpose/copyGmem/cuda:0/numba/float32/4096x4096/b16x16/warm"
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """A folder of two runs of one GPU."""
+    """A folder of two runs of one host."""
     for day in (1, 2):
         run_id = f"2026010{day}T020000Z-documents"
         folder = shutil.copytree(DOCUMENTS, tmp_path / "results" / run_id)
         run = json.loads((folder / "run.json").read_text())
         run |= {"run_id": run_id, "started_at_utc": f"2026-01-0{day}T02:00:00+00:00"}
-        run["devices"][0]["uuid"] = "GPU-1"
+        for device in run["devices"]:
+            device["uuid"] = "CPU-1" if device["kind"] == "cpu" else "GPU-1"
         (folder / "run.json").write_text(json.dumps(run))
     return tmp_path / "results"
 
@@ -33,11 +34,11 @@ def test_a_change_is_accepted_listed_and_withdrawn(program: Program, results: Pa
     assert (one.returncode, one.stdout) == (0, "")
     assert one.stderr == f"accepted from {older.name} on: {CASE}\n"
     every = program("accept", results, "--all", "--reason", "locked clocks")
-    assert every.stderr == f"accepted from {newer.name} on: 10 cases\n"
+    assert every.stderr == f"accepted from {newer.name} on: 43 cases\n"
     listed = f"{older.name}\t{CASE}\tnew driver\n{newer.name}\t*\tlocked clocks\n"
     assert program("accept", results).stdout == program("accept", newer).stdout == listed
     stored = json.loads((results / "accepted.json").read_text())
-    assert [one["devices"] for one in stored["accepted"]] == [["GPU-1"]] * 2
+    assert [sorted(one["devices"]) for one in stored["accepted"]] == [["CPU-1", "GPU-1"]] * 2
     assert program("accept", older, "--case", CASE, "--reason", "again").returncode == 0
     assert program("accept", results).stdout.splitlines()[1:] == [f"{older.name}\t{CASE}\tagain"]
     assert f"no longer accepted: {CASE}" in program("accept", results, "--withdraw", "--case", CASE).stderr
@@ -49,7 +50,7 @@ def test_a_change_is_accepted_listed_and_withdrawn(program: Program, results: Pa
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--case", "transpose/nothing", "--reason", "x"), "none of the 10 cases of 20260102T020000Z-documents"),
+        (("--case", "transpose/nothing", "--reason", "x"), "none of the 43 cases of 20260102T020000Z-documents"),
         (("--case", "*Gmem*"), "--reason is missing"),
         (("--case", "*Gmem*", "--reason", " "), "--reason '': say why"),
         (("--case", "*", "--all", "--reason", "x"), "give one of them"),
@@ -71,6 +72,10 @@ def test_what_cannot_be_accepted_is_refused(
 def test_a_run_that_names_no_device_and_a_folder_without_runs_are_refused(program: Program, tmp_path: Path) -> None:
     given = ("--all", "--reason", "x")
     unnamed = shutil.copytree(DOCUMENTS, tmp_path / "results" / DOCUMENTS.name)
+    run = json.loads((unnamed / "run.json").read_text())
+    for device in run["devices"]:
+        del device["uuid"]
+    (unnamed / "run.json").write_text(json.dumps(run))
     assert "does not say on which device" in program("accept", unnamed, *given).stderr
     assert "holds no complete run" in program("accept", tmp_path, *given).stderr
     assert "there is no such" in program("accept", tmp_path / "nowhere", *given).stderr

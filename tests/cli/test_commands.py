@@ -198,14 +198,27 @@ def test_a_stored_run_in_other_forms(program: Program) -> None:
     assert lines[3].startswith("| :--- | :--- | ---: |")
     assert {"| copyGmem", "| naiveGmem"} <= {line.split(" | ")[0] for line in lines[4:]}
     typeset = program("show", DOCUMENTS, "--latex").stdout
-    assert typeset.count(r"\begin{tabular}") == typeset.count(r"\end{tabular}") == 2
+    assert typeset.count(r"\begin{tabular}") == typeset.count(r"\end{tabular}") == 10
     assert r"\caption{NVIDIA H200 $\cdot$ matrix transpose 4096$\times$4096 float32" in typeset
     beside = program("show", DOCUMENTS, "--documents").stdout
     for words in ("Tesla K40", "177.15 GB/s", "it says", "568.871 ms", "Of 15 claims"):
         assert words in beside
     claims = json.loads(program("show", DOCUMENTS, "--documents", "--json").stdout)["claims"]
     (summary,) = (claim for claim in claims if claim["where"] == "6. Summary")
-    assert (summary["holds"], summary["found"], round(summary["value"], 2)) == ("no", "1.35×", 1.35)
+    assert (summary["holds"], summary["found"], round(summary["value"], 2)) == ("no", "1.38×", 1.38)
+
+
+def test_a_stored_run_is_shown_in_part(program: Program) -> None:
+    shown = program("show", DOCUMENTS, "--case", "transpose/*/b32x32/*", "--json")
+    kernels = [case["kernel"] for case in json.loads(shown.stdout)["cases"]]
+    assert kernels == ["copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad"]
+    pays = program("show", DOCUMENTS, "--break-even", "--case", "addOne", "--markdown").stdout
+    assert pays.startswith("NVIDIA H200 and cpu · add one, with and without copies int32: where the GPU begins to pay")
+    assert pays.count("begins to pay") == 1
+    nothing = program("show", DOCUMENTS, "--break-even", "--case", "transpose/")
+    assert (nothing.returncode, "has nothing that --break-even shows" in nothing.stderr) == (2, True)
+    unknown = program("show", DOCUMENTS, "--case", "transposed")
+    assert (unknown.returncode, "none of the 43 cases" in unknown.stderr) == (2, True)
 
 
 def test_reproduce_plans_the_documents_cases(program: Program) -> None:

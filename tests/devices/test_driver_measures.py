@@ -142,12 +142,19 @@ def test_products_on_tensor_cores_are_measured_on_each_distribution(fake_driver:
         assert f"/inputs={distribution}/" in row["case_id"]
 
 
-def test_a_kernel_with_tensor_maps_is_launched_and_without_a_host_form_found_wrong(fake_driver: FakeDriver) -> None:
+@pytest.mark.parametrize("dtype", ["bfloat16", "tf32", "float8_e4m3"])
+def test_a_kernel_with_tensor_maps_is_launched_and_without_a_host_form_found_wrong(
+    fake_driver: FakeDriver, dtype: str
+) -> None:
     """Its maps, more shared memory than unasked, and every argument: the driver refuses nothing."""
-    kernel = ("--kernel", "wgmmaPersistent", "--dtype", "bfloat16", "--n", "136", "--m", "100")
+    kernel = ("--kernel", "wgmmaPersistent", "--dtype", dtype, "--n", "144", "--m", "100", "--b-layout", "columns")
     out, _ = ended(fake_driver("smembench", "matmul", "--device", "cuda", *FEW, *kernel, "--csv", "-"), 1)
     (row,) = records(out)
-    assert (row["status"], row["reason"]) == ("wrong_result", "13600 entries are NaN or infinite")
+    assert (row["status"], row["reason"]) == ("wrong_result", "14400 entries are NaN or infinite")
+    assert (row["dtype"], row["b_layout"]) == (dtype, "columns")
+
+
+def test_a_matrix_that_a_kernel_does_not_copy_is_refused(fake_driver: FakeDriver) -> None:
     odd = ("--kernel", "wgmma", "--dtype", "bfloat16", "--n", "100")
     _, err = ended(fake_driver("smembench", "matmul", "--device", "cuda", *FEW, *odd), 2)
     assert "wgmma copies tiles by the TMA, for which rows are a multiple of 8 elements, not 100" in err

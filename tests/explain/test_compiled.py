@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -38,8 +39,8 @@ def along(site: AccessSite, apart: int, count: int, first: int = 0) -> Accesses:
     return Accesses(site, addresses, 1)
 
 
-def loads(*widths: int) -> list[MemoryInstruction]:
-    return [MemoryInstruction("shared", "load", width) for width in widths]
+def loads(*widths: int) -> Counter[MemoryInstruction]:
+    return Counter(MemoryInstruction("shared", "load", width) for width in widths)
 
 
 def widths(traced: Trace) -> dict[str, int]:
@@ -88,25 +89,23 @@ def test_what_the_trace_does_not_explain_is_said(accesses: list[Accesses], compi
     assert (found.merged, found.unmatched) == ((), (("shared", "load"),))
 
 
+def test_one_step_of_an_unrolled_loop_is_merged_if_the_code_has_as_many_of_each_width() -> None:
+    steps = along(ROWS, 128, 6)
+    steps.addresses[3] = steps.addresses[2] + 4
+    (found,) = as_compiled([trace(steps, along(COLUMNS, 128, 2))], loads(8, 4, 4, 4, 4, 4, 4))
+    together, alone, columns = found.accesses
+    assert (together.site.width, alone.site.width, columns.site.width) == (8, 4, 4)
+    assert (together.addresses == steps.addresses[2:3]).all()
+    assert (alone.addresses == steps.addresses[[0, 1, 4, 5]]).all()
+    assert touched(found.accesses) == touched([steps, along(COLUMNS, 128, 2)])
+    assert (found.merged, found.unmatched) == ((Merged(ROWS, 8),), ())
+    (found,) = as_compiled([trace(steps, along(COLUMNS, 128, 2))], loads(8, 4, 4, 4, 4, 4))
+    assert (found.merged, found.unmatched) == ((), (("shared", "load"),))
+
+
 def test_a_longer_loop_is_merged_as_the_shorter_one_is_or_not_at_all() -> None:
     both = as_compiled([trace(along(ROWS, 4, 8)), trace(along(ROWS, 4, 10))], loads(4, 16))
     assert [widths(found) for found in both] == [{"shared0": 4}] * 2
-
-
-@pytest.mark.parametrize(
-    ("pairs", "once", "merged"), [(1, True, True), (1, False, False), (2, True, False), (0, True, False)]
-)
-def test_some_accesses_of_a_site_are_one_where_the_code_has_as_many(pairs: int, once: bool, merged: bool) -> None:
-    """The first two of six lie side by side; the code has no loop."""
-    rows = along(ROWS, 128, 6).addresses
-    rows[1] = rows[0] + 4
-    narrow, wide = (MemoryInstruction("shared", "load", width, once=once or width == 4) for width in (4, 8))
-    code = {narrow: 4, wide: pairs}
-    code = {each: count for each, count in code.items() if count}
-    (found,) = as_compiled([trace(Accesses(ROWS, rows, 1))], code)
-    sizes = [(each.site.width, len(each.addresses)) for each in found.accesses]
-    assert sizes == ([(8, 1), (4, 4)] if merged else [(4, 6)])
-    assert touched(found.accesses) == touched([Accesses(ROWS, rows, 1)])
 
 
 @given(st.lists(st.booleans(), min_size=WARP, max_size=WARP), st.sampled_from([8, 16]), st.integers(1, 5))
@@ -139,7 +138,7 @@ def test_requests_without_an_active_lane(warps: int, expected: dict[str, int]) -
     """Three instructions per warp, one of them guarded, and 15 requests with an active lane."""
     code = {MemoryInstruction("shared", "load", width, width == 4, once=True): width // 4 for width in (4, 8)}
     requests = list(along(ROWS, 4, 15).requests())
-    assert idle_requests(requests, code, warps, lambda: pytest.fail("no lines are needed")) == expected
+    assert idle_requests(trace(), requests, code, warps, lambda: pytest.fail("no lines are needed")) == expected
 
 
 def lined(line: int, region: Region, *, kind: str = "load", guarded: bool = False, never: bool = False) -> Lined:
@@ -178,6 +177,14 @@ def test_guarded_stores_are_issued_by_warps_that_take_the_other_branch() -> None
     code = [lined(LINE, INNER, kind="store", guarded=True), lined(57, frozenset({7, 8}), kind="store")]
     assert of_regions(requests, code, 8, ("shared", "store", "")) == 14
     assert of_regions(requests[:15], code, 8, ("shared", "store", "")) == 0
+
+
+def test_loads_of_a_tree_are_issued_twice_as_often_as_its_stores() -> None:
+    explained = compiled("sumSequential", "512x1", "float32", 2**20)
+    assert explained.idle["load"] == 2 * explained.idle["store"]
+    explained = compiled("sumInterleaved", "512x1", "float32", 2**20)
+    assert [(each.site.width, each.width) for each in explained.trace.merged] == [(4, 8)]
+    assert explained.trace.unmatched == ()
 
 
 def compiled(kernel: str, block: str, dtype: str, n: int, multiprocessors: int | None = None) -> Explanation:

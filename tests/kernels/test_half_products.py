@@ -21,7 +21,7 @@ from smembench.kernels.matmul.peers import cublas
 from smembench.kernels.matmul.peers.torch import build
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case, parameters_of
-from smembench.model.formats import HALVES, UNIT_ROUNDOFF, accumulated, rounded, widened
+from smembench.model.formats import HALVES, UNIT_ROUNDOFF, WIDE, accumulated, rounded, widened
 from smembench.model.problem import Verification
 
 MATMUL = PROBLEMS["matmul"]
@@ -118,7 +118,7 @@ def test_inputs_are_distributed_as_they_are_called(dtype: str) -> None:
     assert (uniform.min() >= -0.5, uniform.max() <= 0.5, abs(uniform.mean()) < 0.02) == (True, True, True)
     assert set(integers) == set(range(-4, 5))
     assert not drawn("zeros").any()
-    assert MATMUL.usual_inputs(dtype) == ("normal" if dtype in HALVES else "uniform")
+    assert MATMUL.usual_inputs(dtype) == ("uniform" if dtype in WIDE else "normal")
 
 
 def test_cases_of_other_inputs_are_other_cases() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from programs import multiplied
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
-from smembench.model.formats import carried, widened
+from smembench.model.formats import carried, produced, widened
 from smembench.model.problem import ITEMSIZE
 
 
@@ -72,14 +72,14 @@ def test_what_lies_around_c_must_stay_poison(dtype: str, sizes: tuple[int, int, 
     assert case.k is not None
     inputs = problem.inputs(case, seed=1)
     reference = problem.reference(case, inputs, "")
-    output = np.full(problem.output_length(case), -1, f"i{ITEMSIZE[dtype]}").view(carried(dtype))
+    output = np.full(problem.output_length(case), -1, f"i{ITEMSIZE[produced(dtype)]}").view(carried(produced(dtype)))
     (a, _), (b, _) = around(inputs[0], case, case.m, case.k), around(inputs[1], case, case.k, case.n)
     first = problem.first(case)
     for row in range(case.m):
         output[first + row * 1200 :][: case.n] = multiplied(dtype, a, b)[row]
     assert problem.check(case, reference, output).passed
     everywhere = output.copy()
-    everywhere[np.isnan(widened(output, dtype, "float64"))] = 0
+    everywhere[np.isnan(widened(output, produced(dtype), "float64"))] = 0
     assert not problem.check(case, reference, everywhere).passed
     for at in (0, first - 1, first + case.n, len(output) - 1):
         wrong = output.copy()

@@ -18,6 +18,7 @@ from smembench.kernels.intrinsics import bulk_copy
 from smembench.kernels.intrinsics.bulk_copy import arrive, expect_bytes, places_in_tile, set_barrier, swizzled
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, places_of_sums
 from smembench.model.case import BY_COLUMNS, BY_ROWS
+from smembench.model.formats import FLOAT8, TF32
 from smembench.model.hardware import BANKS, WORD_BYTES
 from smembench.toolchains import numba
 from smembench.toolchains.cubin import usage
@@ -80,13 +81,23 @@ def _phase(barriers: Any) -> int:
 @pytest.mark.slow
 @pytest.mark.usefixtures("by_nvvm")
 @pytest.mark.parametrize(
-    ("name", "b_layout"), [*((name, BY_ROWS) for name in STEPS), ("wgmma", BY_COLUMNS), ("wgmmaPersistent", BY_COLUMNS)]
+    ("name", "dtype", "b_layout", "instruction"),
+    [
+        *((name, "bfloat16", BY_ROWS, "HGMMA") for name in STEPS),
+        ("wgmmaPersistent", "bfloat16", BY_COLUMNS, "HGMMA"),
+        ("wgmmaSpilled", TF32, BY_COLUMNS, "HGMMA"),
+        ("wgmmaPersistent", TF32, BY_COLUMNS, "HGMMA"),
+        ("wgmma", FLOAT8, BY_COLUMNS, "QGMMA"),
+        ("wgmmaPersistent", FLOAT8, BY_COLUMNS, "QGMMA"),
+    ],
 )
-def test_tiles_go_from_the_tma_to_the_tensor_cores_and_only_the_lesson_spills(name: str, b_layout: str) -> None:
-    case = replace(case_of(cuda_kernel("matmul", name), 1000, 1000, 1000, "bfloat16"), b_layout=b_layout)
+def test_tiles_go_from_the_tma_to_the_tensor_cores_and_only_the_lesson_spills(
+    name: str, dtype: str, b_layout: str, instruction: str
+) -> None:
+    case = replace(case_of(cuda_kernel("matmul", name), 1000, 1000, 1008, dtype), b_layout=b_layout)
     report, code = numba.TOOLCHAIN.machine_code(case, numba_kernel(case), "9.0")
     found = Counter(map(mnemonic, opcodes(code)))
-    assert found["HGMMA"]
+    assert found[instruction]
     assert found["UTMALDG"]
     assert not found["LDS"] + found["LDG"]  # no operand passes through registers
     registers, local = usage(code)

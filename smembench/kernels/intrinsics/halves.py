@@ -73,11 +73,16 @@ def store_pair(dtype: str) -> DeviceFunction:
         array[index : index + 2] = both
 
     def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        kind = {"float16": "f16x2", "bfloat16": "bf16x2"}[dtype]
         array, index, one, other = args
-        packing = ir.InlineAsm(ir.FunctionType(_WORD, [_FLOAT, _FLOAT]), f"cvt.rn.{kind}.f32 $0, $1, $2;", "=r,f,f")
+        if dtype == "float32":
+            zero, first = ir.Constant(ir.VectorType(_FLOAT, 2), ir.Undefined), ir.Constant(_WORD, 0)
+            both = builder.insert_element(builder.insert_element(zero, one, first), other, ir.Constant(_WORD, 1))
+        else:
+            kind = {"float16": "f16x2", "bfloat16": "bf16x2"}[dtype]
+            packing = ir.InlineAsm(ir.FunctionType(_WORD, [_FLOAT, _FLOAT]), f"cvt.rn.{kind}.f32 $0, $1, $2;", "=r,f,f")
+            both = builder.call(packing, [other, one])
         pointer = pointer_to(context, builder, signature.args[0], signature.args[1], array, index)
-        builder.store(builder.call(packing, [other, one]), builder.bitcast(pointer, _WORD.as_pointer()))
+        builder.store(both, builder.bitcast(pointer, both.type.as_pointer()))
         return context.get_dummy_value()
 
     def typer(array: Type, index: Type, one: Type, other: Type) -> Type | None:

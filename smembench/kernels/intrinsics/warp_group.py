@@ -2,8 +2,8 @@
 
 After ``begin_products`` a group starts products that add to its sums, and commits them; the sums may be used after
 ``finish_products``. Tiles are swizzled as ``bulk_copy`` leaves them, with rows of 128 bytes: of A 64 rows, along k. B's
-lie as their matrix does. By columns they have a row along k for each column. By rows they have as many rows as there
-are elements in one, and for more columns one tile follows another.
+lie as their matrix does, which for other than 16-bit types is by columns. Then they have a row along k for each column.
+By rows they have as many rows as there are elements in one, and for more columns one tile follows another.
 
 The sums, 64 rows by n columns, are shared out among the group's 128 threads. Thread t has row
 16·(t // 32) + t % 32 // 4 and the one 8 below, and of each 8 columns the two from 2·(t % 4) on: four sums per 8
@@ -25,7 +25,7 @@ from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Type
 from smembench.kernels.numba_cuda import DeviceFunction
 from smembench.kernels.types import Array, Index
 from smembench.model.case import BY_ROWS
-from smembench.model.formats import widened
+from smembench.model.formats import FLOAT8, TF32, widened
 from smembench.model.problem import ITEMSIZE
 
 GROUP, ROWS = 128, 64
@@ -34,7 +34,7 @@ GROUP, ROWS = 128, 64
 _STEP_BYTES = 32
 """Bytes along k of one instruction."""
 _FLOAT = ir.FloatType()
-_FORMATS = {"float16": "f16", "bfloat16": "bf16"}
+_FORMATS = {"float16": "f16", "bfloat16": "bf16", TF32: "tf32", FLOAT8: "e4m3"}
 _SWIZZLED = 1 << 62
 """In a descriptor: swizzled rows of 128 bytes."""
 _ADDRESSES = 0x3FFFF
@@ -140,12 +140,13 @@ def _wgmma(columns: int, dtype: str, *, by_rows: bool) -> str:
     """Four instructions; a tile advances by 32 bytes of its rows, that of B by rows by as many rows as these have."""
     count, kind, step_k = columns // 2, _FORMATS[dtype], _STEP_BYTES // ITEMSIZE[dtype]
     sums = "{" + ",".join(f"${i}" for i in range(count)) + "}"
+    transposed = f", 0, {int(by_rows)}" if ITEMSIZE[dtype] == 2 else ""
     along_a = _STEP_BYTES // CHUNK
     along_b = step_k * ROW_BYTES // CHUNK if by_rows else along_a
     return "".join(
         f"{{ .reg .b64 a, b; add.s64 a, ${count}, {along_a * step}; add.s64 b, ${count + 1}, {along_b * step}; "
         f"wgmma.mma_async.sync.aligned.m{ROWS}n{columns}k{step_k}.f32.{kind}.{kind} "
-        f"{sums}, a, b, 1, 1, 1, 0, {int(by_rows)}; }}\n"
+        f"{sums}, a, b, 1, 1, 1{transposed}; }}\n"
         for step in range(ROW_BYTES // _STEP_BYTES)
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from smembench.model.case import UNIFORM
-from smembench.model.formats import HALVES, accumulated, rounded
+from smembench.model.formats import NARROW, accumulated, rounded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,8 +28,8 @@ LARGEST_INTEGER = 4
 
 
 def usual(dtype: str) -> str:
-    """The default: of 16-bit types normal, as matrices of networks are; of others uniform."""
-    return NORMAL if dtype in HALVES else UNIFORM
+    """The default: of types for tensor cores normal, as matrices of networks are; of others uniform."""
+    return NORMAL if dtype in NARROW else UNIFORM
 
 
 def draw(rng: np.random.Generator, count: int, dtype: str, distribution: str) -> Array:
@@ -47,4 +47,4 @@ def draw(rng: np.random.Generator, count: int, dtype: str, distribution: str) ->
         case _:
             values = rng.random(count, dtype=wide)
             values -= wide.type(0.5)
-    return rounded(values, dtype) if dtype in HALVES else values
+    return rounded(values, dtype) if dtype in NARROW else values

@@ -11,7 +11,7 @@ from smembench.kernels.matmul.inputs import DISTRIBUTIONS, NORMAL, ZEROS, draw, 
 from smembench.kernels.matmul.verification import Reference, reference_of
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.clauses import Compared, Result, fastest, time
-from smembench.model.formats import HALVES, widened
+from smembench.model.formats import FLOAT8, NARROW, TF32, produced, widened
 from smembench.model.problem import BLOCK, ITEMSIZE, Axis, Problem, Shape, Verification, pattern_period
 
 if TYPE_CHECKING:
@@ -38,8 +38,10 @@ class Matmul(Problem):
     Time matrix multiplication: on the CPU, naive, and tiled through shared memory.
 
     Every result is checked against float64 before it is timed. The triple loop always runs on the CPU; speed-ups are
-    over it. Products of bfloat16 and float16 are added up in float32. Their inputs are normal unless --inputs says
-    otherwise: values decide the power, and with it the clock. --b-layout columns has B as networks' weights lie.
+    over it. Products of types for tensor cores (bfloat16, float16, tf32, float8_e4m3) are added up in float32. Their
+    inputs are normal unless --inputs says otherwise: values decide the power, and with it the clock. tf32 is float32
+    with 10 bits of fraction. A product of float8_e4m3 is bfloat16. --b-layout columns has B as networks' weights lie,
+    the only way in which tensor cores of compute capability 9.0 read tf32 and float8_e4m3.
 
     Examples:
 
@@ -50,7 +52,7 @@ class Matmul(Problem):
       smembench matmul --n 4096 --dtype bfloat16 --kernel mmaSwizzled --inputs normal,integers,zeros
       smembench matmul --n 4096 --dtype bfloat16 --kernel wgmmaPersistent --b-layout rows,columns --peers
     """
-    dtypes = ("float32", "float64", *HALVES)
+    dtypes = ("float32", "float64", *NARROW)
     distributions = tuple(DISTRIBUTIONS)
     b_layouts = (BY_ROWS, BY_COLUMNS)
     default_n = 1024
@@ -113,8 +115,16 @@ class Matmul(Problem):
         return f"stride {case.stride}: rows of A have {case.k} elements, those of B and C {case.n}; use {least} or more"
 
     def usual_inputs(self, dtype: str) -> str:
-        """Normal for 16-bit types, else uniform."""
+        """Normal for types for tensor cores, else uniform."""
         return usual(dtype)
+
+    def usual_b_layout(self, dtype: str) -> str:
+        """Columns for the types that wgmma reads in no other way, else rows."""
+        return BY_COLUMNS if dtype in (TF32, FLOAT8) else BY_ROWS
+
+    def array_types(self, case: Case) -> tuple[str, ...]:
+        """C has the type that products of A's and B's have."""
+        return (produced(case.dtype), case.dtype, case.dtype)
 
     def tried_on(self, case: Case) -> Case:
         """Zeros prove nothing: normal inputs before them."""
@@ -166,7 +176,7 @@ class Matmul(Problem):
         """As the reference says; and what lies around C must still be poison."""
         import numpy as np
 
-        found: Verification = reference.check(widened(_matrix(case, output, case.n), case.dtype, "float64"))
+        found: Verification = reference.check(widened(_matrix(case, output, case.n), produced(case.dtype), "float64"))
         written = output.view(f"i{output.itemsize}") != _POISON
         _matrix(case, written, case.n)[:] = False
         if not found.passed or not written.any():

@@ -1,4 +1,4 @@
-"""Whether a product is right, against float64: by its norm, or for 16-bit types by what rounding can do to an entry."""
+"""Whether a product is right, against float64: by its norm, or for narrow types by what rounding can do to an entry."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from smembench.kernels.matmul.inputs import INTEGERS, LARGEST_INTEGER, ZEROS
 from smembench.model.case import Case
-from smembench.model.formats import HALVES, SMALLEST, UNIT_ROUNDOFF
+from smembench.model.formats import FLOAT8, NARROW, SMALLEST, UNIT_ROUNDOFF, produced
 from smembench.model.problem import Verification
 
 if TYPE_CHECKING:
@@ -18,9 +18,13 @@ _EXACT_LIMIT = 1024
 """Largest side for which the whole product is computed in float64; above it, Freivalds' check."""
 _PROBES = 4
 _ROWS = 16
-"""Rows of a large product of a 16-bit type that are computed in float64."""
+"""Rows of a large product of a narrow type that are computed in float64."""
 _TRUNCATION = 2.0**-23
 """Largest relative error of an addition in float32 that cuts off instead of rounding to nearest."""
+_FLOAT8_TRUNCATION = 2.0**-13
+"""The same of tensor cores of compute capability 9.0 that add products of float8, relative to the largest term."""
+_AT_ONCE = 32
+"""Products of float8 that such an addition takes."""
 _SIGMAS = 5
 
 
@@ -64,20 +68,26 @@ class ByNorm:
 
 @dataclass(frozen=True, slots=True)
 class ByRounding:
-    """Rows of A·B in float64, all or a few, and of a large product its random ±1 combinations too; for 16-bit outputs.
+    """Rows of A·B in float64, all or a few, and of a large product its random ±1 combinations too; for narrow types.
 
-    The products of two 16-bit numbers are exact in float32. Of k additions that may cut off (as tensor cores do: Fasi,
+    The products of two narrow numbers are exact in float32. Of k additions that may cut off (as tensor cores do: Fasi,
     Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores, 2021), each with a relative error up to
     u = 2^-23, the worst case is γ_k = ku/(1 − ku) times (|A||B|)_ij (Higham, Accuracy and Stability of Numerical
     Algorithms, 3.1). It is so far from what happens that a missing term would pass. For errors of mean zero 4·√k·u
     replaces it; to nearest, where u is half as large, that is λ = 8, which an entry exceeds with a probability below
     2k·exp(−λ²/2), or 1e-10 at k = 4096 (Higham and Mary, A new approach to probabilistic rounding error analysis, 2019,
     theorem 3.1). Cutting off shortens a sum of random signs by less than √k·u/3. By Cauchy and Schwarz (|A||B|)_ij is
-    at most ‖a_i‖·‖b_j‖. Small integers add up exactly.
+    at most ‖a_i‖·‖b_j‖. Small integers add up exactly. The result is rounded once, with a relative error up to the unit
+    roundoff v of its format. So
 
-    The result is rounded once, with a relative error up to the format's unit roundoff v. So
+        |out_ij − c_ij| ≤ v·|out_ij| + s_ij + half of the smallest number,  s_ij = 4·√k·u·‖a_i‖·‖b_j‖.
 
-        |out_ij − c_ij| ≤ v·|out_ij| + 4·√k·u·‖a_i‖·‖b_j‖ + half of the smallest number.
+    Of float8, tensor cores of compute capability 9.0 align 32 products and the sum so far to the largest of them, and
+    cut each off at 14 bits (DeepSeek-AI, DeepSeek-V3 Technical Report, 2024, 3.5.2): each loses up to u = 2^-13 of the
+    largest. For terms of random signs a sum of k is of the size of σ_ij = √Σ_l a_il²·b_lj². The losses of k products
+    have random signs too; those of the sum, k/32 times, all have its own. Twice that is allowed:
+
+        s_ij = 2·(√k + k/32)·u·σ_ij.
 
     A combination of a row's entries with random signs is off by more than five times the Euclidean norm of the row's
     bounds with a probability below 2·exp(−25/2), even if every error is as large as its bound (Hoeffding, 1963); errors
@@ -87,7 +97,7 @@ class ByRounding:
     case: Case
     rows: Array
     product: Array
-    norms: tuple[Array, Array]
+    sums: tuple[Array, Array]
     probes: Array | None
     combined: Array | None
 
@@ -96,15 +106,15 @@ class ByRounding:
         import numpy as np
 
         assert self.case.k is not None
-        of_a, of_b = self.norms
-        roundoff, tiny = UNIT_ROUNDOFF[self.case.dtype], SMALLEST[self.case.dtype] / 2
-        grows = 0.0 if self._exact else 4 * math.sqrt(self.case.k) * _TRUNCATION
+        entries, rows = self.sums
+        dtype = produced(self.case.dtype)
+        roundoff, tiny = UNIT_ROUNDOFF[dtype], SMALLEST[dtype] / 2
         some = out[self.rows]
         difference = some - self.product
         error = _relative(difference, self.product)
         if not np.isfinite(out).all():
             return _not_finite(out)
-        excess = np.abs(difference) - (roundoff * np.abs(some) + grows * np.outer(of_a[self.rows], of_b) + tiny)
+        excess = np.abs(difference) - (roundoff * np.abs(some) + entries + tiny)
         if (excess > 0).any():
             row, column = np.unravel_index(np.argmax(excess), excess.shape)
             bound = abs(difference[row, column]) - excess[row, column]
@@ -114,23 +124,13 @@ class ByRounding:
             return Verification(False, error, detail)
         if self.probes is None:
             return Verification(True, error)
-        bounds = (
-            roundoff * np.linalg.norm(out, axis=1)
-            + grows * of_a * np.linalg.norm(of_b)
-            + tiny * math.sqrt(out.shape[1])
-        )
+        bounds = roundoff * np.linalg.norm(out, axis=1) + rows + tiny * math.sqrt(out.shape[1])
         wrong = (np.abs(out @ self.probes - self.combined) > _SIGMAS * bounds[:, None]).any(axis=1)
         if not wrong.any():
             return Verification(True, error)
         first = int(np.argmax(wrong))
         detail = f"Freivalds: {np.count_nonzero(wrong)} rows are off by more than rounding, the first is row {first}"
         return Verification(False, error, detail)
-
-    @property
-    def _exact(self) -> bool:
-        """Whether float32 holds every sum exactly."""
-        assert self.case.k is not None
-        return self.case.inputs == ZEROS or (self.case.inputs == INTEGERS and self.case.k * LARGEST_INTEGER**2 <= 2**24)
 
 
 Reference = ByNorm | ByRounding
@@ -150,11 +150,26 @@ def reference_of(case: Case, a: Array, b: Array) -> Reference:
     rng = np.random.default_rng()
     probes = None if small else rng.choice([-1.0, 1.0], size=(case.n, _PROBES))
     combined = None if probes is None else a @ (b @ probes)
-    if case.dtype not in HALVES:
+    if case.dtype not in NARROW:
         return ByNorm(case, a @ b if combined is None else combined, probes)
     rows = np.arange(case.m) if small else np.sort(rng.choice(case.m, min(_ROWS, case.m), replace=False))
-    norms = np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=0)
-    return ByRounding(case, rows, a[rows] @ b, norms, probes, combined)
+    return ByRounding(case, rows, a[rows] @ b, _errors_of_sums(case, a, b, rows), probes, combined)
+
+
+def _errors_of_sums(case: Case, a: Array, b: Array, rows: Array) -> tuple[Array, Array]:
+    """s_ij of these rows, and of every row the Euclidean norm."""
+    import numpy as np
+
+    assert case.k is not None
+    truncation = _FLOAT8_TRUNCATION if case.dtype == FLOAT8 else _TRUNCATION
+    if case.inputs == ZEROS or (case.inputs == INTEGERS and case.k * LARGEST_INTEGER**2 <= 2 / truncation):
+        return np.zeros((len(rows), case.n)), np.zeros(case.m)
+    if case.dtype == FLOAT8:
+        grows = 2 * (math.sqrt(case.k) + case.k / _AT_ONCE) * truncation
+        return grows * np.sqrt(a[rows] ** 2 @ b**2), grows * np.sqrt(a**2 @ np.sum(b**2, axis=1))
+    of_a, of_b = np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=0)
+    grows = 4 * math.sqrt(case.k) * truncation
+    return grows * np.outer(of_a[rows], of_b), grows * of_a * np.linalg.norm(of_b)
 
 
 def _relative(difference: Array, product: Array) -> float:

@@ -19,6 +19,7 @@ from smembench.kernels.numba_cuda import DeviceFunction, device, uint32
 from smembench.kernels.program import TensorMap
 from smembench.kernels.types import Array, Index
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
+from smembench.model.formats import HALVES, produced
 from smembench.model.problem import ITEMSIZE
 
 _ALIGNED_BYTES = 16
@@ -114,8 +115,11 @@ class Tile:
 
 
 def epilogue(columns: int, dtype: str) -> DeviceFunction:
-    """``(C, sums, place, thread)``: write a group's 64 rows of so many columns, where they are in C."""
-    store, groups = store_pair(dtype), columns // 8
+    """``(C, sums, place, thread)``: write a group's 64 rows of so many columns, where they are in C.
+
+    ``dtype`` is that of A and B.
+    """
+    store, groups = store_pair(produced(dtype)), columns // 8
 
     def write(C: Matrix, sums: Array, place: Place, thread: Index) -> None:
         row = place.row + thread // 32 * 16 + thread % 32 // 4
@@ -133,6 +137,8 @@ def unsupported(case: Case) -> str | None:
     """Rows of A or rows or columns of B that do not begin at multiples of 16 bytes, odd rows of C, or None."""
     assert case.k is not None
     aligned = _ALIGNED_BYTES // ITEMSIZE[case.dtype]
+    if case.b_layout == BY_ROWS and case.dtype not in HALVES:
+        return f"{case.kernel} takes {case.dtype} with B by columns alone, as wgmma reads it"
     mapped = (case.k, case.n) if case.b_layout == BY_ROWS else (case.k,)
     if odd := next((side for side in mapped if side % aligned), None):
         return f"{case.kernel} copies tiles by the TMA, for which rows are a multiple of {aligned} elements, not {odd}"

@@ -64,9 +64,16 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "0. Basics of CUDA",
         "on the CPU it is inefficient for large datasets; the GPU with its copies",
+        _add_one("Pageable", 10_000_000),
+        "Copies from and to pageable memory take longer than the CPU's loop: the driver copies everything once more.",
+        assumed="10,000,000 numbers",
+    ),
+    Claim(
+        "0. Basics of CUDA",
+        "the same with its copies from and to page-locked memory",
         _add_one("Pinned", 10_000_000),
         "40 MB do not stay in a core's cache, and page-locked copies use all of the link's bandwidth.",
-        assumed="10,000,000 numbers in page-locked memory",
+        assumed="10,000,000 numbers",
     ),
     Claim(
         "0. Basics of CUDA",

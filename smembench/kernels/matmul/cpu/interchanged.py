@@ -13,7 +13,7 @@ from smembench.kernels.common.grids import block_of
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.through_float32 import for_dtype
 from smembench.kernels.program import HostFunction
-from smembench.model.case import Case
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -47,6 +47,7 @@ KERNEL = Kernel(
     kind="cpu",
     summary="naive with its inner loops interchanged: rows of B and C by vector instructions",
     build=build,
+    b_layouts=(BY_ROWS, BY_COLUMNS),
     strided=True,
     standard=False,
     ladder="not tiled, inner loops interchanged: vectors of rows of B and C",

@@ -8,7 +8,7 @@ from smembench.kernels.common.grids import block_of
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.through_float32 import for_dtype
 from smembench.kernels.program import HostFunction
-from smembench.model.case import Case
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -41,6 +41,7 @@ KERNEL = Kernel(
     kind="cpu",
     summary="the triple loop over blocks of C on all cores",
     build=build,
+    b_layouts=(BY_ROWS, BY_COLUMNS),
     strided=True,
     ladder="blocks of C on all cores, operands straight from memory",
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.through_float32 import for_dtype
 from smembench.kernels.program import HostFunction
-from smembench.model.case import Case
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -35,6 +35,7 @@ KERNEL = Kernel(
     kind="cpu",
     summary="the triple loop on one CPU thread, the documents' baseline",
     build=build,
+    b_layouts=(BY_ROWS, BY_COLUMNS),
     blocks=False,
     strided=True,
 )

@@ -41,7 +41,7 @@ from smembench.kernels.numba_cuda import cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
-from smembench.model.formats import HALVES
+from smembench.model.formats import NARROW
 
 BAND = 8
 """Rows of tiles in a band."""
@@ -137,7 +137,7 @@ KERNEL = Kernel(
     build=build,
     blocks=False,
     tile_elements=TILE.tile_elements,
-    dtypes=HALVES,
+    dtypes=NARROW,
     b_layouts=(BY_ROWS, BY_COLUMNS),
     unsupported=unsupported,
     needs="9.0a",

@@ -36,7 +36,7 @@ from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
-from smembench.model.formats import HALVES
+from smembench.model.formats import NARROW
 
 TILE = Tile(rows=128, columns=256, stages=4)
 CONSUMERS = TILE.rows // ROWS
@@ -118,7 +118,7 @@ KERNEL = Kernel(
     build=build,
     blocks=False,
     tile_elements=TILE.tile_elements,
-    dtypes=HALVES,
+    dtypes=NARROW,
     b_layouts=(BY_ROWS, BY_COLUMNS),
     unsupported=unsupported,
     needs="9.0a",

@@ -1,6 +1,7 @@
-"""cublas: cuBLAS itself, ``cublasSgemm``, ``cublasDgemm`` and, of 16-bit types, ``cublasGemmEx``, in full precision.
+"""cublas: cuBLAS itself, ``cublasSgemm``, ``cublasDgemm`` and, of 16-bit types and tf32, ``cublasGemmEx``.
 
-Its default math mode leaves TF32 off. Products of 16-bit numbers are added up in float32, all of k, and rounded once.
+Its default math mode leaves TF32 off for float32. Products of narrow numbers are added up in float32, all of k, and
+rounded once. float8 it does not take, only cuBLASLt, which PyTorch calls.
 It is called through ctypes, since CuPy's bindings refuse every call of cuBLAS while a stream is captured. The process
 keeps one handle and workspace, so nothing is allocated during a capture.
 """
@@ -17,6 +18,7 @@ from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import LibraryCall
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
+from smembench.model.formats import HALVES, TF32, WIDE
 
 _AS_IT_IS, _TRANSPOSED = 0, 1
 """CUBLAS_OP_N and CUBLAS_OP_T."""
@@ -24,10 +26,10 @@ _WORKSPACE_BYTES = 2**25
 """What cuBLAS's guide recommends for compute capability 9.0 ("cublasSetWorkspace")."""
 _NO_SHORT_SUMS = 16
 """CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION, beside the default mode."""
-_TYPES = {"bfloat16": 14, "float16": 2}
-"""CUDA_R_16BF and CUDA_R_16F."""
-_IN_FLOAT32, _ANY_ALGORITHM = 68, -1
-"""CUBLAS_COMPUTE_32F and CUBLAS_GEMM_DEFAULT."""
+_TYPES = {"bfloat16": 14, "float16": 2, TF32: 0}
+"""CUDA_R_16BF, CUDA_R_16F and CUDA_R_32F."""
+_IN_FLOAT32, _BY_TF32, _ANY_ALGORITHM = 68, 77, -1
+"""CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32 and CUBLAS_GEMM_DEFAULT."""
 _GEMM = {"float32": ("cublasSgemm_v2", ctypes.c_float), "float64": ("cublasDgemm_v2", ctypes.c_double)}
 
 
@@ -89,7 +91,7 @@ def build(case: Case) -> LibraryCall:
     name, scalar = _GEMM.get(case.dtype, ("cublasGemmEx", ctypes.c_float))
     one, zero = scalar(1), scalar(0)
     kind = [_TYPES[case.dtype]] if case.dtype in _TYPES else []
-    how = [_IN_FLOAT32, _ANY_ALGORITHM] if kind else []
+    how = [_BY_TF32 if case.dtype == TF32 else _IN_FLOAT32, _ANY_ALGORITHM] if kind else []
 
     def enqueue(stream: int, c: Any, a: Any, b: Any) -> None:
         library = _opened(cuda.get_current_device().id)
@@ -116,9 +118,10 @@ KERNEL = Kernel(
     problem="matmul",
     name="cublas",
     kind="cuda",
-    summary="cuBLAS, TF32 off",
+    summary="cuBLAS; of float32 with TF32 off",
     build=build,
     blocks=False,
+    dtypes=(*WIDE, *HALVES, TF32),
     b_layouts=(BY_ROWS, BY_COLUMNS),
     unsupported=unsupported,
     standard=False,

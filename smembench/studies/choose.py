@@ -1,14 +1,13 @@
-"""Choose the runs and cases of a history."""
+"""Choose runs by their day and cases by their id."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from datetime import datetime
 from fnmatch import fnmatchcase
 
 from smembench.model.errors import UsageError
 from smembench.model.measurement import moment
-from smembench.studies.history.read import Night
 
 
 def day(text: str | None) -> datetime | None:
@@ -23,16 +22,15 @@ def day(text: str | None) -> datetime | None:
         raise UsageError(f"--since {text!r}: write a day as 2026-01-31") from None
 
 
-def chosen(nights: Sequence[Night], text: str | None) -> set[str] | None:
-    """Ids of the cases that contain a text, or match it if it has a ``*``; None, for all, if it is None.
+def chosen(ids: Collection[str], text: str | None) -> set[str] | None:
+    """The ids of cases that contain a text, or match it if it has a ``*``; None, for all, if it is None.
 
     Raises:
         UsageError: if there are none.
     """
     if text is None:
         return None
-    ids = {case_id for night in nights for case_id, _ in night.times}
     found = {case_id for case_id in ids if (fnmatchcase(case_id, text) if "*" in text else text in case_id)}
     if not found:
-        raise UsageError(f"--case {text!r}: none of the {len(ids)} cases, such as {min(ids)}")
+        raise UsageError(f"--case {text!r}: none of the {len(ids)} cases, such as {min(ids, default='none')}")
     return found
