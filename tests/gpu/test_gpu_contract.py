@@ -107,9 +107,10 @@ def test_a_persistent_grid_goes_round_more_than_once(gpu: CudaDevice, dtype: str
 
 
 @pytest.mark.parametrize("dtype", HALVES)
-def test_warp_groups_compute_one_tile_after_another(gpu: CudaDevice, dtype: str) -> None:
+@pytest.mark.parametrize("name", ["wgmmaPersistent", "wgmmaStored", "wgmmaClustered"])
+def test_warp_groups_compute_one_tile_after_another(gpu: CudaDevice, name: str, dtype: str) -> None:
     """Ragged in all three: bands that are not full, and tiles over every edge."""
-    case = Case("matmul", "wgmmaPersistent", "cuda:0", dtype, 5000, 5008, 1032)
+    case = Case("matmul", name, "cuda:0", dtype, 5000, 5008, 1032)
     kernel = registry.kernel_of(case)
     if reason := kernel.refusal(case, gpu.info.compute_capability):
         pytest.skip(reason)
