@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from smembench.model.case import Case
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
 from smembench.toolchains.machine_code import MachineCode
+from smembench.toolchains.source_lines import with_lines
 
 MAX_PAD = 32
 
@@ -81,7 +83,7 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
         occupancy=resident,
         idle={}
         if code is None or capability is None
-        else idle_requests(case, capability, traced, requests, code, warps),
+        else idle_requests(requests, code.memory, warps, partial(with_lines, case, capability, code)),
     )
 
 

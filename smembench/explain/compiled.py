@@ -31,7 +31,7 @@ def as_compiled(traces: Sequence[Trace], code: Iterable[MemoryInstruction]) -> l
         accesses = [
             each for trace in traces for each in trace.accesses if (each.site.space, each.site.kind) == (space, kind)
         ]
-        compiled = {each.width for each in instructions if (each.space, each.kind) == (space, kind)}
+        compiled = {each.width for each in instructions if (each.space, each.kind, each.never) == (space, kind, False)}
         found = _widths(accesses, compiled)
         if found is None:
             unmatched.append((space, kind))

@@ -116,7 +116,7 @@ def _judged(
     case: Case, figure: str, predicted: float | None, total: float, requests: float, allowed: float
 ) -> Iterator[Comparison]:
     """A figure per request, unless neither the trace nor the counters have such requests."""
-    if requests or predicted is not None:
+    if requests or predicted:
         counted = total / requests if requests else 0.0
         yield Comparison(
             case, figure, predicted, counted, predicted is not None and abs(counted - predicted) <= allowed

@@ -1,101 +1,100 @@
 """Requests by warps without an active lane: they move nothing, but hardware counts them.
 
 The compiler guards an access by a predicate where the source has an ``if``, and then every warp that comes there issues
-it, with whatever lanes take the branch. How often that is with none follows from the machine code in two cases:
-
-- every warp issues each instruction of a kind once, since none lies in a loop or is branched around;
-- a store is guarded that no thread makes, such as zeros beyond an edge that is never reached, and the store of the
-  other branch is not: then each warp that issues this one issues that one as well.
+it, with whatever lanes take the branch. ptxas also puts loads whose predicate is false between asynchronous copies.
+How often warps come there follows from the machine code: those of one region (``memory_instructions.regions``) are
+issued equally often, and a trace counts the barriers and the accesses without a predicate among them.
 """
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from linecache import getlines
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from smembench.explain.requests import Request
-from smembench.explain.trace import Trace
-from smembench.model.case import Case
-from smembench.toolchains.machine_code import MachineCode
-from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction
-from smembench.toolchains.source_lines import shared_stores
+from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction, Region
+from smembench.toolchains.source_lines import Lined
+
+_Issued = tuple[str, str, str]
+"""What counters tell apart: space, kind and way of an access site."""
+_WAYS = {"load": "matrix", "store": "asynchronous"}
+"""The ways of instructions whose width is not read."""
 
 
 def idle_requests(
-    case: Case, capability: str, traced: Trace, requests: Sequence[Request], code: MachineCode, warps: int
+    requests: Sequence[Request],
+    code: Mapping[MemoryInstruction, int],
+    warps: int,
+    lined: Callable[[], Sequence[Lined]],
 ) -> dict[str, int]:
-    """Those of a launch to shared memory, by kind; ``warps`` are those of the grid.
+    """Those of a launch to shared memory, by way and kind, such as ``store`` and ``asynchronous store``.
 
     A kind is left out if it has none, and if that is not known.
-    """
-    found = of_warps(requests, code.memory, warps)
-    guarded = any((each.space, each.kind, each.guarded) == ("shared", "store", True) for each in code.memory)
-    if guarded and "store" not in found and (others := never_taken(traced)):
-        found["store"] = of_branches(requests, others, shared_stores(case, capability, code))
-    return {kind: count for kind, count in found.items() if count > 0}
-
-
-def of_warps(requests: Iterable[Request], code: Mapping[MemoryInstruction, int], warps: int) -> dict[str, int]:
-    """Those of kinds whose instructions every warp issues once: so many less those with an active lane.
-
-    Not of asynchronous copies and of matrices, whose requests are not those of other loads and stores.
-    """
-    active: Counter[str] = Counter()
-    for request in requests:
-        if request.site.space == "shared":
-            active[request.site.kind] += request.weight
-    found = {}
-    for kind, with_lanes in active.items():
-        instructions = {each: count for each, count in code.items() if (each.space, each.kind) == ("shared", kind)}
-        if all(each.once and each.width != UNREAD for each in instructions):
-            found[kind] = max(0, warps * sum(instructions.values()) - with_lanes)
-    return found
-
-
-def never_taken(trace: Trace) -> dict[int, int]:
-    """The lines of stores to shared memory that no thread made, each with that of the other branch, which some did."""
-    made = {each.site.line for each in trace.accesses if (each.site.space, each.site.kind) == ("shared", "store")}
-    tree = ast.parse("".join(getlines(trace.filename)))
-    found = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If):
-            for one, other in ((node.body, node.orelse), (node.orelse, node.body)):
-                for (array, line), (same, taken) in zip(_stores(one), _stores(other), strict=False):
-                    if array == same and line not in made and taken in made:
-                        found[line] = taken
-    return found
-
-
-def of_branches(requests: Iterable[Request], others: Mapping[int, int], guards: Mapping[int, Collection[bool]]) -> int:
-    """Those of guarded stores that no thread makes; 0 if others are guarded, too, and it is not known.
 
     Args:
-        requests: those of a launch.
-        others: see ``never_taken``.
-        guards: by line, whether a predicate guards its stores to shared memory.
+        requests: those of a launch that have an active lane.
+        code: the machine code's instructions.
+        warps: those of the grid.
+        lined: makes the same instructions with their source lines, which takes a compilation.
     """
-    alone = {line for line, by_predicate in guards.items() if set(by_predicate) == {True}}
-    if any(True in guards[line] for line in guards.keys() - alone) or not alone <= others.keys():
-        return 0
-    if any(set(guards.get(others[line], ())) != {False} for line in alone):
-        return 0
-    issued: Counter[int] = Counter()
+    guarded = {_issued(each) for each in code if each.guarded and each.space == "shared"}
+    once = {issued for issued in guarded if all(each.once for each in code if _issued(each) == issued)}
+    found = {issued: of_warps(requests, code, warps, issued) for issued in once}
+    if guarded - once:
+        with_lines = lined()
+        found |= {issued: of_regions(requests, with_lines, warps, issued) for issued in guarded - once}
+    return {f"{way} {kind}".strip(): count for (_, kind, way), count in sorted(found.items()) if count > 0}
+
+
+def of_warps(requests: Iterable[Request], code: Mapping[MemoryInstruction, int], warps: int, issued: _Issued) -> int:
+    """Those of instructions that every warp issues once: so many less those with an active lane."""
+    active = sum(request.weight for request in requests if _asked(request) == issued)
+    return warps * sum(count for each, count in code.items() if _issued(each) == issued) - active
+
+
+def of_regions(requests: Sequence[Request], lined: Sequence[Lined], warps: int, issued: _Issued) -> int:
+    """Those of a kind's guarded instructions, line by line; lines are left out where it is not known."""
+    active: Counter[tuple[int, _Issued]] = Counter()
     for request in requests:
-        if (request.site.space, request.site.kind) == ("shared", "store"):
-            issued[request.site.line] += request.weight
-    return sum(issued[others[line]] for line in alone)
+        active[request.site.place, _asked(request)] += request.weight
+    visits, found = _visits(active, lined, warps), 0
+    for line, of_line in _by_line(lined, issued).items():
+        guarded = [each for each in of_line if each.access.guarded]
+        if not guarded:
+            continue
+        known = all(each.region in visits for each in guarded)
+        come = sum(visits[each.region] for each in guarded) if known else active[line, ("branch", issued[1], "")]
+        may = [each for each in of_line if not each.access.never]
+        with_lanes = active[line, issued] * sum(each.access.guarded for each in may) // max(len(may), 1)
+        found += max(0, come - with_lanes)
+    return found
 
 
-def _stores(statements: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
-    """The only store to an element among a branch's own statements: its array and its line."""
-    found = [
-        (ast.unparse(target.value), statement.lineno)
-        for statement in statements
-        if isinstance(statement, ast.Assign)
-        for target in statement.targets
-        if isinstance(target, ast.Subscript)
-    ]
-    if len(found) == 1:
-        yield found[0]
+def _visits(active: Mapping[tuple[int, _Issued], int], lined: Sequence[Lined], warps: int) -> dict[Region, int]:
+    """How often warps come to the regions, where a line of them has all its instructions there, and no predicate."""
+    found: dict[Region, int] = {frozenset(): warps}
+    for issued in {_issued(each.access) for each in lined}:
+        for line, of_line in _by_line(lined, issued).items():
+            regions = {each.region for each in of_line}
+            if len(regions) == 1 and not any(each.access.guarded for each in of_line):
+                (region,) = regions
+                count = active[line, issued] // len(of_line)
+                found[region] = max(found.get(region, 0), count)
+    return found
+
+
+def _by_line(lined: Iterable[Lined], issued: _Issued) -> dict[int, list[Lined]]:
+    found: dict[int, list[Lined]] = {}
+    for each in lined:
+        if _issued(each.access) == issued:
+            found.setdefault(each.line, []).append(each)
+    return found
+
+
+def _issued(access: MemoryInstruction) -> _Issued:
+    way = _WAYS[access.kind] if access.space == "shared" and access.width == UNREAD else ""
+    return access.space, access.kind, way
+
+
+def _asked(request: Request) -> _Issued:
+    return request.site.space, request.site.kind, request.site.way

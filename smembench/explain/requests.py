@@ -24,12 +24,16 @@ class AccessSite:
 
     Attributes:
         line: in the kernel's file.
-        space: ``shared``, ``constant`` or ``global``.
-        kind: ``load``, ``store`` or ``atomic``.
+        space: ``shared``, ``constant`` or ``global``. No memory serves the others, but a launch counts them:
+            ``barrier`` for the barriers of a block, and ``branch`` for a line that threads pass which store to shared
+            memory there or in its place in the other branch of an ``if``.
+        kind: ``load``, ``store`` or ``atomic``; for a barrier ``barrier``.
         array: the problem's name for it, or shared0, shared1, constant0 …
         width: bytes per lane.
         way: ``matrix`` for ``ldmatrix`` and ``asynchronous`` for ``cp.async``, which have counters of their own in
             shared memory; empty for plain loads and stores.
+        place: line of the statement, which may be a helper's, as in the machine code's line information; 0 in global
+            and constant memory.
     """
 
     line: int
@@ -38,6 +42,12 @@ class AccessSite:
     array: str
     width: int
     way: str = ""
+    place: int = 0
+
+    @property
+    def name(self) -> str:
+        """The way and the kind, such as ``load`` and ``asynchronous store``."""
+        return f"{self.way} {self.kind}".strip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
-"""The source lines of stores in a kernel's machine code, from compiling it again with line information."""
+"""The source lines of a kernel's machine code, from compiling it again with line information."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from io import BytesIO
+from typing import NamedTuple
 
 from smembench.kernels import registry
 from smembench.kernels.program import NumbaKernel
@@ -11,17 +12,25 @@ from smembench.model.case import Case
 from smembench.toolchains import numba
 from smembench.toolchains.kept_code import kept
 from smembench.toolchains.machine_code import MachineCode, instructions, variant
-from smembench.toolchains.memory_instructions import accesses, memory_instructions
+from smembench.toolchains.memory_instructions import MemoryInstruction, Region, accesses, memory_instructions, regions
 
 _BYTES = 16
 """Per instruction."""
 
 
-def shared_stores(case: Case, capability: str, code: MachineCode) -> dict[int, set[bool]]:
-    """By line, whether a predicate guards its stores to shared memory; of several stores some may have one.
+class Lined(NamedTuple):
+    """A load, a store or a barrier of a program, and its line in the source."""
 
-    Empty if the compiler makes other accesses with line information than without, as in ``code``. Stores of a helper
-    have the helper's lines.
+    line: int
+    region: Region
+    access: MemoryInstruction
+
+
+def with_lines(case: Case, capability: str, code: MachineCode) -> list[Lined]:
+    """The loads, stores and barriers of a case's kernel, in their order.
+
+    Empty if the compiler makes other ones with line information than without, as in ``code``. Those of a helper have
+    the helper's lines, though Numba gives them the kernel's file.
     """
     program = registry.kernel_of(case).build(case)
     assert isinstance(program, NumbaKernel)
@@ -31,15 +40,11 @@ def shared_stores(case: Case, capability: str, code: MachineCode) -> dict[int, s
         found = instructions(lined)
         lines = source_lines(lined, len(found))
     except Exception:  # a missing library raises its own; explanations work without lines
-        return {}
+        return []
     if memory_instructions(found) != code.memory:
-        return {}
-    stores: dict[int, set[bool]] = {}
-    for line, word in zip(lines, found, strict=True):
-        for each in accesses(word):
-            if (each.space, each.kind) == ("shared", "store"):
-                stores.setdefault(line, set()).add(each.guarded)
-    return stores
+        return []
+    issued = zip(lines, regions(found), found, strict=True)
+    return [Lined(line, region, each) for line, region, word in issued for each in accesses(word)]
 
 
 def source_lines(code: bytes, count: int) -> list[int]:
