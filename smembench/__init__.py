@@ -201,7 +201,8 @@ def explain_function(
         grid, block: blocks, and threads of a block, as an int or up to three.
         args: numbers, arrays or text such as ``"float32[4096,4096]"``; NumPy's arrays have data to be followed.
         shared_bytes: dynamic shared memory of the launch.
-        capability: for the occupancy, such as ``"9.0"``.
+        capability: to compile for, such as ``"9.0"``; by default that of the GPU here, else 9.0. Without NVIDIA's
+            compiler libraries the accesses are those of the source.
 
     Raises:
         UsageError: for a launch that no GPU takes, and a kernel that cannot be traced.
@@ -209,6 +210,7 @@ def explain_function(
     from smembench.explain import foreign
     from smembench.explain.arguments import from_python, sides
     from smembench.report.notebook import ExplainedFunction, shown
+    from smembench.studies.explain import target
 
     found = foreign.explain_function(
         function,
@@ -216,7 +218,7 @@ def explain_function(
         block=sides(block),
         arguments=[from_python(value) for value in args],
         shared_bytes=shared_bytes,
-        capability=capability,
+        capability=target(capability=capability)[1],
     )
     return shown(ExplainedFunction, found)
 
@@ -228,7 +230,7 @@ def conflicts(function: Callable[..., Any], *, kind: str | None = None, partial:
         function: the kernel.
         kind: ``load`` or ``store`` for these alone.
         partial: leave out what depends on data that was not given, as ``explain_function`` does.
-        launch: ``grid``, ``block``, ``args`` and ``shared_bytes`` of ``explain_function``.
+        launch: ``grid``, ``block``, ``args``, ``shared_bytes`` and ``capability`` of ``explain_function``.
 
     Raises:
         UsageError: as ``explain_function``, for a kernel with mistakes, and unless ``partial`` for unknown data.

@@ -162,3 +162,41 @@ def once(out: Any) -> None:
 def plain(out: Any, a: Any) -> None:
     """A function without a decorator."""
     out[cuda.grid(1)] = a[cuda.grid(1)]
+
+
+@cuda.jit
+def quads(out: Any, a: Any) -> None:
+    """Four neighbours per thread: the compiler makes one store of them, and one load."""
+    shared = cuda.shared.array((TILE, 4), float32, alignment=16)
+    t = cuda.threadIdx.x
+    for k in range(4):
+        shared[t, k] = a[k, t]
+    cuda.syncthreads()
+    out[t] = shared[t, 0] + shared[t, 1] + shared[t, 2] + shared[t, 3]
+
+
+@cuda.jit
+def negative(out: Any, a: Any) -> None:
+    """An index below the first, which Numba alone computes as a signed number."""
+    i = cuda.threadIdx.x + -1
+    if i >= 0:
+        out[i] = a[i]
+
+
+def sums(offset: int) -> Any:
+    """A kernel that closes over a device function, which calls another."""
+
+    @cuda.jit(device=True)
+    def four(shared: Any, row: Any) -> Any:
+        return shared[clamped(row, TILE), 0] + shared[row, 1] + shared[row, 2] + shared[row, 3] + offset
+
+    @cuda.jit
+    def kernel(out: Any, a: Any) -> None:
+        shared = cuda.shared.array((TILE, 4), float32, alignment=16)
+        t = cuda.threadIdx.x
+        for k in range(4):
+            shared[t, k] = a[k, t]
+        cuda.syncthreads()
+        out[t] = four(shared, t)
+
+    return kernel

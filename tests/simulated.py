@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from threading import Lock, current_thread
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import numpy as np
+from greenlet import getcurrent, greenlet
 
 from smembench.devices.base import POISON
 from smembench.explain.trace import replaced
@@ -26,6 +27,8 @@ from smembench.model.problem import Problem
 if TYPE_CHECKING:
     from smembench.model.problem import Array
 
+_thread: Callable[[], Any] = getcurrent
+"""The simulated thread that runs."""
 _MULTIPROCESSORS = 1
 """Only one, so that a persistent block computes several tiles of the output even in a small case."""
 
@@ -91,6 +94,7 @@ def _numba_mended() -> Iterator[None]:
             (kernel, "swapped_cuda_module", _swapped_everywhere),
             (kernel, "Dim3", in_uint32),
             (kernelapi, "Dim3", in_uint32),
+            (kernelapi, "threading", SimpleNamespace(current_thread=_thread)),
             (kernelapi, "FakeCUDAShared", _with_one_array_per_line(kernelapi.FakeCUDAShared)),
             (kernelapi.FakeCUDAModule, "syncwarp", lambda _, mask=2**WARP - 1: _thread().syncwarp(mask)),
             (kernelapi.FakeCUDAModule, "shfl_sync", lambda _, *given: _thread().shuffle(*given)),
@@ -108,49 +112,25 @@ def _swapped_everywhere(function: Any, simulated: Any) -> Iterator[None]:
         yield
 
 
-def _thread() -> Any:
-    """The simulated thread that runs."""
-    return current_thread()
-
-
 def _block_in_turns(kernel: Any) -> Any:
     """Numba's block manager, but each thread runs alone until it ends or reaches a barrier of the block or of its warp.
 
     In Numba's own, threads run in any order that Python chooses, and one more thread polls whether all wait. That is
-    slow, and the effect of a missing barrier is random. Here threads take turns, first to last and then back, so a
-    thread that reads what another has yet to write fails every time. Who waits for its warp goes on before those that
-    wait for the block.
+    slow, and the effect of a missing barrier is random. Here threads are greenlets that take turns, first to last and
+    then back, so a thread that reads what another has yet to write fails every time. Who waits for its warp goes on
+    before those that wait for the block.
     """
 
-    class Turn(kernel.BlockThread):  # type: ignore[misc]
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments)
-            self.mine, self.over = Lock(), Lock()
+    class Turn(greenlet):  # type: ignore[misc]
+        def __init__(self, run: Callable[[], None], block: Any, thread: Any, number: int) -> None:
+            super().__init__(run)
+            self.blockIdx, self.threadIdx, self.thread_id = block, thread, np.uint32(number)
             self.warp: list[Turn] = []
             self.waits_for = 0  # lanes
             self.given: dict[int, list[Any]] = {}  # in all shuffles, by their masks
-            self.mine.acquire()
-            self.over.acquire()
-
-        def run(self) -> None:
-            with suppress(SystemExit):  # of a thread that waits at a barrier when another fails
-                super().run()
-            self.over.release()
-
-        def take(self) -> None:
-            if self.ident is None:
-                self.start()
-            else:
-                self.mine.release()
-            self.over.acquire()
 
         def syncthreads(self) -> None:
-            self.syncthreads_blocked = True
-            self.over.release()
-            self.mine.acquire()
-            self.syncthreads_blocked = False
-            if self.abort:
-                raise SystemExit
+            self.parent.switch()
 
         def syncwarp(self, mask: int) -> None:
             self.waits_for = mask
@@ -177,24 +157,21 @@ def _block_in_turns(kernel: Any) -> Any:
 
     class InTurns(kernel.BlockManager):  # type: ignore[misc]
         def run(self, grid_point: Any, *arguments: Any) -> None:
+            width, height, depth = self._block_dim
+            places = [(x, y, z) for z, y, x in np.ndindex(depth, height, width)]
+            block = kernel.Dim3(*grid_point)
             turns = [
-                Turn(lambda: self._f(*arguments), self, grid_point, place, self._debug)
-                for place in np.ndindex(*self._block_dim)
+                Turn(lambda: self._f(*arguments), block, kernel.Dim3(*place), number)
+                for number, place in enumerate(places)
             ]
-            order = sorted(turns, key=lambda turn: turn.thread_id)
-            for turn in turns:
-                first = int(turn.thread_id) // WARP * WARP
-                turn.warp = order[first : first + WARP]
+            for first in range(0, len(turns), WARP):
+                warp = turns[first : first + WARP]
+                for turn in warp:
+                    turn.warp = warp
             while turns:
                 for turn in [turn for turn in turns if turn.waits_for] or turns:
-                    turn.take()
-                    if turn.exception:
-                        for waiting in turns:
-                            if waiting.syncthreads_blocked:
-                                waiting.abort = True
-                                waiting.take()
-                        raise turn.exception[0].with_traceback(turn.exception[1])
-                turns = [turn for turn in reversed(turns) if turn.syncthreads_blocked]
+                    turn.switch()
+                turns = [turn for turn in reversed(turns) if not turn.dead]
 
     return InTurns
 

@@ -2,14 +2,16 @@
 
 The machine code tells the widths of its loads and stores, a trace the addresses. If the code has loads of 128 bits that
 the source does not have, those of an access site are merged whose consecutive accesses by every thread lie side by side
-and begin at a multiple of 16 bytes. That is believed if the trace then has the widths of the code. Otherwise nothing is
-merged, and ``Trace.unmatched`` says so.
+and begin at a multiple of 16 bytes. That is believed if the trace then has the widths of the code. Otherwise only some
+accesses of a site may lie side by side, as in one step of an unrolled loop; merging those is believed if the trace then
+has as many accesses of each width as the code. Otherwise nothing is merged, and ``Trace.unmatched`` says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -22,22 +24,34 @@ _Widths = Mapping[AccessSite, int]
 """Bytes per lane of the accesses that the compiler merges, by site."""
 
 
-def as_compiled(traces: Sequence[Trace], code: Iterable[MemoryInstruction]) -> list[Trace]:
-    """Traces of one kernel, with the accesses that its machine code has."""
-    instructions = list(code)
-    widths: dict[AccessSite, int] = {}
+@dataclass(frozen=True, slots=True)
+class _Merging:
+    """What the compiler merges at a site: accesses of so many bytes, from these on; None for all."""
+
+    width: int
+    begins: tuple[int, ...] | None = None
+
+
+def as_compiled(traces: Sequence[Trace], code: Mapping[MemoryInstruction, int]) -> list[Trace]:
+    """Traces of one kernel, with the accesses that its machine code has; ``code`` counts its instructions."""
+    merging: dict[AccessSite, _Merging] = {}
     unmatched: list[tuple[str, str]] = []
     for space, kind in product(("shared", "global"), ("load", "store")):
         accesses = [
             each for trace in traces for each in trace.accesses if (each.site.space, each.site.kind) == (space, kind)
         ]
-        compiled = {each.width for each in instructions if (each.space, each.kind, each.never) == (space, kind, False)}
-        found = _widths(accesses, compiled)
-        if found is None:
-            unmatched.append((space, kind))
+        compiled: Counter[int] = Counter()
+        for each, count in code.items():
+            if (each.space, each.kind, each.never) == (space, kind, False):
+                compiled[each.width] += count
+        widths = _widths(accesses, {*compiled})
+        if widths is not None:
+            merging.update({site: _Merging(width) for site, width in widths.items()})
+        elif some := _some(accesses, compiled):
+            merging.update(some)
         else:
-            widths.update(found)
-    return [_merged(trace, widths, tuple(unmatched)) for trace in traces]
+            unmatched.append((space, kind))
+    return [_merged(trace, merging, tuple(unmatched)) for trace in traces]
 
 
 def _widths(accesses: Sequence[Accesses], compiled: set[int]) -> _Widths | None:
@@ -72,11 +86,51 @@ def _side_by_side(accesses: Accesses, width: int) -> bool:
     return bool(aligned.all() and (groups == np.where(first == NOWHERE, NOWHERE, first + offsets)).all())
 
 
-def _merged(trace: Trace, widths: _Widths, unmatched: tuple[tuple[str, str], ...]) -> Trace:
-    accesses = []
+def _some(accesses: Sequence[Accesses], compiled: Counter[int]) -> dict[AccessSite, _Merging]:
+    """Accesses of sites that are merged in part, if the code then has as many of each width; else none.
+
+    Only of sites that every thread passes equally often in all traces, and of one new width.
+    """
+    by_site: dict[AccessSite, list[Accesses]] = {}
+    for each in accesses:
+        by_site.setdefault(each.site, []).append(each)
+    new = {*compiled} - {site.width for site in by_site}
+    if len(new) != 1 or any(len({len(each.addresses) for each in found}) != 1 for found in by_site.values()):
+        return {}
+    (width,) = new
+    after: Counter[int] = Counter()
+    merging = {}
+    for site, found in by_site.items():
+        times, begins = len(found[0].addresses), _begins(found, width) if width > site.width else ()
+        after += Counter({site.width: times - len(begins) * (width // site.width), width: len(begins)})
+        if begins:
+            merging[site] = _Merging(width, begins)
+    return merging if after == compiled else {}
+
+
+def _begins(found: Sequence[Accesses], width: int) -> tuple[int, ...]:
+    """Where accesses of a site begin that lie side by side in all traces, one after the other."""
+    count, begins, at = width // found[0].site.width, [], 0
+    while at + count <= len(found[0].addresses):
+        parts = [each._replace(addresses=each.addresses[at : at + count]) for each in found]
+        together = all(_side_by_side(part, width) for part in parts)
+        if together and any((part.addresses != NOWHERE).any() for part in parts):
+            begins.append(at)
+        at += count if begins[-1:] == [at] else 1
+    return tuple(begins)
+
+
+def _merged(trace: Trace, merging: Mapping[AccessSite, _Merging], unmatched: tuple[tuple[str, str], ...]) -> Trace:
+    accesses: list[Accesses] = []
     for each in trace.accesses:
-        width = widths.get(each.site, each.site.width)
-        every = width // each.site.width
-        accesses.append(each._replace(site=replace(each.site, width=width), addresses=each.addresses[::every]))
-    merged = tuple(Merged(site, width) for site, width in widths.items())
+        how = merging.get(each.site, _Merging(each.site.width))
+        wider, every = replace(each.site, width=how.width), how.width // each.site.width
+        if how.begins is None:
+            accesses.append(each._replace(site=wider, addresses=each.addresses[::every]))
+            continue
+        inside = {begin + offset for begin in how.begins for offset in range(every)}
+        others = [at for at in range(len(each.addresses)) if at not in inside]
+        accesses.append(each._replace(site=wider, addresses=each.addresses[[*how.begins]]))
+        accesses.append(each._replace(addresses=each.addresses[others]))
+    merged = tuple(Merged(site, how.width) for site, how in merging.items())
     return replace(trace, accesses=tuple(accesses), merged=merged, unmatched=unmatched)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from pathlib import Path
 from traceback import extract_tb
@@ -14,9 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smembench.explain.compiled import as_compiled
 from smembench.explain.costs import Costs, by_memory, resident_blocks
 from smembench.explain.foreign_cuda import Replacements, foreign_cuda, plain_function
 from smembench.explain.foreign_memory import ForeignRecorder
+from smembench.explain.idle import idle_requests
 from smembench.explain.launch import by_cost
 from smembench.explain.mistakes import KINDS
 from smembench.explain.occupancy import MAX_THREADS
@@ -24,6 +27,9 @@ from smembench.explain.trace import ARRAY_SPACING, Launch, Trace, kinds_of_block
 from smembench.explain.traffic import traffic
 from smembench.explain.warp import WIDTHS
 from smembench.model.errors import SmembenchError, UsageError
+from smembench.model.hardware import WARP
+from smembench.toolchains.machine_code import MachineCode, parse
+from smembench.toolchains.numba_function import function_code
 
 Dimensions = tuple[int, ...]
 
@@ -54,7 +60,8 @@ def explain_function(
 ) -> Costs:
     """Trace a kernel on the first block of its grid and on one of each kind, and add up what its accesses cost.
 
-    ``shared_bytes`` is the dynamic shared memory of a launch. Loops are traced whole.
+    ``shared_bytes`` is the dynamic shared memory of a launch. Loops are traced whole. With a ``capability`` the
+    accesses are those of the machine code for it, if the compiler's libraries are installed and it takes the kernel.
 
     Raises:
         UsageError: for what is no kernel, arguments that it does not take, a grid or a block that no GPU takes, an
@@ -77,9 +84,15 @@ def explain_function(
         blocks=_blocks(grid),
     )
     traced = _traced(launch, recorder, fake, plain.__name__)
+    code, lined = None, partial(_compiled, function, [*named.values()], capability or "", lines=True)
+    if capability is not None and (code := _machine_code(function, [*named.values()], capability)) is not None:
+        (traced,) = as_compiled([traced], code.memory)
     requests = list(by_cost(traced).values())
     sizes = {name: prod(a.shape) * a.dtype.itemsize for name, a in named.items() if isinstance(a, ArrayArgument)}
     used = max((array.base + array.bytes for array in traced.shared), default=shared_bytes)
+    idle: Mapping[str, int] = {}
+    if code is not None and not traced.unfollowed:
+        idle = idle_requests(traced, requests, code.memory, prod(grid) * -(-prod(block) // WARP), lambda: lined()[1])
     return Costs(
         title=f"{plain.__name__} in {Path(traced.filename).name} · grid {as_text(grid)} · block {as_text(block)}",
         pad=0,
@@ -88,9 +101,24 @@ def explain_function(
         traffic=traffic(sizes, requests),
         shared_bytes=used,
         threads=prod(block),
-        code=None,
-        occupancy=resident_blocks(capability, prod(block), used),
+        code=code,
+        occupancy=resident_blocks(capability, prod(block), used, code),
+        idle=idle,
     )
+
+
+def _machine_code(function: Any, arguments: Sequence[Argument], capability: str) -> MachineCode | None:
+    try:
+        return parse(*_compiled(function, arguments, capability))
+    except Exception:  # a missing library or the compiler raises its own; explanations work without machine code
+        return None
+
+
+def _compiled(
+    function: Any, arguments: Sequence[Argument], capability: str, *, lines: bool = False
+) -> tuple[str, bytes]:
+    like = [np.empty((1,) * len(a.shape), a.dtype) if isinstance(a, ArrayArgument) else a for a in arguments]
+    return function_code(function, like, capability, lines=lines)
 
 
 def as_text(dimensions: Dimensions) -> str:

@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from smembench.explain.requests import Request
+from smembench.explain.trace import Trace
 from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction, Region
-from smembench.toolchains.source_lines import Lined
+from smembench.toolchains.source_lines import Lined, lined_accesses
 
 _Issued = tuple[str, str, str]
 """What counters tell apart: space, kind and way of an access site."""
@@ -22,27 +23,30 @@ _WAYS = {"load": "matrix", "store": "asynchronous"}
 
 
 def idle_requests(
+    traced: Trace,
     requests: Sequence[Request],
     code: Mapping[MemoryInstruction, int],
     warps: int,
-    lined: Callable[[], Sequence[Lined]],
+    lined: Callable[[], bytes],
 ) -> dict[str, int]:
     """Those of a launch to shared memory, by way and kind, such as ``store`` and ``asynchronous store``.
 
     A kind is left out if it has none, and if that is not known.
 
     Args:
+        traced: tells the kinds of which requests are not those of the machine code.
         requests: those of a launch that have an active lane.
         code: the machine code's instructions.
         warps: those of the grid.
-        lined: makes the same instructions with their source lines, which takes a compilation.
+        lined: compiles with line information.
     """
     guarded = {_issued(each) for each in code if each.guarded and each.space == "shared"}
     once = {issued for issued in guarded if all(each.once for each in code if _issued(each) == issued)}
     found = {issued: of_warps(requests, code, warps, issued) for issued in once}
-    if guarded - once:
-        with_lines = lined()
-        found |= {issued: of_regions(requests, with_lines, warps, issued) for issued in guarded - once}
+    others = {issued for issued in guarded - once if issued[:2] not in traced.unmatched}
+    if others:
+        with_lines = lined_accesses(lined, code)
+        found |= {issued: of_regions(requests, with_lines, warps, issued) for issued in others}
     return {f"{way} {kind}".strip(): count for (_, kind, way), count in sorted(found.items()) if count > 0}
 
 
@@ -62,12 +66,20 @@ def of_regions(requests: Sequence[Request], lined: Sequence[Lined], warps: int, 
         guarded = [each for each in of_line if each.access.guarded]
         if not guarded:
             continue
-        known = all(each.region in visits for each in guarded)
-        come = sum(visits[each.region] for each in guarded) if known else active[line, ("branch", issued[1], "")]
+        if all(each.region in visits for each in guarded):
+            come = sum(visits[each.region] for each in guarded)
+        else:
+            come = active[line, ("branch", "branch", "")] * len(guarded) // _statements(lined, line)
         may = [each for each in of_line if not each.access.never]
         with_lanes = active[line, issued] * sum(each.access.guarded for each in may) // max(len(may), 1)
         found += max(0, come - with_lanes)
     return found
+
+
+def _statements(lined: Sequence[Lined], line: int) -> int:
+    """How often the machine code has a statement with accesses to shared memory."""
+    kinds = (each.access for each in lined if each.line == line and each.access.space == "shared")
+    return min(Counter(_issued(access) for access in kinds if not access.never).values(), default=1)
 
 
 def _visits(active: Mapping[tuple[int, _Issued], int], lined: Sequence[Lined], warps: int) -> dict[Region, int]:

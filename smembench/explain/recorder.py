@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smembench.explain.branches import partners
+from smembench.explain.branches import decided, partners
 from smembench.explain.lockstep import Group
 from smembench.explain.mistakes import WARP_SYNCS, Made, Mistake, divergent, in_shared_memory, thread
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Integers
@@ -77,6 +77,7 @@ class Recorder:
         self._dynamic_base: int | None = None
         self._threads = -(-threads // WARP) * WARP
         self._made: dict[AccessSite, list[_Access]] = {}
+        self._conditions: dict[tuple[CodeType, int], int] = {}
         self._addresses: dict[AccessSite, Integers] = {}
         self._orders: dict[AccessSite, Integers] = {}
         self._rows: dict[AccessSite, dict[tuple[int, int], int]] = {}
@@ -91,6 +92,7 @@ class Recorder:
     def enter(self, group: Group) -> None:
         """Begin with a group of threads."""
         self.group = group
+        group.decides = self._decides
         self._made = {}
         self._arrays = self._constants = 0
         self._barriers, self._order = [], 0
@@ -137,10 +139,22 @@ class Recorder:
         site, filename = self._site(array.space, kind, array.name, width)
         self._made.setdefault(site, []).append(_Access(array, indices, self._order))
         if (array.space, kind) == ("shared", "store") and (other := partners(filename).get(site.place)):
-            for place in (site.place, other):
-                passed = AccessSite(place, "branch", kind, "", 1, "", place)
-                self._made.setdefault(passed, []).append(_Access(self._nothing, (0,), self._order))
+            self._pass((site.place, other))
         return site
+
+    def _pass(self, lines: Sequence[int]) -> None:
+        """The threads that are still going pass lines that some of them run."""
+        for line in lines:
+            passed = AccessSite(line, "branch", "branch", "", 1, "", line)
+            self._made.setdefault(passed, []).append(_Access(self._nothing, (0,), self._order))
+
+    def _decides(self) -> None:
+        """Before a condition is true for some threads and false for others."""
+        frame = sys._getframe(2)
+        condition = frame.f_code, frame.f_lineno
+        # Of a condition with ``and`` all threads come to the first part, which is the one seen first.
+        if self._conditions.setdefault(condition, frame.f_lasti) == frame.f_lasti:
+            self._pass(decided(frame.f_code.co_filename).get(frame.f_lineno, ()))
 
     def _keep(self, site: AccessSite, made: Sequence[_Access]) -> None:
         """The addresses of a group's accesses at a site, all at once: one by one they take most of a trace's time."""

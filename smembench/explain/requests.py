@@ -25,9 +25,9 @@ class AccessSite:
     Attributes:
         line: in the kernel's file.
         space: ``shared``, ``constant`` or ``global``. No memory serves the others, but a launch counts them:
-            ``barrier`` for the barriers of a block, and ``branch`` for a line that threads pass which store to shared
-            memory there or in its place in the other branch of an ``if``.
-        kind: ``load``, ``store`` or ``atomic``; for a barrier ``barrier``.
+            ``barrier`` for the barriers of a block, and ``branch`` for a line in a branch that threads pass, whichever
+            they take.
+        kind: ``load``, ``store`` or ``atomic``; for the others as the space.
         array: the problem's name for it, or shared0, shared1, constant0 …
         width: bytes per lane.
         way: ``matrix`` for ``ldmatrix`` and ``asynchronous`` for ``cp.async``, which have counters of their own in

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 from cuda.bindings import driver
-from numba import cuda
+from numba import cuda, typeof
 from numba.cuda.core import config
 from numba.cuda.extending import lower_builtin, register_jitable, type_callable
 
@@ -26,6 +26,7 @@ __all__ = [
     "lower_builtin",
     "number",
     "type_callable",
+    "typeof",
     "uint32",
     "uint64",
 ]

@@ -32,8 +32,9 @@ _ALWAYS, _NEVER = 7, 15
 """In place of the guard's predicate, bits 12 to 15. ptxas puts loads that never run between asynchronous copies."""
 UNREAD = 0
 """In place of the width of instructions into which no others are merged: asynchronous copies, and those of matrices."""
-_ANYWHERE = ("BRX", "CALL", "RET", "BREAK")
-"""Instructions after which a warp may be anywhere."""
+_ANYWHERE = ("BRX", "BREAK")
+"""Instructions after which a warp may be anywhere; calls return, from functions that lie after a program's end."""
+_ENDS = ("EXIT", "RET")
 
 
 class MemoryInstruction(NamedTuple):
@@ -87,7 +88,7 @@ def regions(code: Sequence[Instruction]) -> list[Region]:
         if name in _ANYWHERE or (name == "BRA" and after == next_one):  # one whose target is not in the instruction
             return [frozenset({number}) for number in range(len(code))]
         # Before 9.0 a target is nearer than it is taken to be, so that more than it skips counts as skipped.
-        end = len(code) if name == "EXIT" else max(next_one, after)
+        end = len(code) if name in _ENDS else max(next_one, after)
         for skipped in found[max(0, min(next_one, after)) : end]:
             skipped.add(place)
     return [frozenset(branches) for branches in found]

@@ -93,14 +93,14 @@ class Numba(Toolchain[NumbaKernel]):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about a missing nvJitLink
             code = by_nvvm(case, program, capability)
-            return _link(code, architecture(program, capability), at_link_time=not program.constant)
+            return link(code, architecture(program, capability), at_link_time=not program.constant)
 
     def with_lines(self, case: Case, program: NumbaKernel, capability: str) -> bytes:
         """The same with line information. The compiler may order instructions otherwise."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             code = by_nvvm(case, program, capability, lines=True)
-            return _link(code, architecture(program, capability), at_link_time=not program.constant, lines=True)[1]
+            return link(code, architecture(program, capability), at_link_time=not program.constant, lines=True)[1]
 
 
 def architecture(program: NumbaKernel, capability: str) -> str:
@@ -135,7 +135,10 @@ def _signature(case: Case, program: NumbaKernel) -> tuple[Any, ...]:
     return (*arrays, *[uint32] * len(problem.scalars(case)), *[uint64] * len(program.tensor_maps))
 
 
-def _link(code: bytes, arch: str, *, at_link_time: bool, lines: bool = False) -> tuple[str, bytes]:
+def link(
+    code: bytes, arch: str, *, at_link_time: bool, lines: bool = False, max_registers: int | None = None
+) -> tuple[str, bytes]:
+    """ptxas's report and machine code, from LTO-IR or, if not optimised ``at_link_time``, from PTX."""
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
     # Without a cache: what the linker finds there has no report.
@@ -144,6 +147,7 @@ def _link(code: bytes, arch: str, *, at_link_time: bool, lines: bool = False) ->
         link_time_optimization=at_link_time or None,
         ptxas_options=["-v"],
         lineinfo=lines or None,
+        max_register_count=max_registers,
         no_cache=True,
     )
     linker = Linker(ObjectCode.from_ltoir(code) if at_link_time else ObjectCode.from_ptx(code), options=options)

@@ -1,8 +1,9 @@
-"""The source lines of a kernel's machine code, from compiling it again with line information."""
+"""The source lines of accesses in a kernel's machine code, from compiling it again with line information."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Mapping
 from io import BytesIO
 from typing import NamedTuple
 
@@ -11,11 +12,23 @@ from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Case
 from smembench.toolchains import numba
 from smembench.toolchains.kept_code import kept
-from smembench.toolchains.machine_code import MachineCode, instructions, variant
+from smembench.toolchains.machine_code import instructions, variant
 from smembench.toolchains.memory_instructions import MemoryInstruction, Region, accesses, memory_instructions, regions
 
 _BYTES = 16
 """Per instruction."""
+
+
+def with_lines(case: Case, capability: str) -> bytes:
+    """The machine code of a case's kernel with line information, from disk if it was compiled before.
+
+    Raises:
+        Exception: a missing library's.
+    """
+    program = registry.kernel_of(case).build(case)
+    assert isinstance(program, NumbaKernel)
+    key = ("with lines", *variant(case, program, capability))
+    return kept(case, numba.TOOLCHAIN, key, lambda: ("", numba.TOOLCHAIN.with_lines(case, program, capability)))[1]
 
 
 class Lined(NamedTuple):
@@ -26,22 +39,19 @@ class Lined(NamedTuple):
     access: MemoryInstruction
 
 
-def with_lines(case: Case, capability: str, code: MachineCode) -> list[Lined]:
-    """The loads, stores and barriers of a case's kernel, in their order.
+def lined_accesses(lined: Callable[[], bytes], memory: Mapping[MemoryInstruction, int]) -> list[Lined]:
+    """The loads, stores and barriers of a kernel, in their order.
 
-    Empty if the compiler makes other ones with line information than without, as in ``code``. Those of a helper have
-    the helper's lines, though Numba gives them the kernel's file.
+    Empty if the compiler makes other ones with line information, as ``lined`` returns it, than without, as in
+    ``memory``. Those of a helper have the helper's lines, though Numba gives them the kernel's file.
     """
-    program = registry.kernel_of(case).build(case)
-    assert isinstance(program, NumbaKernel)
     try:
-        key = ("with lines", *variant(case, program, capability))
-        _, lined = kept(case, numba.TOOLCHAIN, key, lambda: ("", numba.TOOLCHAIN.with_lines(case, program, capability)))
-        found = instructions(lined)
-        lines = source_lines(lined, len(found))
+        by_line = lined()
+        found = instructions(by_line)
+        lines = source_lines(by_line, len(found))
     except Exception:  # a missing library raises its own; explanations work without lines
         return []
-    if memory_instructions(found) != code.memory:
+    if memory_instructions(found) != memory:
         return []
     issued = zip(lines, regions(found), found, strict=True)
     return [Lined(line, region, each) for line, region, word in issued for each in accesses(word)]

@@ -30,6 +30,14 @@ def test_there_is_a_quoted_table() -> None:
     assert QUOTED
 
 
+def test_what_the_compiler_merged_is_what_explain_prints(program: Program) -> None:
+    command, said = re.findall(r"```sh\nsmembench (explain tiled .*)\n```\n\n```\n(.*)\n```", README)[0]
+    printed = program(*shlex.split(command)).stdout
+    if "registers per thread" not in printed:
+        pytest.skip("needs NVIDIA's compiler libraries")
+    assert said in " ".join(printed.split())
+
+
 def test_the_timing_sentence_counts_the_table() -> None:
     agrees = [row["agrees"] for row in records((ROOT / "results/reference/h200-timing.csv").read_text())]
     assert f"<!-- timing -->{agrees.count('true')} of {len(agrees)}<!-- end -->" in README

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -38,8 +39,8 @@ def along(site: AccessSite, apart: int, count: int, first: int = 0) -> Accesses:
     return Accesses(site, addresses, 1)
 
 
-def loads(*widths: int) -> list[MemoryInstruction]:
-    return [MemoryInstruction("shared", "load", width) for width in widths]
+def loads(*widths: int) -> Counter[MemoryInstruction]:
+    return Counter(MemoryInstruction("shared", "load", width) for width in widths)
 
 
 def widths(traced: Trace) -> dict[str, int]:
@@ -88,6 +89,20 @@ def test_what_the_trace_does_not_explain_is_said(accesses: list[Accesses], compi
     assert (found.merged, found.unmatched) == ((), (("shared", "load"),))
 
 
+def test_one_step_of_an_unrolled_loop_is_merged_if_the_code_has_as_many_of_each_width() -> None:
+    steps = along(ROWS, 128, 6)
+    steps.addresses[3] = steps.addresses[2] + 4
+    (found,) = as_compiled([trace(steps, along(COLUMNS, 128, 2))], loads(8, 4, 4, 4, 4, 4, 4))
+    together, alone, columns = found.accesses
+    assert (together.site.width, alone.site.width, columns.site.width) == (8, 4, 4)
+    assert (together.addresses == steps.addresses[2:3]).all()
+    assert (alone.addresses == steps.addresses[[0, 1, 4, 5]]).all()
+    assert touched(found.accesses) == touched([steps, along(COLUMNS, 128, 2)])
+    assert (found.merged, found.unmatched) == ((Merged(ROWS, 8),), ())
+    (found,) = as_compiled([trace(steps, along(COLUMNS, 128, 2))], loads(8, 4, 4, 4, 4, 4))
+    assert (found.merged, found.unmatched) == ((), (("shared", "load"),))
+
+
 def test_a_longer_loop_is_merged_as_the_shorter_one_is_or_not_at_all() -> None:
     both = as_compiled([trace(along(ROWS, 4, 8)), trace(along(ROWS, 4, 10))], loads(4, 16))
     assert [widths(found) for found in both] == [{"shared0": 4}] * 2
@@ -123,7 +138,7 @@ def test_requests_without_an_active_lane(warps: int, expected: dict[str, int]) -
     """Three instructions per warp, one of them guarded, and 15 requests with an active lane."""
     code = {MemoryInstruction("shared", "load", width, width == 4, once=True): width // 4 for width in (4, 8)}
     requests = list(along(ROWS, 4, 15).requests())
-    assert idle_requests(requests, code, warps, lambda: pytest.fail("no lines are needed")) == expected
+    assert idle_requests(trace(), requests, code, warps, lambda: pytest.fail("no lines are needed")) == expected
 
 
 def lined(line: int, region: Region, *, kind: str = "load", guarded: bool = False, never: bool = False) -> Lined:
@@ -156,7 +171,7 @@ def test_guarded_instructions_are_issued_as_often_as_others_of_their_region(othe
 def test_guarded_stores_are_issued_by_warps_that_take_the_other_branch() -> None:
     """15 warps pass the branch, and one of them takes it; the other branch's stores have no predicate."""
     taken, other = (replace(ROWS, kind="store", place=place) for place in (LINE, 57))
-    passed = AccessSite(LINE, "branch", "store", "", 1, place=LINE)
+    passed = AccessSite(LINE, "branch", "branch", "", 1, place=LINE)
     accesses = [along(taken, 4, 1), along(other, 4, 14), Accesses(passed, np.zeros((15, 1, WARP), int), 1)]
     requests = [request for each in accesses for request in each.requests()]
     code = [lined(LINE, INNER, kind="store", guarded=True), lined(57, frozenset({7, 8}), kind="store")]
@@ -164,12 +179,20 @@ def test_guarded_stores_are_issued_by_warps_that_take_the_other_branch() -> None
     assert of_regions(requests[:15], code, 8, ("shared", "store", "")) == 0
 
 
-def compiled(kernel: str, block: str, dtype: str, n: int) -> Explanation:
+def test_loads_of_a_tree_are_issued_twice_as_often_as_its_stores() -> None:
+    explained = compiled("sumSequential", "512x1", "float32", 2**20)
+    assert explained.idle["load"] == 2 * explained.idle["store"]
+    explained = compiled("sumInterleaved", "512x1", "float32", 2**20)
+    assert [(each.site.width, each.width) for each in explained.trace.merged] == [(4, 8)]
+    assert explained.trace.unmatched == ()
+
+
+def compiled(kernel: str, block: str, dtype: str, n: int, multiprocessors: int | None = None) -> Explanation:
     chosen = case(kernel, block, dtype, n=n)
     code = machine_code(chosen, "9.0")
     if code is None:
         pytest.skip("needs NVVM and nvJitLink: pip install 'smembench[cu13]'")
-    return explain(chosen, "9.0", code)
+    return explain(chosen, "9.0", code, multiprocessors)
 
 
 @pytest.mark.parametrize("name", ["h200-explain-matmul", "h200-explain-constant"])
@@ -215,6 +238,15 @@ def test_guarded_accesses_are_issued_without_a_lane(
 ) -> None:
     """To all digits that an H200 counted."""
     assert compiled(kernel, block, dtype, n).wavefronts(kind) == counted
+
+
+def test_blocks_that_share_tiles_as_on_a_gpu_wait_for_each_other_and_pass_sums_on() -> None:
+    """As an H200 with 132 multiprocessors counted streamK, but for loads of flags: one, or more where a block waits."""
+    explained = compiled("streamK", "16x16", "float32", 1000, 132)
+    assert (explained.wavefronts("load"), explained.wavefronts("store")) == (1.6182655718005208, 2.4)
+    assert explained.sectors("store") == 15.386811023622048
+    assert explained.sectors("load") == pytest.approx(6.69593905441015, abs=0.005)
+    assert 334331 - sum(load.requests for load in explained.memory if load.site.kind == "load") == 59
 
 
 def test_an_explanation_says_what_the_compiler_merged() -> None:

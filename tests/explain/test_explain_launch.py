@@ -239,7 +239,7 @@ def test_a_kernel_is_compiled_once_for_all_sizes(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(machine_codes, "_compiled", {})
     monkeypatch.setattr(numba.TOOLCHAIN, "libraries", dict)
     monkeypatch.setattr(numba, "by_nvvm", lambda *arguments: b"")
-    monkeypatch.setattr(numba, "_link", link)
+    monkeypatch.setattr(numba, "link", link)
     for n in (64, 128, 4096):
         assert machine_code(case("tiled", n=n), "9.0") == MachineCode(40, 24, 100)
     assert machine_code(case("tiled", "16x16"), "8.0") == MachineCode(40, 24, 100)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import foreign_kernels as kernels
 from smembench import UsageError, conflicts, explain_function
-from smembench.explain import foreign_memory
+from smembench.explain import foreign, foreign_memory
 from smembench.explain.costs import Costs
 
 TILE = "float32[32,32]"
@@ -45,6 +45,38 @@ def test_conflicts_are_those_of_the_worst_access() -> None:
     assert conflicts(kernels.padded, **launch) == 1
     with pytest.raises(UsageError, match="kind 'loads'"):
         conflicts(kernels.padded, kind="loads", **launch)
+
+
+def test_accesses_are_those_that_the_compiler_makes(monkeypatch: pytest.MonkeyPatch) -> None:
+    launch: Any = {"grid": 1, "block": 32, "args": ("float32[32]", "float32[4,32]"), "capability": "9.0"}
+    found = explain_function(kernels.quads, **launch)
+    if found.code is None:
+        pytest.skip("needs NVVM and nvJitLink: pip install 'smembench[cu13]'")
+    assert {(each.site.kind, each.width) for each in found.trace.merged} == {("load", 16), ("store", 16)}
+    assert (found.worst(), found.wavefronts("load"), found.wavefronts("store")) == (1, 4, 4)
+    monkeypatch.setattr(foreign, "function_code", missing)
+    of_source = explain_function(kernels.quads, **launch)
+    assert (of_source.code, of_source.worst(), of_source.trace.merged) == (None, 4, ())
+
+
+def test_device_functions_are_compiled_without_a_gpu() -> None:
+    found = explain_function(kernels.sums(1), grid=1, block=32, args=("float32[32]", "float32[4,32]"), capability="9.0")
+    if explain_function(kernels.quads, grid=1, block=32, args=("float32[32]", "float32[4,32]")).code is None:
+        pytest.skip("needs NVVM and nvJitLink: pip install 'smembench[cu13]'")
+    assert found.code is not None
+    assert ("store", 16) in {(each.site.kind, each.width) for each in found.trace.merged}
+
+
+def missing(*arguments: object, **options: object) -> None:
+    raise RuntimeError("no libnvvm")
+
+
+def test_other_kernels_are_compiled_as_numba_does_alone() -> None:
+    """Under the rule of the package's kernels -1 is no index."""
+    found = explain_function(kernels.negative, grid=1, block=32, args=("float32[32]",) * 2, capability="9.0")
+    if explain_function(kernels.tile, grid=1, block=(32, 32), args=(TILE, TILE)).code is None:
+        pytest.skip("needs NVVM and nvJitLink: pip install 'smembench[cu13]'")
+    assert found.code is not None
 
 
 def test_a_race_is_no_result() -> None:
@@ -154,7 +186,8 @@ def test_dynamic_shared_arrays_are_one_memory() -> None:
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=3))
 def test_the_blocks_traced_stand_for_the_whole_grid(grid: list[int]) -> None:
-    found = traced(kernels.once, grid, 1, "int8[1]")
+    arguments = [foreign.ArrayArgument((1,), np.dtype("int8"))]
+    found = foreign.explain_function(kernels.once, grid=tuple(grid), block=(1,), arguments=arguments)
     assert sum(request.weight for request in found.trace.requests) == prod(grid)
     assert {(0,) * len(grid), tuple(side - 1 for side in grid)} <= set(found.trace.blocks)
 

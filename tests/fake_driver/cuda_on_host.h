@@ -3,8 +3,10 @@
 
 #pragma once
 
+#include <setjmp.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -45,18 +47,34 @@ namespace on_host {
 
 constexpr unsigned MOST_THREADS = 1024, STACK_BYTES = 64 << 10;
 static char stacks[MOST_THREADS][STACK_BYTES];
-static ucontext_t turns[MOST_THREADS], scheduler;
-static bool ended[MOST_THREADS];
+static jmp_buf turns[MOST_THREADS], scheduler;  // swapcontext would set the signal mask, a system call, at every turn
+static enum { NEW, WAITS, ENDED } states[MOST_THREADS];
 static unsigned thread;
 static std::function<void()> kernel;
 
 static void run_thread()
 {
     kernel();
-    ended[thread] = true;
+    states[thread] = ENDED;
+    _longjmp(scheduler, 1);
 }
 
-static void take_turns() { swapcontext(&turns[thread], &scheduler); }
+static void take_turns()
+{
+    states[thread] = WAITS;
+    if (!_setjmp(turns[thread]))
+        _longjmp(scheduler, 1);
+}
+
+static void begin_thread()
+{
+    ucontext_t begin;
+    getcontext(&begin);
+    begin.uc_stack = {stacks[thread], 0, STACK_BYTES};
+    begin.uc_link = nullptr;
+    makecontext(&begin, run_thread, 0);
+    setcontext(&begin);
+}
 
 // Of all threads of a block that have not ended: each of them has to come here.
 template <class T> static T shuffle_down(T value, unsigned lanes)
@@ -72,20 +90,16 @@ template <class T> static T shuffle_down(T value, unsigned lanes)
 
 static void run_block(Index block)
 {
-    unsigned threads = block.x * block.y, running = threads;
-    for (thread = 0; thread < threads; ++thread) {
-        ended[thread] = false;
-        getcontext(&turns[thread]);
-        turns[thread].uc_stack = {stacks[thread], 0, STACK_BYTES};
-        turns[thread].uc_link = &scheduler;
-        makecontext(&turns[thread], run_thread, 0);
-    }
+    static unsigned threads, running;  // kept in memory across the jumps
+    threads = running = block.x * block.y;
+    std::fill_n(states, threads, NEW);
     while (running)
         for (thread = 0; thread < threads; ++thread)
-            if (!ended[thread]) {
+            if (states[thread] != ENDED) {
                 threadIdx = {thread % block.x, thread / block.x};
-                swapcontext(&scheduler, &turns[thread]);
-                running -= ended[thread];
+                if (!_setjmp(scheduler))
+                    states[thread] == NEW ? begin_thread() : _longjmp(turns[thread], 1);
+                running -= states[thread] == ENDED;
             }
 }
 

@@ -1,4 +1,4 @@
-"""Starts the simulator's tests in processes of their own: it must be switched on before numba is imported."""
+"""Starts the simulator's tests in a process of their own: it must be switched on before numba is imported."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 
 @pytest.mark.slow
 @pytest.mark.skipif(SIMULATED, reason="this is that process")
-@pytest.mark.parametrize("file", sorted(Path(__file__).parent.glob("test_cuda_*.py")), ids=lambda file: file.stem)
-def test_cuda_kernels_in_the_simulator(file: Path) -> None:
+def test_cuda_kernels_in_the_simulator() -> None:
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", file],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", Path(__file__).parent],
         capture_output=True,
         text=True,
         env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},

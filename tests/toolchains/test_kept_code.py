@@ -10,6 +10,7 @@ import pytest
 from smembench.kernels import registry
 from smembench.model.case import Block, Case
 from smembench.toolchains import kept_code, numba
+from smembench.toolchains import machine_code as machine_codes
 from smembench.toolchains.kept_code import kept
 
 CASE = Case("transpose", "copyGmem", "cuda:0", "float32", 8, 8, None, Block(16, 16))
@@ -78,3 +79,16 @@ def test_the_oldest_files_are_deleted(compiler: Compiler, tmp_path: Path, monkey
     assert len([*(tmp_path / "smembench").iterdir()]) == 3
     kept(CASE, numba.TOOLCHAIN, (4,), compiler)
     assert compiler.asked == 5
+
+
+def test_a_compilers_code_is_read_as_it_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    found = []
+    for _ in range(2):
+        monkeypatch.setattr(machine_codes, "_compiled", {})
+        found.append(machine_codes.machine_code(CASE, "9.0"))
+    if found[0] is None:
+        pytest.skip("needs NVVM and nvJitLink: pip install 'smembench[cu13]'")
+    assert len([*(tmp_path / "smembench").iterdir()]) == 1
+    assert found[1] == found[0]
+    assert found[1].memory == found[0].memory

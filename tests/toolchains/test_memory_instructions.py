@@ -7,7 +7,8 @@ import pytest
 from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction, memory_instructions, regions
 from smembench.toolchains.register_bank_conflicts import Instruction
 
-LDS, STS, LDG, STG, LDGSTS, LDSM, EXIT, BRX, FFMA = 0x984, 0x388, 0x981, 0x986, 0xFAE, 0x83B, 0x94D, 0x949, 0x223
+LDS, STS, LDG, STG, LDGSTS, LDSM, FFMA = 0x984, 0x388, 0x981, 0x986, 0xFAE, 0x83B, 0x223
+EXIT, BRX, CALL, RET = 0x94D, 0x949, 0x944, 0x950
 
 
 def memory(opcode: int, width: int = 4, guard: int = 7) -> Instruction:
@@ -76,6 +77,8 @@ def test_an_asynchronous_copy_is_a_load_and_a_store() -> None:
         pytest.param([memory(LDS), (EXIT, 0), branch(-3)], False, id="repeated after an exit"),
         pytest.param([branch(0), memory(LDS)], False, id="a branch to anywhere"),
         pytest.param([memory(LDS), (BRX, 0)], False, id="a jump to anywhere"),
+        pytest.param([(CALL, 0), memory(LDS), (EXIT, 0), (RET, 0)], True, id="after a call"),
+        pytest.param([(CALL, 0), (RET, 0), memory(LDS)], False, id="after a return"),
     ],
 )
 def test_whether_every_warp_issues_it_once(code: list[Instruction], once: bool) -> None:

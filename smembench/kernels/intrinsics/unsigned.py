@@ -16,15 +16,16 @@ need a cast around every operation. Under this rule it has the types of NumPy 2 
 So results wrap around at their width, a difference too: write ``ix + 1 < nx``, not ``ix < nx - 1``, where nx may be 0.
 ``threadIdx``, ``blockIdx``, ``blockDim`` and ``gridDim`` count in ``uint32``.
 
-``install`` puts the rule before Numba's own for all CUDA kernels of the process, those from other files included. A
-literal that does not fit, such as -1, is an error as in NumPy; a variable wraps around. To compute with negative or
-larger numbers, convert the unsigned operand.
+``install`` puts the rule before Numba's own for all CUDA kernels of the process, those from other files included, but
+not for what is compiled while it is ``suspended``. A literal that does not fit, such as -1, is an error as in NumPy; a
+variable wraps around. To compute with negative or larger numbers, convert the unsigned operand.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import ir
@@ -42,6 +43,20 @@ IN_PLACE = [
     operator.iand, operator.ior, operator.ixor, operator.ilshift, operator.irshift,
 ]  # fmt: skip
 COMPARISON = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
+
+
+_suspended = False
+
+
+@contextmanager
+def suspended() -> Iterator[None]:
+    """Compile as Numba does alone."""
+    global _suspended
+    _suspended = True
+    try:
+        yield
+    finally:
+        _suspended = False
 
 
 def common(one: Any, other: Any, types: Any = types) -> Any:
@@ -68,7 +83,7 @@ def _adapted(operation: Callable[..., Any]) -> type[Any]:
         key, prefer_literal = operation, True
 
         def generic(self, args: Any, kws: Any) -> Any:
-            kind = common(*args) if len(args) == 2 else None
+            kind = common(*args) if len(args) == 2 and not _suspended else None
             if kind is None or args == (kind, kind):
                 return None
             return self.context.resolve_function_type(operation, (kind, kind), {})
@@ -90,7 +105,7 @@ def _narrowed(operation: Callable[..., Any], computed: Callable[..., Any]) -> ty
         key, prefer_literal = operation, True
 
         def generic(self, args: Any, kws: Any) -> Any:
-            fits = len(args) == 2 and common(*args) == types.uint32
+            fits = len(args) == 2 and not _suspended and common(*args) == types.uint32
             return signature(types.uint32, types.uint32, types.uint32) if fits else None
 
         def get_impl_key(self, sig: Any) -> Any:
@@ -109,7 +124,7 @@ class _Dim3(AttributeTemplate):  # type: ignore[misc]
     key = dim3
 
     def generic_resolve(self, value: Any, attr: str) -> Any:
-        return types.uint32 if attr in ("x", "y", "z") else None
+        return types.uint32 if attr in ("x", "y", "z") and not _suspended else None
 
 
 def install() -> None:

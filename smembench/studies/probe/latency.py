@@ -48,29 +48,30 @@ extern "C" __global__ void follow_shared(long long *out, const unsigned *words, 
     out[2 * blockIdx.x + 1] = (at - base) / 4;
 }
 
-// Each load by itself between two readings of the clock, the second of which waits for a store of what it returned.
+// Each load by itself between two readings of the clock, the second of which waits for a store of what it returned. In
+// front of the first is the store of the cycles before, as in mt4g: the load queues behind it.
 extern "C" __global__ void clock_shared(long long *out, unsigned nodes)
 {
     extern __shared__ u64 took[];
     unsigned *memory = (unsigned *)(took + nodes);
-    const unsigned base = (unsigned)__cvta_generic_to_shared(memory), sink = base + 4 * nodes;
-    for (unsigned i = 0; i < nodes; i++) memory[i] = base + 4 * ((i + 1) % nodes);
-    __syncthreads();
-    unsigned at = base;
-    #pragma unroll 1
+    const u64 sink = __cvta_generic_to_shared(memory + nodes);
+    for (unsigned i = 0; i < nodes; i++) memory[i] = (i + 1) % nodes;
+    unsigned node = 0;
+    #pragma unroll 16
     for (unsigned i = 0; i < nodes; i++) {
-        u64 begin, end;
-        asm volatile("mov.u64 %0, %%clock64;\n\t"
-                     "ld.volatile.shared.u32 %1, [%1];\n\t"
-                     "st.volatile.shared.u32 [%3], %1;\n\t"
-                     "mov.u64 %2, %%clock64;"
-                     : "=l"(begin), "+r"(at), "=l"(end) : "r"(sink) : "memory");
+        unsigned begin, end;
+        const u64 at = __cvta_generic_to_shared(memory + node);
+        asm volatile("mov.u32 %0, %%clock;\n\t"
+                     "ld.shared.u32 %1, [%3];\n\t"
+                     "st.shared.u32 [%4], %1;\n\t"
+                     "mov.u32 %2, %%clock;"
+                     : "=r"(begin), "=r"(node), "=r"(end) : "l"(at), "l"(sink) : "memory");
         took[i] = end - begin;
     }
     u64 cycles = 0;
     for (unsigned i = 0; i < nodes; i++) cycles += took[i];
     out[2 * blockIdx.x] = cycles;
-    out[2 * blockIdx.x + 1] = (at - base) / 4;
+    out[2 * blockIdx.x + 1] = node;
 }
 
 // From `chains` places per block, each block beginning with another.
@@ -114,7 +115,10 @@ apart."""
 _CHAIN = (
     "one thread per SM, each load's address from the load before; two chain lengths' difference per load, median of SMs"
 )
-_CLOCKED = "one thread per SM; cycles between two readings of the clock around a load and a store of its result"
+_CLOCKED = (
+    "one thread per SM; cycles between two readings of the clock around a load and a store of its result, with a store "
+    "of the cycles before in front"
+)
 _OTHERS = "mt4g, H100; Luo et al. 2024, H800"
 
 

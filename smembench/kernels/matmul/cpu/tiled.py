@@ -7,7 +7,8 @@ several at once by vector instructions, and the time would not be that of tiling
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from smembench.kernels.common.grids import block_of, square_only
 from smembench.kernels.kernel import Kernel
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 
 def build(case: Case) -> HostFunction:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``; the block is square and as wide as the tile."""
+    tiled, width = compiled(), block_of(case).x
+    return for_dtype(case, lambda *arguments: tiled(*arguments, width))
+
+
+@cache
+def compiled() -> Any:
+    """What Numba compiles, once per element type: it takes seconds, and serves tiles of any width."""
     import numpy as np
     from numba import njit, prange, uint64
 
@@ -54,8 +62,7 @@ def build(case: Case) -> HostFunction:
                     for x in range(min(tile, n - x0)):
                         c[uint64((y0 + y) * ldc + x0 + x)] = c_tile[uint64(y), uint64(x)]
 
-    width = block_of(case).x
-    return for_dtype(case, lambda *arguments: tiled(*arguments, width))
+    return tiled
 
 
 def tile_elements(case: Case) -> int:

@@ -1,0 +1,80 @@
+"""Machine code of any Numba kernel, for the types of a launch's arguments and without a GPU.
+
+Numba is imported where it is used, so that listing the toolchains is quick.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from types import CellType, FunctionType
+from typing import Any
+
+from smembench.toolchains.numba import link
+
+_OPTIONS = ("debug", "fastmath", "opt", "launch_bounds")
+"""Those of ``cuda.jit`` that ``cuda.compile`` takes."""
+
+
+def function_code(
+    function: Any, arguments: Sequence[object], capability: str, *, lines: bool = False
+) -> tuple[str, bytes]:
+    """ptxas's report and the machine code, as a process compiles the kernel that does not import this package.
+
+    Device functions of ``cuda.jit``, which Numba compiles only for a GPU that is there, are inlined.
+
+    Args:
+        function: with or without ``cuda.jit``, whose options it then has.
+        arguments: numbers, and arrays of the launch's dimensions and types.
+        lines: with line information.
+
+    Raises:
+        Exception: a missing library's or the compiler's own.
+    """
+    from smembench.kernels.intrinsics.unsigned import suspended
+    from smembench.kernels.numba_cuda import cuda, typeof
+
+    options = getattr(function, "targetoptions", {})
+    if options.get("link"):
+        raise LookupError("other files are linked")
+    at_link_time = options.get("lto", True)
+    major, minor = map(int, capability.split("."))
+    with warnings.catch_warnings(), suspended():
+        warnings.simplefilter("ignore")  # about a missing nvJitLink
+        code, _ = cuda.compile(
+            _inlining(getattr(function, "py_func", function), {}),
+            tuple(map(typeof, arguments)),
+            device=False,
+            abi="numba",
+            output="ltoir" if at_link_time else "ptx",
+            cc=(major, minor),
+            lineinfo=lines,
+            **{name: options[name] for name in _OPTIONS if name in options},
+        )
+        return link(
+            code.encode() if isinstance(code, str) else bytes(code),
+            f"{major}{minor}",
+            at_link_time=at_link_time,
+            lines=lines,
+            max_registers=options.get("max_registers"),
+        )
+
+
+def _inlining(function: FunctionType, done: dict[FunctionType, FunctionType]) -> FunctionType:
+    """The function with its device functions in a form that is inlined; ``done`` are those that are replaced."""
+    from smembench.kernels.numba_cuda import device
+
+    if function in done:
+        return done[function]
+    names, code = dict(function.__globals__), function.__code__
+    closure = tuple(CellType() for _ in function.__closure__ or ())
+    replaced = done[function] = FunctionType(code, names, function.__name__, function.__defaults__, closure)
+
+    def of(value: Any) -> Any:
+        of_device = getattr(value, "targetoptions", {}).get("device") and hasattr(value, "py_func")
+        return device(_inlining(value.py_func, done)) if of_device else value
+
+    names.update({name: of(names[name]) for name in code.co_names if name in names})
+    for cell, own in zip(closure, function.__closure__ or (), strict=True):
+        cell.cell_contents = of(own.cell_contents)
+    return replaced
