@@ -17,6 +17,9 @@ Integers = NDArray[np.int64]
 NOWHERE = -1
 """In place of the address of an inactive lane."""
 
+UNSERVED = ("barrier", "branch")
+"""The spaces of an access site that are no memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class AccessSite:

@@ -25,7 +25,7 @@ import numpy as np
 from smembench.explain.lockstep import Group, run
 from smembench.explain.mistakes import Mistake
 from smembench.explain.recorder import AddressArray, Recorder, SharedArray
-from smembench.explain.requests import Accesses, Merged, Request
+from smembench.explain.requests import UNSERVED, Accesses, Merged, Request
 from smembench.explain.unknown import Unfollowed
 from smembench.kernels.intrinsics.block_flags import FLAGS, MOST_BLOCKS
 from smembench.kernels.kernel import Kernel
@@ -81,8 +81,9 @@ class Trace:
 
     @property
     def requests(self) -> list[Request]:
-        """The accesses as requests of warps, one by one: many, unlike what ``launch`` makes of them."""
-        return [request for accesses in self.accesses for request in accesses.requests()]
+        """The accesses to memory as requests of warps, one by one: many, unlike what ``launch`` makes of them."""
+        served = (accesses for accesses in self.accesses if accesses.site.space not in UNSERVED)
+        return [request for accesses in served for request in accesses.requests()]
 
     def reasons(self, *, partial: bool) -> list[str]:
         """Why its figures are no result, by line: mistakes, and unless ``partial`` what it left out."""

@@ -13,8 +13,8 @@ from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
-from smembench.model.case import Block, Case
-from smembench.model.formats import HALVES
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Block, Case
+from smembench.model.formats import FLOAT8, HALVES, TF32
 from smembench.toolchains.registry import compilers
 
 pytestmark = [
@@ -106,10 +106,12 @@ def test_a_persistent_grid_goes_round_more_than_once(gpu: CudaDevice, dtype: str
     verify(gpu, case)
 
 
-@pytest.mark.parametrize("dtype", HALVES)
-def test_warp_groups_compute_one_tile_after_another(gpu: CudaDevice, dtype: str) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "b_layout"), [*product(HALVES, [BY_ROWS, BY_COLUMNS]), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)]
+)
+def test_warp_groups_compute_one_tile_after_another(gpu: CudaDevice, dtype: str, b_layout: str) -> None:
     """Ragged in all three: bands that are not full, and tiles over every edge."""
-    case = Case("matmul", "wgmmaPersistent", "cuda:0", dtype, 5000, 5008, 1032)
+    case = Case("matmul", "wgmmaPersistent", "cuda:0", dtype, 5000, 5008, 1040, b_layout=b_layout)
     kernel = registry.kernel_of(case)
     if reason := kernel.refusal(case, gpu.info.compute_capability):
         pytest.skip(reason)
