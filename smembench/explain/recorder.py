@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,13 +24,11 @@ from smembench.kernels.intrinsics.matrix import load_matrices, load_matrices_tra
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
 
-WAYS: Mapping[CodeType, str] = {
-    **dict.fromkeys((load_matrices.__code__, load_matrices_transposed.__code__), "matrix"),
-    **dict.fromkeys(
-        (copy_vector_async.__code__, copy_vector_async_if.__code__, copy_element_async.__code__), "asynchronous"
-    ),
+WAYS: Mapping[str, str] = {
+    **{each.__name__: "matrix" for each in (load_matrices, load_matrices_transposed)},
+    **{each.__name__: "asynchronous" for each in (copy_vector_async, copy_vector_async_if, copy_element_async)},
 }
-"""The functions whose accesses to shared memory are instructions of their own, with the ``AccessSite.way``."""
+"""The names of functions whose accesses to shared memory are instructions of their own, with the ``AccessSite.way``."""
 
 _LOWERED = (str(Path(__file__).parent), str(Path(async_copy.__file__).parent))
 """The files of a trace, and of functions that are lowered as a whole: line information has their callers' lines."""
@@ -77,7 +75,7 @@ class Recorder:
         self._dynamic_base: int | None = None
         self._threads = -(-threads // WARP) * WARP
         self._made: dict[AccessSite, list[_Access]] = {}
-        self._conditions: dict[tuple[CodeType, int], int] = {}
+        self._conditions: dict[tuple[str, int], int] = {}
         self._addresses: dict[AccessSite, Integers] = {}
         self._orders: dict[AccessSite, Integers] = {}
         self._rows: dict[AccessSite, dict[tuple[int, int], int]] = {}
@@ -123,9 +121,10 @@ class Recorder:
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             code = frame.f_code
-            way = WAYS.get(code, way)
             if not place and not code.co_filename.startswith(_LOWERED):
                 place, filename = frame.f_lineno, code.co_filename
+            elif not place:
+                way = WAYS.get(code.co_name, way)
             if code.co_filename == self.filename:
                 break
             frame = frame.f_back
@@ -151,10 +150,10 @@ class Recorder:
     def _decides(self) -> None:
         """Before a condition is true for some threads and false for others."""
         frame = sys._getframe(2)
-        condition = frame.f_code, frame.f_lineno
+        condition = frame.f_code.co_filename, frame.f_lineno
         # Of a condition with ``and`` all threads come to the first part, which is the one seen first.
         if self._conditions.setdefault(condition, frame.f_lasti) == frame.f_lasti:
-            self._pass(decided(frame.f_code.co_filename).get(frame.f_lineno, ()))
+            self._pass(decided(condition[0]).get(frame.f_lineno, ()))
 
     def _keep(self, site: AccessSite, made: Sequence[_Access]) -> None:
         """The addresses of a group's accesses at a site, all at once: one by one they take most of a trace's time."""

@@ -87,11 +87,19 @@ def test_what_is_left_over_by_whole_tiles_is_right(gpu: CudaDevice, name: str) -
 
 
 @pytest.mark.parametrize(
-    ("compiler", "m", "n", "k"),
-    [("numba", 141, 139, 40_001), ("numba", 2500, 1000, 700), ("nvrtc", 140, 140, 40_004), ("nvrtc", 2500, 1000, 700)],
+    ("name", "compiler", "m", "n", "k"),
+    [
+        ("streamK", "numba", 141, 139, 40_001),
+        ("streamK", "numba", 2500, 1000, 700),
+        ("streamK", "nvrtc", 140, 140, 40_004),
+        ("streamK", "nvrtc", 2500, 1000, 700),
+        ("splitK", "numba", 141, 139, 40_001),
+        ("splitK", "numba", 512, 512, 512),
+        ("splitK", "numba", 64, 1000, 4096),
+    ],
 )
-def test_blocks_hand_over_at_every_launch(gpu: CudaDevice, compiler: str, m: int, n: int, k: int) -> None:
-    case = Case("matmul", "streamK", "cuda:0", "float32", m, n, k, Block(16, 16), compiler=compiler)
+def test_blocks_hand_over_at_every_launch(gpu: CudaDevice, name: str, compiler: str, m: int, n: int, k: int) -> None:
+    case = Case("matmul", name, "cuda:0", "float32", m, n, k, Block(16, 16), compiler=compiler)
     program = registry.kernel_of(case).build(case)
     assert isinstance(program, GpuKernel)
     assert prod(program.on(gpu.info.sm_count or 1).grid) > prod(program.grid)
