@@ -15,7 +15,7 @@ from smembench.explain.trace import traceable
 from smembench.explain.traffic import traffic
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Case
+from smembench.model.case import BY_ROWS, Case
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
 from smembench.toolchains.machine_code import MachineCode
@@ -69,9 +69,10 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
     )
     pad = f", pad {case.pad}" if case.pad is not None else ""
     launched = f" · block {case.block}{pad}" if case.block else ""
+    layout = f", B by {case.b_layout}" if case.b_layout != BY_ROWS else ""
     return Explanation(
         case=case,
-        title=f"{case.kernel} in {Path(traced.filename).name}{launched} · {case.dtype}",
+        title=f"{case.kernel} in {Path(traced.filename).name}{launched} · {case.dtype}{layout}",
         pad=case.pad or 0,
         trace=traced,
         **accesses._asdict(),

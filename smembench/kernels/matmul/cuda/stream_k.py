@@ -94,7 +94,7 @@ def program(case: Case, tiling: Tiling) -> NumbaKernel:
     multiply_last = outer_product(tiling, order, 1)
     label, origin, short_of, first, *_ = predication(tiling, case)
     parts, stage, write_staged = staging(tiling, 2 * b_elements)
-    inside, (ends, copying) = bool(label), steps_with_copies(tiling, b_width, order, COPYING)
+    inside, (ends, _, copying) = bool(label), steps_with_copies(tiling, b_width, order, COPYING)
     over_rows, over_columns = (0, 0) if few else (rows - 1, columns - 1)
     chunk_count, _, compute_remainder = remainder(tiling, tiles_follow=True)
 
