@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import fcntl
+import gc
 import io
 import os
 import signal
@@ -45,6 +46,8 @@ collect_ignore_glob = [] if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else [
 
 # The many processes that tests start would otherwise compile every module anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Compilers leave so much garbage that looking for it as often as Python usually does takes a quarter of their time.
+gc.set_threshold(20_000, 10, 20)
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = ROOT / "results/reference/20261123T134710Z-documents"

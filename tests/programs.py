@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from smembench.kernels.kernel import Kernel
@@ -46,7 +47,7 @@ def case_of(
     block: Block | None = None,
     stride: int | None = None,
 ) -> Case:
-    """A case of a kernel in its default block, with k if the problem has one, and the narrowest pad."""
+    """A case of a kernel in its default block, k if the problem has one, the narrowest pad, the usual layout."""
     problem = PROBLEMS[kernel.problem]
     if not kernel.blocks:
         block = None
@@ -54,7 +55,8 @@ def case_of(
         block = (kernel.default_blocks or problem.default_blocks)[0]
     k = k if "k" in {axis.name for axis in problem.sizes} else None
     device, pad = ("cpu" if kernel.kind == "cpu" else "cuda:0"), None if kernel.pad is None else int(kernel.pad)
-    return Case(problem.name, kernel.name, device, dtype, m, n, k, block, pad, stride=stride, compiler=kernel.compiler)
+    case = Case(problem.name, kernel.name, device, dtype, m, n, k, block, pad, stride=stride, compiler=kernel.compiler)
+    return replace(case, b_layout=problem.usual_b_layout(dtype))
 
 
 def numba_kernel(case: Case) -> NumbaKernel:

@@ -67,8 +67,8 @@ class Comparison:
     agrees: bool | None = None
 
 
-def compare(cases: Sequence[Case], capability: str | None) -> list[Comparison]:
-    """Predict and count every case.
+def compare(cases: Sequence[Case], capability: str | None, multiprocessors: int | None = None) -> list[Comparison]:
+    """Predict and count every case, on a GPU of so many multiprocessors.
 
     Wavefronts per shared request have to agree within ``ALLOWED_WAVEFRONTS``, sectors per global request exactly.
     What is predicted is what the machine code has: the compiler merges, for example, reads of A's tile in ``tiled``, so
@@ -85,7 +85,7 @@ def compare(cases: Sequence[Case], capability: str | None) -> list[Comparison]:
     return [
         found
         for case, reading in zip(cases, readings, strict=True)
-        for found in _compare(explain(case, capability, machine_code(case, capability)), reading)
+        for found in _compare(explain(case, capability, machine_code(case, capability), multiprocessors), reading)
     ]
 
 
@@ -116,7 +116,7 @@ def _judged(
     case: Case, figure: str, predicted: float | None, total: float, requests: float, allowed: float
 ) -> Iterator[Comparison]:
     """A figure per request, unless neither the trace nor the counters have such requests."""
-    if requests or predicted is not None:
+    if requests or predicted:
         counted = total / requests if requests else 0.0
         yield Comparison(
             case, figure, predicted, counted, predicted is not None and abs(counted - predicted) <= allowed

@@ -6,7 +6,7 @@ a function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Self
 
@@ -97,11 +97,14 @@ class NumbaKernel(GpuKernel):
         function: closes over block, pad, stride and dtype, never over sizes.
         launch_bounds: threads per block at most, and blocks that an SM has to hold at least; they limit a thread's
             registers.
+        segments: for a persistent grid whose blocks share tiles, into how many blocks' ranges each tile of ``grid`` is
+            divided on so many multiprocessors, row by row.
         grid_dependent: whether a block's work depends on the grid size, so that a trace must use the real one.
     """
 
     function: Callable[..., None]
     launch_bounds: tuple[int, int] | None = field(default=None, kw_only=True)
+    segments: Callable[[int], Sequence[int]] | None = field(default=None, kw_only=True)
     grid_dependent: bool = field(default=False, kw_only=True)
     tensor_maps: tuple[TensorMap, ...] = field(default=(), kw_only=True)
 

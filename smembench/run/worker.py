@@ -170,7 +170,7 @@ def _serve(connection: Connection, listener: Connection) -> None:
         except Exception as error:
             connection.send(("unavailable", f"{name}: {one_line(error)}"))
             return
-    import_module("smembench.devices.buffers")  # with Numba, whose import is no trial's time
+    import_module("numba")  # its import is no trial's time
     connection.send(("opened", (infos, limits)))
     runner = TrialRunner(devices, stopped=listener.poll)
     while (request := connection.recv()) is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations_with_replacement
 from statistics import median
 
@@ -89,13 +90,21 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[
     """
     if not values:
         raise ValueError("no samples to bound the median of")
-    from scipy.special import bdtr  # slow to import, and a help page needs no interval
-
     ordered = sorted(values)
-    count = len(ordered)
-    outside = 2 * bdtr(range(count // 2), count, 0.5)
-    rank = max(sum(outside <= 1 - confidence), 1)
-    return ordered[rank - 1], ordered[count - rank]
+    rank = _rank(len(ordered), confidence)
+    return ordered[rank - 1], ordered[-rank]
+
+
+@cache
+def _rank(count: int, confidence: float) -> int:
+    """The largest rank r with 2·P(B < r) ≤ 1 - confidence, or 1. SciPy has the sum, but takes 0.2 s to import."""
+    outside = 0.0
+    for below in range(count // 2):
+        ways = math.lgamma(count + 1) - math.lgamma(below + 1) - math.lgamma(count - below + 1)
+        outside += 2 * math.exp(ways - count * math.log(2))
+        if outside > 1 - confidence:
+            return max(below, 1)
+    return max(count // 2, 1)
 
 
 def ci_width(values: Sequence[float]) -> float:

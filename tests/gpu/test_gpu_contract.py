@@ -13,8 +13,8 @@ from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
-from smembench.model.case import Block, Case
-from smembench.model.formats import HALVES
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Block, Case
+from smembench.model.formats import FLOAT8, HALVES, TF32
 from smembench.toolchains.registry import compilers
 
 pytestmark = [
@@ -87,11 +87,19 @@ def test_what_is_left_over_by_whole_tiles_is_right(gpu: CudaDevice, name: str) -
 
 
 @pytest.mark.parametrize(
-    ("compiler", "m", "n", "k"),
-    [("numba", 141, 139, 40_001), ("numba", 2500, 1000, 700), ("nvrtc", 140, 140, 40_004), ("nvrtc", 2500, 1000, 700)],
+    ("name", "compiler", "m", "n", "k"),
+    [
+        ("streamK", "numba", 141, 139, 40_001),
+        ("streamK", "numba", 2500, 1000, 700),
+        ("streamK", "nvrtc", 140, 140, 40_004),
+        ("streamK", "nvrtc", 2500, 1000, 700),
+        ("splitK", "numba", 141, 139, 40_001),
+        ("splitK", "numba", 512, 512, 512),
+        ("splitK", "numba", 64, 1000, 4096),
+    ],
 )
-def test_blocks_hand_over_at_every_launch(gpu: CudaDevice, compiler: str, m: int, n: int, k: int) -> None:
-    case = Case("matmul", "streamK", "cuda:0", "float32", m, n, k, Block(16, 16), compiler=compiler)
+def test_blocks_hand_over_at_every_launch(gpu: CudaDevice, name: str, compiler: str, m: int, n: int, k: int) -> None:
+    case = Case("matmul", name, "cuda:0", "float32", m, n, k, Block(16, 16), compiler=compiler)
     program = registry.kernel_of(case).build(case)
     assert isinstance(program, GpuKernel)
     assert prod(program.on(gpu.info.sm_count or 1).grid) > prod(program.grid)
@@ -106,11 +114,13 @@ def test_a_persistent_grid_goes_round_more_than_once(gpu: CudaDevice, dtype: str
     verify(gpu, case)
 
 
-@pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("name", ["wgmmaPersistent", "wgmmaStored", "wgmmaClustered"])
-def test_warp_groups_compute_one_tile_after_another(gpu: CudaDevice, name: str, dtype: str) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "b_layout"), [*product(HALVES, [BY_ROWS, BY_COLUMNS]), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)]
+)
+def test_warp_groups_compute_one_tile_after_another(gpu: CudaDevice, name: str, dtype: str, b_layout: str) -> None:
     """Ragged in all three: bands that are not full, and tiles over every edge."""
-    case = Case("matmul", name, "cuda:0", dtype, 5000, 5008, 1032)
+    case = Case("matmul", name, "cuda:0", dtype, 5000, 5008, 1040, b_layout=b_layout)
     kernel = registry.kernel_of(case)
     if reason := kernel.refusal(case, gpu.info.compute_capability):
         pytest.skip(reason)

@@ -7,6 +7,8 @@ from itertools import product
 
 import pytest
 
+from programs import case_of, cuda_kernel
+from smembench.kernels.matmul.cuda.split_k import SHAPES, tiling_of
 from smembench.kernels.matmul.interleaved_copies import copies, lanes_along_b
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.model.case import Block
@@ -16,7 +18,7 @@ TILINGS = [
     for x, y in ((8, 8), (16, 8), (8, 16), (16, 16), (8, 32), (32, 16))
     for dtype in ("float32", "float64")
     for vectors in (False, True)
-]
+] + [(tiling_of(case_of(cuda_kernel("matmul", "splitK"), 64, 64, 64, block=block)), True) for block in SHAPES]
 
 
 @pytest.mark.parametrize(("tiling", "vectors"), TILINGS)

@@ -13,6 +13,7 @@ from ladder import PIPELINED, SERPENTINE, TILED
 from ladder import matmul as case
 from programs import cuda_kernel, numba_kernel
 from smembench.kernels.matmul.remainder import AT_ONCE, SIDE
+from smembench.model.case import Block
 from smembench.model.problem import ITEMSIZE
 from smembench.toolchains import numba
 from smembench.toolchains.machine_code import instructions as machine_instructions
@@ -112,3 +113,16 @@ def test_the_compiler_loads_single_elements_where_rows_are_not_aligned(ptx: Ptx)
     assert found["ld.global"]
     assert found["st.global"] == 64
     assert found["ld.shared.v"]
+
+
+@pytest.mark.parametrize("block", cuda_kernel("matmul", "splitK").default_blocks)
+def test_tiles_that_blocks_share_stay_in_registers(block: Block) -> None:
+    found = case("splitK", n=512, block=block)
+    log, code = numba.TOOLCHAIN.machine_code(found, numba_kernel(found), "9.0")
+    parsed = parse(log, code)
+    assert "0 bytes stack frame" in log
+    assert parsed is not None
+    assert parsed.spilled_bytes == 0
+    # One loop of a tile's steps copies the next tiles, and one has the last tiles left.
+    slices = 256 // (block.x * block.y)
+    assert opcodes(code).count(0x223) == 2 * 64 * (16 if slices <= 2 else 32) // slices

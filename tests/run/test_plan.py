@@ -211,3 +211,23 @@ def test_the_host_needs_memory_for_what_runs_on_the_gpu() -> None:
     with pytest.raises(UsageError, match=r"needs 0\.1 MiB of host memory and 0\.1 MiB is free"):
         planned({}, host=Limits(free_bytes=4 * 4096 * 4 - 1))
     assert planned({}, host=Limits(free_bytes=4 * 4096 * 4))
+
+
+def test_b_lies_as_asked_or_as_is_usual_for_the_type() -> None:
+    def layouts(**sweep: Any) -> list[tuple[str, str, str]]:
+        of = {"problem": "matmul", "n": 64, "kernel": "wgmma,mmaPlain", "device": "cuda", "block": ()}
+        return [(item.case.kernel, item.case.b_layout, item.skip) for item in planned({**of, **sweep})]
+
+    both = layouts(dtype="bfloat16", b_layout="columns,rows")
+    assert ("wgmma", "rows", "") in both
+    assert ("wgmma", "columns", "") in both
+    assert ("mmaPlain", "columns", "mmaPlain takes B by rows, not by columns") in both
+    assert {layout for name, layout, skip in layouts(dtype="bfloat16")} == {"rows"}
+    assert {layout for name, layout, skip in layouts(dtype="tf32,float8_e4m3", kernel="wgmma")} == {"columns"}
+
+
+def test_layouts_that_there_are_not_are_refused() -> None:
+    with pytest.raises(UsageError, match="--b-layout 'diagonal': no such layout"):
+        planned({"problem": "matmul", "b_layout": "diagonal"})
+    with pytest.raises(UsageError, match="layout of transpose's second matrix"):
+        planned({"b_layout": "columns"})

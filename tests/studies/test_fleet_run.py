@@ -40,9 +40,11 @@ warmup = 0.0
 problem = "transpose"
 kernel = "memcpy"
 n = [16, 17]
+"""
+IN_TURNS = """
 [[sweep]]
 problem = "transfer"
-kernel = "{copy}"
+kernel = "hostCopy"
 bytes = 1024
 """
 
@@ -213,7 +215,7 @@ def test_what_uses_the_host_is_measured_in_turns_and_an_anonymous_fleet_names_no
     tmp_path: Path, program: Program
 ) -> None:
     path = tmp_path / "tiny.toml"
-    path.write_text(TINY.format(copy="hostCopy"))
+    path.write_text(TINY + IN_TURNS)
     root = tmp_path / "results"
     options = ("--device", "cpu", "--workers", 2, "--output", root, "--anonymous", "--quiet")
     ran = program("fleet", "run", path, *options)
@@ -262,7 +264,7 @@ def test_wrong_options_are_one_line(program: Program, arguments: list[object], w
 
 def test_a_dry_run_lists_devices_and_counts_cases(program: Program, tmp_path: Path) -> None:
     path = tmp_path / "tiny.toml"
-    path.write_text(TINY.format(copy="hostCopy"))
+    path.write_text(TINY + IN_TURNS)
     ran = program(
         "fleet", "run", path, "--device", "cpu", "--workers", 2, "--dry-run", "--output", tmp_path / "results"
     )
@@ -297,7 +299,7 @@ def test_each_queueing_system_has_a_job_script(program: Program, system: str) ->
 @pytest.mark.slow
 def test_two_gpus_of_a_host_are_told_apart_by_their_uuids(fake_driver: FakeDriver, tmp_path: Path) -> None:
     path = tmp_path / "tiny.toml"
-    path.write_text(TINY.format(copy="h2dPinned"))
+    path.write_text(TINY)
     command = ["smembench", "fleet", "run", path, "--output", tmp_path / "results"]
     out, err = ended(fake_driver(*command, devices=2))
     (folder,) = (tmp_path / "results").iterdir()
@@ -313,7 +315,7 @@ def test_two_gpus_of_a_host_are_told_apart_by_their_uuids(fake_driver: FakeDrive
 @pytest.mark.slow
 def test_a_gpu_that_is_lost_is_a_row_and_goes_on_when_it_is_back(fake_driver: FakeDriver, tmp_path: Path) -> None:
     path = tmp_path / "tiny.toml"
-    path.write_text(TINY.format(copy="h2dPinned"))
+    path.write_text(TINY)
     faults = {"faults": "cuGraphLaunch 5 719", "faults_once": tmp_path / "fault", "lost": 1}
     command = ["smembench", "fleet", "run", path, "--device", "cuda:1", "--output", tmp_path / "results"]
     ended(fake_driver(*command, devices=2, **faults), 1)

@@ -27,7 +27,7 @@ from smembench.views.ladder import ladder
 from smembench.views.limits import limits
 from smembench.views.markdown import markdown
 from smembench.views.reproduce import records, reproduction
-from smembench.views.sections import Section, notes, sections
+from smembench.views.sections import Section, groups, notes, sections, subject
 from smembench.views.sentences import sentence
 from smembench.views.table import bar_text, draw
 
@@ -393,3 +393,13 @@ def test_a_case_that_did_not_converge_names_its_interval_if_it_has_one(rows: Row
     (row,) = rows({"memcpy": [1.0] * samples})
     (note,) = notes([replace(row, converged=False, precision=0.04, within_cache=None)])
     assert f"not converged ({how}" in note
+
+
+def test_products_whose_b_lies_otherwise_have_tables_of_their_own(rows: Rows) -> None:
+    by_rows = rows(PRODUCTS, problem="matmul", n=512)
+    by_columns = [replace(row, b_layout="columns") for row in by_rows]
+    found = groups([*by_rows, *by_columns])
+    assert found == [by_rows, by_columns]
+    assert [subject(group[0]) for group in found] == [
+        f"matrix multiplication 512×512×512 float32{how} · warm cache" for how in ("", ", B by columns")
+    ]

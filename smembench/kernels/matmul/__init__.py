@@ -20,6 +20,7 @@ LADDER = (
     "serpentine",
     "serpentine16x8",
     "streamK",
+    "splitK",
     "tiledHalf",
     "mmaPlain",
     "mmaPadded",

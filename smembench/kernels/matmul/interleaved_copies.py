@@ -6,6 +6,7 @@ pipe and hold their address registers until it has read them. Findings: results/
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from smembench.kernels.common.grids import ceil_div
@@ -52,11 +53,12 @@ def lanes_along_b(tiling: Tiling, b_width: int) -> int:
 class Copying(NamedTuple):
     """``ends(A, B, share, k0, buffer)``: where a thread's copies of the tiles at ``k0`` begin: in A and B, in a buffer.
 
-    ``steps(memory, at, A, B, source, target)``: all steps of a tile but the last, and those copies between them. Past
-    the end of k the last tiles are copied again.
+    ``start(memory, A, B, source, target)``: those copies. ``steps(memory, at, A, B, source, target)``: all steps of a
+    tile but the last, and those copies between them. Past the end of k the last tiles are copied again.
     """
 
     ends: DeviceFunction
+    start: DeviceFunction
     steps: DeviceFunction
 
 
@@ -75,7 +77,20 @@ def steps_with_copies(tiling: Tiling, b_width: int, order: ResultOrder, over: in
         source = Offsets((row0 + a_row) * A.stride + a_col + at_k, (at_k + b_row) * B.stride + col0 + b_col)
         return source, Offsets(a_base + uint64(a_col * pitch + a_row), b_base + uint64(b_row * columns + b_col))
 
-    return Copying(device(ends), _steps(tiling, b_width, order, over, 0, depth - 1))
+    start = _started(copies(tiling, b_width), b_width)
+    return Copying(device(ends), start, _steps(tiling, b_width, order, over, 0, depth // tiling.slices - 1))
+
+
+def _started(some: Sequence[Copy], b_width: int) -> DeviceFunction:
+    """``(memory, A, B, source, target)``: start some copies."""
+    copy_a = copies_async(tuple((row, along, place) for of_a, row, along, place in some if of_a), vectors=False)
+    copy_b = copies_async(tuple((row, along, to) for of_a, row, along, to in some if not of_a), vectors=b_width > 1)
+
+    def start(memory: Memory, A: Matrix, B: Matrix, source: Offsets, target: Offsets) -> None:
+        copy_b(memory.tiles.b, target.b, B.elements, source.b, B.stride)
+        copy_a(memory.tiles.a, target.a, A.elements, source.a, A.stride)
+
+    return device(start)
 
 
 def _steps(tiling: Tiling, b_width: int, order: ResultOrder, over: int, first: int, last: int) -> DeviceFunction:
@@ -94,13 +109,10 @@ def _steps(tiling: Tiling, b_width: int, order: ResultOrder, over: int, first: i
 
         return device(both)
 
-    steps = pipelined_steps(tiling, order, first, last - first)
-    copy_a = copies_async(tuple((row, along, place) for of_a, row, along, place in begun if of_a), vectors=False)
-    copy_b = copies_async(tuple((row, along, to) for of_a, row, along, to in begun if not of_a), vectors=b_width > 1)
+    steps, start = pipelined_steps(tiling, order, first, last - first), _started(begun, b_width)
 
     def step(memory: Memory, at: Offsets, A: Matrix, B: Matrix, source: Offsets, target: Offsets) -> None:
         steps(memory, at)
-        copy_b(memory.tiles.b, target.b, B.elements, source.b, B.stride)
-        copy_a(memory.tiles.a, target.a, A.elements, source.a, A.stride)
+        start(memory, A, B, source, target)
 
     return device(step)

@@ -9,12 +9,14 @@ A thread has 8 × 8 results again, half of serpentine16x8's.
 
 After Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023. Copies of the next tile are asynchronous
 (capability 8.0 or newer) and interleaved with the main loop. Where rows of B and C are not aligned, results go through
-shared memory to write whole sectors, and partial sums are added in the L2. Predicted accesses are for blocks of whole
-tiles without partial sums. Findings: results/reference/notes/stream_k.md.
+shared memory to write whole sectors, and partial sums are added in the L2. Without a GPU predicted accesses are for
+blocks of whole tiles without partial sums. Findings: results/reference/notes/stream_k.md.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -59,6 +61,14 @@ def blocks_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> in
     return blocks - idle if idle * EVEN <= blocks else blocks
 
 
+def segments_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> Sequence[int]:
+    """Blocks that compute a part of each tile, where no chunks are left over: a range can end within a tile."""
+    blocks = blocks_on(tiles, steps, resident, multiprocessors)
+    begins = (block * tiles * steps // blocks for block in range(1, blocks))
+    cuts = Counter(begin // steps for begin in begins if begin % steps)
+    return [1 + cuts[tile] for tile in range(tiles)]
+
+
 CHUNKS_PER_TILE = 32
 """Chunks of the remainder that take as long as a tile, inferred from whole products (notes/remainder.md)."""
 
@@ -94,7 +104,7 @@ def program(case: Case, tiling: Tiling) -> NumbaKernel:
     multiply_last = outer_product(tiling, order, 1)
     label, origin, short_of, first, *_ = predication(tiling, case)
     parts, stage, write_staged = staging(tiling, 2 * b_elements)
-    inside, (ends, copying) = bool(label), steps_with_copies(tiling, b_width, order, COPYING)
+    inside, (ends, _, copying) = bool(label), steps_with_copies(tiling, b_width, order, COPYING)
     over_rows, over_columns = (0, 0) if few else (rows - 1, columns - 1)
     chunk_count, _, compute_remainder = remainder(tiling, tiles_follow=True)
 
@@ -176,7 +186,10 @@ def program(case: Case, tiling: Tiling) -> NumbaKernel:
 
     made = tiling.program(stream_k, case, label, few=few)
     steps = -(-(case.k or 0) // depth)
-    return replace(made, persistent_blocks=partial(blocks_on, prod(made.grid), steps, tiling.launch_bounds[1]))
+    shared = prod(made.grid), steps, tiling.launch_bounds[1]
+    return replace(
+        made, persistent_blocks=partial(blocks_on, *shared), segments=None if few else partial(segments_on, *shared)
+    )
 
 
 KERNEL = kernel_of_tiling(

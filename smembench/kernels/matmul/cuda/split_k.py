@@ -1,0 +1,220 @@
+"""splitK: serpentine for products of few tiles: small tiles, slices of k within a block, and k split among blocks.
+
+1. As in streamK the blocks of a persistent grid, one for each multiprocessor, share the steps along k of all tiles
+   evenly; where that leaves few multiprocessors idle, all tiles have equally many blocks.
+2. A block has 256 threads. Those of its shape compute a tile, 8 × 8 results each. The smaller it is, the more slices
+   there are, which each take a part of every step, as in slicedK.
+3. A tile's blocks write their sums to scratch memory, wait for each other, and each add up a part of the tile
+   (partial_sums.py).
+
+streamK passes sums on from block to block, which takes as many round trips as a tile has blocks. Copies are
+asynchronous (capability 8.0 or newer), where sides are at least a tile's. Predicted accesses are for blocks of whole
+tiles without partial sums. Findings: results/reference/notes/split_k.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from math import prod
+
+from smembench.kernels.common.grids import block_of, ceil_div
+from smembench.kernels.intrinsics.async_copy import commit_copies, wait_for_copies
+from smembench.kernels.intrinsics.fragments import scheduling_barrier
+from smembench.kernels.kernel import Kernel
+from smembench.kernels.matmul.interleaved_copies import steps_with_copies
+from smembench.kernels.matmul.partial_sums import Contributors, add_slices, block_sums, most_blocks, write_vector
+from smembench.kernels.matmul.predication import predication
+from smembench.kernels.matmul.register_pipelining import ResultOrder, load_fragments, outer_product, pipelined_steps
+from smembench.kernels.matmul.step_shares import StepShares, block_with, first_step, step_shares
+from smembench.kernels.matmul.structs import Matrix, Offsets, Place, Share
+from smembench.kernels.matmul.tile_steps import tile_steps
+from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.numba_cuda import cuda, device, uint32, uint64
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.types import Array, Index
+from smembench.model.case import Block, Case
+from smembench.model.hardware import STATIC_SHARED_BYTES
+from smembench.model.problem import ITEMSIZE
+
+THREADS = 256
+"""Threads of a block, whatever its shape."""
+
+SHAPES = (Block(16, 16), Block(16, 8), Block(8, 8), Block(8, 4))
+"""Tiles of 128 × 128, 64 × 128, 64 × 64 and 32 × 64, in one, two, four and eight slices."""
+
+ORDER = ResultOrder(by_rows=False)
+
+AT_ONCE = 16
+"""Sums of a thread that slices exchange at a time, at most: as many as B's tiles have room for."""
+
+EVEN = 4
+"""One in so many multiprocessors may be idle, so that all tiles have equally many blocks."""
+
+
+def blocks_on(tiles: int, steps: int, most: int, multiprocessors: int) -> int:
+    """Blocks that share ``tiles`` of ``steps`` along k, at most ``most``, on a device of so many multiprocessors."""
+    blocks = min(most, multiprocessors, tiles * steps)
+    idle = blocks % tiles
+    return blocks - idle if idle * EVEN <= blocks else blocks
+
+
+def tiling_of(case: Case) -> Tiling:
+    """8 × 8 results per thread in warp tiles with interleaved lanes."""
+    x, y = block_of(case)
+    slices = THREADS // (x * y)
+    depth = 16 if slices <= 2 else 32
+    return Tiling(Block(x, y * slices), case.dtype, depth=depth, warps=True, interleaved=True, slices=slices)
+
+
+def stages_of(tiling: Tiling) -> int:
+    """How many tiles of A and of B are on the way or in use: three where they fit."""
+    return 3 if 3 * tiling.elements * ITEMSIZE[tiling.dtype] <= STATIC_SHARED_BYTES else 2
+
+
+def build(case: Case) -> NumbaKernel:
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
+    tiling = tiling_of(case)
+    _, b_width = tiling.widths(case)
+    slices, width, rows, columns, depth = tiling.slices, tiling.block.x, tiling.rows, tiling.columns, tiling.depth
+    label, origin, short_of, first, *_ = predication(tiling, case)
+    inside, stages, steps, members = bool(label), stages_of(tiling), depth // slices, THREADS // slices
+    ends, start, copying = steps_with_copies(tiling, b_width, ORDER, steps - 1 if slices > 2 else steps // 2)
+    allocate, position, begin, load, store, *_ = tile_steps(case, tiling, buffers=stages, parts=2)
+    a_elements, b_elements = tiling.a_elements, tiling.b_elements
+    a_slice, b_slice = steps * tiling.pitch, steps * columns
+    load_first = load_fragments(tiling, ORDER, 0)
+    all_but_last = pipelined_steps(tiling, ORDER, 0, steps - 1)
+    multiply_last = outer_product(tiling, ORDER, 1)
+    at_once = min(AT_ONCE, slices * tiling.vector)
+    add_up, write, (pass_on, add) = (
+        add_slices(tiling, at_once),
+        write_vector(tiling, b_width),
+        block_sums(tiling, b_width),
+    )
+    results, size = tiling.results // slices, tiling.vector
+    ahead, waiting = (stages - 1) * depth if inside else depth, stages - 2
+
+    @device
+    def next_of(buffer: Index) -> Index:
+        return uint32(0) if buffer == stages - 1 else buffer + 1
+
+    @device
+    def contributors_of(shares: StepShares, base: Index, deep: Index) -> Contributors:
+        """The blocks of the tile whose steps begin at ``base``."""
+        return Contributors(block_with(shares, base), block_with(shares, base + deep - 1))
+
+    def split_k(c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index) -> None:
+        C, A, B = Matrix(c, m, n, ldc), Matrix(a, m, k, lda), Matrix(b, k, n, ldb)
+        memory = allocate()
+        thread = cuda.threadIdx.y * width + cuda.threadIdx.x
+        block = cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x
+        part = thread // members
+        row, col = position(thread % members)
+        slice_a = uint64(part * a_slice + row)
+        slice_b = uint64(part * b_slice + col)
+        short = short_of(k)
+        deep = (k + (depth - 1)) // depth
+        wide = (n + (columns - 1)) // columns
+        shares = step_shares(wide * ((m + (rows - 1)) // rows) * deep, cuda.gridDim.x * cuda.gridDim.y)
+        begins = first_step(shares, block)
+        end = first_step(shares, block + 1)
+        done = begins
+        while done < end:
+            tile = done // deep
+            base = tile * deep
+            since = done - base
+            until = min(end - base, deep)
+            least = Place(tile // wide * rows, tile % wide * columns)
+            corner = Place(origin(tile // wide, rows, m), origin(tile % wide, columns, n))
+            share = Share(thread, corner, short)
+            k0 = since * depth
+            last = until * depth
+            if inside:
+                for stage in range(1, stages - 1):
+                    source, target = ends(A, B, share, k0 + stage * depth, uint32(stage))
+                    start(memory, A, B, source, target)
+                    commit_copies()
+            from_k = k0 - short if since > 0 else uint32(0)
+            to_k = k if since > 0 else first(k, short)
+            begin(memory, Matrix(a, m, to_k, lda), Matrix(b, to_k, n, ldb), share, from_k)
+            filling = uint32(stages - 1)
+            buffer = uint32(0)
+            at_a, at_b = slice_a, slice_b
+            load_first(memory, Offsets(at_a, at_b))
+            while k0 + ahead < last:
+                if inside:
+                    source, target = ends(A, B, share, k0 + ahead, filling)
+                    copying(memory, Offsets(at_a, at_b), A, B, source, target)
+                    commit_copies()
+                    wait_for_copies(waiting)
+                else:
+                    load(memory.held, A, B, thread, corner, k0 + ahead)
+                    scheduling_barrier()
+                    all_but_last(memory, Offsets(at_a, at_b))
+                    store(memory, next_of(buffer), thread)
+                filling = buffer
+                buffer = next_of(buffer)
+                k0 += depth
+                cuda.syncthreads()
+                at_a = uint64(buffer * a_elements) + slice_a
+                at_b = uint64(buffer * b_elements) + slice_b
+                load_first(memory, Offsets(at_a, at_b))
+                multiply_last(memory)
+            wait_for_copies(0)
+            while k0 < last:
+                all_but_last(memory, Offsets(at_a, at_b))
+                buffer = next_of(buffer)
+                k0 += depth
+                if k0 < last:
+                    cuda.syncthreads()
+                    at_a = uint64(buffer * a_elements) + slice_a
+                    at_b = uint64(buffer * b_elements) + slice_b
+                    load_first(memory, Offsets(at_a, at_b))
+                multiply_last(memory)
+            add_up(memory, thread)
+            if until - since < deep:
+                pass_on(memory.total, thread, block, contributors_of(shares, base, deep))
+            else:
+                for j in range(0, results, size):
+                    write(C, memory.total, j, uint32(j), thread, corner, least)
+            done = base + until
+            # Fragments and sums are read before the next tile is stored.
+            cuda.syncthreads()
+        # What this block shares is its first tile and its last one.
+        base = begins // deep * deep
+        while base < end:
+            contributors = contributors_of(shares, base, deep)
+            if contributors.first < contributors.last:
+                tile = base // deep
+                least = Place(tile // wide * rows, tile % wide * columns)
+                corner = Place(origin(tile // wide, rows, m), origin(tile % wide, columns, n))
+                add(C, thread, block, contributors, corner, least)
+            base = max(base + deep, (end - 1) // deep * deep)
+
+    program = tiling.program(split_k, case, label)
+    blocks = partial(blocks_on, prod(program.grid), ceil_div(case.k or 0, depth), most_blocks(tiling))
+    return replace(program, launch_bounds=(THREADS, 1), persistent_blocks=blocks)
+
+
+def unsupported(case: Case) -> str | None:
+    """Why a block has no tile, or None."""
+    known = " or ".join(map(str, SHAPES))
+    return None if block_of(case) in SHAPES else f"splitK has tiles for blocks of {known}, not {block_of(case)}"
+
+
+KERNEL = Kernel(
+    problem="matmul",
+    name="splitK",
+    kind="cuda",
+    summary="serpentine with small tiles, slices of k and k split among blocks, for products of few tiles",
+    build=build,
+    results=(8, 8),
+    default_blocks=SHAPES,
+    tile_elements=lambda case: stages_of(tiling_of(case)) * tiling_of(case).elements,
+    needs="8.0",
+    dtypes=("float32",),
+    unsupported=unsupported,
+    strided=True,
+    standard=False,
+)

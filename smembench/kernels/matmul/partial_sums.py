@@ -1,0 +1,168 @@
+"""Partial sums of a tile, from slices of its block and from several blocks, added in an order that never changes.
+
+1. Slices: each thread stores some of its sums in shared memory, in place of B's tiles, and adds up a part of what all
+   slices stored. A thread is left with 1 / slices of a tile's share, in vectors that lie ``slices`` apart.
+2. Blocks: each writes its sums to scratch memory, and is counted. When all of a tile's blocks are, each adds up as many
+   vectors of the tile, block after block, and so to the same bits in every launch.
+
+A block has at most two tiles that it shares, its first and its last, so it has two places in scratch memory. A tile's
+blocks are counted by the first of them, which is the first of no other.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+from smembench.kernels.intrinsics.scratch import scratch, wait_for_count
+from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, load_vector, store_vector
+from smembench.kernels.matmul.structs import Matrix, Memory, Place
+from smembench.kernels.matmul.tile_steps import position
+from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
+from smembench.kernels.types import Array, Index
+
+SCRATCH_ELEMENTS = 2**23
+"""Elements of the scratch memory of a kernel, 32 MiB of float32."""
+
+AT_ONCE = 4
+"""Blocks whose sums are loaded together."""
+
+
+def most_blocks(tiling: Tiling) -> int:
+    """How many blocks have room in scratch memory for two tiles each."""
+    return SCRATCH_ELEMENTS // (2 * tiling.rows * tiling.columns)
+
+
+class Contributors(NamedTuple):
+    """The first and the last of the blocks that have steps of a tile."""
+
+    first: Index
+    last: Index
+
+
+@cache
+def add_slices(tiling: Tiling, at_once: int) -> DeviceFunction:
+    """``(memory, thread)``: add up what the slices of a block have, ``at_once`` sums of each thread at a time.
+
+    All threads call it. The first ``results // slices`` of a thread's sums are then those of its share.
+    """
+    threads, slices, size = tiling.threads, tiling.slices, tiling.vector
+    members, phases, together = threads // slices, tiling.results // at_once, at_once // size
+    turns = max(slices // together, 1)
+
+    def add(memory: Memory, thread: Index) -> None:
+        member, part = thread % members, thread // members
+        for phase in range(phases):
+            cuda.syncthreads()
+            for j in range(0, at_once, size):
+                copy_vector(memory.tiles.b, j * threads + thread * size, memory.total, phase * at_once + j)
+            cuda.syncthreads()
+            if part // together == phase % turns:
+                place = phase // turns * size
+                at = part % together * (size * threads) + member * size
+                copy_vector(memory.total, place, memory.tiles.b, at)
+                for other in range(1, slices):
+                    more = load_vector(memory.tiles.b, at + other * members * size)
+                    for p in range(size):
+                        memory.total[place + p] += more[p]
+
+    def nothing(memory: Memory, thread: Index) -> None:
+        pass
+
+    return device(add if slices > 1 else nothing)
+
+
+@cache
+def write_vector(tiling: Tiling, width: int) -> DeviceFunction:
+    """``(C, sums, index, place, thread, corner, least)``: write the vector of sums at ``index``.
+
+    ``place``: where in its share ``thread`` has that vector. ``corner``: where the tile begins. Results above or left
+    of ``least`` and beyond the edges are left out; each access writes ``width`` elements.
+    """
+    members, slices, size, across = tiling.threads // tiling.slices, tiling.slices, tiling.vector, tiling.across
+    (a_size, b_size), (rows_apart, columns_apart) = tiling.fragments, tiling.apart
+    position_of = position(tiling)
+
+    def write(C: Matrix, sums: Array, index: Index, place: Index, thread: Index, corner: Place, least: Place) -> None:
+        first = position_of(thread % members)
+        at = place * slices + thread // members * size
+        row = corner.row + first.row + (at // across // a_size * rows_apart + at // across % a_size)
+        col = corner.col + first.col + at % across // b_size * columns_apart
+        for p in range(0, size, width):
+            if row >= least.row and col + p >= least.col and row < C.rows and col + p < C.columns:
+                if width == 1:
+                    C.elements[row * C.stride + (col + p)] = sums[index + p]
+                else:
+                    store_vector(C.elements, row * C.stride + col, load_vector(sums, index))
+
+    return device(write)
+
+
+class BlockSums(NamedTuple):
+    """What blocks do with the sums of a tile that they share; all threads call both.
+
+    ``pass_on(total, thread, block, contributors)``: write this block's share, and count it.
+    ``add(C, thread, block, contributors, corner, least)``: wait for the others, add up some of the tile, and write it.
+    """
+
+    pass_on: DeviceFunction
+    add: DeviceFunction
+
+
+@cache
+def block_sums(tiling: Tiling, width: int) -> BlockSums:
+    """The functions for one tiling, whose rows of C are written in accesses of ``width`` elements."""
+    threads, share, size, dtype = tiling.threads, tiling.results // tiling.slices, tiling.vector, number(tiling.dtype)
+    elements, loaded = tiling.rows * tiling.columns, size * AT_ONCE
+    partial_sums = scratch("partial_sums", tiling.dtype, SCRATCH_ELEMENTS)
+    counts = scratch("counts", "uint32", 2 * most_blocks(tiling))
+    write = write_vector(tiling, width)
+
+    @device
+    def place_of(block: Index, contributors: Contributors) -> Index:
+        """Of a block: first for the tile that it begins, then for one that it goes on with."""
+        return (2 * block + uint32(block != contributors.first)) * elements
+
+    def pass_on(total: Array, thread: Index, block: Index, contributors: Contributors) -> None:
+        place = place_of(block, contributors) + thread * size
+        for j in range(0, share, size):
+            copy_vector(partial_sums(), place + j * threads, total, j)
+        cuda.syncthreads()
+        if thread == 0:
+            cuda.threadfence()
+            cuda.atomic.add(counts(), 2 * contributors.first, 1)
+
+    def add(C: Matrix, thread: Index, block: Index, contributors: Contributors, corner: Place, least: Place) -> None:
+        sums = cuda.local.array(size, dtype, alignment=ALIGNMENT)
+        more = cuda.local.array(loaded, dtype, alignment=ALIGNMENT)
+        passed, (first, last) = partial_sums(), contributors
+        blocks = last - first + uint32(1)
+        parts = wait_for_count(counts(), 2 * first, blocks)
+        vectors = uint32(elements // size)
+        begin = vectors * (block - first + uint32(1) - parts) // blocks
+        end = vectors * (block - first + uint32(1)) // blocks
+        at = begin + thread
+        while at < end:
+            copy_vector(sums, 0, passed, place_of(first, contributors) + at * size)
+            other = first + uint32(1)
+            while other + (AT_ONCE - 1) <= last:
+                for i in range(AT_ONCE):
+                    copy_vector(more, i * size, passed, place_of(other + i, contributors) + at * size)
+                for i in range(AT_ONCE):
+                    for p in range(size):
+                        sums[p] += more[i * size + p]
+                other = other + uint32(AT_ONCE)
+            while other <= last:
+                copy_vector(more, 0, passed, place_of(other, contributors) + at * size)
+                for p in range(size):
+                    sums[p] += more[p]
+                other = other + uint32(1)
+            write(C, sums, 0, at // threads * size, at % threads, corner, least)
+            at = at + uint32(threads)
+        cuda.syncthreads()
+        # The last block to go on sets both counts back, for the next launch.
+        if thread == 0 and cuda.atomic.inc(counts(), 2 * first + 1, blocks - 1) == blocks - 1:
+            counts()[2 * first] = 0
+
+    return BlockSums(device(pass_on), device(add))

@@ -1,0 +1,37 @@
+"""Steps that blocks share evenly: every step has one block, whose range holds it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from smembench.kernels.matmul.cuda.split_k import blocks_on
+from smembench.kernels.matmul.step_shares import block_with, first_step, step_shares
+
+
+@pytest.mark.parametrize(("steps", "blocks"), [(1, 1), (7, 3), (12, 4), (3, 5), (2000, 132), (4096, 264)])
+def test_blocks_have_equal_shares_one_after_the_other(steps: int, blocks: int) -> None:
+    shares = step_shares(steps, blocks)
+    begins = [first_step(shares, block) for block in range(blocks + 1)]
+    sizes = [end - begin for begin, end in pairwise(begins)]
+    assert (begins[0], begins[-1]) == (0, steps)
+    assert max(sizes) - min(sizes) <= 1
+    for step in range(steps):
+        block = block_with(shares, step)
+        assert begins[block] <= step < begins[block + 1]
+
+
+@pytest.mark.parametrize(
+    ("tiles", "steps", "multiprocessors", "blocks"),
+    [
+        pytest.param(64, 16, 132, 128, id="two blocks for every tile"),
+        pytest.param(100, 20, 132, 100, id="a quarter idle"),
+        pytest.param(72, 48, 132, 132, id="too many idle otherwise"),
+        pytest.param(16, 2, 132, 32, id="no block without a step"),
+        pytest.param(4096, 128, 132, 132, id="more tiles than blocks"),
+        pytest.param(4, 2048, 2000, 1024, id="no more than there is scratch memory for"),
+    ],
+)
+def test_a_grid_has_as_many_blocks_as_are_worth_it(tiles: int, steps: int, multiprocessors: int, blocks: int) -> None:
+    assert blocks_on(tiles, steps, 1024, multiprocessors) == blocks

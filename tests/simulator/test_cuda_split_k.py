@@ -1,0 +1,59 @@
+"""splitK: products whose tiles several blocks share, each with slices of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import simulated
+from programs import assert_right, case_of, cuda_kernel, numba_kernel
+from smembench.kernels.matmul.cuda.split_k import SHAPES, tiling_of
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Block
+
+KERNEL = cuda_kernel("matmul", "splitK")
+LARGE, WIDE, SQUARE, SMALL = SHAPES
+
+
+def verify(block: Block, m: int, n: int, k: int, *, blocks: int, launches: int = 1, stride: int | None = None) -> str:
+    """Check a product of so many blocks; its variant."""
+    case = case_of(KERNEL, m, n, k, "float32", block, stride)
+    assert KERNEL.refusal(case) is None
+    program = replace(numba_kernel(case), persistent_blocks=lambda _: blocks)
+    kernel = replace(KERNEL, build=lambda _: program)
+    for _ in range(launches):
+        assert_right(case, lambda inputs: simulated.run(case, kernel, PROBLEMS["matmul"], inputs))
+    return program.variant
+
+
+@pytest.mark.parametrize("block", SHAPES)
+def test_blocks_share_a_whole_tile_at_every_launch(block: Block) -> None:
+    """Counts of blocks are zero again when a launch ends."""
+    tiling = tiling_of(case_of(KERNEL, 1, 1, 1, block=block))
+    launches = 2 if block == SMALL else 1
+    variant = verify(block, tiling.rows, tiling.columns, 5 * tiling.depth, blocks=3, launches=launches)
+    assert variant == "A by 4, B by 4, whole tiles"
+
+
+@pytest.mark.parametrize(
+    ("block", "more", "k", "blocks", "stride", "variant"),
+    [
+        pytest.param(SQUARE, (3, 66), 75, 7, None, "A by 1, B by 1", id="each tile in several blocks"),
+        pytest.param(SMALL, (33, 68), 66, 2, 144, "A by 1, B by 4", id="two blocks that have several tiles"),
+        pytest.param(WIDE, (1, 4), 64, 1, None, "A by 4, B by 4", id="one block"),
+    ],
+)
+def test_tiles_over_an_edge_are_moved_inwards(
+    block: Block, more: tuple[int, int], k: int, blocks: int, stride: int | None, variant: str
+) -> None:
+    tiling = tiling_of(case_of(KERNEL, 1, 1, 1, block=block))
+    found = verify(block, tiling.rows + more[0], tiling.columns + more[1], k, blocks=blocks, stride=stride)
+    assert found == f"{variant}, tiles moved inwards"
+
+
+@pytest.mark.parametrize(
+    ("block", "m", "n", "k", "blocks"), [(SQUARE, 68, 12, 68, 3), (SMALL, 3, 67, 40, 2), (WIDE, 1, 1, 1, 4)]
+)
+def test_sides_smaller_than_a_tile_are_right(block: Block, m: int, n: int, k: int, blocks: int) -> None:
+    assert "tiles" not in verify(block, m, n, k, blocks=blocks)
