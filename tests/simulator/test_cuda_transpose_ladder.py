@@ -175,7 +175,7 @@ def copy_async(out: Any, inp: Any, first: Any) -> None:
 @pytest.mark.parametrize("dtype", sorted(ITEMSIZE))
 def test_an_access_is_of_sixteen_bytes(function: Callable[..., None], dtype: str) -> None:
     count = vector_width(dtype)
-    output = run(function, 3 * count, dtype, count)
+    output = run(function, 3 * count, carried(dtype), count)
     assert count * ITEMSIZE[dtype] == 16
     assert output.tolist() == [0.0] * count + list(range(count + 1, 2 * count + 1)) + [0.0] * count
 
