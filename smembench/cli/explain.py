@@ -174,7 +174,7 @@ def explain(
     for mistake in registry.mistakes():
         say(stderr, mistake)
     if measure:
-        _measure(found, capability, csv, json=json)
+        _measure(found, capability, device.sm_count if device else None, csv, json=json)
         return
     (case, *more) = found
     if more:
@@ -251,7 +251,9 @@ def _best_swizzle(case: Case, row: int | None, *, json: bool) -> None:
         draw(stdout, layouts(found, f"{case.kernel} · block {case.block} · {case.dtype}"))
 
 
-def _measure(cases: Sequence[Case], capability: str | None, csv: Path | None, *, json: bool) -> None:
+def _measure(
+    cases: Sequence[Case], capability: str | None, multiprocessors: int | None, csv: Path | None, *, json: bool
+) -> None:
     from smembench.store.files import Output
     from smembench.studies.explain import counted
     from smembench.views.console import stdout
@@ -261,7 +263,7 @@ def _measure(cases: Sequence[Case], capability: str | None, csv: Path | None, *,
     from smembench.views.table import draw
 
     output = Output(csv) if csv is not None else None
-    found = counted(cases, capability)
+    found = counted(cases, capability, multiprocessors)
     if json:
         typer.echo(as_json(figures=counter_records(found)), nl=False)
     else:

@@ -42,11 +42,14 @@ class Explanation(Costs):
         return PROBLEMS[self.case.problem].bytes_moved(self.case)
 
 
-def explain(case: Case, capability: str | None = None, code: MachineCode | None = None) -> Explanation:
+def explain(
+    case: Case, capability: str | None = None, code: MachineCode | None = None, multiprocessors: int | None = None
+) -> Explanation:
     """Trace a CUDA case and add up what its accesses cost.
 
     The occupancy is that of a compute capability, such as ``9.0``; None leaves it out. ``code`` is what the kernel is
-    compiled to, if known: it tells registers, and which accesses the compiler merged.
+    compiled to, if known: it tells registers, and which accesses the compiler merged. With the GPU's number of
+    ``multiprocessors`` the blocks of a persistent grid share tiles as they do there.
 
     Raises:
         UsageError: for a kernel that cannot be traced, and for an unknown compute capability.
@@ -57,7 +60,7 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
     warps = prod(program.grid) * -(-threads // WARP)
     shared_bytes = kernel.shared_bytes(case)
     resident = resident_blocks(capability, threads, shared_bytes, code)
-    traced, requests = launch(kernel, case, code=code)
+    traced, requests = launch(kernel, case, code=code, multiprocessors=multiprocessors)
     sizes = problem.sizes_of_arrays(case, problem.elements(case))
     asked = traffic(dict(zip(problem.arrays, sizes, strict=True)), requests)
     accesses = by_memory(traced, requests)
@@ -84,7 +87,7 @@ def explain(case: Case, capability: str | None = None, code: MachineCode | None 
         occupancy=resident,
         idle={}
         if code is None or capability is None
-        else idle_requests(traced, requests, code, warps, partial(with_lines, case, capability)),
+        else idle_requests(traced, requests, code.memory, warps, partial(with_lines, case, capability)),
     )
 
 

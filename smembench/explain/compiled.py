@@ -42,7 +42,7 @@ def as_compiled(traces: Sequence[Trace], code: Mapping[MemoryInstruction, int]) 
         ]
         compiled: Counter[int] = Counter()
         for each, count in code.items():
-            if (each.space, each.kind) == (space, kind):
+            if (each.space, each.kind, each.never) == (space, kind, False):
                 compiled[each.width] += count
         widths = _widths(accesses, {*compiled})
         if widths is not None:

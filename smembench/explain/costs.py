@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import fmean
 from typing import NamedTuple
@@ -89,7 +89,8 @@ class Costs:
         shared, memory, constant: accesses in the source to shared, global and constant memory; without atomics on
             shared memory, whose cost no rule tells.
         traffic: a launch's requests to global memory, by array.
-        idle: requests to shared memory that warps without an active lane issue, by kind, where the machine code tells.
+        idle: requests to shared memory that warps without an active lane issue, by way and kind, where the machine
+            code tells.
         code: None if it is not known; the occupancy then does not count registers.
         occupancy: None without a compute capability.
     """
@@ -118,9 +119,9 @@ class Costs:
 
         As hardware counts them: idle requests count, and take none.
         """
-        chosen = [access for access in self.shared if (access.site.kind, access.site.way) == (kind, way)]
-        idle = 0 if way else self.idle.get(kind, 0)
-        return mean([*((access.wavefronts, access.requests) for access in chosen), (0.0, idle)])
+        name = f"{way} {kind}".strip()
+        found = [(access.wavefronts, access.requests) for access in self.shared if access.site.name == name]
+        return mean([*found, (0.0, self.idle.get(name, 0))])
 
     @property
     def loads(self) -> tuple[GlobalTraffic, ...]:
@@ -184,10 +185,11 @@ _Place = tuple[AccessSite, str, int]
 
 def _by_site(traced: Trace, requests: Iterable[Request], space: str) -> list[tuple[_Place, list[Request]]]:
     """The requests to a memory space by access, in the order of the source."""
+    # A line of the kernel may call a helper that makes the access in either of two lines.
     found: dict[AccessSite, list[Request]] = {}
     for request in requests:
         if request.site.space == space:
-            found.setdefault(request.site, []).append(request)
+            found.setdefault(replace(request.site, place=0), []).append(request)
     return [
         ((site, traced.source(site.line), sum(request.weight for request in found[site])), found[site])
         for site in sorted(found, key=lambda site: (site.line, site.kind, site.array))

@@ -50,10 +50,8 @@ METRICS: tuple[str, ...] = (
 )
 OPTIONAL: tuple[str, ...] = (*(metric for each in OTHER for metric in (each.wavefronts, each.requests)), _ALL)
 """Of capability 8.0 and later; left out where ncu does not know them."""
-ALLOWED_WAVEFRONTS = 0.15
-"""Largest difference in wavefronts per request at which counters and prediction agree."""
-ALLOWED_SECTORS = 0.005
-"""The same of sectors per request: the rounding of a quotient."""
+ALLOWED = 0.005
+"""Largest difference in wavefronts or sectors per request at which counters and prediction agree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +65,10 @@ class Comparison:
     agrees: bool | None = None
 
 
-def compare(cases: Sequence[Case], capability: str | None) -> list[Comparison]:
-    """Predict and count every case.
+def compare(cases: Sequence[Case], capability: str | None, multiprocessors: int | None = None) -> list[Comparison]:
+    """Predict and count every case, on a GPU of so many multiprocessors.
 
-    Wavefronts per shared request have to agree within ``ALLOWED_WAVEFRONTS``, sectors per global request exactly.
+    Wavefronts per request to shared memory and sectors per request to global memory have to agree within ``ALLOWED``.
     What is predicted is what the machine code has: the compiler merges, for example, reads of A's tile in ``tiled``, so
     the counters see fewer and wider requests than the source has. Four comparisons are not judged: all wavefronts of
     shared memory with those of the trace, requests and bytes of all global loads with those of the trace, DRAM bytes
@@ -85,7 +83,7 @@ def compare(cases: Sequence[Case], capability: str | None) -> list[Comparison]:
     return [
         found
         for case, reading in zip(cases, readings, strict=True)
-        for found in _compare(explain(case, capability, machine_code(case, capability)), reading)
+        for found in _compare(explain(case, capability, machine_code(case, capability), multiprocessors), reading)
     ]
 
 
@@ -95,11 +93,11 @@ def _compare(explained: Explanation, reading: Mapping[str, float]) -> Iterator[C
         if {each.wavefronts, each.requests} <= reading.keys():
             counted = reading[each.wavefronts], reading[each.requests]
             predicted = explained.wavefronts(each.kind, each.way)
-            yield from _judged(case, f"wavefronts {each.name}", predicted, *counted, ALLOWED_WAVEFRONTS)
+            yield from _judged(case, f"wavefronts {each.name}", predicted, *counted)
     for kind, short in _SHORT.items():
         sectors, requests = reading[_SECTORS.format(short)], reading[_GLOBAL_REQUESTS.format(short)]
         figure = f"sectors a global {kind}"
-        yield from _judged(case, figure, explained.sectors(kind), sectors, requests, ALLOWED_SECTORS)
+        yield from _judged(case, figure, explained.sectors(kind), sectors, requests)
     if _ALL in reading:
         predicted = sum(access.of_all for access in explained.shared)
         yield Comparison(case, "shared wavefronts", predicted, reading[_ALL])
@@ -112,12 +110,10 @@ def _compare(explained: Explanation, reading: Mapping[str, float]) -> Iterator[C
     yield Comparison(case, "occupancy %", resident, reading[_WARPS])
 
 
-def _judged(
-    case: Case, figure: str, predicted: float | None, total: float, requests: float, allowed: float
-) -> Iterator[Comparison]:
+def _judged(case: Case, figure: str, predicted: float | None, total: float, requests: float) -> Iterator[Comparison]:
     """A figure per request, unless neither the trace nor the counters have such requests."""
-    if requests or predicted is not None:
+    if requests or predicted:
         counted = total / requests if requests else 0.0
         yield Comparison(
-            case, figure, predicted, counted, predicted is not None and abs(counted - predicted) <= allowed
+            case, figure, predicted, counted, predicted is not None and abs(counted - predicted) <= ALLOWED
         )

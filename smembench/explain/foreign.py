@@ -92,7 +92,7 @@ def explain_function(
     used = max((array.base + array.bytes for array in traced.shared), default=shared_bytes)
     idle: Mapping[str, int] = {}
     if code is not None and not traced.unfollowed:
-        idle = idle_requests(traced, requests, code, prod(grid) * -(-prod(block) // WARP), lambda: lined()[1])
+        idle = idle_requests(traced, requests, code.memory, prod(grid) * -(-prod(block) // WARP), lambda: lined()[1])
     return Costs(
         title=f"{plain.__name__} in {Path(traced.filename).name} · grid {as_text(grid)} · block {as_text(block)}",
         pad=0,

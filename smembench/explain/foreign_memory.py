@@ -36,7 +36,7 @@ class ForeignRecorder(Recorder):
     def _needed(self, unknown: Unknown, what: str) -> None:
         self.unfollowed.add(Unfollowed(self.line(), what, unknown.source, unknown.remedy))
 
-    def note(self, site: AccessSite, array: AddressArray, indices: tuple[Any, ...]) -> None:
+    def note(self, array: AddressArray, kind: str, width: int, indices: tuple[Any, ...]) -> AccessSite:
         """As ``Recorder.note``.
 
         Raises:
@@ -45,10 +45,10 @@ class ForeignRecorder(Recorder):
         self._work += max(len(self.group.going), _PER_CALL)
         if self._work > MOST_ACCESSES:
             raise UsageError(
-                f"line {site.line}: the trace has more than {MOST_ACCESSES} accesses by threads and would take too "
+                f"line {self.line()}: the trace has more than {MOST_ACCESSES} accesses by threads and would take too "
                 "long; give smaller arrays or shorter loops, whose conflicts are the same"
             )
-        super().note(site, array, indices)
+        return super().note(array, kind, width, indices)
 
     def array(self, space: str, name: str, shape: tuple[int, ...], base: int, dtype: str) -> ForeignArray:
         """An array whose accesses are recorded, without data."""
@@ -98,7 +98,7 @@ class ForeignArray(Indexed, AddressArray):
         found = self._touched(indices, "load")
         if found is not None and self.data is not None:
             return self._element(self.data, found)
-        remedy = f"; give its data, a .npy file in place of {self.name}" if self._space == "global" else ""
+        remedy = f"; give its data, a .npy file in place of {self.name}" if self.space == "global" else ""
         return self._recorder.unknown(f"data of {self.name}", remedy)
 
     def store(self, indices: tuple[Any, ...], value: Any) -> None:

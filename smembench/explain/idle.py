@@ -1,140 +1,112 @@
 """Requests by warps without an active lane: they move nothing, but hardware counts them.
 
 The compiler guards an access by a predicate where the source has an ``if``, and then every warp that comes there issues
-it, with whatever lanes take the branch; a warp at an access without a predicate has an active lane. How often it is
-issued with none follows from the machine code in three cases:
-
-- every warp issues each instruction of a kind once, since none lies in a loop or is branched around;
-- every warp issues each guarded instruction of a kind once, and none without a guard is of the same line;
-- a store is guarded that no thread makes, such as zeros beyond an edge that is never reached, and the store of the
-  other branch is not: then each warp that issues this one issues that one as well.
+it, with whatever lanes take the branch. ptxas also puts loads whose predicate is false between asynchronous copies.
+How often warps come there follows from the machine code: those of one region (``memory_instructions.regions``) are
+issued equally often, and a trace counts the barriers and the accesses without a predicate among them.
 """
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from linecache import getlines
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from smembench.explain.requests import Request
 from smembench.explain.trace import Trace
-from smembench.toolchains.machine_code import MachineCode
-from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction
-from smembench.toolchains.source_lines import shared_by_line
+from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction, Region
+from smembench.toolchains.source_lines import Lined, lined_accesses
+
+_Issued = tuple[str, str, str]
+"""What counters tell apart: space, kind and way of an access site."""
+_WAYS = {"load": "matrix", "store": "asynchronous"}
+"""The ways of instructions whose width is not read."""
 
 
 def idle_requests(
-    traced: Trace, requests: Sequence[Request], code: MachineCode, warps: int, lined: Callable[[], bytes]
+    traced: Trace,
+    requests: Sequence[Request],
+    code: Mapping[MemoryInstruction, int],
+    warps: int,
+    lined: Callable[[], bytes],
 ) -> dict[str, int]:
-    """Those of a launch to shared memory, by kind; ``warps`` are those of the grid.
+    """Those of a launch to shared memory, by way and kind, such as ``store`` and ``asynchronous store``.
 
-    A kind is left out if it has none, and if that is not known. ``lined`` compiles with line information.
-    """
-    found = of_warps(requests, code.memory, warps)
-    kinds = {each.kind for each in code.memory if each.space == "shared" and each.guarded} - found.keys()
-    kinds -= {kind for space, kind in traced.unmatched if space == "shared"}
-    if not kinds:
-        return {kind: count for kind, count in found.items() if count > 0}
-    lines = shared_by_line(lined, code)
-    for kind in kinds:
-        found[kind] = of_lines([each for each in requests if each.site.kind == kind], kind, lines, warps)
-    if not found.get("store") and "store" in kinds and (others := never_taken(traced)):
-        found["store"] = of_branches(requests, others, _guards(lines))
-    return {kind: count for kind, count in found.items() if count > 0}
-
-
-def of_warps(requests: Iterable[Request], code: Mapping[MemoryInstruction, int], warps: int) -> dict[str, int]:
-    """Those of kinds whose instructions every warp issues once: so many less those with an active lane.
-
-    Not of asynchronous copies and of matrices, whose requests are not those of other loads and stores.
-    """
-    active: Counter[str] = Counter()
-    for request in requests:
-        if request.site.space == "shared":
-            active[request.site.kind] += request.weight
-    found = {}
-    for kind, with_lanes in active.items():
-        instructions = {each: count for each, count in code.items() if (each.space, each.kind) == ("shared", kind)}
-        if all(each.once and each.width != UNREAD for each in instructions):
-            found[kind] = max(0, warps * sum(instructions.values()) - with_lanes)
-    return found
-
-
-def of_lines(
-    requests: Iterable[Request], kind: str, lines: Mapping[int, Mapping[MemoryInstruction, int]], warps: int
-) -> int:
-    """Those of a kind whose guarded instructions every warp issues once; 0 if it is not known.
+    A kind is left out if it has none, and if that is not known.
 
     Args:
-        requests: those of a launch, of this kind.
-        lines: the instructions of each line.
+        traced: tells the kinds of which requests are not those of the machine code.
+        requests: those of a launch that have an active lane.
+        code: the machine code's instructions.
+        warps: those of the grid.
+        lined: compiles with line information.
     """
-    active: Counter[int] = Counter()
+    guarded = {_issued(each) for each in code if each.guarded and each.space == "shared"}
+    once = {issued for issued in guarded if all(each.once for each in code if _issued(each) == issued)}
+    found = {issued: of_warps(requests, code, warps, issued) for issued in once}
+    others = {issued for issued in guarded - once if issued[:2] not in traced.unmatched}
+    if others:
+        with_lines = lined_accesses(lined, code)
+        found |= {issued: of_regions(requests, with_lines, warps, issued) for issued in others}
+    return {f"{way} {kind}".strip(): count for (_, kind, way), count in sorted(found.items()) if count > 0}
+
+
+def of_warps(requests: Iterable[Request], code: Mapping[MemoryInstruction, int], warps: int, issued: _Issued) -> int:
+    """Those of instructions that every warp issues once: so many less those with an active lane."""
+    active = sum(request.weight for request in requests if _asked(request) == issued)
+    return warps * sum(count for each, count in code.items() if _issued(each) == issued) - active
+
+
+def of_regions(requests: Sequence[Request], lined: Sequence[Lined], warps: int, issued: _Issued) -> int:
+    """Those of a kind's guarded instructions, line by line; lines are left out where it is not known."""
+    active: Counter[tuple[int, _Issued]] = Counter()
     for request in requests:
-        if request.site.space == "shared":
-            active[request.site.line] += request.weight
-    found = 0
-    for line, instructions in lines.items():
-        of_kind = {each: count for each, count in instructions.items() if each.kind == kind}
-        if any(each.guarded for each in of_kind):
-            if line not in active or not all(each.guarded and each.once and each.width != UNREAD for each in of_kind):
-                return 0
-            found += max(0, warps * sum(of_kind.values()) - active[line])
+        active[request.site.place, _asked(request)] += request.weight
+    visits, found = _visits(active, lined, warps), 0
+    for line, of_line in _by_line(lined, issued).items():
+        guarded = [each for each in of_line if each.access.guarded]
+        if not guarded:
+            continue
+        if all(each.region in visits for each in guarded):
+            come = sum(visits[each.region] for each in guarded)
+        else:
+            come = active[line, ("branch", "branch", "")] * len(guarded) // _statements(lined, line)
+        may = [each for each in of_line if not each.access.never]
+        with_lanes = active[line, issued] * sum(each.access.guarded for each in may) // max(len(may), 1)
+        found += max(0, come - with_lanes)
     return found
 
 
-def _guards(lines: Mapping[int, Mapping[MemoryInstruction, int]]) -> dict[int, set[bool]]:
-    """By line, whether a predicate guards its stores; of several some may have one."""
-    found: dict[int, set[bool]] = {}
-    for line, instructions in lines.items():
-        if guards := {each.guarded for each in instructions if each.kind == "store"}:
-            found[line] = guards
+def _statements(lined: Sequence[Lined], line: int) -> int:
+    """How often the machine code has a statement with accesses to shared memory."""
+    kinds = (each.access for each in lined if each.line == line and each.access.space == "shared")
+    return min(Counter(_issued(access) for access in kinds if not access.never).values(), default=1)
+
+
+def _visits(active: Mapping[tuple[int, _Issued], int], lined: Sequence[Lined], warps: int) -> dict[Region, int]:
+    """How often warps come to the regions, where a line of them has all its instructions there, and no predicate."""
+    found: dict[Region, int] = {frozenset(): warps}
+    for issued in {_issued(each.access) for each in lined}:
+        for line, of_line in _by_line(lined, issued).items():
+            regions = {each.region for each in of_line}
+            if len(regions) == 1 and not any(each.access.guarded for each in of_line):
+                (region,) = regions
+                count = active[line, issued] // len(of_line)
+                found[region] = max(found.get(region, 0), count)
     return found
 
 
-def never_taken(trace: Trace) -> dict[int, int]:
-    """The lines of stores to shared memory that no thread made, each with that of the other branch, which some did."""
-    made = {each.site.line for each in trace.accesses if (each.site.space, each.site.kind) == ("shared", "store")}
-    tree = ast.parse("".join(getlines(trace.filename)))
-    found = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If):
-            for one, other in ((node.body, node.orelse), (node.orelse, node.body)):
-                for (array, line), (same, taken) in zip(_stores(one), _stores(other), strict=False):
-                    if array == same and line not in made and taken in made:
-                        found[line] = taken
+def _by_line(lined: Iterable[Lined], issued: _Issued) -> dict[int, list[Lined]]:
+    found: dict[int, list[Lined]] = {}
+    for each in lined:
+        if _issued(each.access) == issued:
+            found.setdefault(each.line, []).append(each)
     return found
 
 
-def of_branches(requests: Iterable[Request], others: Mapping[int, int], guards: Mapping[int, Collection[bool]]) -> int:
-    """Those of guarded stores that no thread makes; 0 if others are guarded, too, and it is not known.
-
-    Args:
-        requests: those of a launch.
-        others: see ``never_taken``.
-        guards: by line, whether a predicate guards its stores to shared memory.
-    """
-    alone = {line for line, by_predicate in guards.items() if set(by_predicate) == {True}}
-    if any(True in guards[line] for line in guards.keys() - alone) or not alone <= others.keys():
-        return 0
-    if any(set(guards.get(others[line], ())) != {False} for line in alone):
-        return 0
-    issued: Counter[int] = Counter()
-    for request in requests:
-        if (request.site.space, request.site.kind) == ("shared", "store"):
-            issued[request.site.line] += request.weight
-    return sum(issued[others[line]] for line in alone)
+def _issued(access: MemoryInstruction) -> _Issued:
+    way = _WAYS[access.kind] if access.space == "shared" and access.width == UNREAD else ""
+    return access.space, access.kind, way
 
 
-def _stores(statements: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
-    """The only store to an element among a branch's own statements: its array and its line."""
-    found = [
-        (ast.unparse(target.value), statement.lineno)
-        for statement in statements
-        if isinstance(statement, ast.Assign)
-        for target in statement.targets
-        if isinstance(target, ast.Subscript)
-    ]
-    if len(found) == 1:
-        yield found[0]
+def _asked(request: Request) -> _Issued:
+    return request.site.space, request.site.kind, request.site.way

@@ -25,13 +25,19 @@ from smembench.toolchains.machine_code import MachineCode
 
 
 def launch(
-    kernel: Kernel, case: Case, *, apart: bool = False, code: MachineCode | None = None
+    kernel: Kernel,
+    case: Case,
+    *,
+    apart: bool = False,
+    code: MachineCode | None = None,
+    multiprocessors: int | None = None,
 ) -> tuple[Trace, list[Request]]:
     """The trace of the case's pattern, and the requests of a launch of the case.
 
     A request stands for all requests of its access site with the same cost; ``weight`` is their number. With ``apart``
     it stands for those with the same addresses, and only requests to shared memory are returned. With the machine
-    ``code`` the accesses are those that the compiler made of the source's.
+    ``code`` the accesses are those that the compiler made of the source's. With a GPU's number of ``multiprocessors``
+    the blocks of a persistent grid share tiles as they do there; without it each has one.
 
     Raises:
         UsageError: as ``trace``.
@@ -40,10 +46,12 @@ def launch(
     period = pattern_period(case, kernel.results)
     ragged = bool(case.m % period or case.n % period)
 
+    segments = program.segments(multiprocessors) if program.segments and multiprocessors else None
+
     def traced(smaller: Case) -> Trace:
         if program.grid_dependent:
             smaller = replace(smaller, m=case.m, n=case.n)
-        return trace(kernel, smaller, program.grid, ragged=ragged)
+        return trace(kernel, smaller, program.grid, ragged=ragged, segments=segments)
 
     alike = _by_addresses if apart else by_cost
     smaller = problem.pattern(case, kernel.results)

@@ -26,12 +26,14 @@ class Group:
         threads: indices in the block.
         going: positions in ``threads`` of those that have not left.
         left: threads that left, one array per branch.
+        decides: called before numbers that may differ decide a branch.
     """
 
     def __init__(self, threads: Indices) -> None:
         self.threads = threads
         self.going = np.arange(len(threads))
         self.left: list[Indices] = []
+        self.decides: Callable[[], None] = lambda: None
 
     def number(self, of_threads: NDArray[np.integer[Any]]) -> Any:
         """A number per thread of the block, as the kernel sees it: those of this group's threads."""
@@ -62,6 +64,7 @@ class Values(np.ndarray[Any, Any]):
             self.group = source.group
 
     def __bool__(self) -> bool:
+        self.group.decides()
         own = self.of_those_going()
         true = int(np.count_nonzero(own))
         most = 2 * true >= len(own)

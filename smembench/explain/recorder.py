@@ -6,28 +6,32 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from types import CodeType, FrameType
+from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from smembench.explain.branches import decided, partners
 from smembench.explain.lockstep import Group
 from smembench.explain.mistakes import WARP_SYNCS, Made, Mistake, divergent, in_shared_memory, thread
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Integers
 from smembench.explain.unknown import Unfollowed
+from smembench.kernels.intrinsics import async_copy
 from smembench.kernels.intrinsics.async_copy import copy_element_async, copy_vector_async, copy_vector_async_if
 from smembench.kernels.intrinsics.matrix import load_matrices, load_matrices_transposed
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
 
-WAYS: Mapping[CodeType, str] = {
-    **dict.fromkeys((load_matrices.__code__, load_matrices_transposed.__code__), "matrix"),
-    **dict.fromkeys(
-        (copy_vector_async.__code__, copy_vector_async_if.__code__, copy_element_async.__code__), "asynchronous"
-    ),
+WAYS: Mapping[str, str] = {
+    **{each.__name__: "matrix" for each in (load_matrices, load_matrices_transposed)},
+    **{each.__name__: "asynchronous" for each in (copy_vector_async, copy_vector_async_if, copy_element_async)},
 }
-"""The functions whose accesses to shared memory are instructions of their own, with the ``AccessSite.way``."""
+"""The names of functions whose accesses to shared memory are instructions of their own, with the ``AccessSite.way``."""
+
+_LOWERED = (str(Path(__file__).parent), str(Path(async_copy.__file__).parent))
+"""The files of a trace, and of functions that are lowered as a whole: line information has their callers' lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +75,11 @@ class Recorder:
         self._dynamic_base: int | None = None
         self._threads = -(-threads // WARP) * WARP
         self._made: dict[AccessSite, list[_Access]] = {}
+        self._conditions: dict[tuple[str, int], int] = {}
         self._addresses: dict[AccessSite, Integers] = {}
         self._orders: dict[AccessSite, Integers] = {}
+        self._rows: dict[AccessSite, dict[tuple[int, int], int]] = {}
+        self._nothing = AddressArray(self, "barrier", "", (1,), 0, "int8")
         self._paths: list[tuple[int, ...]] = [()] * threads
         self._barriers: list[int] = []
         self._order = 0
@@ -83,6 +90,7 @@ class Recorder:
     def enter(self, group: Group) -> None:
         """Begin with a group of threads."""
         self.group = group
+        group.decides = self._decides
         self._made = {}
         self._arrays = self._constants = 0
         self._barriers, self._order = [], 0
@@ -96,7 +104,7 @@ class Recorder:
 
     def barrier(self) -> None:
         """In place of ``cuda.syncthreads``."""
-        self._barriers.append(self.line())
+        self._barriers.append(self.note(self._nothing, "barrier", 1, (0,)).line)
         self._order = WARP_SYNCS * len(self._barriers)
 
     def sync_warp(self, mask: int = 0) -> None:
@@ -105,20 +113,47 @@ class Recorder:
 
     def line(self) -> int:
         """The line of the nearest frame in the kernel's file; if a helper made the access, the line of its call."""
-        return self.place()[0]
+        return self._site("", "", "", 0)[0].line
 
-    def place(self) -> tuple[int, str]:
-        """That line, and the way of an access to shared memory: see ``AccessSite``."""
-        way = ""
+    def _site(self, space: str, kind: str, array: str, width: int) -> tuple[AccessSite, str]:
+        """The site of an access that is being made, and the file of the statement."""
+        way, place, filename = "", 0, ""
         frame: FrameType | None = sys._getframe(1)
-        while frame is not None and frame.f_code.co_filename != self.filename:
-            way = WAYS.get(frame.f_code, way)
+        while frame is not None:
+            code = frame.f_code
+            if not place and not code.co_filename.startswith(_LOWERED):
+                place, filename = frame.f_lineno, code.co_filename
+            elif not place:
+                way = WAYS.get(code.co_name, way)
+            if code.co_filename == self.filename:
+                break
             frame = frame.f_back
-        return (0 if frame is None else frame.f_lineno), way
+        line = 0 if frame is None else frame.f_lineno
+        if space not in ("shared", "barrier"):
+            way, place = "", 0
+        return AccessSite(line, space, kind, array, width, way, place), filename
 
-    def note(self, site: AccessSite, array: AddressArray, indices: tuple[Any, ...]) -> None:
-        """An access by the threads that are still going."""
+    def note(self, array: AddressArray, kind: str, width: int, indices: tuple[Any, ...]) -> AccessSite:
+        """An access by the threads that are still going; its site."""
+        site, filename = self._site(array.space, kind, array.name, width)
         self._made.setdefault(site, []).append(_Access(array, indices, self._order))
+        if (array.space, kind) == ("shared", "store") and (other := partners(filename).get(site.place)):
+            self._pass((site.place, other))
+        return site
+
+    def _pass(self, lines: Sequence[int]) -> None:
+        """The threads that are still going pass lines that some of them run."""
+        for line in lines:
+            passed = AccessSite(line, "branch", "branch", "", 1, "", line)
+            self._made.setdefault(passed, []).append(_Access(self._nothing, (0,), self._order))
+
+    def _decides(self) -> None:
+        """Before a condition is true for some threads and false for others."""
+        frame = sys._getframe(2)
+        condition = frame.f_code.co_filename, frame.f_lineno
+        # Of a condition with ``and`` all threads come to the first part, which is the one seen first.
+        if self._conditions.setdefault(condition, frame.f_lasti) == frame.f_lasti:
+            self._pass(decided(condition[0]).get(frame.f_lineno, ()))
 
     def _keep(self, site: AccessSite, made: Sequence[_Access]) -> None:
         """The addresses of a group's accesses at a site, all at once: one by one they take most of a trace's time."""
@@ -136,24 +171,38 @@ class Recorder:
             at = ", ".join(str(index[wrong, first]) for index in indices)
             text = f"{thread(threads[first])} accesses {array.name}[{at}], which has {array.sides} elements"
             self.mistakes.add(Mistake(site.line, "outside", text))
-        self._rows(self._addresses, site, len(made))[: len(made), threads] = addresses
+        orders = np.array([access.order for access in made])
+        rows = np.array(self._numbered(site, orders.tolist()))[:, None]
+        self._grown(self._addresses, site)[rows, threads] = addresses
         if site.space == "shared":
-            orders = np.array([access.order for access in made])
-            self._rows(self._orders, site, len(made))[: len(made), threads] = orders[:, None]
+            self._grown(self._orders, site)[rows, threads] = orders[:, None]
 
-    def _rows(self, recorded: dict[AccessSite, Integers], site: AccessSite, count: int) -> Integers:
-        """A site's rows, one per access with a column per thread, at least so many."""
+    def _numbered(self, site: AccessSite, orders: Sequence[int]) -> list[int]:
+        """The rows of a site's accesses: one for all threads' n-th between the same two synchronisations."""
+        known, found, before, nth = self._rows.setdefault(site, {}), [], -1, 0
+        for order in orders:
+            nth = nth + 1 if order == before else 0
+            before = order
+            found.append(known.setdefault((order, nth), len(known)))
+        return found
+
+    def _grown(self, recorded: dict[AccessSite, Integers], site: AccessSite) -> Integers:
+        """A site's rows, one per access with a column per thread, with new ones at the end."""
         before = recorded.get(site, np.empty((0, self._threads), np.int64))
-        if len(before) < count:
-            more = np.full((count - len(before), self._threads), NOWHERE)
-            recorded[site] = np.concatenate((before, more))
+        if (more := len(self._rows[site]) - len(before)) > 0:
+            recorded[site] = np.concatenate((before, np.full((more, self._threads), NOWHERE)))
         return recorded[site]
+
+    def _in_order(self, site: AccessSite) -> Integers:
+        """The addresses of a site's accesses, in the order in which they are made."""
+        return self._addresses[site][[row for _, row in sorted(self._rows[site].items())]]
 
     def accesses(self, weight: int) -> list[Accesses]:
         """Those of the current block; afterwards the next block begins."""
         made = [Made(site, self._addresses[site], order) for site, order in self._orders.items()]
         self.mistakes.update(in_shared_memory(made), divergent(self._paths))
-        recorded, self._addresses, self._orders = self._addresses, {}, {}
+        recorded = {site: self._in_order(site) for site in self._addresses}
+        self._addresses, self._orders, self._rows = {}, {}, {}
         return [Accesses(site, rows.reshape(len(rows), -1, WARP), weight) for site, rows in recorded.items()]
 
     def shared_array(self, shape: Any, dtype: Any, alignment: int | None = None) -> AddressArray:
@@ -183,13 +232,13 @@ class Recorder:
 
 
 class AddressArray:
-    """An array with addresses but no content."""
+    """An array with addresses but no content; its ``space`` is as in ``AccessSite``."""
 
     def __init__(
         self, recorder: Recorder, space: str, name: str, shape: tuple[int, ...], base: int, dtype: str
     ) -> None:
         self._recorder = recorder
-        self._space, self.name, self._base = space, name, base
+        self.space, self.name, self._base = space, name, base
         self._shape = shape
         self._zero = np.zeros((), dtype)[()]
         self.itemsize = int(self._zero.itemsize)
@@ -220,10 +269,7 @@ class AddressArray:
 
     def _access(self, indices: tuple[Any, ...], count: int, kind: str) -> None:
         """Record an access to ``count`` elements from ``indices`` on."""
-        line, way = self._recorder.place()
-        way = way if self._space == "shared" else ""
-        site = AccessSite(line, self._space, kind, self.name, count * self.itemsize, way)
-        self._recorder.note(site, self, indices)
+        self._recorder.note(self, kind, count * self.itemsize, indices)
 
     def __getitem__(self, index: Any) -> Any:
         count = self._note(index, "load")
@@ -238,7 +284,7 @@ class AddressArray:
         Raises:
             UsageError: for shared memory, where lanes that share a word take turns, unlike loads and stores.
         """
-        if self._space == "shared":
+        if self.space == "shared":
             raise UsageError(f"{self.name}: atomics in shared memory are not traced")
         self._note(index, "atomic")
         return self._zero

@@ -17,6 +17,9 @@ Integers = NDArray[np.int64]
 NOWHERE = -1
 """In place of the address of an inactive lane."""
 
+UNSERVED = ("barrier", "branch")
+"""The spaces of an access site that are no memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class AccessSite:
@@ -24,12 +27,16 @@ class AccessSite:
 
     Attributes:
         line: in the kernel's file.
-        space: ``shared``, ``constant`` or ``global``.
-        kind: ``load``, ``store`` or ``atomic``.
+        space: ``shared``, ``constant`` or ``global``. No memory serves the others, but a launch counts them:
+            ``barrier`` for the barriers of a block, and ``branch`` for a line in a branch that threads pass, whichever
+            they take.
+        kind: ``load``, ``store`` or ``atomic``; for the others as the space.
         array: the problem's name for it, or shared0, shared1, constant0 …
         width: bytes per lane.
         way: ``matrix`` for ``ldmatrix`` and ``asynchronous`` for ``cp.async``, which have counters of their own in
             shared memory; empty for plain loads and stores.
+        place: line of the statement, which may be a helper's, as in the machine code's line information; 0 in global
+            and constant memory.
     """
 
     line: int
@@ -38,6 +45,12 @@ class AccessSite:
     array: str
     width: int
     way: str = ""
+    place: int = 0
+
+    @property
+    def name(self) -> str:
+        """The way and the kind, such as ``load`` and ``asynchronous store``."""
+        return f"{self.way} {self.kind}".strip()
 
 
 @dataclass(frozen=True, slots=True)

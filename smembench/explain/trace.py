@@ -12,7 +12,7 @@ import ast
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from linecache import getline, getlines
@@ -25,8 +25,9 @@ import numpy as np
 from smembench.explain.lockstep import Group, run
 from smembench.explain.mistakes import Mistake
 from smembench.explain.recorder import AddressArray, Recorder, SharedArray
-from smembench.explain.requests import Accesses, Merged, Request
+from smembench.explain.requests import UNSERVED, Accesses, Merged, Request
 from smembench.explain.unknown import Unfollowed
+from smembench.kernels.intrinsics.block_flags import FLAGS, MOST_BLOCKS
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.problems import PROBLEMS
@@ -80,8 +81,9 @@ class Trace:
 
     @property
     def requests(self) -> list[Request]:
-        """The accesses as requests of warps, one by one: many, unlike what ``launch`` makes of them."""
-        return [request for accesses in self.accesses for request in accesses.requests()]
+        """The accesses to memory as requests of warps, one by one: many, unlike what ``launch`` makes of them."""
+        served = (accesses for accesses in self.accesses if accesses.site.space not in UNSERVED)
+        return [request for accesses in served for request in accesses.requests()]
 
     def reasons(self, *, partial: bool) -> list[str]:
         """Why its figures are no result, by line: mistakes, and unless ``partial`` what it left out."""
@@ -118,6 +120,25 @@ def kinds_of_blocks(grid: tuple[int, ...], like: tuple[int, ...]) -> dict[tuple[
     }
 
 
+def divided(
+    grid: tuple[int, ...], like: tuple[int, ...], segments: Sequence[int], *, ragged: bool
+) -> dict[int, dict[tuple[int, ...], int]]:
+    """As ``kinds_of_blocks``, for tiles that are each divided into ``segments``, by their number.
+
+    The blocks are those of a grid along x that has so many for each tile of ``grid``.
+    """
+    found: dict[int, dict[tuple[int, ...], int]] = {}
+    kinds = [
+        [(traced - 1) // 2 if at < count - 1 else traced - 1 for at in range(count)] if ragged else [0] * count
+        for traced, count in zip(grid, like, strict=True)
+    ]
+    for (y, x), count in zip(product(*reversed(kinds)), segments, strict=True):
+        blocks = found.setdefault(count, {})
+        for block in range(count * (y * grid[0] + x), count * (y * grid[0] + x + 1)):
+            blocks[block, 0] = blocks.get((block, 0), 0) + 1
+    return found
+
+
 def traceable(kernel: Kernel, case: Case) -> NumbaKernel:
     """The Numba program of a kernel, the only kind that can be traced.
 
@@ -132,11 +153,19 @@ def traceable(kernel: Kernel, case: Case) -> NumbaKernel:
     return program
 
 
-def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ragged: bool = True) -> Trace:
+def trace(
+    kernel: Kernel,
+    case: Case,
+    grid: tuple[int, int] | None = None,
+    *,
+    ragged: bool = True,
+    segments: Sequence[int] | None = None,
+) -> Trace:
     """Trace a CUDA kernel on one block of each kind.
 
     A small case represents a large one with the same remainders, and its ``grid`` (x, y). If blocks at the edges do not
-    differ, it is not ``ragged``, and one block represents all.
+    differ, it is not ``ragged``, and one block represents all. With ``segments`` as in ``NumbaKernel``, of the large
+    case, blocks share tiles as on a GPU.
 
     Raises:
         UsageError: as ``traceable``, and for a kernel that uses parts of ``cuda`` that the recorder lacks.
@@ -149,14 +178,24 @@ def trace(kernel: Kernel, case: Case, grid: tuple[int, int] | None = None, *, ra
         space = "constant" if name == program.constant else "global"
         arguments.append(recorder.array(space, name, (length,), number * ARRAY_SPACING, carried(dtype)))
     whole = grid or program.grid
-    alike: dict[tuple[int, ...], int] = {(0, 0): prod(whole)}
-    blocks = kinds_of_blocks(program.grid, whole) if ragged else alike
     scalars = [np.uint32(value) for value in problem.scalars(case)]
-    launch = Launch(program.function, [*arguments, *scalars, *program.tensor_maps], program.grid, program.block, blocks)
+    given = [*arguments, *scalars, *program.tensor_maps]
+    if segments is None:
+        alike: dict[tuple[int, ...], int] = {(0, 0): prod(whole)}
+        blocks = kinds_of_blocks(program.grid, whole) if ragged else alike
+        launches = [Launch(program.function, given, program.grid, program.block, blocks)]
+    else:
+        launches = [
+            Launch(program.function, given, (count * prod(program.grid), 1), program.block, blocks)
+            for count, blocks in divided(program.grid, whole, segments, ragged=ragged).items()
+        ]
     fake = _fake_cuda(recorder)
+    flags = recorder.array("global", FLAGS, (MOST_BLOCKS,), (len(arguments) + 1) * ARRAY_SPACING, "uint32")
+    setattr(fake, FLAGS, flags)
     with replaced(fake):
         try:
-            return record(launch, recorder, fake, np.uint32)
+            traces = [record(launch, recorder, fake, np.uint32) for launch in launches]
+            return replace(traces[-1], accesses=tuple(each for found in traces for each in found.accesses))
         except AttributeError as error:
             raise UsageError(f"{kernel.name}: cannot be traced: {error}") from None
 

@@ -6,7 +6,7 @@ a function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Self
 
@@ -36,6 +36,7 @@ class GpuKernel(_OnGpu):
     Attributes:
         grid: blocks, (x, y).
         block: threads of a block, (x, y).
+        cluster: blocks along x of a thread block cluster, 1 for none; the grid is a multiple of it.
         dynamic_bytes: shared memory that a launch gives each block, beside what the kernel declares.
         variant: tells apart the kernels of one block, pad, stride and dtype between which sizes choose.
         zeroed: whether the output is filled with zeros before a launch, within its time, for kernels that add to it: a
@@ -50,6 +51,7 @@ class GpuKernel(_OnGpu):
 
     grid: tuple[int, int]
     block: tuple[int, int]
+    cluster: int = 1
     dynamic_bytes: int = 0
     variant: str = ""
     zeroed: bool = False
@@ -95,11 +97,14 @@ class NumbaKernel(GpuKernel):
         function: closes over block, pad, stride and dtype, never over sizes.
         launch_bounds: threads per block at most, and blocks that an SM has to hold at least; they limit a thread's
             registers.
+        segments: for a persistent grid whose blocks share tiles, into how many blocks' ranges each tile of ``grid`` is
+            divided on so many multiprocessors, row by row.
         grid_dependent: whether a block's work depends on the grid size, so that a trace must use the real one.
     """
 
     function: Callable[..., None]
     launch_bounds: tuple[int, int] | None = field(default=None, kw_only=True)
+    segments: Callable[[int], Sequence[int]] | None = field(default=None, kw_only=True)
     grid_dependent: bool = field(default=False, kw_only=True)
     tensor_maps: tuple[TensorMap, ...] = field(default=(), kw_only=True)
 
@@ -111,15 +116,10 @@ class MlirKernel(NumbaKernel):
 
 @dataclass(frozen=True, slots=True)
 class CudaCKernel(GpuKernel):
-    """CUDA C with an ``extern "C"`` kernel named ``entry``.
-
-    Attributes:
-        cluster: blocks along x of a thread block cluster, 1 for none; the grid is a multiple of it.
-    """
+    """CUDA C with an ``extern "C"`` kernel named ``entry``."""
 
     source: str
     entry: str
-    cluster: int = field(default=1, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,12 +126,12 @@ def explained(case: Case, capability: str | None) -> Explanation:
     return analysis.explain(case, capability, machine_code(case, capability))
 
 
-def counted(cases: Sequence[Case], capability: str | None) -> list[Comparison]:
-    """Predictions beside the hardware's counters.
+def counted(cases: Sequence[Case], capability: str | None, multiprocessors: int | None = None) -> list[Comparison]:
+    """Predictions beside the counters of a GPU of so many multiprocessors.
 
     Raises:
         UsageError: if ncu is missing or returns no figures.
         DeviceUnavailable: for a GPU that is in use.
     """
     with locked({case.device for case in cases}):
-        return counters.compare(cases, capability)
+        return counters.compare(cases, capability, multiprocessors)

@@ -18,6 +18,7 @@ _ACCESSES = {
     "STS": ("shared", "store"),
     "LDG": ("global", "load"),
     "STG": ("global", "store"),
+    "BAR": ("barrier", "barrier"),
 }
 _UNREAD = {
     "LDGSTS": (("global", "load"), ("shared", "store")),
@@ -28,22 +29,24 @@ _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 8, 6: 16}
 """Bytes by the width's bits, 9 to 11 of the upper 64: unsigned and signed bytes and halves, then 32 to 128 bits."""
 
 _ALWAYS, _NEVER = 7, 15
-"""In place of the guard's predicate, bits 12 to 15. What never runs is no access: ptxas puts loads between others."""
+"""In place of the guard's predicate, bits 12 to 15. ptxas puts loads that never run between asynchronous copies."""
 UNREAD = 0
 """In place of the width of instructions into which no others are merged: asynchronous copies, and those of matrices."""
-_ANYWHERE = ("BRX", "CALL", "RET", "BREAK")
-"""Instructions after which a warp may be anywhere."""
+_ANYWHERE = ("BRX", "BREAK")
+"""Instructions after which a warp may be anywhere; calls return, from functions that lie after a program's end."""
+_ENDS = ("EXIT", "RET")
 
 
 class MemoryInstruction(NamedTuple):
-    """A kind of load or store.
+    """A kind of load or store, or a barrier of the block.
 
     Attributes:
-        space: ``shared`` or ``global``.
-        kind: ``load`` or ``store``.
+        space: ``shared``, ``global`` or ``barrier``.
+        kind: ``load``, ``store`` or ``barrier``.
         width: bytes per lane, or ``UNREAD``.
         guarded: whether a predicate decides for which lanes: a warp issues it without an active lane, too.
         once: whether every warp issues it once: no branch leads around it or back, and no warp has ended before.
+        never: whether its predicate is false: a warp issues it, without an active lane.
     """
 
     space: str
@@ -51,40 +54,41 @@ class MemoryInstruction(NamedTuple):
     width: int
     guarded: bool = False
     once: bool = False
+    never: bool = False
 
 
 def memory_instructions(code: Sequence[Instruction]) -> Counter[MemoryInstruction]:
     """How many of the instructions load or store, by kind."""
-    return Counter(each for every in in_order(code) for each in every)
-
-
-def in_order(code: Sequence[Instruction]) -> Iterator[list[MemoryInstruction]]:
-    """What each of the instructions loads or stores."""
-    for word, once in zip(code, _once(code), strict=True):
-        yield [each._replace(once=once) for each in accesses(word)]
+    found: Counter[MemoryInstruction] = Counter()
+    for word, region in zip(code, regions(code), strict=True):
+        found.update(each._replace(once=not region) for each in accesses(word))
+    return found
 
 
 def accesses(word: Instruction) -> Iterator[MemoryInstruction]:
     """The load or store that an instruction is, and both that an asynchronous copy is."""
     low, high = word
     name, guard = mnemonic(low & 0xFFF), low >> 12 & 0xF
-    if guard == _NEVER:
-        return
+    guarded, never = guard != _ALWAYS, guard == _NEVER
     if name in _ACCESSES:
-        yield MemoryInstruction(*_ACCESSES[name], _WIDTHS.get(high >> 9 & 7, UNREAD), guard != _ALWAYS)
+        yield MemoryInstruction(*_ACCESSES[name], _WIDTHS.get(high >> 9 & 7, UNREAD), guarded, never=never)
     for access in _UNREAD.get(name, ()):
-        yield MemoryInstruction(*access, UNREAD, guard != _ALWAYS)
+        yield MemoryInstruction(*access, UNREAD, guarded, never=never)
 
 
-def _once(code: Sequence[Instruction]) -> list[bool]:
-    """For each instruction, whether every warp issues it once."""
-    found = [True] * len(code)
+Region = frozenset[int]
+"""The branches that lead around an instruction, or back before it: their places in the program."""
+
+
+def regions(code: Sequence[Instruction]) -> list[Region]:
+    """The region of each instruction: a warp issues those of a region equally often, those of the empty one once."""
+    found: list[set[int]] = [set() for _ in code]
     for place, word in enumerate(code):
         name, next_one, after = mnemonic(word[0] & 0xFFF), place + 1, target(place, word)
         if name in _ANYWHERE or (name == "BRA" and after == next_one):  # one whose target is not in the instruction
-            return [False] * len(code)
+            return [frozenset({number}) for number in range(len(code))]
         # Before 9.0 a target is nearer than it is taken to be, so that more than it skips counts as skipped.
-        end = len(code) if name == "EXIT" else max(next_one, after)
-        skipped = slice(max(0, min(next_one, after)), end)
-        found[skipped] = [False] * len(found[skipped])
-    return found
+        end = len(code) if name in _ENDS else max(next_one, after)
+        for skipped in found[max(0, min(next_one, after)) : end]:
+            skipped.add(place)
+    return [frozenset(branches) for branches in found]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from io import BytesIO
+from typing import NamedTuple
 
 from smembench.kernels import registry
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Case
 from smembench.toolchains import numba
 from smembench.toolchains.kept_code import kept
-from smembench.toolchains.machine_code import MachineCode, instructions, variant
-from smembench.toolchains.memory_instructions import MemoryInstruction, in_order
+from smembench.toolchains.machine_code import instructions, variant
+from smembench.toolchains.memory_instructions import MemoryInstruction, Region, accesses, memory_instructions, regions
 
 _BYTES = 16
 """Per instruction."""
@@ -31,25 +31,30 @@ def with_lines(case: Case, capability: str) -> bytes:
     return kept(case, numba.TOOLCHAIN, key, lambda: ("", numba.TOOLCHAIN.with_lines(case, program, capability)))[1]
 
 
-def shared_by_line(lined: Callable[[], bytes], code: MachineCode) -> dict[int, Counter[MemoryInstruction]]:
-    """By source line, how many instructions load from or store to shared memory, by kind.
+class Lined(NamedTuple):
+    """A load, a store or a barrier of a program, and its line in the source."""
 
-    Empty if the compiler makes other accesses with line information, as ``lined`` returns it, than without, as in
-    ``code``. Accesses of a helper have the helper's lines.
+    line: int
+    region: Region
+    access: MemoryInstruction
+
+
+def lined_accesses(lined: Callable[[], bytes], memory: Mapping[MemoryInstruction, int]) -> list[Lined]:
+    """The loads, stores and barriers of a kernel, in their order.
+
+    Empty if the compiler makes other ones with line information, as ``lined`` returns it, than without, as in
+    ``memory``. Those of a helper have the helper's lines, though Numba gives them the kernel's file.
     """
     try:
         by_line = lined()
         found = instructions(by_line)
         lines = source_lines(by_line, len(found))
     except Exception:  # a missing library raises its own; explanations work without lines
-        return {}
-    each_one = [*in_order(found)]
-    if Counter(each for every in each_one for each in every) != code.memory:
-        return {}
-    shared: dict[int, Counter[MemoryInstruction]] = {}
-    for line, every in zip(lines, each_one, strict=True):
-        shared.setdefault(line, Counter()).update(each for each in every if each.space == "shared")
-    return {line: of_line for line, of_line in shared.items() if of_line}
+        return []
+    if memory_instructions(found) != memory:
+        return []
+    issued = zip(lines, regions(found), found, strict=True)
+    return [Lined(line, region, each) for line, region, word in issued for each in accesses(word)]
 
 
 def source_lines(code: bytes, count: int) -> list[int]:

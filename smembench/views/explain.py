@@ -183,11 +183,12 @@ def _compiled(explained: Costs) -> list[str]:
             f"The machine code has {kind}s of other widths in {space} memory than the source; they are counted as in "
             "the source."
         )
-    for kind, idle in explained.idle.items():
-        whole = idle + sum(access.requests for access in explained.shared if access.site.kind == kind)
+    for name, idle in explained.idle.items():
+        whole = idle + sum(access.requests for access in explained.shared if access.site.name == name)
+        of = name if " " in name else f"shared {name}"
         said.append(
-            f"{_percent(idle / whole)} of the requests of shared {kind}s are by warps without an active lane, which "
-            "take no wavefront: a predicate guards them, not a branch."
+            f"{_percent(idle / whole)} of the requests of {of}s are by warps without an active lane, which take no "
+            "wavefront: a predicate guards them, not a branch."
         )
     return said
 

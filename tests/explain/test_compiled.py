@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.compiled import as_compiled
-from smembench.explain.idle import of_branches, of_lines, of_warps
+from smembench.explain.idle import idle_requests, of_regions
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Merged
 from smembench.explain.trace import Trace
 from smembench.model.hardware import WARP
 from smembench.toolchains.machine_code import machine_code
-from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction
+from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction, Region
+from smembench.toolchains.source_lines import Lined
 from smembench.views.explain import sentences
 from traces import case
 
@@ -128,58 +129,54 @@ def touched(accesses: Iterable[Accesses]) -> list[set[int]]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("once", "warps", "expected"),
-    [
-        ((True, True), 8, {"load": 9}),
-        ((True, False), 8, {}),
-        ((True, True), 5, {"load": 0}),
-        ((True, True), 1, {"load": 0}),
-    ],
-)
-def test_requests_without_an_active_lane(once: tuple[bool, bool], warps: int, expected: dict[str, int]) -> None:
-    """Three instructions per warp, of which 15 had an active lane; none where the code cannot be meant."""
-    code = {MemoryInstruction("shared", "load", 4 * number, once=each): number for number, each in enumerate(once, 1)}
+LOADS, LINE, INNER = ("shared", "load", ""), 53, frozenset({7})
+"""What is asked for, the line of ``ROWS``, and a region in a loop."""
+
+
+@pytest.mark.parametrize(("warps", "expected"), [(8, {"load": 9}), (5, {}), (1, {})])
+def test_requests_without_an_active_lane(warps: int, expected: dict[str, int]) -> None:
+    """Three instructions per warp, one of them guarded, and 15 requests with an active lane."""
+    code = {MemoryInstruction("shared", "load", width, width == 4, once=True): width // 4 for width in (4, 8)}
     requests = list(along(ROWS, 4, 15).requests())
-    assert of_warps(requests, code, warps) == expected
+    assert idle_requests(trace(), requests, code, warps, lambda: pytest.fail("no lines are needed")) == expected
+
+
+def lined(line: int, region: Region, *, kind: str = "load", guarded: bool = False, never: bool = False) -> Lined:
+    return Lined(line, region, MemoryInstruction("shared", kind, 4, guarded, never=never))
 
 
 @pytest.mark.parametrize(
-    ("guards", "expected"),
+    ("others", "expected"),
     [
-        pytest.param({53: {False}, 57: {True}}, 15, id="the other branch is a branch"),
-        pytest.param({53: {True}, 57: {False}}, 0, id="the branch that is taken is guarded"),
-        pytest.param({53: {True}, 57: {True}}, 0, id="both are guarded"),
-        pytest.param({53: {False}, 57: {False}}, 0, id="none is guarded"),
-        pytest.param({53: {False}, 57: {True}, 60: {True}}, 0, id="another store is guarded"),
-        pytest.param({53: {False}, 57: {True, False}}, 0, id="some stores of the line are guarded"),
-        pytest.param({}, 0, id="lines are not known"),
+        pytest.param([lined(40, INNER)], 200 - 15, id="another line's access is in the region"),
+        pytest.param([lined(40, INNER), lined(40, INNER)], 2 * 50 - 15, id="twice"),
+        pytest.param(
+            [lined(40, INNER), lined(53, INNER, never=True, guarded=True)], 300 - 15, id="one that never runs"
+        ),
+        pytest.param([lined(40, INNER), lined(53, frozenset())], 200 - 10, id="of three one has no predicate"),
+        pytest.param([lined(40, INNER, guarded=True)], 0, id="it is guarded, too"),
+        pytest.param([lined(40, frozenset({8}))], 0, id="it is elsewhere"),
+        pytest.param([lined(40, INNER), lined(40, frozenset({8}))], 0, id="it is in two places"),
+        pytest.param([], 0, id="there is none"),
     ],
 )
-def test_stores_of_a_branch_that_is_never_taken(guards: dict[int, set[bool]], expected: int) -> None:
-    """Line 57 has the store that no thread makes, line 53 that of the other branch."""
-    stores = Accesses(replace(ROWS, kind="store"), along(ROWS, 4, 15).addresses, 1)
-    assert of_branches(stores.requests(), {57: 53}, guards) == expected
+def test_guarded_instructions_are_issued_as_often_as_others_of_their_region(others: list[Lined], expected: int) -> None:
+    """Two of a line with 15 requests, and others, of a line with 100."""
+    sites = {15: replace(ROWS, place=LINE), 100: replace(ROWS, place=40)}
+    requests = [request for count, site in sites.items() for request in along(site, 4, count).requests()]
+    of_line = [lined(LINE, INNER, guarded=True)] * 2
+    assert of_regions(requests, [*of_line, *others], 8, LOADS) == expected
 
 
-GUARDED, ONCE = MemoryInstruction("shared", "load", 4, True, True), MemoryInstruction("shared", "load", 4, False, True)
-
-
-@pytest.mark.parametrize(
-    ("lines", "expected"),
-    [
-        pytest.param({53: {GUARDED: 20}, 57: {ONCE._replace(once=False): 1}}, 3 * 20 - 15, id="every warp comes there"),
-        pytest.param({53: {ONCE: 15}}, 0, id="an active lane each time"),
-        pytest.param({53: {GUARDED: 20, ONCE: 1}}, 0, id="not known which of the line's"),
-        pytest.param({53: {GUARDED._replace(once=False): 20}}, 0, id="in a loop or behind a branch"),
-        pytest.param({53: {GUARDED: 20}, 57: {GUARDED: 1}}, 0, id="a line that no thread reached"),
-        pytest.param({53: {GUARDED: 20}, 57: {GUARDED._replace(kind="store"): 1}}, 45, id="the other kind"),
-        pytest.param({}, 0, id="lines are not known"),
-    ],
-)
-def test_guarded_accesses_of_a_line(lines: dict[int, dict[MemoryInstruction, int]], expected: int) -> None:
-    """15 requests of line 53 have an active lane, of three warps."""
-    assert of_lines([*along(ROWS, 4, 15).requests()], "load", lines, 3) == expected
+def test_guarded_stores_are_issued_by_warps_that_take_the_other_branch() -> None:
+    """15 warps pass the branch, and one of them takes it; the other branch's stores have no predicate."""
+    taken, other = (replace(ROWS, kind="store", place=place) for place in (LINE, 57))
+    passed = AccessSite(LINE, "branch", "branch", "", 1, place=LINE)
+    accesses = [along(taken, 4, 1), along(other, 4, 14), Accesses(passed, np.zeros((15, 1, WARP), int), 1)]
+    requests = [request for each in accesses for request in each.requests()]
+    code = [lined(LINE, INNER, kind="store", guarded=True), lined(57, frozenset({7, 8}), kind="store")]
+    assert of_regions(requests, code, 8, ("shared", "store", "")) == 14
+    assert of_regions(requests[:15], code, 8, ("shared", "store", "")) == 0
 
 
 def test_loads_of_a_tree_are_issued_twice_as_often_as_its_stores() -> None:
@@ -190,12 +187,12 @@ def test_loads_of_a_tree_are_issued_twice_as_often_as_its_stores() -> None:
     assert explained.trace.unmatched == ()
 
 
-def compiled(kernel: str, block: str, dtype: str, n: int) -> Explanation:
+def compiled(kernel: str, block: str, dtype: str, n: int, multiprocessors: int | None = None) -> Explanation:
     chosen = case(kernel, block, dtype, n=n)
     code = machine_code(chosen, "9.0")
     if code is None:
         pytest.skip("needs NVVM and nvJitLink: pip install 'smembench[cu13]'")
-    return explain(chosen, "9.0", code)
+    return explain(chosen, "9.0", code, multiprocessors)
 
 
 @pytest.mark.parametrize("name", ["h200-explain-matmul", "h200-explain-constant"])
@@ -221,15 +218,35 @@ def test_warps_over_an_edge_issue_stores_without_a_lane() -> None:
     assert explained.wavefronts("store") == pytest.approx(3.85, abs=0.005)
 
 
-@pytest.mark.parametrize(("kernel", "block"), [("tiled1D", "64x8"), ("tiled2D", "16x16")])
-def test_a_branch_that_is_never_taken_issues_its_stores(kernel: str, block: str) -> None:
-    """0.5 was counted on an H200: zeros are stored beyond the edges alone, under a predicate.
+@pytest.mark.parametrize(
+    ("kernel", "block", "dtype", "n", "kind", "counted"),
+    [
+        # Zeros are stored beyond the edges alone, under a predicate, by warps of which some, all or none do.
+        ("tiled1D", "64x8", "float32", 1024, "store", 0.5),
+        ("tiled1D", "64x8", "float32", 1000, "store", 0.5108055009823183),
+        ("tiled2D", "16x16", "float32", 1024, "store", 0.5),
+        ("tiled2D", "16x16", "float32", 1000, "store", 0.5108055009823183),
+        ("mmaPlain", "16x16", "bfloat16", 1024, "store", 2.0),
+        ("mmaPadded", "16x16", "bfloat16", 1024, "store", 3.0),
+        ("mmaSwizzled", "16x16", "bfloat16", 1024, "store", 2.2857142857142856),
+        # Loads that never run stand between asynchronous copies.
+        ("mmaAsync", "16x16", "bfloat16", 1024, "load", 0.0),
+    ],
+)
+def test_guarded_accesses_are_issued_without_a_lane(
+    kernel: str, block: str, dtype: str, n: int, kind: str, counted: float
+) -> None:
+    """To all digits that an H200 counted."""
+    assert compiled(kernel, block, dtype, n).wavefronts(kind) == counted
 
-    At edges some threads store zeros, and how many warps do not is not known.
-    """
-    explained = compiled(kernel, block, "float32", 1024)
-    assert (explained.wavefronts("load"), explained.wavefronts("store")) == (1, 0.5)
-    assert compiled(kernel, block, "float32", 1000).idle == {}
+
+def test_blocks_that_share_tiles_as_on_a_gpu_wait_for_each_other_and_pass_sums_on() -> None:
+    """As an H200 with 132 multiprocessors counted streamK, but for loads of flags: one, or more where a block waits."""
+    explained = compiled("streamK", "16x16", "float32", 1000, 132)
+    assert (explained.wavefronts("load"), explained.wavefronts("store")) == (1.6182655718005208, 2.4)
+    assert explained.sectors("store") == 15.386811023622048
+    assert explained.sectors("load") == pytest.approx(6.69593905441015, abs=0.005)
+    assert 334331 - sum(load.requests for load in explained.memory if load.site.kind == "load") == 59
 
 
 def test_an_explanation_says_what_the_compiler_merged() -> None:

@@ -17,7 +17,7 @@ from conftest import Measured
 from programs import NUMBA, first_dtype, numba_kernel
 from smembench.explain import analysis, counters, prediction
 from smembench.explain.analysis import explain
-from smembench.explain.counters import ALLOWED_WAVEFRONTS, Comparison
+from smembench.explain.counters import ALLOWED, Comparison
 from smembench.explain.prediction import predict, trace_together
 from smembench.explain.requests import Request
 from smembench.explain.trace import Trace
@@ -68,7 +68,7 @@ def test_predictions_are_still_what_an_h200_counted(case_id: str) -> None:
     for figure, counted in COUNTED[case_id]:
         what, *_, kind = figure.split()
         predicted = explained.wavefronts(kind) if what == "wavefronts" else explained.sectors(kind)
-        assert predicted == pytest.approx(counted, abs=ALLOWED_WAVEFRONTS if what == "wavefronts" else 0.005)
+        assert predicted == pytest.approx(counted, abs=ALLOWED)
 
 
 def counted(
@@ -97,7 +97,7 @@ def counted(
     return counters.compare([planned], "9.0")
 
 
-NEARLY, TOO_MANY = (1 + share * counters.ALLOWED_WAVEFRONTS for share in (0.9, 1.1))
+NEARLY, TOO_MANY = (1 + share * ALLOWED for share in (0.9, 1.1))
 
 
 @pytest.mark.parametrize(

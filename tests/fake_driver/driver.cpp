@@ -558,7 +558,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
 {
     ENTER;
     const bool swizzled = swizzle == CU_TENSOR_MAP_SWIZZLE_128B;
-    const int itemsize = type == CU_TENSOR_MAP_DATA_TYPE_UINT8 ? 1 : type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 ? 4 : 2;
+    const int itemsize = type == CU_TENSOR_MAP_DATA_TYPE_UINT8 ? 1 : type == CU_TENSOR_MAP_DATA_TYPE_UINT16 ? 2 : 4;
     if (rank != 2 || (uintptr_t)address % 16 || strides[0] % 16 || !sizes[0] || !sizes[1])
         return CUDA_ERROR_INVALID_VALUE;
     if (!box[0] || box[0] > 256 || !box[1] || box[1] > 256 || (swizzled && itemsize * box[0] > 128))

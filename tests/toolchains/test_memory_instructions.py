@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction, memory_instructions
+from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction, memory_instructions, regions
 from smembench.toolchains.register_bank_conflicts import Instruction
 
-LDS, STS, LDG, STG, LDGSTS, LDSM, EXIT, BRX, FFMA = 0x984, 0x388, 0x981, 0x986, 0xFAE, 0x83B, 0x94D, 0x949, 0x223
+LDS, STS, LDG, STG, LDGSTS, LDSM, FFMA = 0x984, 0x388, 0x981, 0x986, 0xFAE, 0x83B, 0x223
+EXIT, BRX, CALL, RET = 0x94D, 0x949, 0x944, 0x950
 
 
 def memory(opcode: int, width: int = 4, guard: int = 7) -> Instruction:
@@ -42,8 +43,19 @@ def test_a_predicate_guards_an_access(guard: int) -> None:
     }
 
 
-def test_what_never_runs_is_no_access() -> None:
-    assert memory_instructions([memory(LDS, guard=15)]) == {}
+def test_what_is_issued_and_never_runs_is_told() -> None:
+    assert memory_instructions([memory(LDS, guard=15)]) == {
+        MemoryInstruction("shared", "load", 4, guarded=True, once=True, never=True): 1
+    }
+
+
+def test_instructions_of_a_region_are_issued_equally_often() -> None:
+    """Two accesses before a loop, one in it, one that a branch in it skips, and one after that."""
+    code = [memory(LDS), memory(STS), memory(LDS), branch(1), memory(LDS), memory(STS), branch(-5), (EXIT, 0)]
+    before, also_before, start, _, skipped, end, *_ = regions(code)
+    assert before == also_before == frozenset()
+    assert start == end != before
+    assert skipped > start
 
 
 def test_an_asynchronous_copy_is_a_load_and_a_store() -> None:
@@ -65,6 +77,8 @@ def test_an_asynchronous_copy_is_a_load_and_a_store() -> None:
         pytest.param([memory(LDS), (EXIT, 0), branch(-3)], False, id="repeated after an exit"),
         pytest.param([branch(0), memory(LDS)], False, id="a branch to anywhere"),
         pytest.param([memory(LDS), (BRX, 0)], False, id="a jump to anywhere"),
+        pytest.param([(CALL, 0), memory(LDS), (EXIT, 0), (RET, 0)], True, id="after a call"),
+        pytest.param([(CALL, 0), (RET, 0), memory(LDS)], False, id="after a return"),
     ],
 )
 def test_whether_every_warp_issues_it_once(code: list[Instruction], once: bool) -> None:

@@ -9,12 +9,14 @@ A thread has 8 × 8 results again, half of serpentine16x8's.
 
 After Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023. Copies of the next tile are asynchronous
 (capability 8.0 or newer) and interleaved with the main loop. Where rows of B and C are not aligned, results go through
-shared memory to write whole sectors, and partial sums are added in the L2. Predicted accesses are for blocks of whole
-tiles without partial sums. Findings: results/reference/notes/stream_k.md.
+shared memory to write whole sectors, and partial sums are added in the L2. Without a GPU predicted accesses are for
+blocks of whole tiles without partial sums. Findings: results/reference/notes/stream_k.md.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -57,6 +59,14 @@ def blocks_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> in
     blocks = min(most, multiprocessors)
     idle = blocks % tiles
     return blocks - idle if idle * EVEN <= blocks else blocks
+
+
+def segments_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> Sequence[int]:
+    """Blocks that compute a part of each tile, where no chunks are left over: a range can end within a tile."""
+    blocks = blocks_on(tiles, steps, resident, multiprocessors)
+    begins = (block * tiles * steps // blocks for block in range(1, blocks))
+    cuts = Counter(begin // steps for begin in begins if begin % steps)
+    return [1 + cuts[tile] for tile in range(tiles)]
 
 
 CHUNKS_PER_TILE = 32
@@ -176,7 +186,10 @@ def program(case: Case, tiling: Tiling) -> NumbaKernel:
 
     made = tiling.program(stream_k, case, label, few=few)
     steps = -(-(case.k or 0) // depth)
-    return replace(made, persistent_blocks=partial(blocks_on, prod(made.grid), steps, tiling.launch_bounds[1]))
+    shared = prod(made.grid), steps, tiling.launch_bounds[1]
+    return replace(
+        made, persistent_blocks=partial(blocks_on, *shared), segments=None if few else partial(segments_on, *shared)
+    )
 
 
 KERNEL = kernel_of_tiling(
