@@ -14,7 +14,7 @@ from greenlet import getcurrent, greenlet
 
 from smembench.devices.base import POISON
 from smembench.explain.trace import replaced
-from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES
+from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, places_in_tile
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import SIMULATED, cuda
 from smembench.kernels.program import NumbaKernel, TensorMap
@@ -42,6 +42,8 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
     """
     if not SIMULATED:
         raise DeviceUnavailable("simulator: set NUMBA_ENABLE_CUDASIM=1 before the start")
+    from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
+
     output = np.empty(problem.output_length(case), carried(problem.array_types(case)[0]))
     output.view("u1")[:] = POISON
     program = kernel.build(case)
@@ -53,17 +55,18 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
     with _numba_mended():
         arrays = [array[problem.first(case) :] for array in (output, *inputs)]
         maps = (Mapped(each, arrays[each.array]) for each in program.tensor_maps)
-        launch(*arrays, *(np.uint32(value) for value in problem.scalars(case)), *maps)
+        # Not copied, so that what a tensor map writes is in the output.
+        launch(*map(FakeCUDAArray, arrays), *(np.uint32(value) for value in problem.scalars(case)), *maps)
     return output
 
 
 class Mapped:
-    """A tensor map with its matrix: what copies of tiles in the simulator take."""
+    """A tensor map with its matrix: what copies of tiles in the simulator read and write."""
 
     def __init__(self, described: TensorMap, array: Array) -> None:
         rows, columns, stride = described.rows, described.columns, described.stride
         shape, strides = (rows, columns), (stride * array.itemsize, array.itemsize)
-        self._matrix = np.lib.stride_tricks.as_strided(array, shape, strides, writeable=False)
+        self._matrix = np.lib.stride_tricks.as_strided(array, shape, strides)
         self._shape = (described.tile_rows, ROW_BYTES // array.itemsize)
 
     def box(self, row: int, column: int) -> Array:
@@ -72,6 +75,12 @@ class Mapped:
         inside = self._matrix[row : row + self._shape[0], column : column + self._shape[1]]
         box[: inside.shape[0], : inside.shape[1]] = inside
         return box
+
+    def write(self, row: int, column: int, tile: Array) -> None:
+        """Write what a swizzled tile has, but for what lies beyond the matrix."""
+        box = tile[places_in_tile(tile.itemsize, *np.indices(self._shape))]
+        inside = self._matrix[row : row + self._shape[0], column : column + self._shape[1]]
+        inside[:] = box[: inside.shape[0], : inside.shape[1]]
 
 
 @contextmanager

@@ -36,6 +36,7 @@ class GpuKernel(_OnGpu):
     Attributes:
         grid: blocks, (x, y).
         block: threads of a block, (x, y).
+        cluster: blocks along x of a thread block cluster, 1 for none; the grid is a multiple of it.
         dynamic_bytes: shared memory that a launch gives each block, beside what the kernel declares.
         variant: tells apart the kernels of one block, pad, stride and dtype between which sizes choose.
         zeroed: whether the output is filled with zeros before a launch, within its time, for kernels that add to it: a
@@ -50,6 +51,7 @@ class GpuKernel(_OnGpu):
 
     grid: tuple[int, int]
     block: tuple[int, int]
+    cluster: int = 1
     dynamic_bytes: int = 0
     variant: str = ""
     zeroed: bool = False
@@ -114,15 +116,10 @@ class MlirKernel(NumbaKernel):
 
 @dataclass(frozen=True, slots=True)
 class CudaCKernel(GpuKernel):
-    """CUDA C with an ``extern "C"`` kernel named ``entry``.
-
-    Attributes:
-        cluster: blocks along x of a thread block cluster, 1 for none; the grid is a multiple of it.
-    """
+    """CUDA C with an ``extern "C"`` kernel named ``entry``."""
 
     source: str
     entry: str
-    cluster: int = field(default=1, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

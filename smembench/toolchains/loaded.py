@@ -26,7 +26,7 @@ def pointer(array: Any) -> tuple[int, ...]:
 
 def _grid(program: NumbaKernel | CudaCKernel | TritonKernel) -> dict[str, int | tuple[int, int]]:
     """The grid as cuda.core counts it: with clusters in clusters, not in blocks."""
-    if isinstance(program, CudaCKernel) and program.cluster > 1:
+    if program.cluster > 1:
         x, y = program.grid
         return {"grid": (x // program.cluster, y), "cluster": program.cluster}
     return {"grid": program.grid}

@@ -86,7 +86,7 @@ class Numba(Toolchain[NumbaKernel]):
             return _Dispatcher(case, program)
         from smembench.toolchains.tensor_maps import MappedKernel
 
-        return MappedKernel(self.machine_code(case, program, capability)[1], case.dtype)
+        return MappedKernel(self.machine_code(case, program, capability)[1])
 
     def machine_code(self, case: Case, program: NumbaKernel, capability: str) -> tuple[str, bytes]:
         """By the same steps as for a launch; needs NVVM, NVRTC and nvJitLink."""

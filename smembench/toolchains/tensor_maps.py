@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from smembench.kernels.program import MAPPED_ROW_BYTES, NumbaKernel, TensorMap
-from smembench.model.formats import FLOAT8, TF32
-from smembench.model.problem import ITEMSIZE
 from smembench.toolchains.cubin import entry
 from smembench.toolchains.loaded import Loaded
 
-_TYPES = {"float16": "FLOAT16", "bfloat16": "BFLOAT16", TF32: "TFLOAT32", FLOAT8: "UINT8"}
+_TYPES = {1: "UINT8", 2: "UINT16", 4: "UINT32"}
+"""By the bytes of an element: copies do not depend on what the bits mean."""
 
 
 class MappedKernel(Loaded[NumbaKernel]):
@@ -20,11 +19,10 @@ class MappedKernel(Loaded[NumbaKernel]):
     The maps lie in global memory, each encoded once per address of its array.
     """
 
-    def __init__(self, code: bytes, dtype: str) -> None:
+    def __init__(self, code: bytes) -> None:
         from cuda.core import ObjectCode
 
         super().__init__(ObjectCode.from_cubin(code), entry(code), passed=as_numba_does)
-        self._dtype = dtype
         self._maps: dict[tuple[TensorMap, int], Any] = {}
 
     def last(self, program: NumbaKernel, arrays: Sequence[Any]) -> Sequence[int]:
@@ -36,7 +34,7 @@ class MappedKernel(Loaded[NumbaKernel]):
             array = arrays[each.array]
             key = (each, int(array.device_ctypes_pointer.value))
             if key not in self._maps:
-                self._maps[key] = cuda.to_device(encoded(each, key[1], self._dtype))
+                self._maps[key] = cuda.to_device(encoded(each, key[1], array.dtype.itemsize))
             addresses.append(int(self._maps[key].device_ctypes_pointer.value))
         return addresses
 
@@ -47,7 +45,7 @@ def as_numba_does(array: Any) -> tuple[int, ...]:
     return (0, 0, size, itemsize, int(array.device_ctypes_pointer.value), size, itemsize)
 
 
-def encoded(described: TensorMap, address: int, dtype: str) -> Any:
+def encoded(described: TensorMap, address: int, itemsize: int) -> Any:
     """The 128 bytes that the hardware reads, as 16 integers.
 
     Raises:
@@ -58,8 +56,7 @@ def encoded(described: TensorMap, address: int, dtype: str) -> Any:
 
     from smembench.kernels.numba_cuda import checked
 
-    kind = getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_TYPES[dtype]}")
-    itemsize = ITEMSIZE[dtype]
+    kind = getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_TYPES[itemsize]}")
     made = checked(
         driver.cuTensorMapEncodeTiled(
             kind,

@@ -142,12 +142,14 @@ def test_products_on_tensor_cores_are_measured_on_each_distribution(fake_driver:
         assert f"/inputs={distribution}/" in row["case_id"]
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "tf32", "float8_e4m3"])
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("wgmmaClustered", "bfloat16"), ("wgmmaPersistent", "tf32"), ("wgmmaStored", "float8_e4m3")]
+)
 def test_a_kernel_with_tensor_maps_is_launched_and_without_a_host_form_found_wrong(
-    fake_driver: FakeDriver, dtype: str
+    fake_driver: FakeDriver, name: str, dtype: str
 ) -> None:
     """Its maps, more shared memory than unasked, and every argument: the driver refuses nothing."""
-    kernel = ("--kernel", "wgmmaPersistent", "--dtype", dtype, "--n", "144", "--m", "100", "--b-layout", "columns")
+    kernel = ("--kernel", name, "--dtype", dtype, "--n", "144", "--m", "100", "--b-layout", "columns")
     out, _ = ended(fake_driver("smembench", "matmul", "--device", "cuda", *FEW, *kernel, "--csv", "-"), 1)
     (row,) = records(out)
     assert (row["status"], row["reason"]) == ("wrong_result", "14400 entries are NaN or infinite")

@@ -108,6 +108,7 @@ NO_RACE = {
     "serialAccess": "threads read what they stored themselves",
     "strided": "threads read what they stored themselves",
     "wgmma": "a trace does not see what tensor maps copy into shared memory and what wgmma reads there",
+    "splitK": "in a trace a block has one tile, and no other one follows its last barrier",
     "streamK": "its last barrier orders partial sums in global memory before a flag",
 }
 """Kernels, or beginnings of their names, of which a barrier can be removed without a race in shared memory."""

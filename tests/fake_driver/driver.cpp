@@ -551,16 +551,17 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction, const CUlaunchC
 }
 
 // The map stays empty: no host form copies by it. What CUDA refuses of a matrix in rows is refused.
-CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType, cuuint32_t rank, void *address,
+CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
                                 const cuuint64_t *sizes, const cuuint64_t *strides, const cuuint32_t *box,
                                 const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle swizzle,
                                 CUtensorMapL2promotion, CUtensorMapFloatOOBfill)
 {
     ENTER;
     const bool swizzled = swizzle == CU_TENSOR_MAP_SWIZZLE_128B;
+    const int itemsize = type == CU_TENSOR_MAP_DATA_TYPE_UINT8 ? 1 : type == CU_TENSOR_MAP_DATA_TYPE_UINT16 ? 2 : 4;
     if (rank != 2 || (uintptr_t)address % 16 || strides[0] % 16 || !sizes[0] || !sizes[1])
         return CUDA_ERROR_INVALID_VALUE;
-    if (!box[0] || box[0] > 256 || !box[1] || box[1] > 256 || (swizzled && 2 * box[0] > 128))
+    if (!box[0] || box[0] > 256 || !box[1] || box[1] > 256 || (swizzled && itemsize * box[0] > 128))
         return CUDA_ERROR_INVALID_VALUE;
     *map = CUtensorMap{};
     return CUDA_SUCCESS;

@@ -114,12 +114,13 @@ def test_a_persistent_grid_goes_round_more_than_once(gpu: CudaDevice, dtype: str
     verify(gpu, case)
 
 
+@pytest.mark.parametrize("name", ["wgmmaPersistent", "wgmmaStored", "wgmmaClustered"])
 @pytest.mark.parametrize(
     ("dtype", "b_layout"), [*product(HALVES, [BY_ROWS, BY_COLUMNS]), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)]
 )
-def test_warp_groups_compute_one_tile_after_another(gpu: CudaDevice, dtype: str, b_layout: str) -> None:
+def test_warp_groups_compute_one_tile_after_another(gpu: CudaDevice, name: str, dtype: str, b_layout: str) -> None:
     """Ragged in all three: bands that are not full, and tiles over every edge."""
-    case = Case("matmul", "wgmmaPersistent", "cuda:0", dtype, 5000, 5008, 1040, b_layout=b_layout)
+    case = Case("matmul", name, "cuda:0", dtype, 5000, 5008, 1040, b_layout=b_layout)
     kernel = registry.kernel_of(case)
     if reason := kernel.refusal(case, gpu.info.compute_capability):
         pytest.skip(reason)

@@ -25,7 +25,7 @@ from smembench.toolchains.cubin import usage
 from smembench.toolchains.machine_code import opcodes
 from smembench.toolchains.mnemonics import mnemonic
 
-STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent")
+STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", "wgmmaStored", "wgmmaClustered")
 
 
 @given(st.sampled_from([1, 2, 4]), st.integers(1, 40))
@@ -89,6 +89,8 @@ def _phase(barriers: Any) -> int:
         ("wgmmaPersistent", TF32, BY_COLUMNS, "HGMMA"),
         ("wgmma", FLOAT8, BY_COLUMNS, "QGMMA"),
         ("wgmmaPersistent", FLOAT8, BY_COLUMNS, "QGMMA"),
+        ("wgmmaStored", FLOAT8, BY_COLUMNS, "QGMMA"),
+        ("wgmmaClustered", TF32, BY_COLUMNS, "HGMMA"),
     ],
 )
 def test_tiles_go_from_the_tma_to_the_tensor_cores_and_only_the_lesson_spills(
@@ -100,6 +102,8 @@ def test_tiles_go_from_the_tma_to_the_tensor_cores_and_only_the_lesson_spills(
     assert found[instruction]
     assert found["UTMALDG"]
     assert not found["LDS"] + found["LDG"]  # no operand passes through registers
+    assert bool(found["UTMASTG"]) == (name in ("wgmmaStored", "wgmmaClustered"))
+    assert bool(found["UCGABAR"]) == (name == "wgmmaClustered")
     registers, local = usage(code)
     assert (local > 0) == (name == "wgmmaSpilled")
     assert registers <= 168 or name == "wgmmaSpilled"

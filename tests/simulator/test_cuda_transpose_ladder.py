@@ -29,6 +29,7 @@ from smembench.kernels.program import NumbaKernel
 from smembench.kernels.transpose.cuda import transpose_paired
 from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
 from smembench.model.case import Block
+from smembench.model.formats import carried
 from smembench.model.problem import ITEMSIZE
 
 SIZES: list[Any] = [
@@ -140,7 +141,7 @@ def test_several_rows_a_thread_are_right_at_the_edges_of_tiles(name: str, rows: 
 
 def run(function: Callable[..., None], count: int, dtype: str, first: int = 0) -> Any:
     """What one thread makes of ``count`` numbers counted from 1, in an output of zeros."""
-    inputs, output = np.arange(1, count + 1).astype(dtype), np.zeros(count, dtype)
+    inputs, output = np.arange(1, count + 1).astype(carried(dtype)), np.zeros(count, carried(dtype))
     launch: Any = cuda.jit(function)[1, 1]
     launch(output, inputs, np.uint32(first))
     return output
@@ -163,7 +164,7 @@ def store_beyond(out: Any, inp: Any, first: Any) -> None:
 
 
 def copy_async(out: Any, inp: Any, first: Any) -> None:
-    tile = cuda.shared.array(8, inp.dtype, alignment=ALIGNMENT)
+    tile = cuda.shared.array(16, inp.dtype, alignment=ALIGNMENT)
     copy_vector_async(tile, 0, inp, first)
     commit_copies()
     wait_for_copies(0)
@@ -174,7 +175,7 @@ def copy_async(out: Any, inp: Any, first: Any) -> None:
 @pytest.mark.parametrize("dtype", sorted(ITEMSIZE))
 def test_an_access_is_of_sixteen_bytes(function: Callable[..., None], dtype: str) -> None:
     count = vector_width(dtype)
-    output = run(function, 3 * count, dtype, count)
+    output = run(function, 3 * count, carried(dtype), count)
     assert count * ITEMSIZE[dtype] == 16
     assert output.tolist() == [0.0] * count + list(range(count + 1, 2 * count + 1)) + [0.0] * count
 

@@ -12,7 +12,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_COLUMNS, BY_ROWS
 from smembench.model.formats import FLOAT8, HALVES, TF32
 
-STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent")
+STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", "wgmmaStored", "wgmmaClustered")
 
 
 @pytest.mark.parametrize("name", STEPS)

@@ -17,7 +17,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, assemble, register, types
+from smembench.kernels.intrinsics.lowering import (
+    Context,
+    Signature,
+    Type,
+    Typer,
+    Values,
+    assemble,
+    register,
+    register_instruction,
+    types,
+)
 from smembench.kernels.intrinsics.vector import pointer_to
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import MAPPED_ROW_BYTES
@@ -147,29 +157,40 @@ def _type_count(_context: Context) -> Typer:
     return lambda barriers, index, count: types.void
 
 
-def _type_copy(_context: Context) -> Typer:
+def type_copy(_context: Context) -> Typer:
+    """Of the start of a copy."""
     return lambda tile, place, source, column, row, barriers, index: types.void
 
 
-def _lower_on_barrier(assembly: str, constraints: str) -> Any:
+def lower_on_barrier(assembly: str, constraints: str) -> Any:
     """Lowers a call on a barrier: its address, then the other arguments as 32-bit integers."""
 
     def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
         at = shared_address(context, builder, *signature.args[:2], *args[:2])
-        rest = [_narrow(builder, arg) for arg in args[2:]]
+        rest = [narrow(builder, arg) for arg in args[2:]]
         assemble(builder, assembly, constraints, at, *rest)
         return context.get_dummy_value()
 
     return lower
 
 
-def _narrow(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+def narrow(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """An integer of 32 bits."""
     return value if value.type == _SHARED_POINTER else builder.trunc(value, _SHARED_POINTER)
 
 
-def _lower_publish(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-    assemble(builder, "fence.mbarrier_init.release.cluster; fence.proxy.async;")
-    return context.get_dummy_value()
+def lower_copy(assembly: str) -> Any:
+    """Lowers the start of a copy of a tile: its place, the map, where in the matrix, and the barrier."""
+
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+        tile, place, source, column, row, barriers, index = args
+        kinds = signature.args
+        to = shared_address(context, builder, kinds[0], kinds[1], tile, place)
+        at = shared_address(context, builder, kinds[5], kinds[6], barriers, index)
+        assemble(builder, assembly, "r,l,r,r,r,", to, source, narrow(builder, column), narrow(builder, row), at)
+        return context.get_dummy_value()
+
+    return lower
 
 
 def _lower_acquire(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
@@ -177,24 +198,17 @@ def _lower_acquire(context: Context, builder: ir.IRBuilder, signature: Signature
     return context.get_dummy_value()
 
 
-def _lower_copy(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-    tile, place, source, column, row, barriers, index = args
-    kinds = signature.args
-    to = shared_address(context, builder, kinds[0], kinds[1], tile, place)
-    at = shared_address(context, builder, kinds[5], kinds[6], barriers, index)
-    assemble(builder, _LOAD, "r,l,r,r,r,", to, source, _narrow(builder, column), _narrow(builder, row), at)
-    return context.get_dummy_value()
-
-
-_BARRIER = (types.Array, types.Integer)
-_COUNT = (*_BARRIER, types.Integer)
+BARRIER = (types.Array, types.Integer)
+COPY = (*BARRIER, *[types.Integer] * 3, *BARRIER)
+"""Types of a barrier, and of the arguments of a copy."""
+_COUNT = (*BARRIER, types.Integer)
 _INIT = "mbarrier.init.shared::cta.b64 [$0], $1;"
 _EXPECT = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;"
 
-register(set_barrier, _type_count, _lower_on_barrier(_INIT, "r,r,"), *_COUNT)
-register(publish_barriers, lambda _context: lambda: types.void, _lower_publish)
+register(set_barrier, _type_count, lower_on_barrier(_INIT, "r,r,"), *_COUNT)
+register_instruction(publish_barriers, "fence.mbarrier_init.release.cluster; fence.proxy.async;")
 register(acquire_map, lambda _context: lambda source: types.void, _lower_acquire, types.Integer)
-register(expect_bytes, _type_count, _lower_on_barrier(_EXPECT, "r,r,"), *_COUNT)
-register(arrive, _type_barrier, _lower_on_barrier("mbarrier.arrive.shared::cta.b64 _, [$0];", "r,"), *_BARRIER)
-register(wait_for_phase, _type_count, _lower_on_barrier(_WAIT, "r,r,"), *_COUNT)
-register(start_copy, _type_copy, _lower_copy, *_BARRIER, *[types.Integer] * 3, *_BARRIER)
+register(expect_bytes, _type_count, lower_on_barrier(_EXPECT, "r,r,"), *_COUNT)
+register(arrive, _type_barrier, lower_on_barrier("mbarrier.arrive.shared::cta.b64 _, [$0];", "r,"), *BARRIER)
+register(wait_for_phase, _type_count, lower_on_barrier(_WAIT, "r,r,"), *_COUNT)
+register(start_copy, type_copy, lower_copy(_LOAD), *COPY)

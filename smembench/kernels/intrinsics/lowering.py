@@ -43,3 +43,20 @@ def assemble(builder: ir.IRBuilder, assembly: str, constraints: str = "", *args:
     """Emit inline assembly with a memory clobber, so that no memory access moves across it."""
     function = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])
     builder.call(ir.InlineAsm(function, assembly, f"{constraints}~{{memory}}", side_effect=True), args)
+
+
+def register_instruction(function: DeviceFunction, assembly: str, *, constant: bool = False) -> None:
+    """Make a function without a result callable from kernels as inline assembly.
+
+    With ``constant`` it has an argument, an integer literal that stands in place of ``{}``.
+    """
+
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+        assemble(builder, assembly.format(*(kind.literal_value for kind in signature.args)))
+        return context.get_dummy_value()
+
+    def of_literal(value: Type) -> Type | None:
+        return types.void if isinstance(value, types.IntegerLiteral) else None
+
+    typer: Typer = of_literal if constant else lambda: types.void
+    register(function, lambda _context: typer, lower, *[types.IntegerLiteral] * constant)

@@ -21,7 +21,15 @@ import numpy as np
 from llvmlite import ir
 
 from smembench.kernels.intrinsics.bulk_copy import CHUNK, ROW_BYTES, places_in_tile, shared_address
-from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, assemble, register, types
+from smembench.kernels.intrinsics.lowering import (
+    Context,
+    Signature,
+    Type,
+    Values,
+    register,
+    register_instruction,
+    types,
+)
 from smembench.kernels.numba_cuda import DeviceFunction
 from smembench.kernels.types import Array, Index
 from smembench.model.case import BY_ROWS
@@ -151,26 +159,8 @@ def _wgmma(columns: int, dtype: str, *, by_rows: bool) -> str:
     )
 
 
-def _plain(assembly: str) -> Any:
-    """Lowers a call without arguments, or with a constant in place of ``{}``."""
-
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        assemble(builder, assembly.format(*(kind.literal_value for kind in signature.args)))
-        return context.get_dummy_value()
-
-    return lower
-
-
-def _type_nothing(_context: Context) -> Typer:
-    return lambda: types.void
-
-
-def _type_constant(_context: Context) -> Typer:
-    return lambda value: types.void if isinstance(value, types.IntegerLiteral) else None
-
-
-register(begin_products, _type_nothing, _plain("wgmma.fence.sync.aligned;"))
-register(commit_products, _type_nothing, _plain("wgmma.commit_group.sync.aligned;"))
-register(finish_products, _type_constant, _plain("wgmma.wait_group.sync.aligned {};"), types.IntegerLiteral)
-register(add_registers, _type_constant, _plain("setmaxnreg.inc.sync.aligned.u32 {};"), types.IntegerLiteral)
-register(give_registers, _type_constant, _plain("setmaxnreg.dec.sync.aligned.u32 {};"), types.IntegerLiteral)
+register_instruction(begin_products, "wgmma.fence.sync.aligned;")
+register_instruction(commit_products, "wgmma.commit_group.sync.aligned;")
+register_instruction(finish_products, "wgmma.wait_group.sync.aligned {};", constant=True)
+register_instruction(add_registers, "setmaxnreg.inc.sync.aligned.u32 {};", constant=True)
+register_instruction(give_registers, "setmaxnreg.dec.sync.aligned.u32 {};", constant=True)

@@ -30,5 +30,7 @@ LADDER = (
     "wgmmaSpilled",
     "wgmmaSpecialized",
     "wgmmaPersistent",
+    "wgmmaStored",
+    "wgmmaClustered",
 )
 """The kernels in the order of the lesson, in which tables show them; others come after them."""

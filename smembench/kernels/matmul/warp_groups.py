@@ -34,19 +34,33 @@ class Maps(NamedTuple):
 
 
 class Stages(NamedTuple):
-    """Stages in shared memory, and the barriers at which their tiles arrive."""
+    """Stages in shared memory, and a barrier for each at which its tiles arrive, and one at which it becomes free."""
 
     tiles: Array
     arrived: Array
+    free: Array
+
+
+class Member(NamedTuple):
+    """A thread of a warp group that multiplies: the group's number among those, and the thread's in the group."""
+
+    group: Index
+    thread: Index
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A block's tile of C: its sides, how many stages are in shared memory, and of what matrices."""
+    """A block's tile of C: its sides, what is in shared memory, and of what matrices.
+
+    Attributes:
+        stages: pairs of tiles of A and B.
+        buffers: rows of 128 bytes after them, through which results go.
+    """
 
     rows: int
     columns: int
     stages: int = 1
+    buffers: int = 0
     dtype: str = "bfloat16"
     b_layout: str = BY_ROWS
 
@@ -71,11 +85,11 @@ class Tile:
 
     @property
     def shared_bytes(self) -> int:
-        """Of all stages, for every case."""
-        return self.stages * (self.rows + self.columns) * ROW_BYTES
+        """Of all stages and buffers, for every case."""
+        return (self.stages * (self.rows + self.columns) + self.buffers) * ROW_BYTES
 
     def tile_elements(self, case: Case) -> int:
-        """Of all stages."""
+        """Of all stages and buffers."""
         return self.shared_bytes // ITEMSIZE[case.dtype]
 
     def grid(self, case: Case) -> tuple[int, int]:
@@ -133,8 +147,11 @@ def epilogue(columns: int, dtype: str) -> DeviceFunction:
     return device(write)
 
 
-def unsupported(case: Case) -> str | None:
-    """Rows of A or rows or columns of B that do not begin at multiples of 16 bytes, odd rows of C, or None."""
+def unsupported(case: Case, *, stored: bool = False) -> str | None:
+    """Rows of A or rows or columns of B that do not begin at multiples of 16 bytes, odd rows of C, or None.
+
+    If results are ``stored`` by the TMA, too, so do the rows of C.
+    """
     assert case.k is not None
     aligned = _ALIGNED_BYTES // ITEMSIZE[case.dtype]
     if case.b_layout == BY_ROWS and case.dtype not in HALVES:
@@ -142,4 +159,6 @@ def unsupported(case: Case) -> str | None:
     mapped = (case.k, case.n) if case.b_layout == BY_ROWS else (case.k,)
     if odd := next((side for side in mapped if side % aligned), None):
         return f"{case.kernel} copies tiles by the TMA, for which rows are a multiple of {aligned} elements, not {odd}"
+    if stored and case.n % (aligned := _ALIGNED_BYTES // ITEMSIZE[produced(case.dtype)]):
+        return f"{case.kernel} writes tiles by the TMA, for which n is a multiple of {aligned}, not {case.n}"
     return f"{case.kernel} writes results by pairs, and n is {case.n}" if case.n % 2 else None

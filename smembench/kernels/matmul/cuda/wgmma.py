@@ -67,7 +67,7 @@ def program(case: Case, tile: Tile) -> NumbaKernel:
         phase = uint32(0)
         for k0 in range(0, k, depth):
             if thread == 0:
-                copy(Stages(tiles, arrived), uint32(0), Maps(a_map, b_map), place, uint32(k0))
+                copy(Stages(tiles, arrived, arrived), uint32(0), Maps(a_map, b_map), place, uint32(k0))
             wait_for_phase(arrived, 0, phase)
             begin_products()
             multiply(upper, tiles, 0, at_b, thread)

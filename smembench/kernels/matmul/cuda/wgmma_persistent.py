@@ -9,24 +9,8 @@ from __future__ import annotations
 
 from math import prod
 
-from smembench.kernels.intrinsics.bulk_copy import (
-    TILE_ALIGNMENT,
-    acquire_map,
-    arrive,
-    publish_barriers,
-    set_barrier,
-    wait_for_phase,
-)
-from smembench.kernels.intrinsics.warp_group import (
-    GROUP,
-    ROWS,
-    add_registers,
-    begin_products,
-    commit_products,
-    finish_products,
-    give_registers,
-    products,
-)
+from smembench.kernels.intrinsics.bulk_copy import TILE_ALIGNMENT
+from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.cuda.wgmma_specialized import (
     CONSUMER_REGISTERS,
@@ -34,10 +18,15 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
     PRODUCER_REGISTERS,
     THREADS,
     TILE,
+    Turn,
+    copying,
+    multiplying,
+    opening,
+    release,
 )
 from smembench.kernels.matmul.structs import Matrix, Place
-from smembench.kernels.matmul.warp_groups import Maps, Stages, epilogue, unsupported
-from smembench.kernels.numba_cuda import cuda, device, number, uint32
+from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, epilogue, unsupported
+from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
@@ -45,85 +34,65 @@ from smembench.model.formats import NARROW
 
 BAND = 8
 """Rows of tiles in a band."""
-_ROWS, _COLUMNS = TILE.rows, TILE.columns
 
 
-@device
-def place_of(tile: Index, down: Index, across: Index) -> Place:
-    """Where the tile of this number begins, of ``down`` × ``across`` tiles."""
-    band, inside = tile // (across * BAND), tile % (across * BAND)
-    high = min(uint32(BAND), down - band * BAND)
-    return Place((band * BAND + inside % high) * _ROWS, inside // high * _COLUMNS)
+def placing(rows: int, columns: int, band: int = BAND) -> DeviceFunction:
+    """``(tile, down, across)``: where the tile of this number begins, of ``down`` × ``across`` of so many elements."""
+
+    def place_of(tile: Index, down: Index, across: Index) -> Place:
+        above, inside = tile // (across * band) * band, tile % (across * band)
+        high = min(uint32(band), down - above)
+        return Place((above + inside % high) * rows, inside // high * columns)
+
+    return device(place_of)
 
 
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)``."""
     element, total, barrier = number(case.dtype), number("float32"), number("uint64")
-    shape = TILE.of(case)
-    rows, columns, stages, elements = shape.rows, shape.columns, shape.stages, shape.elements
-    sums, depth, a_elements, group_elements = columns // 2, shape.depth, shape.a_elements, ROWS * shape.depth
-    copy, multiply = shape.copies(), products(columns, case.dtype, case.b_layout)
-    write = epilogue(columns, case.dtype)
+    tile = TILE.of(case)
+    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.columns // 2
+    begin, copy_all = opening(tile.stages), copying(tile, tile.copies())
+    multiply_all, write = multiplying(tile, release), epilogue(tile.columns, case.dtype)
+    place_of = placing(rows, columns)
 
     def wgmma_persistent(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
         a_map: Index, b_map: Index,
     ) -> None:  # fmt: skip
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
-        arrived = cuda.shared.array(stages, barrier)
-        free = cuda.shared.array(stages, barrier)
+        arrived = cuda.shared.array(count, barrier)
+        free = cuda.shared.array(count, barrier)
+        stages, maps = Stages(tiles, arrived, free), Maps(a_map, b_map)
         results = cuda.local.array(sums, total)
         group, thread = cuda.threadIdx.x // GROUP, cuda.threadIdx.x % GROUP
         down, across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
-            for i in range(stages):
-                set_barrier(arrived, i, 1)
-                set_barrier(free, i, CONSUMERS)
-            publish_barriers()
-            acquire_map(a_map)
-            acquire_map(b_map)
+            begin(stages, maps, CONSUMERS)
         cuda.syncthreads()
-        stage, phase = uint32(0), uint32(0)
-        tile = cuda.blockIdx.x
+        turn = Turn(uint32(0), uint32(0))
+        number_of_tile = cuda.blockIdx.x
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
-            while thread == 0 and tile < down * across:
-                place = place_of(tile, down, across)
-                for k0 in range(0, k, depth):
-                    wait_for_phase(free, stage, 1 - phase)
-                    copy(Stages(tiles, arrived), stage, Maps(a_map, b_map), place, uint32(k0))
-                    stage += 1
-                    if stage == stages:
-                        stage, phase = uint32(0), 1 - phase
-                tile += cuda.gridDim.x
+            while thread == 0 and number_of_tile < down * across:
+                turn = copy_all(stages, turn, maps, place_of(number_of_tile, down, across), k)
+                number_of_tile += cuda.gridDim.x
         else:
             add_registers(CONSUMER_REGISTERS)
-            while tile < down * across:
-                place = place_of(tile, down, across)
-                for i in range(sums):
-                    results[i] = 0
-                for _ in range(0, k, depth):
-                    wait_for_phase(arrived, stage, phase)
-                    at = stage * elements
-                    begin_products()
-                    multiply(results, tiles, at + (group - 1) * group_elements, at + a_elements, thread)
-                    commit_products()
-                    finish_products(0)
-                    if thread == 0:
-                        arrive(free, stage)
-                    stage += 1
-                    if stage == stages:
-                        stage, phase = uint32(0), 1 - phase
-                write(Matrix(c, m, n, ldc), results, Place(place.row + (group - 1) * ROWS, place.col), thread)
-                tile += cuda.gridDim.x
+            member = Member(group - 1, thread)
+            while number_of_tile < down * across:
+                place = place_of(number_of_tile, down, across)
+                turn = multiply_all(results, stages, turn, member, k)
+                write(Matrix(c, m, n, ldc), results, Place(place.row + member.group * ROWS, place.col), thread)
+                number_of_tile += cuda.gridDim.x
 
-    grid = shape.grid(case)
+    grid = tile.grid(case)
     return NumbaKernel(
         wgmma_persistent,
         grid=grid,
         block=(THREADS, 1),
-        dynamic_bytes=shape.shared_bytes,
-        tensor_maps=shape.maps(case),
+        dynamic_bytes=tile.shared_bytes,
+        tensor_maps=tile.maps(case),
         launch_bounds=(THREADS, 1),
         persistent_blocks=lambda multiprocessors: min(multiprocessors, prod(grid)),
     )

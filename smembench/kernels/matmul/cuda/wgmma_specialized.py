@@ -11,6 +11,8 @@ wgmmaSpilled has no room for in one.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from smembench.kernels.intrinsics.bulk_copy import (
     TILE_ALIGNMENT,
     acquire_map,
@@ -31,8 +33,8 @@ from smembench.kernels.intrinsics.warp_group import (
 )
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.structs import Matrix, Place
-from smembench.kernels.matmul.warp_groups import Maps, Stages, Tile, epilogue, unsupported
-from smembench.kernels.numba_cuda import cuda, number, uint32
+from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile, epilogue, unsupported
+from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
@@ -41,71 +43,130 @@ from smembench.model.formats import NARROW
 TILE = Tile(rows=128, columns=256, stages=4)
 CONSUMERS = TILE.rows // ROWS
 THREADS = (1 + CONSUMERS) * GROUP
-PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
-"""Per thread, together the 65,536 of a multiprocessor: 128 · (40 + 2 · 232) = 64,512."""
+PRODUCER_REGISTERS, CONSUMER_REGISTERS = 56, 224
+"""Per thread, together the 65,536 of a multiprocessor: 128 · (56 + 2 · 224) = 64,512."""
+
+
+class Turn(NamedTuple):
+    """A stage, and the parity of the phase in which its barriers are."""
+
+    stage: Index
+    phase: Index
+
+
+def next_turn(stages: int) -> DeviceFunction:
+    """``(turn)``: the stage after this one, of so many in a ring."""
+
+    def after(turn: Turn) -> Turn:
+        last = turn.stage + 1 == stages
+        return Turn(uint32(0) if last else turn.stage + 1, 1 - turn.phase if last else turn.phase)
+
+    return device(after)
+
+
+def copying(tile: Tile, copy: DeviceFunction) -> DeviceFunction:
+    """``(stages, turn, maps, place, k)``: for one thread, copy the tiles along all of k; returns the next turn."""
+    depth, after = tile.depth, next_turn(tile.stages)
+
+    def copy_all(stages: Stages, turn: Turn, maps: Maps, place: Place, k: Index) -> Turn:
+        for k0 in range(0, k, depth):
+            wait_for_phase(stages.free, turn.stage, 1 - turn.phase)
+            copy(stages, turn.stage, maps, place, uint32(k0))
+            turn = after(turn)
+        return turn
+
+    return device(copy_all)
+
+
+def multiplying(tile: Tile, release: DeviceFunction) -> DeviceFunction:
+    """``(results, stages, turn, member, k)``: a group's sums over all of k; returns the next turn.
+
+    ``release(free, stage, thread)`` says that the group, of which this is a thread, has read a stage.
+    """
+    depth, elements, a_elements, sums = tile.depth, tile.elements, tile.a_elements, tile.columns // 2
+    multiply, after, group_elements = (
+        products(tile.columns, tile.dtype, tile.b_layout),
+        next_turn(tile.stages),
+        ROWS * tile.depth,
+    )
+
+    def multiply_all(results: Array, stages: Stages, turn: Turn, member: Member, k: Index) -> Turn:
+        for i in range(sums):
+            results[i] = 0
+        for _ in range(0, k, depth):
+            wait_for_phase(stages.arrived, turn.stage, turn.phase)
+            at = turn.stage * elements
+            begin_products()
+            multiply(results, stages.tiles, at + member.group * group_elements, at + a_elements, member.thread)
+            commit_products()
+            finish_products(0)
+            release(stages.free, turn.stage, member.thread)
+            turn = after(turn)
+        return turn
+
+    return device(multiply_all)
+
+
+@device
+def release(free: Array, stage: Index, thread: Index) -> None:
+    """One thread of a group arrives."""
+    if thread == 0:
+        arrive(free, stage)
+
+
+def opening(count: int) -> DeviceFunction:
+    """``(stages, maps, readers)``: for one thread, set up the barriers; ``readers`` groups read each stage."""
+
+    def begin(stages: Stages, maps: Maps, readers: Index) -> None:
+        for stage in range(count):
+            set_barrier(stages.arrived, stage, 1)
+            set_barrier(stages.free, stage, readers)
+        publish_barriers()
+        acquire_map(maps.a)
+        acquire_map(maps.b)
+
+    return device(begin)
 
 
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)``."""
     element, total, barrier = number(case.dtype), number("float32"), number("uint64")
-    shape = TILE.of(case)
-    rows, columns, stages, elements = shape.rows, shape.columns, shape.stages, shape.elements
-    sums, depth, a_elements, group_elements = columns // 2, shape.depth, shape.a_elements, ROWS * shape.depth
-    copy, multiply = shape.copies(), products(columns, case.dtype, case.b_layout)
-    write = epilogue(columns, case.dtype)
+    tile = TILE.of(case)
+    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.columns // 2
+    begin, copy_all = opening(tile.stages), copying(tile, tile.copies())
+    multiply_all, write = multiplying(tile, release), epilogue(tile.columns, case.dtype)
 
     def wgmma_specialized(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
         a_map: Index, b_map: Index,
     ) -> None:  # fmt: skip
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
-        arrived = cuda.shared.array(stages, barrier)
-        free = cuda.shared.array(stages, barrier)
+        arrived = cuda.shared.array(count, barrier)
+        free = cuda.shared.array(count, barrier)
+        stages, maps = Stages(tiles, arrived, free), Maps(a_map, b_map)
         results = cuda.local.array(sums, total)
-        group, thread = cuda.threadIdx.x // GROUP, cuda.threadIdx.x % GROUP
         place = Place(cuda.blockIdx.y * rows, cuda.blockIdx.x * columns)
+        group, thread = cuda.threadIdx.x // GROUP, cuda.threadIdx.x % GROUP
         if cuda.threadIdx.x == 0:
-            for i in range(stages):
-                set_barrier(arrived, i, 1)
-                set_barrier(free, i, CONSUMERS)
-            publish_barriers()
-            acquire_map(a_map)
-            acquire_map(b_map)
+            begin(stages, maps, CONSUMERS)
         cuda.syncthreads()
-        stage, phase = uint32(0), uint32(0)
+        first = Turn(uint32(0), uint32(0))
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
             if thread == 0:
-                for k0 in range(0, k, depth):
-                    wait_for_phase(free, stage, 1 - phase)
-                    copy(Stages(tiles, arrived), stage, Maps(a_map, b_map), place, uint32(k0))
-                    stage += 1
-                    if stage == stages:
-                        stage, phase = uint32(0), 1 - phase
+                copy_all(stages, first, maps, place, k)
         else:
             add_registers(CONSUMER_REGISTERS)
-            for i in range(sums):
-                results[i] = 0
-            for _ in range(0, k, depth):
-                wait_for_phase(arrived, stage, phase)
-                at = stage * elements
-                begin_products()
-                multiply(results, tiles, at + (group - 1) * group_elements, at + a_elements, thread)
-                commit_products()
-                finish_products(0)
-                if thread == 0:
-                    arrive(free, stage)
-                stage += 1
-                if stage == stages:
-                    stage, phase = uint32(0), 1 - phase
-            write(Matrix(c, m, n, ldc), results, Place(place.row + (group - 1) * ROWS, place.col), thread)
+            member = Member(group - 1, thread)
+            multiply_all(results, stages, first, member, k)
+            write(Matrix(c, m, n, ldc), results, Place(place.row + member.group * ROWS, place.col), thread)
 
     return NumbaKernel(
         wgmma_specialized,
-        grid=shape.grid(case),
+        grid=tile.grid(case),
         block=(THREADS, 1),
-        dynamic_bytes=shape.shared_bytes,
-        tensor_maps=shape.maps(case),
+        dynamic_bytes=tile.shared_bytes,
+        tensor_maps=tile.maps(case),
         launch_bounds=(THREADS, 1),
     )
 

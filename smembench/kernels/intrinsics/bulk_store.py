@@ -1,0 +1,66 @@
+"""Tiles in shared memory that the Tensor Memory Accelerator (TMA) writes into a matrix.
+
+Threads store a tile's elements in shared memory, swizzled as ``bulk_copy`` has them, and each calls ``publish_tile``.
+After a barrier one of them starts to write the tile, and commits what it started as a group; the tile may be
+overwritten when ``finish_stores`` has waited for its group. What lies beyond the matrix is not written (PTX ISA,
+"cp.async.bulk.tensor", "cp.async.bulk.wait_group"). Needs compute capability 9.0.
+
+In the simulator a tile is written at once. In a trace it is no access of a thread.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from smembench.kernels.intrinsics.bulk_copy import narrow, shared_address
+from smembench.kernels.intrinsics.lowering import (
+    Context,
+    Signature,
+    Typer,
+    Values,
+    assemble,
+    register,
+    register_instruction,
+    types,
+)
+from smembench.kernels.types import Array, Index
+
+_STORE = "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [$0, {$1, $2}], [$3];"
+
+
+def publish_tile() -> None:
+    """Make what this thread stored in shared memory visible to the TMA."""
+
+
+def start_store(target: Any, column: Index, row: Index, tile: Array, place: Index) -> None:
+    """Start to write the tile at a place of shared memory to (row, column) of a tensor map's matrix."""
+    if isinstance(tile, np.ndarray):
+        target.write(int(row), int(column), tile[place:])
+
+
+def commit_stores() -> None:
+    """Commit the tiles that this thread started to write since its last commit as a group."""
+
+
+def finish_stores(newest: int) -> None:
+    """Wait until all groups that this thread committed, but the ``newest`` ones, a constant, have been read."""
+
+
+def _type_store(_context: Context) -> Typer:
+    return lambda target, column, row, tile, place: types.void
+
+
+def _lower_store(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+    target, column, row, tile, place = args
+    source = shared_address(context, builder, signature.args[3], signature.args[4], tile, place)
+    assemble(builder, _STORE, "l,r,r,r,", target, narrow(builder, column), narrow(builder, row), source)
+    return context.get_dummy_value()
+
+
+register(start_store, _type_store, _lower_store, *[types.Integer] * 3, types.Array, types.Integer)
+register_instruction(publish_tile, "fence.proxy.async.shared::cta;")
+register_instruction(commit_stores, "cp.async.bulk.commit_group;")
+register_instruction(finish_stores, "cp.async.bulk.wait_group.read {};", constant=True)

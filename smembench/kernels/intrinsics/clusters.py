@@ -1,0 +1,85 @@
+"""Thread block clusters: blocks that run at the same time near each other, and reach each other's shared memory.
+
+Blocks of a cluster have ranks from 0 on. A tile that all of them need is copied once, to the same place of each one's
+shared memory, and its bytes arrive at the same barrier of each (PTX ISA, "cp.async.bulk.tensor", multicast). Needs
+compute capability 9.0.
+
+In the simulator, which runs one block after another, and in a trace a cluster is a single block.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from smembench.kernels.intrinsics.bulk_copy import (
+    BARRIER,
+    COPY,
+    arrive,
+    lower_copy,
+    lower_on_barrier,
+    start_copy,
+    type_copy,
+)
+from smembench.kernels.intrinsics.lowering import (
+    Context,
+    Signature,
+    Typer,
+    Values,
+    register,
+    register_instruction,
+    types,
+)
+from smembench.kernels.numba_cuda import cuda, uint32
+from smembench.kernels.types import Array, Index
+
+_TO_ALL = (
+    "{ .reg .b32 blocks, all; .reg .b16 mask; mov.u32 blocks, %cluster_nctarank; shl.b32 all, 1, blocks; "
+    "sub.u32 all, all, 1; cvt.u16.u32 mask, all; "
+    "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+    "[$0], [$1, {$2, $3}], [$4], mask; }"
+)
+_ARRIVE = "{ .reg .b32 there; mapa.shared::cluster.u32 there, $0, $1; mbarrier.arrive.shared::cluster.b64 _, [there]; }"
+_SYNCHRONIZE = "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;"
+
+
+def rank_in_cluster() -> Index:
+    """This block's rank in its cluster."""
+    return uint32(0)
+
+
+def synchronize_cluster() -> None:
+    """Wait until all threads of the cluster have come here; a barrier of the block, too."""
+    cuda.syncthreads()
+
+
+def start_copy_to_all(
+    tile: Array, place: Index, source: Any, column: Index, row: Index, barriers: Array, index: Index
+) -> None:
+    """``bulk_copy.start_copy``, to the same place in all blocks of the cluster, where each has its barrier."""
+    start_copy(tile, place, source, column, row, barriers, index)
+
+
+def arrive_at(barriers: Array, index: Index, rank: Index) -> None:
+    """Arrive at the barrier of the cluster's block of this rank."""
+    arrive(barriers, index)
+
+
+def _lower_rank(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+    function = ir.FunctionType(ir.IntType(32), [])
+    return builder.call(ir.InlineAsm(function, "mov.u32 $0, %cluster_ctarank;", "=r"), args)
+
+
+def _type_rank(_context: Context) -> Typer:
+    return lambda: types.uint32
+
+
+def _type_arrival(_context: Context) -> Typer:
+    return lambda barriers, index, rank: types.void
+
+
+register(rank_in_cluster, _type_rank, _lower_rank)
+register_instruction(synchronize_cluster, _SYNCHRONIZE)
+register(start_copy_to_all, type_copy, lower_copy(_TO_ALL), *COPY)
+register(arrive_at, _type_arrival, lower_on_barrier(_ARRIVE, "r,r,"), *BARRIER, types.Integer)

@@ -1,0 +1,146 @@
+"""wgmmaClustered: wgmmaStored in clusters of two blocks, one below the other, which share their tiles of B.
+
+1. Each block copies its own tile of A, and half of the tile of B, at once to itself and to the other block.
+2. A stage is free when the consumers of both blocks have read it: they arrive at the barriers of both.
+
+So 32 KiB per stage and block come from the L2 instead of 48.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from smembench.kernels.common.grids import ceil_div
+from smembench.kernels.intrinsics.bulk_copy import TILE_ALIGNMENT, expect_bytes, start_copy
+from smembench.kernels.intrinsics.bulk_store import finish_stores
+from smembench.kernels.intrinsics.clusters import (
+    arrive_at,
+    rank_in_cluster,
+    start_copy_to_all,
+    synchronize_cluster,
+)
+from smembench.kernels.intrinsics.warp_group import GROUP, add_registers, give_registers
+from smembench.kernels.matmul.cuda import wgmma_stored
+from smembench.kernels.matmul.cuda.wgmma_persistent import placing
+from smembench.kernels.matmul.cuda.wgmma_specialized import (
+    CONSUMER_REGISTERS,
+    CONSUMERS,
+    PRODUCER_REGISTERS,
+    THREADS,
+    Turn,
+    copying,
+    multiplying,
+    opening,
+)
+from smembench.kernels.matmul.cuda.wgmma_stored import TILES, map_of_c, storing, tile_of
+from smembench.kernels.matmul.structs import Place
+from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile
+from smembench.kernels.numba_cuda import SIMULATED, DeviceFunction, cuda, device, number, uint32
+from smembench.kernels.program import NumbaKernel
+from smembench.kernels.types import Array, Index
+from smembench.model.case import BY_ROWS, Case
+from smembench.model.formats import produced
+from smembench.model.problem import ITEMSIZE
+
+CLUSTER = 1 if SIMULATED else 2
+"""Blocks; the simulator runs one block after another."""
+SHARED = TILES[:2]
+"""Tiles with columns enough for two copies of 128 bytes."""
+
+
+def sharing(tile: Tile) -> DeviceFunction:
+    """``(stages, stage, maps, place, k0)``: for one thread, start a block's part of the copies of a stage."""
+    elements, at_b, depth = tile.elements, tile.a_elements, tile.depth
+    by_rows, size = tile.b_layout == BY_ROWS, elements * ITEMSIZE[tile.dtype]
+    width = depth if by_rows else tile.columns // CLUSTER  # columns of B per copy
+    copies = tile.columns // width // CLUSTER
+
+    def copy(stages: Stages, stage: Index, maps: Maps, place: Place, k0: Index) -> None:
+        at = stage * elements
+        expect_bytes(stages.arrived, stage, size)
+        start_copy(stages.tiles, at, maps.a, k0, place.row, stages.arrived, stage)
+        mine = rank_in_cluster() * (copies * width)
+        for part in range(copies):
+            to, col = at + at_b + (mine + part * width) * depth, place.col + mine + part * width
+            column, row = (col, k0) if by_rows else (k0, col)
+            start_copy_to_all(stages.tiles, to, maps.b, column, row, stages.arrived, stage)
+
+    return device(copy)
+
+
+@device
+def release_in_all(free: Array, stage: Index, thread: Index) -> None:
+    """A thread of a group arrives at each block's barrier."""
+    if thread < CLUSTER:
+        arrive_at(free, stage, thread)
+
+
+def build(case: Case) -> NumbaKernel:
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map, c_map)``."""
+    element, result, barrier = number(case.dtype), number(produced(case.dtype)), number("uint64")
+    total = number("float32")
+    tile = tile_of(case, SHARED)
+    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.columns // 2
+    begin, copy_all = opening(tile.stages), copying(tile, sharing(tile))
+    multiply_all, write, place_of = multiplying(tile, release_in_all), storing(tile), placing(1, columns)
+
+    def wgmma_clustered(
+        c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
+        a_map: Index, b_map: Index, c_map: Index,
+    ) -> None:  # fmt: skip
+        tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
+        buffers = cuda.shared.array(0, result, alignment=TILE_ALIGNMENT)  # the same memory
+        arrived = cuda.shared.array(count, barrier)
+        free = cuda.shared.array(count, barrier)
+        stages, maps = Stages(tiles, arrived, free), Maps(a_map, b_map)
+        results = cuda.local.array(sums, total)
+        group, thread = cuda.threadIdx.x // GROUP, cuda.threadIdx.x % GROUP
+        down, across = (m + (CLUSTER * rows - 1)) // (CLUSTER * rows), (n + (columns - 1)) // columns
+        if cuda.threadIdx.x == 0:
+            begin(stages, maps, CLUSTER * CONSUMERS)
+        synchronize_cluster()
+        turn = Turn(uint32(0), uint32(0))
+        number_of_pair = cuda.blockIdx.x // CLUSTER
+        if group == 0:
+            give_registers(PRODUCER_REGISTERS)
+            while thread == 0 and number_of_pair < down * across:
+                pair = place_of(number_of_pair, down, across)
+                turn = copy_all(stages, turn, maps, Place((pair.row * CLUSTER + rank_in_cluster()) * rows, pair.col), k)
+                number_of_pair += cuda.gridDim.x // CLUSTER
+        else:
+            add_registers(CONSUMER_REGISTERS)
+            member = Member(group - 1, thread)
+            while number_of_pair < down * across:
+                pair = place_of(number_of_pair, down, across)
+                turn = multiply_all(results, stages, turn, member, k)
+                write(buffers, results, c_map, Place((pair.row * CLUSTER + rank_in_cluster()) * rows, pair.col), member)
+                number_of_pair += cuda.gridDim.x // CLUSTER
+            finish_stores(0)
+        synchronize_cluster()  # before its shared memory goes, which the other block may still reach
+
+    across, down = tile.grid(case)
+    pairs = across * ceil_div(down, CLUSTER)
+    a_map, b_map = tile.maps(case)
+    if tile.b_layout != BY_ROWS:
+        b_map = b_map._replace(tile_rows=columns // CLUSTER)
+    return NumbaKernel(
+        wgmma_clustered,
+        grid=(pairs * CLUSTER, 1),
+        block=(THREADS, 1),
+        cluster=CLUSTER,
+        dynamic_bytes=tile.shared_bytes,
+        tensor_maps=(a_map, b_map, map_of_c(case)),
+        launch_bounds=(THREADS, 1),
+        variant=str(columns),
+        persistent_blocks=lambda multiprocessors: min(max(1, multiprocessors // CLUSTER), pairs) * CLUSTER,
+    )
+
+
+KERNEL = replace(
+    wgmma_stored.KERNEL,
+    name="wgmmaClustered",
+    summary="wgmmaStored in clusters of two blocks, which share tiles of B",
+    build=build,
+    tile_elements=lambda case: tile_of(case, SHARED).tile_elements(case),
+    ladder="two blocks share their tiles of B",
+)

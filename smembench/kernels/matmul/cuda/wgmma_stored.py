@@ -1,0 +1,163 @@
+"""wgmmaStored: wgmmaPersistent, whose results leave through shared memory, written by the Tensor Memory Accelerator.
+
+1. A warp stores 128 bytes of each of its 16 rows in a buffer in shared memory, swizzled, so without bank conflicts.
+2. One of its lanes starts to write the buffer into C; the warp goes on with its other buffer, and then with the next
+   tile's products, while the results are written.
+
+Small products get narrower tiles, so that no multiprocessor is left without.
+
+A warp's own stores of results reach 16 bytes of each of eight rows, half a sector. The TMA writes whole rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from math import prod
+
+from smembench.kernels.intrinsics.bulk_copy import CHUNK, ROW_BYTES, TILE_ALIGNMENT
+from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, publish_tile, start_store
+from smembench.kernels.intrinsics.halves import store_pair
+from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers
+from smembench.kernels.kernel import Kernel
+from smembench.kernels.matmul.cuda.wgmma_persistent import placing
+from smembench.kernels.matmul.cuda.wgmma_specialized import (
+    CONSUMER_REGISTERS,
+    CONSUMERS,
+    PRODUCER_REGISTERS,
+    THREADS,
+    Turn,
+    copying,
+    multiplying,
+    opening,
+    release,
+)
+from smembench.kernels.matmul.structs import Place
+from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile, unsupported
+from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
+from smembench.kernels.program import NumbaKernel, TensorMap
+from smembench.kernels.types import Array, Index
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
+from smembench.model.formats import NARROW, produced
+from smembench.model.hardware import WARP
+from smembench.model.problem import ITEMSIZE
+
+HEIGHT, BUFFERS = ROWS // (GROUP // WARP), 2
+"""Rows of a warp's results, and buffers that it has for them."""
+WIDE = Tile(rows=128, columns=256, stages=4, buffers=CONSUMERS * ROWS * BUFFERS)
+TILES = (WIDE, replace(WIDE, columns=128, stages=5), replace(WIDE, columns=64, stages=7))
+ENOUGH = 100
+"""Tiles: most multiprocessors of an H100 or H200, of which they have 114 or 132, get one."""
+
+
+def tile_of(case: Case, tiles: Sequence[Tile] = TILES) -> Tile:
+    """The widest of which a case has enough, or else the narrowest."""
+    return next((tile for tile in tiles if prod(tile.grid(case)) >= ENOUGH), tiles[-1]).of(case)
+
+
+def storing(tile: Tile) -> DeviceFunction:
+    """``(shared, results, c_map, place, member)``: start to write a thread's results of the block's tile at a place.
+
+    ``shared``: shared memory as elements of C.
+    """
+    dtype = produced(tile.dtype)
+    store, itemsize = store_pair(dtype), ITEMSIZE[dtype]
+    width, chunk, columns = ROW_BYTES // itemsize, CHUNK // itemsize, tile.columns
+    size, others = HEIGHT * width, BUFFERS - 1
+    after_stages = tile.stages * tile.elements * ITEMSIZE[tile.dtype] // itemsize
+
+    def write(shared: Array, results: Array, c_map: Index, place: Place, member: Member) -> None:
+        lane, warp = member.thread % WARP, member.group * (GROUP // WARP) + member.thread // WARP
+        for part in range(columns // width):
+            at = after_stages + (warp * BUFFERS + part % BUFFERS) * size
+            if lane == 0:
+                finish_stores(others)
+            cuda.syncwarp()
+            for pair in range(width // 4):
+                row, col = lane // 4 + uint32(pair % 2 * 8), uint32(pair // 2 * 8) + lane % 4 * 2
+                first = part * (width // 2) + pair * 2
+                to = at + row * width + (col // chunk ^ row % 8) * chunk + col % chunk
+                store(shared, to, results[first], results[first + 1])
+            publish_tile()
+            cuda.syncwarp()
+            if lane == 0:
+                start_store(c_map, place.col + uint32(part * width), place.row + warp * HEIGHT, shared, at)
+                commit_stores()
+
+    return device(write)
+
+
+def map_of_c(case: Case) -> TensorMap:
+    """Tiles of a warp's results."""
+    return TensorMap(0, case.m, case.n, case.n, HEIGHT)
+
+
+def build(case: Case) -> NumbaKernel:
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map, c_map)``."""
+    element, result, barrier = number(case.dtype), number(produced(case.dtype)), number("uint64")
+    total = number("float32")
+    tile = tile_of(case)
+    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.columns // 2
+    begin, copy_all = opening(tile.stages), copying(tile, tile.copies())
+    multiply_all, write, place_of = multiplying(tile, release), storing(tile), placing(rows, columns)
+
+    def wgmma_stored(
+        c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
+        a_map: Index, b_map: Index, c_map: Index,
+    ) -> None:  # fmt: skip
+        tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
+        buffers = cuda.shared.array(0, result, alignment=TILE_ALIGNMENT)  # the same memory
+        arrived = cuda.shared.array(count, barrier)
+        free = cuda.shared.array(count, barrier)
+        stages, maps = Stages(tiles, arrived, free), Maps(a_map, b_map)
+        results = cuda.local.array(sums, total)
+        group, thread = cuda.threadIdx.x // GROUP, cuda.threadIdx.x % GROUP
+        down, across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
+        if cuda.threadIdx.x == 0:
+            begin(stages, maps, CONSUMERS)
+        cuda.syncthreads()
+        turn = Turn(uint32(0), uint32(0))
+        number_of_tile = cuda.blockIdx.x
+        if group == 0:
+            give_registers(PRODUCER_REGISTERS)
+            while thread == 0 and number_of_tile < down * across:
+                turn = copy_all(stages, turn, maps, place_of(number_of_tile, down, across), k)
+                number_of_tile += cuda.gridDim.x
+        else:
+            add_registers(CONSUMER_REGISTERS)
+            member = Member(group - 1, thread)
+            while number_of_tile < down * across:
+                turn = multiply_all(results, stages, turn, member, k)
+                write(buffers, results, c_map, place_of(number_of_tile, down, across), member)
+                number_of_tile += cuda.gridDim.x
+            finish_stores(0)
+
+    grid = tile.grid(case)
+    return NumbaKernel(
+        wgmma_stored,
+        grid=grid,
+        block=(THREADS, 1),
+        dynamic_bytes=tile.shared_bytes,
+        tensor_maps=(*tile.maps(case), map_of_c(case)),
+        launch_bounds=(THREADS, 1),
+        variant=str(columns),
+        persistent_blocks=lambda multiprocessors: min(multiprocessors, prod(grid)),
+    )
+
+
+KERNEL = Kernel(
+    problem="matmul",
+    name="wgmmaStored",
+    kind="cuda",
+    summary="wgmmaPersistent, whose results the TMA writes from shared memory",
+    build=build,
+    blocks=False,
+    tile_elements=lambda case: tile_of(case).tile_elements(case),
+    dtypes=NARROW,
+    b_layouts=(BY_ROWS, BY_COLUMNS),
+    unsupported=partial(unsupported, stored=True),
+    needs="9.0a",
+    standard=False,
+    ladder="results go through shared memory, written by the TMA",
+)
