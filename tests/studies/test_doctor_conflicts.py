@@ -21,7 +21,7 @@ from smembench.kernels.program import CudaCKernel
 from smembench.model.device import DeviceInfo
 from smembench.studies.doctor.conflicts import Counted, compare, failures
 from smembench.studies.doctor.patterns import PATTERNS, SPAN
-from smembench.studies.doctor.requests import FAMILIES, drawn
+from smembench.studies.doctor.requests import FAMILIES, Request, drawn
 from smembench.studies.doctor.requests_c import SOURCE, SPAN_BYTES
 from smembench.toolchains.mnemonics import mnemonic
 from smembench.toolchains.nvrtc import TOOLCHAIN, compiled
@@ -163,3 +163,18 @@ def test_the_csv_is_that_of_the_requests_that_the_rule_was_found_on() -> None:
             addresses = [int(row[f"lane{lane}"]) if row[f"lane{lane}"] else None for lane in range(32)]
             assert wavefronts(addresses, int(row["width_bytes"]), row["kind"]) == int(row["wavefronts"])
         assert bool(row["sectors"]) is row["kind"].startswith("global") is not bool(row["wavefronts"])
+
+
+def test_what_an_h200_counted_of_other_instructions_follows_their_rules() -> None:
+    """All but compare-and-swap and asynchronous copies, whose rules are not known."""
+    stored = Path(__file__).parents[2] / "results/reference/h200-shared-requests-doctor.csv"
+    families = {(family.kind, family.width): family for family in FAMILIES}
+    seen: Counter[str] = Counter()
+    for row in csv.DictReader(stored.read_text(encoding="utf-8").splitlines()):
+        family = families[row["kind"], int(row["width_bytes"])]
+        if family.kind.startswith(("atomic cas", "cp.async")):
+            continue
+        addresses = tuple(int(row[f"lane{lane}"]) if row[f"lane{lane}"] else None for lane in range(32))
+        assert Request(family, row["pattern"], addresses).predicted == int(row["wavefronts"] or row["sectors"]), row
+        seen[family.kind.split()[0].split(".")[0]] += 1
+    assert seen == {"load": 601, "store": 601, "ldmatrix": 150, "stmatrix": 150, "atomic": 50, "global": 500}
