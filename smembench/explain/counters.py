@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from smembench.explain.analysis import Explanation, explain
@@ -70,8 +70,10 @@ def compare(cases: Sequence[Case], capability: str | None, multiprocessors: int 
 
     Wavefronts per request to shared memory and sectors per request to global memory have to agree within ``ALLOWED``.
     What is predicted is what the machine code has: the compiler merges, for example, reads of A's tile in ``tiled``, so
-    the counters see fewer and wider requests than the source has. Four comparisons are not judged: all wavefronts of
-    shared memory with those of the trace, requests and bytes of all global loads with those of the trace, DRAM bytes
+    the counters see fewer and wider requests than the source has. Five comparisons are not judged: wavefronts of
+    asynchronous copies, whose data arrive in parts (on an H200 the same copies took 5.65 wavefronts per request in
+    transposeAsync and 5.87 in transposePersistent, where 3.85 would do), all wavefronts of shared memory with those of
+    the trace, requests and bytes of all global loads with those of the trace, DRAM bytes
     with compulsory bytes, and achieved with theoretical occupancy. They depend on more than the kernel's accesses.
 
     Raises:
@@ -93,7 +95,8 @@ def _compare(explained: Explanation, reading: Mapping[str, float]) -> Iterator[C
         if {each.wavefronts, each.requests} <= reading.keys():
             counted = reading[each.wavefronts], reading[each.requests]
             predicted = explained.wavefronts(each.kind, each.way)
-            yield from _judged(case, f"wavefronts {each.name}", predicted, *counted)
+            found = _judged(case, f"wavefronts {each.name}", predicted, *counted)
+            yield from (replace(one, agrees=None) for one in found) if each.way == "asynchronous" else found
     for kind, short in _SHORT.items():
         sectors, requests = reading[_SECTORS.format(short)], reading[_GLOBAL_REQUESTS.format(short)]
         figure = f"sectors a global {kind}"
