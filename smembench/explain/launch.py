@@ -2,8 +2,9 @@
 
 Iterations of a loop over k, or over passes, repeat the same requests, so the count of each request grows by a constant
 per period. Two traces, the second one period longer, give that constant and so the counts of the whole launch. The
-counts are exact, with one exception: if some lanes of a warp skip an access at an edge, their later accesses are
-matched with the wrong request, since a trace takes the lanes' n-th accesses at a site as one request.
+counts are exact, with one exception: if some lanes of a warp skip an access in a loop that is not over a range from a
+literal number on, their later accesses are matched with the wrong request, since a trace takes the lanes' n-th accesses
+at a site as one request.
 """
 
 from __future__ import annotations

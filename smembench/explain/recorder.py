@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smembench.explain.branches import decided, partners
+from smembench.explain.branches import counted, decided, partners
 from smembench.explain.lockstep import Group
 from smembench.explain.mistakes import WARP_SYNCS, Made, Mistake, divergent, in_shared_memory, thread
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Integers
@@ -50,11 +51,19 @@ class SharedArray:
 
 
 class _Access(NamedTuple):
-    """An access by a group: its indices, each one number or one per thread, and the order of its threads there."""
+    """An access by a group: its indices, each one number or one per thread, and the order of its threads there.
+
+    ``passes`` are the variables of the loops around it: by them threads that skipped some accesses match the others.
+    """
 
     array: AddressArray
     indices: tuple[Any, ...]
     order: int
+    passes: tuple[int, ...] = ()
+
+
+_Row = tuple[int, tuple[int, ...], int]
+"""An access at a site: the order of its threads, the passes of the loops around it, and a number among those alike."""
 
 
 class Recorder:
@@ -78,7 +87,8 @@ class Recorder:
         self._conditions: dict[tuple[str, int], int] = {}
         self._addresses: dict[AccessSite, Integers] = {}
         self._orders: dict[AccessSite, Integers] = {}
-        self._rows: dict[AccessSite, dict[tuple[int, int], int]] = {}
+        self._rows: dict[AccessSite, dict[_Row, int]] = {}
+        self._ranks: dict[AccessSite, dict[_Row, int]] = {}
         self._nothing = AddressArray(self, "barrier", "", (1,), 0, "int8")
         self._paths: list[tuple[int, ...]] = [()] * threads
         self._barriers: list[int] = []
@@ -115,14 +125,19 @@ class Recorder:
         """The line of the nearest frame in the kernel's file; if a helper made the access, the line of its call."""
         return self._site("", "", "", 0)[0].line
 
-    def _site(self, space: str, kind: str, array: str, width: int) -> tuple[AccessSite, str]:
-        """The site of an access that is being made, and the file of the statement."""
+    def _site(self, space: str, kind: str, array: str, width: int) -> tuple[AccessSite, str, tuple[int, ...]]:
+        """The site of an access that is being made, the file of the statement, and ``_Access.passes``."""
         way, place, filename = "", 0, ""
+        passes: list[int] = []
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             code = frame.f_code
-            if not place and not code.co_filename.startswith(_LOWERED):
-                place, filename = frame.f_lineno, code.co_filename
+            if not code.co_filename.startswith(_LOWERED):
+                if not place:
+                    place, filename = frame.f_lineno, code.co_filename
+                if variables := counted(code.co_filename).get(frame.f_lineno):
+                    known = frame.f_locals
+                    passes[:0] = [number for each in variables if isinstance(number := known.get(each), int)]
             elif not place:
                 way = WAYS.get(code.co_name, way)
             if code.co_filename == self.filename:
@@ -131,12 +146,12 @@ class Recorder:
         line = 0 if frame is None else frame.f_lineno
         if space not in ("shared", "barrier"):
             way, place = "", 0
-        return AccessSite(line, space, kind, array, width, way, place), filename
+        return AccessSite(line, space, kind, array, width, way, place), filename, tuple(passes)
 
     def note(self, array: AddressArray, kind: str, width: int, indices: tuple[Any, ...]) -> AccessSite:
         """An access by the threads that are still going; its site."""
-        site, filename = self._site(array.space, kind, array.name, width)
-        self._made.setdefault(site, []).append(_Access(array, indices, self._order))
+        site, filename, passes = self._site(array.space, kind, array.name, width)
+        self._made.setdefault(site, []).append(_Access(array, indices, self._order, passes))
         if (array.space, kind) == ("shared", "store") and (other := partners(filename).get(site.place)):
             self._pass((site.place, other))
         return site
@@ -172,18 +187,21 @@ class Recorder:
             text = f"{thread(threads[first])} accesses {array.name}[{at}], which has {array.sides} elements"
             self.mistakes.add(Mistake(site.line, "outside", text))
         orders = np.array([access.order for access in made])
-        rows = np.array(self._numbered(site, orders.tolist()))[:, None]
+        rows = np.array(self._numbered(site, made))[:, None]
         self._grown(self._addresses, site)[rows, threads] = addresses
         if site.space == "shared":
             self._grown(self._orders, site)[rows, threads] = orders[:, None]
 
-    def _numbered(self, site: AccessSite, orders: Sequence[int]) -> list[int]:
-        """The rows of a site's accesses: one for all threads' n-th between the same two synchronisations."""
-        known, found, before, nth = self._rows.setdefault(site, {}), [], -1, 0
-        for order in orders:
-            nth = nth + 1 if order == before else 0
-            before = order
-            found.append(known.setdefault((order, nth), len(known)))
+    def _numbered(self, site: AccessSite, made: Sequence[_Access]) -> list[int]:
+        """The rows of a site's accesses: one for all threads' n-th of a pass between the same two synchronisations."""
+        known, ranks, found = self._rows.setdefault(site, {}), self._ranks.setdefault(site, {}), []
+        times: Counter[tuple[int, tuple[int, ...]]] = Counter()
+        for rank, access in enumerate(made):
+            place = access.order, access.passes
+            row = (*place, times[place])
+            times[place] += 1
+            found.append(known.setdefault(row, len(known)))
+            ranks[row] = max(rank, ranks.get(row, 0))
         return found
 
     def _grown(self, recorded: dict[AccessSite, Integers], site: AccessSite) -> Integers:
@@ -194,15 +212,16 @@ class Recorder:
         return recorded[site]
 
     def _in_order(self, site: AccessSite) -> Integers:
-        """The addresses of a site's accesses, in the order in which they are made."""
-        return self._addresses[site][[row for _, row in sorted(self._rows[site].items())]]
+        """The addresses of a site's accesses, in the order in which threads make them that skip the fewest."""
+        known, ranks = self._rows[site], self._ranks[site]
+        return self._addresses[site][[known[row] for row in sorted(known, key=lambda row: (row[0], ranks[row], row))]]
 
     def accesses(self, weight: int) -> list[Accesses]:
         """Those of the current block; afterwards the next block begins."""
         made = [Made(site, self._addresses[site], order) for site, order in self._orders.items()]
         self.mistakes.update(in_shared_memory(made), divergent(self._paths))
         recorded = {site: self._in_order(site) for site in self._addresses}
-        self._addresses, self._orders, self._rows = {}, {}, {}
+        self._addresses, self._orders, self._rows, self._ranks = {}, {}, {}, {}
         return [Accesses(site, rows.reshape(len(rows), -1, WARP), weight) for site, rows in recorded.items()]
 
     def shared_array(self, shape: Any, dtype: Any, alignment: int | None = None) -> AddressArray:

@@ -8,6 +8,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from itertools import product as iterate
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,29 @@ def test_a_shorter_loop_stands_for_the_whole(
     assert shorter.traffic == whole.traffic
     assert shorter.work == whole.work
     assert counted(shorter) == pytest.approx(counted(whole))
+
+
+def test_steps_that_are_copied_ahead_of_the_loop_load_what_others_do() -> None:
+    """mmaPlain copies none ahead; the last step along k has 8 columns of A instead of 32."""
+    ahead, none = (
+        explain(case_of(cuda_kernel("matmul", kernel), 136, 136, 200, "bfloat16", Block(16, 16)))
+        for kernel in ("mmaAsync", "mmaPlain")
+    )
+    assert ahead.sectors("load") == pytest.approx(none.sectors("load"))
+    assert sum(load.requests for load in ahead.loads) == sum(load.requests for load in none.loads)
+
+
+def test_lanes_that_skip_a_store_make_the_next_with_the_others() -> None:
+    """As in going through all stores of tiled2D, whose results lie a block apart, at edges inside a warp."""
+    side, stores = 155, []
+    for row0, col0, warp, i, j in iterate((0, 128), (0, 128), range(8), range(8), range(8)):
+        places = [(row0 + 2 * warp + lane // 16 + 16 * i, col0 + lane % 16 + 16 * j) for lane in range(32)]
+        stores.append({(row * side + col) // 8 for row, col in places if row < side and col < side})
+    made = [len(sectors) for sectors in stores if sectors]
+    found = explain(case_of(cuda_kernel("matmul", "tiled2D"), side, side, 8, block=Block(16, 16)))
+    (store,) = (access for access in found.memory if access.site.kind == "store")
+    assert store.requests == len(made)
+    assert store.of_all == pytest.approx(sum(made))
 
 
 def counted(found: Explanation) -> list[float]:

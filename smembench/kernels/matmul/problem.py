@@ -186,10 +186,14 @@ class Matmul(Problem):
         return Verification(False, found.error, f"{np.count_nonzero(written)} elements around C were written, {where}")
 
     def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
-        """As for any problem, with fewer steps of the loop over k and the least stride of the same remainder."""
+        """As for any problem, with fewer steps of the loop over k and the least stride of the same remainder.
+
+        If the last step is shorter than the others, it comes after the two that kernels copy ahead of the loop.
+        """
         assert case.k is not None
         period = pattern_period(case)
-        k = case.k if case.k <= 2 * period else period + case.k % period
+        least = 2 * period + case.k % period if case.k % period else period
+        k = case.k if case.k <= least + period else least
         return _narrowed(replace(super().pattern(case, results), k=k), case)
 
     def longer(self, case: Case, smaller: Case) -> tuple[Case, int]:
