@@ -143,7 +143,7 @@ def test_products_on_tensor_cores_are_measured_on_each_distribution(fake_driver:
 
 
 @pytest.mark.parametrize(
-    ("name", "dtype"), [("wgmmaClustered", "bfloat16"), ("wgmmaPersistent", "tf32"), ("wgmmaStored", "float8_e4m3")]
+    ("name", "dtype"), [("wgmmaClustered", "bfloat16"), ("wgmmaSpilled", "tf32"), ("wgmmaStored", "float8_e4m3")]
 )
 def test_a_kernel_with_tensor_maps_is_launched_and_without_a_host_form_found_wrong(
     fake_driver: FakeDriver, name: str, dtype: str

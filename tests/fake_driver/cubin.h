@@ -20,6 +20,18 @@ static int symbol_of(const std::string &image, const std::string &kernel)
     return -1;
 }
 
+// How much shared memory a kernel declares.
+static size_t shared_bytes(const std::string &image, const std::string &kernel)
+{
+    const auto *header = (const Elf64_Ehdr *)image.data();
+    const auto *sections = (const Elf64_Shdr *)(image.data() + header->e_shoff);
+    const char *names = image.data() + sections[header->e_shstrndx].sh_offset;
+    for (unsigned i = 0; i < header->e_shnum; ++i)
+        if (names + sections[i].sh_name == ".nv.shared." + kernel)
+            return sections[i].sh_size;
+    return 0;
+}
+
 // The size of a variable by its ELF symbol, 0 where there is none.
 static size_t variable_bytes(const std::string &image, const std::string &variable)
 {

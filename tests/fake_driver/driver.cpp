@@ -496,6 +496,7 @@ CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *nam
             {CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, MOST_THREADS},
             {CU_FUNC_ATTRIBUTE_NUM_REGS, recorded(library->image, REGISTERS, symbol)},
             {CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, recorded(library->image, FRAME_BYTES, symbol)},
+            {CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, int(shared_bytes(library->image, name))},
         };
     }
     *kernel = (CUkernel)function.get();

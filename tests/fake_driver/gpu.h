@@ -247,6 +247,11 @@ static CUresult submit_launch(const CUlaunchConfig &launch, CUfunction function,
 {
     if (launch.blockDimX * launch.blockDimY * launch.blockDimZ > MOST_THREADS)
         return CUDA_ERROR_INVALID_VALUE;
+    // Unasked a block gets 48 KiB with what the kernel declares.
+    const int asked = function->attributes[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES];
+    const int unasked = (48 << 10) - function->attributes[CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES];
+    if (int(launch.sharedMemBytes) > std::max(asked, unasked))
+        return CUDA_ERROR_INVALID_VALUE;
     CUcontext context = current.back();
     if (resolved(launch.hStream)->context != context)  // a copy may go to any stream, a launch may not
         return CUDA_ERROR_INVALID_HANDLE;

@@ -145,13 +145,13 @@ def reasons(folder: Path) -> list[str]:
 
 def test_a_killed_process_and_one_that_hangs_are_rows_and_the_others_finish(config: Path, tmp_path: Path) -> None:
     root = tmp_path / "results"
-    process = start(config, "--device", "cpu", "--workers", 3, "--output", root, "--stall-timeout", "10s")
+    process = start(config, "--device", "cpu", "--workers", 3, "--output", root, "--stall-timeout", "20s")
     os.kill(reached(process, root, "-2"), signal.SIGKILL)
     os.kill(reached(process, root, "-3"), signal.SIGSTOP)
     assert listening(process.pid) == {"127.0.0.1"}
     out, err = ended(process, 1)
     folder = fleet_folder(root)
-    assert reasons(folder) == ["its process was killed by SIGKILL", "no progress for 10 s; its process was killed"]
+    assert reasons(folder) == ["its process was killed by SIGKILL", "no progress for 20 s; its process was killed"]
     for reason in reasons(folder):
         assert reason in out
     assert f"--resume {folder}" in err

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smembench.kernels import registry
+from smembench.kernels.matmul import inputs
 from smembench.kernels.matmul.inputs import DISTRIBUTIONS
 from smembench.kernels.matmul.peers import cublas
 from smembench.kernels.matmul.peers.torch import build
@@ -119,6 +120,16 @@ def test_inputs_are_distributed_as_they_are_called(dtype: str) -> None:
     assert set(integers) == set(range(-4, 5))
     assert not drawn("zeros").any()
     assert MATMUL.usual_inputs(dtype) == ("uniform" if dtype in WIDE else "normal")
+
+
+def test_no_part_of_a_large_matrix_repeats_another_and_a_seed_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 1000 elements in parts of 64, the last of 40."""
+    monkeypatch.setattr(inputs, "_PART", 64)
+    drawn, again, other = (inputs.draw(np.random.default_rng(seed), 1000, "float32", "normal") for seed in (7, 7, 8))
+    assert np.array_equal(drawn, again)
+    assert np.unique(np.concatenate([drawn, other])).size == 2000
+    assert abs(drawn.mean()) < 0.2
+    assert abs(drawn.std() - 1) < 0.2
 
 
 def test_cases_of_other_inputs_are_other_cases() -> None:

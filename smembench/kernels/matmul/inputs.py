@@ -6,10 +6,11 @@ clock. Sums of small integers are exact in every order, in float32 too.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from smembench.model.case import UNIFORM
-from smembench.model.formats import NARROW, accumulated, rounded
+from smembench.model.formats import NARROW, accumulated, carried, rounded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +26,8 @@ DISTRIBUTIONS = {
 }
 """What they are, by name."""
 LARGEST_INTEGER = 4
+_PART = 2**20
+"""Elements."""
 
 
 def usual(dtype: str) -> str:
@@ -33,7 +36,23 @@ def usual(dtype: str) -> str:
 
 
 def draw(rng: np.random.Generator, count: int, dtype: str, distribution: str) -> Array:
-    """So many random elements."""
+    """So many random elements: of a large matrix in parts, each from a stream of its own, on all cores."""
+    import numpy as np
+
+    if count <= _PART:
+        return _values(rng, count, dtype, distribution)
+    found = np.empty(count, carried(dtype))
+    parts = [found[start : start + _PART] for start in range(0, count, _PART)]
+
+    def fill(part: Array, stream: np.random.Generator) -> None:
+        part[:] = _values(stream, part.size, dtype, distribution)
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(fill, parts, rng.spawn(len(parts))))  # raises what a part raised
+    return found
+
+
+def _values(rng: np.random.Generator, count: int, dtype: str, distribution: str) -> Array:
     import numpy as np
 
     wide: Any = np.dtype(accumulated(dtype))
