@@ -59,8 +59,11 @@ def of_warps(requests: Iterable[Request], code: Mapping[MemoryInstruction, int],
 def of_regions(requests: Sequence[Request], lined: Sequence[Lined], warps: int, issued: _Issued) -> int:
     """Those of a kind's guarded instructions, line by line; lines are left out where it is not known."""
     active: Counter[tuple[int, _Issued]] = Counter()
+    callers: Counter[tuple[int, int]] = Counter()
     for request in requests:
         active[request.site.place, _asked(request)] += request.weight
+        if _asked(request) == issued:
+            callers[request.site.place, request.site.line] += request.weight
     visits, found = _visits(active, lined, warps), 0
     for line, of_line in _by_line(lined, issued).items():
         guarded = [each for each in of_line if each.access.guarded]
@@ -71,9 +74,20 @@ def of_regions(requests: Sequence[Request], lined: Sequence[Lined], warps: int, 
         else:
             come = active[line, ("branch", "branch", "")] * len(guarded) // _statements(lined, line)
         may = [each for each in of_line if not each.access.never]
-        with_lanes = active[line, issued] * sum(each.access.guarded for each in may) // max(len(may), 1)
-        found += max(0, come - with_lanes)
+        by_caller = [count for (place, _), count in sorted(callers.items()) if place == line]
+        found += max(0, come - _with_lanes(by_caller, may))
     return found
+
+
+def _with_lanes(by_caller: Sequence[int], may: Sequence[Lined]) -> int:
+    """Requests with an active lane by a line's guarded instructions, of all that its callers make there.
+
+    A helper's instructions lie in the order of the lines that call it, equally many of each.
+    """
+    counts = by_caller if by_caller and len(may) % len(by_caller) == 0 else [sum(by_caller)]
+    size = max(len(may) // len(counts), 1)
+    guarded = [sum(each.access.guarded for each in may[at : at + size]) for at in range(0, len(may), size)]
+    return sum(count * some // size for count, some in zip(counts, guarded, strict=False))
 
 
 def _statements(lined: Sequence[Lined], line: int) -> int:

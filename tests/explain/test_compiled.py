@@ -168,6 +168,22 @@ def test_guarded_instructions_are_issued_as_often_as_others_of_their_region(othe
     assert of_regions(requests, [*of_line, *others], 8, LOADS) == expected
 
 
+@pytest.mark.parametrize(
+    ("branched", "expected"),
+    [
+        pytest.param(0, 300 - (16 // 2 + 4), id="of the first caller"),
+        pytest.param(3, 300 - (16 + 4 // 2), id="of the second caller"),
+    ],
+)
+def test_a_helpers_instructions_lie_in_the_order_of_its_callers(branched: int, expected: int) -> None:
+    """Two callers with 16 and 4 requests, of whose four instructions one has a branch instead of a predicate."""
+    sites = {4: replace(ROWS, line=71, place=LINE), 16: replace(ROWS, line=70, place=LINE)}
+    sites[100] = replace(ROWS, place=40)
+    requests = [request for count, site in sites.items() for request in along(site, 4, count).requests()]
+    code = [lined(LINE, frozenset({8}) if at == branched else INNER, guarded=at != branched) for at in range(4)]
+    assert of_regions(requests, [*code, lined(40, INNER)], 8, LOADS) == expected
+
+
 def test_guarded_stores_are_issued_by_warps_that_take_the_other_branch() -> None:
     """15 warps pass the branch, and one of them takes it; the other branch's stores have no predicate."""
     taken, other = (replace(ROWS, kind="store", place=place) for place in (LINE, 57))
