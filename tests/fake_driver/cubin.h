@@ -8,28 +8,30 @@
 #include <cstring>
 #include <string>
 
-// The ELF symbol of a kernel, which its code section has in sh_info; -1 where there is no such kernel.
-static int symbol_of(const std::string &image, const std::string &kernel)
+// A section by its name, or null.
+static const Elf64_Shdr *section(const std::string &image, const std::string &name)
 {
     const auto *header = (const Elf64_Ehdr *)image.data();
     const auto *sections = (const Elf64_Shdr *)(image.data() + header->e_shoff);
     const char *names = image.data() + sections[header->e_shstrndx].sh_offset;
     for (unsigned i = 0; i < header->e_shnum; ++i)
-        if (names + sections[i].sh_name == ".text." + kernel)
-            return sections[i].sh_info & 0xffffff;
-    return -1;
+        if (names + sections[i].sh_name == name)
+            return &sections[i];
+    return nullptr;
+}
+
+// The ELF symbol of a kernel, which its code section has in sh_info; -1 where there is no such kernel.
+static int symbol_of(const std::string &image, const std::string &kernel)
+{
+    const auto *code = section(image, ".text." + kernel);
+    return code ? code->sh_info & 0xffffff : -1;
 }
 
 // How much shared memory a kernel declares.
 static size_t shared_bytes(const std::string &image, const std::string &kernel)
 {
-    const auto *header = (const Elf64_Ehdr *)image.data();
-    const auto *sections = (const Elf64_Shdr *)(image.data() + header->e_shoff);
-    const char *names = image.data() + sections[header->e_shstrndx].sh_offset;
-    for (unsigned i = 0; i < header->e_shnum; ++i)
-        if (names + sections[i].sh_name == ".nv.shared." + kernel)
-            return sections[i].sh_size;
-    return 0;
+    const auto *shared = section(image, ".nv.shared." + kernel);
+    return shared ? shared->sh_size : 0;
 }
 
 // The size of a variable by its ELF symbol, 0 where there is none.
@@ -65,18 +67,11 @@ static int recorded(const std::string &image, Recorded what, int symbol)
 // How many parameters a kernel has: a record of each is in a section of the kernel's own.
 static unsigned parameters_of(const std::string &image, const std::string &kernel)
 {
-    const auto *header = (const Elf64_Ehdr *)image.data();
-    const auto *sections = (const Elf64_Shdr *)(image.data() + header->e_shoff);
-    const char *names = image.data() + sections[header->e_shstrndx].sh_offset;
-    const std::string record{4, 0x17, 12, 0};
+    const auto *own = section(image, ".nv.info." + kernel);
+    const std::string info = own ? image.substr(own->sh_offset, own->sh_size) : "", record{4, 0x17, 12, 0};
     unsigned count = 0;
-    for (unsigned i = 0; i < header->e_shnum; ++i) {
-        if (names + sections[i].sh_name != ".nv.info." + kernel)
-            continue;
-        std::string info(image, sections[i].sh_offset, sections[i].sh_size);
-        for (size_t at = info.find(record); at != std::string::npos; at = info.find(record, at + record.size()))
-            ++count;
-    }
+    for (size_t at = info.find(record); at != std::string::npos; at = info.find(record, at + record.size()))
+        ++count;
     return count;
 }
 
