@@ -100,21 +100,21 @@ def build(case: Case) -> NumbaKernel:
             begin(stages, maps, CLUSTER * CONSUMERS)
         synchronize_cluster()
         turn = Turn(uint32(0), uint32(0))
-        number_of_pair = cuda.blockIdx.x // CLUSTER
+        pair_index = cuda.blockIdx.x // CLUSTER
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
-            while thread == 0 and number_of_pair < down * across:
-                pair = place_of(number_of_pair, down, across)
+            while thread == 0 and pair_index < down * across:
+                pair = place_of(pair_index, down, across)
                 turn = copy_all(stages, turn, maps, Place((pair.row * CLUSTER + rank_in_cluster()) * rows, pair.col), k)
-                number_of_pair += cuda.gridDim.x // CLUSTER
+                pair_index += cuda.gridDim.x // CLUSTER
         else:
             add_registers(CONSUMER_REGISTERS)
             member = Member(group - 1, thread)
-            while number_of_pair < down * across:
-                pair = place_of(number_of_pair, down, across)
+            while pair_index < down * across:
+                pair = place_of(pair_index, down, across)
                 turn = multiply_all(results, stages, turn, member, k)
                 write(buffers, results, c_map, Place((pair.row * CLUSTER + rank_in_cluster()) * rows, pair.col), member)
-                number_of_pair += cuda.gridDim.x // CLUSTER
+                pair_index += cuda.gridDim.x // CLUSTER
             finish_stores(0)
         synchronize_cluster()  # before its shared memory goes, which the other block may still reach
 

@@ -118,19 +118,19 @@ def build(case: Case) -> NumbaKernel:
             begin(stages, maps, CONSUMERS)
         cuda.syncthreads()
         turn = Turn(uint32(0), uint32(0))
-        number_of_tile = cuda.blockIdx.x
+        tile_index = cuda.blockIdx.x
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
-            while thread == 0 and number_of_tile < down * across:
-                turn = copy_all(stages, turn, maps, place_of(number_of_tile, down, across), k)
-                number_of_tile += cuda.gridDim.x
+            while thread == 0 and tile_index < down * across:
+                turn = copy_all(stages, turn, maps, place_of(tile_index, down, across), k)
+                tile_index += cuda.gridDim.x
         else:
             add_registers(CONSUMER_REGISTERS)
             member = Member(group - 1, thread)
-            while number_of_tile < down * across:
+            while tile_index < down * across:
                 turn = multiply_all(results, stages, turn, member, k)
-                write(buffers, results, c_map, place_of(number_of_tile, down, across), member)
-                number_of_tile += cuda.gridDim.x
+                write(buffers, results, c_map, place_of(tile_index, down, across), member)
+                tile_index += cuda.gridDim.x
             finish_stores(0)
 
     grid = tile.grid(case)
