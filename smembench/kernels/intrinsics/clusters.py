@@ -49,7 +49,7 @@ _SYNCHRONIZE = "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;"
 
 def rank_in_cluster() -> Index:
     """This block's rank in its cluster."""
-    return cuda.blockIdx.x % uint32(getattr(cuda, CLUSTER_BLOCKS, 1))
+    return uint32(cuda.blockIdx.x % getattr(cuda, CLUSTER_BLOCKS, 1))
 
 
 def synchronize_cluster() -> None:
