@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from smembench.explain.recorder import AddressArray, Recorder, SharedArray
 from smembench.explain.requests import UNSERVED, Accesses, Merged, Request
 from smembench.explain.unknown import Unfollowed
 from smembench.kernels.intrinsics.block_flags import FLAGS, MOST_BLOCKS
+from smembench.kernels.intrinsics.clusters import CLUSTER_BLOCKS
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.problems import PROBLEMS
@@ -120,6 +122,22 @@ def kinds_of_blocks(grid: tuple[int, ...], like: tuple[int, ...]) -> dict[tuple[
     }
 
 
+def kinds_of_tiles(
+    tile_of: Callable[[int], tuple[int, int]], grid: tuple[int, int], cluster: int
+) -> dict[tuple[int, ...], int]:
+    """As ``kinds_of_blocks``, for blocks along x that each have the tile of ``grid`` that ``tile_of`` says.
+
+    Below the last tile with results there may be ``cluster`` - 1 without.
+    """
+    found: dict[tuple[int, int], tuple[int, ...]] = {}
+    counts: Counter[tuple[int, ...]] = Counter()
+    for block in range(prod(grid)):
+        column, row = tile_of(block)
+        kind = max(column, grid[0] - 2), max(row, grid[1] - 1 - cluster)
+        counts[found.setdefault(kind, (block, 0))] += 1
+    return dict(counts)
+
+
 def divided(
     grid: tuple[int, ...], like: tuple[int, ...], segments: Sequence[int], *, ragged: bool
 ) -> dict[int, dict[tuple[int, ...], int]]:
@@ -180,8 +198,11 @@ def trace(
     whole = grid or program.grid
     scalars = [np.uint32(value) for value in problem.scalars(case)]
     given = [*arguments, *scalars, *program.tensor_maps]
-    if segments is None:
-        alike: dict[tuple[int, ...], int] = {(0, 0): prod(whole)}
+    alike: dict[tuple[int, ...], int] = {(0, 0): prod(whole)}
+    if program.tile_of is not None:
+        blocks = kinds_of_tiles(program.tile_of, whole, program.cluster) if ragged else alike
+        launches = [Launch(program.function, given, (prod(whole), 1), program.block, blocks)]
+    elif segments is None:
         blocks = kinds_of_blocks(program.grid, whole) if ragged else alike
         launches = [Launch(program.function, given, program.grid, program.block, blocks)]
     else:
@@ -190,6 +211,7 @@ def trace(
             for count, blocks in divided(program.grid, whole, segments, ragged=ragged).items()
         ]
     fake = _fake_cuda(recorder)
+    setattr(fake, CLUSTER_BLOCKS, program.cluster)
     flags = recorder.array("global", FLAGS, (MOST_BLOCKS,), (len(arguments) + 1) * ARRAY_SPACING, "uint32")
     setattr(fake, FLAGS, flags)
     with replaced(fake):

@@ -21,7 +21,7 @@ from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores
 from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.cuda.wgmma_persistent import placing
+from smembench.kernels.matmul.cuda.wgmma_persistent import in_order, placing
 from smembench.kernels.matmul.cuda.wgmma_specialized import (
     CONSUMER_REGISTERS,
     CONSUMERS,
@@ -143,6 +143,8 @@ def build(case: Case) -> NumbaKernel:
         launch_bounds=(THREADS, 1),
         variant=str(columns),
         persistent_blocks=lambda multiprocessors: min(multiprocessors, prod(grid)),
+        grid_dependent=True,
+        tile_of=in_order(tile, case),
     )
 
 
@@ -153,6 +155,7 @@ KERNEL = Kernel(
     summary="wgmmaPersistent, whose results the TMA writes from shared memory",
     build=build,
     blocks=False,
+    results=(WIDE.columns, WIDE.rows),
     tile_elements=lambda case: tile_of(case).tile_elements(case),
     dtypes=NARROW,
     b_layouts=(BY_ROWS, BY_COLUMNS),
