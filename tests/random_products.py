@@ -41,12 +41,12 @@ def side(rng: random.Random) -> int:
             return rng.randint(1000, 50_000)
 
 
-def drawn(rng: random.Random, kernel: Kernel) -> Case:
+def drawn(rng: random.Random, kernel: Kernel, terms: int = TERMS) -> Case:
     """A product that the kernel takes or refuses; in at least half of them k is a multiple of 16 bytes, and so is n."""
     dtype = rng.choice(dtypes_of(kernel))
     units = (16 // ITEMSIZE[dtype],) * 2 + (2, 1)
-    m = n = k = TERMS
-    while m * n * k > TERMS or max(m * n, m * k, k * n) > ELEMENTS:
+    m = n = k = terms
+    while m * n * k > terms or max(m * n, m * k, k * n) > ELEMENTS:
         m, n, k = (side(rng) for _ in range(3))
         n, k = (length + -length % rng.choice(units) for length in (n, k))
     strides = [stride for stride in STRIDES if max(n, k) <= stride <= ELEMENTS // max(m, k)] if kernel.strided else []
@@ -68,7 +68,9 @@ def command(case: Case, seed: int) -> str:
     return "smembench matmul " + " ".join(f"--{name.replace('_', '-')} {value}" for name, value in given.items())
 
 
-def hold(kernel: Kernel, rng: random.Random, count: int, run: Run, capability: str | None = None) -> None:
+def hold(
+    kernel: Kernel, rng: random.Random, count: int, run: Run, capability: str | None = None, terms: int = TERMS
+) -> None:
     """Hold so many random products to float64; those that the kernel refuses are not run, nor do they count.
 
     Inputs that prove little follow others of the same shape, as before a timing. The command of each product and a
@@ -82,7 +84,7 @@ def hold(kernel: Kernel, rng: random.Random, count: int, run: Run, capability: s
     for _ in range(100 * count):
         if right == count:
             break
-        case = drawn(rng, kernel)
+        case = drawn(rng, kernel, terms)
         if kernel.refusal(case, capability):
             refused += 1
             continue
