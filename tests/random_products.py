@@ -21,7 +21,7 @@ TERMS, ELEMENTS = 2**27, 2**23
 """Most of a product and of a matrix, so that float64 takes milliseconds."""
 STRIDES = (1040, 4097)
 """Rows that begin at multiples of 16 bytes, and rows that do not."""
-PROGRAMS = 8
+PROGRAMS = 6
 """Most that a series of products compiles: compilers take longer than all else."""
 
 Run = Callable[[Case], Callable[[tuple["Array", ...]], "Array"]]
