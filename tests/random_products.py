@@ -11,6 +11,7 @@ from programs import NUMBA, assert_right, case_of, dtypes_of, numba_kernel
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
+from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.problem import ITEMSIZE
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ TERMS, ELEMENTS = 2**27, 2**23
 """Most of a product and of a matrix, so that float64 takes milliseconds."""
 STRIDES = (1040, 4097)
 """Rows that begin at multiples of 16 bytes, and rows that do not."""
-PROGRAMS = 8
+PROGRAMS = 6
 """Most that a series of products compiles: compilers take longer than all else."""
 
 Run = Callable[[Case], Callable[[tuple["Array", ...]], "Array"]]
@@ -71,7 +72,7 @@ def command(case: Case, seed: int) -> str:
 def hold(
     kernel: Kernel, rng: random.Random, count: int, run: Run, capability: str | None = None, terms: int = TERMS
 ) -> None:
-    """Hold so many random products to float64; those that the kernel refuses are not run, nor do they count.
+    """Hold so many random products to float64; those that are refused are not run, nor do they count.
 
     Inputs that prove little follow others of the same shape, as before a timing. The command of each product and a
     line of counts are printed.
@@ -85,7 +86,8 @@ def hold(
         if right == count:
             break
         case = drawn(rng, kernel, terms)
-        if kernel.refusal(case, capability):
+        too_large = kernel.blocks and kernel.shared_bytes(case) > STATIC_SHARED_BYTES
+        if too_large or kernel.refusal(case, capability):
             refused += 1
             continue
         program = (case.dtype, case.b_layout, case.block, case.stride, numba_kernel(case).variant)
