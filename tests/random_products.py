@@ -11,6 +11,7 @@ from programs import NUMBA, assert_right, case_of, dtypes_of, numba_kernel
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
+from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.problem import ITEMSIZE
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ TERMS, ELEMENTS = 2**27, 2**23
 """Most of a product and of a matrix, so that float64 takes milliseconds."""
 STRIDES = (1040, 4097)
 """Rows that begin at multiples of 16 bytes, and rows that do not."""
-PROGRAMS = 8
+PROGRAMS = 6
 """Most that a series of products compiles: compilers take longer than all else."""
 
 Run = Callable[[Case], Callable[[tuple["Array", ...]], "Array"]]
@@ -41,12 +42,12 @@ def side(rng: random.Random) -> int:
             return rng.randint(1000, 50_000)
 
 
-def drawn(rng: random.Random, kernel: Kernel) -> Case:
+def drawn(rng: random.Random, kernel: Kernel, terms: int = TERMS) -> Case:
     """A product that the kernel takes or refuses; in at least half of them k is a multiple of 16 bytes, and so is n."""
     dtype = rng.choice(dtypes_of(kernel))
     units = (16 // ITEMSIZE[dtype],) * 2 + (2, 1)
-    m = n = k = TERMS
-    while m * n * k > TERMS or max(m * n, m * k, k * n) > ELEMENTS:
+    m = n = k = terms
+    while m * n * k > terms or max(m * n, m * k, k * n) > ELEMENTS:
         m, n, k = (side(rng) for _ in range(3))
         n, k = (length + -length % rng.choice(units) for length in (n, k))
     strides = [stride for stride in STRIDES if max(n, k) <= stride <= ELEMENTS // max(m, k)] if kernel.strided else []
@@ -68,8 +69,10 @@ def command(case: Case, seed: int) -> str:
     return "smembench matmul " + " ".join(f"--{name.replace('_', '-')} {value}" for name, value in given.items())
 
 
-def hold(kernel: Kernel, rng: random.Random, count: int, run: Run, capability: str | None = None) -> None:
-    """Hold so many random products to float64; those that the kernel refuses are not run, nor do they count.
+def hold(
+    kernel: Kernel, rng: random.Random, count: int, run: Run, capability: str | None = None, terms: int = TERMS
+) -> None:
+    """Hold so many random products to float64; those that are refused are not run, nor do they count.
 
     Inputs that prove little follow others of the same shape, as before a timing. The command of each product and a
     line of counts are printed.
@@ -82,8 +85,9 @@ def hold(kernel: Kernel, rng: random.Random, count: int, run: Run, capability: s
     for _ in range(100 * count):
         if right == count:
             break
-        case = drawn(rng, kernel)
-        if kernel.refusal(case, capability):
+        case = drawn(rng, kernel, terms)
+        too_large = kernel.blocks and kernel.shared_bytes(case) > STATIC_SHARED_BYTES
+        if too_large or kernel.refusal(case, capability):
             refused += 1
             continue
         program = (case.dtype, case.b_layout, case.block, case.stride, numba_kernel(case).variant)
