@@ -7,7 +7,7 @@ and all bytes announced to it have come (PTX ISA, "mbarrier", "cp.async.bulk.ten
 A tile has rows of 128 bytes, swizzled: chunk c of row r, 16 bytes, lies where chunk c ^ (r % 8) would. So eight rows of
 a column of chunks lie in different banks.
 
-In the simulator a copy is done at once. In a trace copies are no accesses of threads, and no wait waits.
+In the simulator a copy is done at once. A trace records copies, which are no accesses of threads; no wait waits.
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ TILE_ALIGNMENT = 1024
 
 ROW_BYTES, CHUNK = MAPPED_ROW_BYTES, 16
 """Bytes of a tile's row, and of the chunks that the swizzle moves."""
+
+TILES = "tile_accesses"
+"""The name of what records accesses to tiles, in a trace's ``cuda``."""
 
 _SHARED, _SHARED_POINTER = 3, ir.IntType(32)
 
@@ -96,6 +99,8 @@ def start_copy(
         box = swizzled(source.box(int(row), int(column)))
         tile[place : place + box.size] = box
         _change(barriers, index, 0, -box.size * box.itemsize)
+    elif hasattr(cuda, TILES):
+        getattr(cuda, TILES).copied(tile, source, column, row)
 
 
 def swizzled(box: NDArray[Any]) -> NDArray[Any]:

@@ -5,7 +5,7 @@ After a barrier one of them starts to write the tile, and commits what it starte
 overwritten when ``finish_stores`` has waited for its group. What lies beyond the matrix is not written (PTX ISA,
 "cp.async.bulk.tensor", "cp.async.bulk.wait_group"). Needs compute capability 9.0.
 
-In the simulator a tile is written at once. In a trace it is no access of a thread.
+In the simulator a tile is written at once. A trace records that, which is no access of a thread.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.bulk_copy import narrow, shared_address
+from smembench.kernels.intrinsics.bulk_copy import TILES, narrow, shared_address
 from smembench.kernels.intrinsics.lowering import (
     Context,
     Signature,
@@ -26,6 +26,7 @@ from smembench.kernels.intrinsics.lowering import (
     register_instruction,
     types,
 )
+from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.types import Array, Index
 
 _STORE = "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [$0, {$1, $2}], [$3];"
@@ -39,6 +40,8 @@ def start_store(target: Any, column: Index, row: Index, tile: Array, place: Inde
     """Start to write the tile at a place of shared memory to (row, column) of a tensor map's matrix."""
     if isinstance(tile, np.ndarray):
         target.write(int(row), int(column), tile[place:])
+    elif hasattr(cuda, TILES):
+        getattr(cuda, TILES).stored(tile, target, column, row)
 
 
 def commit_stores() -> None:

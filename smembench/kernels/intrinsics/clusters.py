@@ -16,6 +16,7 @@ from llvmlite import ir
 from smembench.kernels.intrinsics.bulk_copy import (
     BARRIER,
     COPY,
+    TILES,
     arrive,
     lower_copy,
     lower_on_barrier,
@@ -61,7 +62,10 @@ def start_copy_to_all(
     tile: Array, place: Index, source: Any, column: Index, row: Index, barriers: Array, index: Index
 ) -> None:
     """``bulk_copy.start_copy``, to the same place in all blocks of the cluster, where each has its barrier."""
-    start_copy(tile, place, source, column, row, barriers, index)
+    if hasattr(cuda, TILES):
+        getattr(cuda, TILES).copied(tile, source, column, row, getattr(cuda, CLUSTER_BLOCKS))
+    else:
+        start_copy(tile, place, source, column, row, barriers, index)
 
 
 def arrive_at(barriers: Array, index: Index, rank: Index) -> None:
