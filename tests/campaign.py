@@ -1,4 +1,4 @@
-"""How much the campaigns of faults try: ``SMEMBENCH_CAMPAIGN`` multiplies it and gives other seeds. Trials to store."""
+"""How much the random tests try: ``SMEMBENCH_CAMPAIGN`` multiplies it and gives other seeds. Trials to store."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from smembench.explain.costs import Costs, by_memory, resident_blocks
 from smembench.explain.idle import idle_requests
 from smembench.explain.launch import launch
 from smembench.explain.roof import Work
+from smembench.explain.tiles import tile_traffic
 from smembench.explain.trace import traceable
 from smembench.explain.traffic import traffic
 from smembench.kernels import registry
@@ -62,10 +63,13 @@ def explain(
     sizes = problem.sizes_of_arrays(case, problem.elements(case))
     asked = traffic(dict(zip(problem.arrays, sizes, strict=True)), requests)
     accesses = by_memory(traced, requests)
+    tiles = tile_traffic(traced.tiles, traced.source)
     work = Work(
         dtype=case.dtype,
         memory_bytes=0 if problem.memory == "shared" else problem.bytes_moved(case),
-        wavefronts=sum(access.of_all for access in accesses.shared) + sum(access.wavefronts for access in asked),
+        wavefronts=sum(access.of_all for access in accesses.shared)
+        + sum(access.wavefronts for access in asked)
+        + sum(access.wavefronts for access in tiles),
         flops=problem.flops(case),
     )
     pad = f", pad {case.pad}" if case.pad is not None else ""
@@ -84,6 +88,7 @@ def explain(
         code=code,
         occupancy=resident,
         idle={} if code is None else idle_requests(traced, requests, code, warps),
+        tiles=tiles,
     )
 
 

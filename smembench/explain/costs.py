@@ -12,6 +12,7 @@ from smembench.explain import banks, coalescing
 from smembench.explain.constant import addresses
 from smembench.explain.occupancy import Occupancy, occupancy
 from smembench.explain.requests import AccessSite, Request
+from smembench.explain.tiles import TileTraffic
 from smembench.explain.trace import Trace
 from smembench.explain.traffic import GlobalTraffic
 from smembench.model.errors import UsageError
@@ -89,6 +90,7 @@ class Costs:
         shared, memory, constant: accesses in the source to shared, global and constant memory; without atomics on
             shared memory, whose cost no rule tells.
         traffic: a launch's requests to global memory, by array.
+        tiles: what the TMA copies and writes and what tensor cores read of shared memory, which no other figure has.
         idle: requests to shared memory that warps without an active lane issue, by way and kind, where the machine
             code tells.
         code: None if it is not known; the occupancy then does not count registers.
@@ -107,6 +109,7 @@ class Costs:
     code: MachineCode | None
     occupancy: Occupancy | None
     idle: Mapping[str, int] = field(default_factory=dict)
+    tiles: tuple[TileTraffic, ...] = ()
 
     def degree(self, kind: str) -> float | None:
         """Degree of conflict of all shared loads, or of all stores (``kind``); None if there are none."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.ncu import profile
+from smembench.explain.tiles import TileTraffic
 from smembench.model.case import Case
 from smembench.model.hardware import SECTOR_BYTES
 from smembench.toolchains.machine_code import machine_code
@@ -36,6 +38,38 @@ OTHER = (
     ),
 )
 """``ldmatrix`` and ``cp.async``, which the counters of loads and stores do not see."""
+
+
+class Tiles(NamedTuple):
+    """What the TMA or the tensor cores do in a launch, by the ``kind`` of ``TileAccess``, and its counter."""
+
+    name: str
+    kind: str
+    total: str
+    predicted: Callable[[TileTraffic], int]
+
+
+def _arriving(tiles: TileTraffic) -> int:
+    """In all blocks that a copy reaches. The zeros count as well: what an H200 counted at 1000³ is the sum of both."""
+    return tiles.access.blocks * (tiles.global_bytes + tiles.zero_bytes)
+
+
+TILES = (
+    Tiles(
+        "wgmma's wavefronts",
+        "operand",
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum",
+        lambda tiles: tiles.wavefronts,
+    ),
+    Tiles("bytes copied by the TMA", "copy", "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum", _arriving),
+    Tiles(
+        "bytes written by the TMA",
+        "store",
+        "l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma_st.sum",
+        lambda tiles: tiles.global_bytes,
+    ),
+)
+"""Of a launch, in no counter of threads' accesses."""
 _ALL = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
 _SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
 _GLOBAL_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
@@ -48,10 +82,15 @@ METRICS: tuple[str, ...] = (
     _DRAM,
     _WARPS,
 )
-OPTIONAL: tuple[str, ...] = (*(metric for each in OTHER for metric in (each.wavefronts, each.requests)), _ALL)
-"""Of capability 8.0 and later; left out where ncu does not know them."""
+OPTIONAL: tuple[str, ...] = (
+    *(metric for each in OTHER for metric in (each.wavefronts, each.requests)),
+    *(each.total for each in TILES),
+    _ALL,
+)
+"""Of capability 8.0 or 9.0 and later; left out where ncu does not know them."""
 ALLOWED = 0.005
-"""Largest difference in wavefronts or sectors per request at which counters and prediction agree."""
+"""Largest difference in wavefronts or sectors per request, or share of a launch's, at which counters and prediction
+agree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +107,13 @@ class Comparison:
 def compare(cases: Sequence[Case], capability: str | None, multiprocessors: int | None = None) -> list[Comparison]:
     """Predict and count every case, on a GPU of so many multiprocessors.
 
-    Wavefronts per request to shared memory and sectors per request to global memory have to agree within ``ALLOWED``.
+    Wavefronts per request to shared memory and sectors per request to global memory have to agree within ``ALLOWED``,
+    and so have a launch's wavefronts of wgmma and bytes of the TMA, which no counter of threads' requests has.
     What is predicted is what the machine code has: the compiler merges, for example, reads of A's tile in ``tiled``, so
     the counters see fewer and wider requests than the source has. Five comparisons are not judged: wavefronts of
     asynchronous copies, whose data arrive in parts (on an H200 the same copies took 5.65 wavefronts per request in
     transposeAsync and 5.87 in transposePersistent, where 3.85 would do), all wavefronts of shared memory with those of
-    the trace, requests and bytes of all global loads with those of the trace, DRAM bytes
+    the trace and of wgmma, requests and bytes of all global loads with those of the trace, DRAM bytes
     with compulsory bytes, and achieved with theoretical occupancy. They depend on more than the kernel's accesses.
 
     Raises:
@@ -101,9 +141,16 @@ def _compare(explained: Explanation, reading: Mapping[str, float]) -> Iterator[C
         sectors, requests = reading[_SECTORS.format(short)], reading[_GLOBAL_REQUESTS.format(short)]
         figure = f"sectors a global {kind}"
         yield from _judged(case, figure, explained.sectors(kind), sectors, requests)
+    for tiles in TILES:
+        expected = sum(tiles.predicted(each) for each in explained.tiles if each.access.kind == tiles.kind)
+        if (total := reading.get(tiles.total)) is not None and (total or expected):
+            agrees = math.isclose(total, expected, rel_tol=ALLOWED)
+            yield Comparison(case, tiles.name, expected, total, agrees)
     if _ALL in reading:
-        predicted = sum(access.of_all for access in explained.shared)
-        yield Comparison(case, "shared wavefronts", predicted, reading[_ALL])
+        wavefronts = sum(access.of_all for access in explained.shared) + sum(
+            each.wavefronts for each in explained.tiles
+        )
+        yield Comparison(case, "shared wavefronts", wavefronts, reading[_ALL])
     requests, moved = reading[_GLOBAL_REQUESTS.format("ld")], SECTOR_BYTES * reading[_SECTORS.format("ld")]
     yield Comparison(case, "global load requests", sum(load.requests for load in explained.loads), requests)
     yield Comparison(case, "global load bytes", sum(load.bytes for load in explained.loads), moved)

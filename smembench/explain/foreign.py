@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smembench.explain.blocks import kinds_of_blocks
 from smembench.explain.compiled import as_compiled
 from smembench.explain.costs import Costs, by_memory, resident_blocks
 from smembench.explain.foreign_cuda import Replacements, foreign_cuda, plain_function
@@ -22,7 +23,7 @@ from smembench.explain.idle import idle_requests
 from smembench.explain.launch import by_cost
 from smembench.explain.mistakes import KINDS
 from smembench.explain.occupancy import MAX_THREADS
-from smembench.explain.trace import ARRAY_SPACING, Launch, Trace, kinds_of_blocks, record
+from smembench.explain.trace import ARRAY_SPACING, Launch, Trace, record
 from smembench.explain.traffic import traffic
 from smembench.explain.warp import WIDTHS
 from smembench.model.errors import SmembenchError, UsageError

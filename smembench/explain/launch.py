@@ -33,7 +33,7 @@ def launch(
     code: MachineCode | None = None,
     multiprocessors: int | None = None,
 ) -> tuple[Trace, list[Request]]:
-    """The trace of the case's pattern, and the requests of a launch of the case.
+    """The trace of the case's pattern, with the accesses to tiles of a launch of the case; and that launch's requests.
 
     A request stands for all requests of its access site with the same cost; ``weight`` is their number. With ``apart``
     it stands for those with the same addresses, and only requests to shared memory are returned. With the machine
@@ -66,7 +66,10 @@ def launch(
         for key, more in alike(second).items():
             before = found[key].weight if key in found else 0
             found[key] = replace(more, weight=before + times * max(more.weight - before, 0))
-        first = replace(first, mistakes=tuple(sorted({*first.mistakes, *second.mistakes})))
+        more_tiles = {each: count - first.tiles.get(each, 0) for each, count in second.tiles.items()}
+        tiles = {each: first.tiles.get(each, 0) + times * more for each, more in more_tiles.items()}
+        mistakes = tuple(sorted({*first.mistakes, *second.mistakes}))
+        first = replace(first, mistakes=mistakes, tiles={**first.tiles, **tiles})
     return first, list(found.values())
 
 

@@ -8,6 +8,8 @@ from typing import Any
 from smembench.explain.analysis import Explanation
 from smembench.explain.costs import Access, Costs
 from smembench.explain.roof import on_chip_share, ridge, roofs
+from smembench.explain.tiles import TileTraffic
+from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES
 from smembench.model.device import DeviceInfo
 
 
@@ -15,6 +17,30 @@ def _common(access: Access) -> dict[str, Any]:
     site = access.site
     place = {"line": site.line, "kind": site.kind, "array": site.array}
     return {**place, "source": access.source, "requests": access.requests}
+
+
+def _tile(tiles: TileTraffic) -> dict[str, Any]:
+    access, operand = tiles.access, tiles.access.operand
+    return {
+        "line": access.line,
+        "kind": access.kind,
+        "matrix": access.matrix,
+        "array": access.array,
+        "source": tiles.source,
+        "rows": access.rows,
+        "columns": access.columns,
+        "swizzle_bytes": operand.swizzle if operand else ROW_BYTES,
+        "transposed": operand and operand.transposed,
+        "leading_bytes": operand and operand.leading,
+        "stride_bytes": operand and operand.stride,
+        "blocks": access.blocks,
+        "count": tiles.count,
+        "shared_bytes": tiles.shared_bytes,
+        "global_bytes": tiles.global_bytes,
+        "zero_bytes": tiles.zero_bytes,
+        "wavefronts": tiles.wavefronts if operand else None,
+        "wavefronts_per_core_matrix": tiles.per_core_matrix,
+    }
 
 
 def costs_dict(explained: Costs) -> dict[str, Any]:
@@ -64,6 +90,7 @@ def costs_dict(explained: Costs) -> dict[str, Any]:
             }
             for access in explained.traffic
         ],
+        "tiles": [_tile(each) for each in explained.tiles],
         "machine_code": None
         if code is None
         else {

@@ -18,6 +18,7 @@ from smembench.explain.branches import counted, decided, partners
 from smembench.explain.lockstep import Group
 from smembench.explain.mistakes import WARP_SYNCS, Made, Mistake, divergent, in_shared_memory, thread
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Integers
+from smembench.explain.tiles import TileRecorder
 from smembench.explain.unknown import Unfollowed
 from smembench.kernels.intrinsics import async_copy
 from smembench.kernels.intrinsics.async_copy import copy_element_async, copy_vector_async, copy_vector_async_if
@@ -72,7 +73,7 @@ class Recorder:
     Attributes:
         filename: the kernel's file.
         shared: the shared arrays of a block.
-        mistakes, unfollowed: of all blocks.
+        mistakes, unfollowed, tiles: of all blocks.
     """
 
     def __init__(self, dynamic_bytes: int, filename: str, threads: int) -> None:
@@ -94,6 +95,7 @@ class Recorder:
         self._barriers: list[int] = []
         self._order = 0
         self.group = Group(np.arange(threads))
+        self.tiles = TileRecorder(self.line)
         self._arrays = 0
         self._constants = 0
 
@@ -104,6 +106,7 @@ class Recorder:
         self._made = {}
         self._arrays = self._constants = 0
         self._barriers, self._order = [], 0
+        self.tiles.enter(group)
 
     def leave(self) -> None:
         """The threads that are still going have run to the end: keep what they did."""
@@ -111,6 +114,7 @@ class Recorder:
             self._paths[number] = tuple(self._barriers)
         for site, made in self._made.items():
             self._keep(site, made)
+        self.tiles.leave()
 
     def barrier(self) -> None:
         """In place of ``cuda.syncthreads``."""
@@ -218,6 +222,7 @@ class Recorder:
 
     def accesses(self, weight: int) -> list[Accesses]:
         """Those of the current block; afterwards the next block begins."""
+        self.tiles.leave_block(weight)
         made = [Made(site, self._addresses[site], order) for site, order in self._orders.items()]
         self.mistakes.update(in_shared_memory(made), divergent(self._paths))
         recorded = {site: self._in_order(site) for site in self._addresses}

@@ -6,7 +6,8 @@ held any of them; arithmetic does the FLOPs at its peak. L1 and shared memory ar
 of up to 128 bytes per clock on each multiprocessor (CUDA C++ Programming Guide, "Shared Memory": 32 banks, each 32 bits
 per clock; Nsight Compute Kernel Profiling Guide: wavefronts are processed on different cycles). So bank conflicts and
 broadcasts cost time. Where the machine code is not known the wavefronts are those of the source: a compiler that merges
-loads needs fewer.
+loads needs fewer. wgmma's operands are among them, as they are among those that hardware counts of the unit. What the
+TMA writes to shared memory and reads there is in no such counter, and is left out.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Work:
 
     Attributes:
         memory_bytes: compulsory bytes of device memory.
-        wavefronts: of all shared accesses, and the fewest for all global ones.
+        wavefronts: of all shared accesses and of the operands of wgmma, and the fewest for all global ones.
     """
 
     dtype: str

@@ -12,9 +12,8 @@ import ast
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import product
 from linecache import getline, getlines
 from math import prod
 from types import SimpleNamespace
@@ -22,12 +21,16 @@ from typing import Any
 
 import numpy as np
 
+from smembench.explain.blocks import divided, kinds_of_blocks, kinds_of_tiles
 from smembench.explain.lockstep import Group, run
 from smembench.explain.mistakes import Mistake
 from smembench.explain.recorder import AddressArray, Recorder, SharedArray
 from smembench.explain.requests import UNSERVED, Accesses, Merged, Request
+from smembench.explain.tiles import Matrix, TileAccess
 from smembench.explain.unknown import Unfollowed
 from smembench.kernels.intrinsics.block_flags import FLAGS, MOST_BLOCKS
+from smembench.kernels.intrinsics.bulk_copy import TILES
+from smembench.kernels.intrinsics.clusters import CLUSTER_BLOCKS
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.problems import PROBLEMS
@@ -67,7 +70,7 @@ class Trace:
 
     ``unfollowed`` is what the trace left out because it depends on data. ``merged`` is what the compiler merged, where
     the machine code is known, and ``unmatched`` the (space, kind) of accesses whose widths there are not the source's,
-    for a reason that the trace does not show.
+    for a reason that the trace does not show. ``tiles`` counts the accesses to tiles by the TMA and by tensor cores.
     """
 
     accesses: tuple[Accesses, ...]
@@ -78,6 +81,7 @@ class Trace:
     unfollowed: tuple[Unfollowed, ...] = ()
     merged: tuple[Merged, ...] = ()
     unmatched: tuple[tuple[str, str], ...] = ()
+    tiles: Mapping[TileAccess, int] = field(default_factory=dict)
 
     @property
     def requests(self) -> list[Request]:
@@ -102,41 +106,6 @@ def _over_several_lines(filename: str) -> dict[int, str]:
     tree = ast.parse("".join(getlines(filename)))
     found = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and not hasattr(node, "body")]
     return {node.lineno: ast.unparse(node) for node in found if (node.end_lineno or 0) > node.lineno}
-
-
-def kinds_of_blocks(grid: tuple[int, ...], like: tuple[int, ...]) -> dict[tuple[int, ...], int]:
-    """The blocks of a small ``grid`` that represent those of a large grid ``like`` it, with the number of each kind.
-
-    The kinds are inside, right edge, bottom edge and corner: with ragged sizes blocks differ in little else. A block in
-    the middle represents those inside, since some kernels do more work at the upper and left edges, too.
-    """
-    axes = [
-        {(traced - 1) // 2: count - 1, traced - 1: 1} if count > 1 else {0: 1}
-        for traced, count in zip(grid, like, strict=True)
-    ]
-    return {
-        tuple(index for index, _ in kind): prod(count for _, count in kind)
-        for kind in product(*(axis.items() for axis in axes))
-    }
-
-
-def divided(
-    grid: tuple[int, ...], like: tuple[int, ...], segments: Sequence[int], *, ragged: bool
-) -> dict[int, dict[tuple[int, ...], int]]:
-    """As ``kinds_of_blocks``, for tiles that are each divided into ``segments``, by their number.
-
-    The blocks are those of a grid along x that has so many for each tile of ``grid``.
-    """
-    found: dict[int, dict[tuple[int, ...], int]] = {}
-    kinds = [
-        [(traced - 1) // 2 if at < count - 1 else traced - 1 for at in range(count)] if ragged else [0] * count
-        for traced, count in zip(grid, like, strict=True)
-    ]
-    for (y, x), count in zip(product(*reversed(kinds)), segments, strict=True):
-        blocks = found.setdefault(count, {})
-        for block in range(count * (y * grid[0] + x), count * (y * grid[0] + x + 1)):
-            blocks[block, 0] = blocks.get((block, 0), 0) + 1
-    return found
 
 
 def traceable(kernel: Kernel, case: Case) -> NumbaKernel:
@@ -179,9 +148,14 @@ def trace(
         arguments.append(recorder.array(space, name, (length,), number * ARRAY_SPACING, carried(dtype)))
     whole = grid or program.grid
     scalars = [np.uint32(value) for value in problem.scalars(case)]
-    given = [*arguments, *scalars, *program.tensor_maps]
-    if segments is None:
-        alike: dict[tuple[int, ...], int] = {(0, 0): prod(whole)}
+    mapped = ((arguments[each.array], each) for each in program.tensor_maps)
+    maps = [Matrix(array.name, array.itemsize, each) for array, each in mapped]
+    given = [*arguments, *scalars, *maps]
+    alike: dict[tuple[int, ...], int] = {(0, 0): prod(whole)}
+    if program.tile_of is not None:
+        blocks = kinds_of_tiles(program.tile_of, whole, program.cluster) if ragged else alike
+        launches = [Launch(program.function, given, (prod(whole), 1), program.block, blocks)]
+    elif segments is None:
         blocks = kinds_of_blocks(program.grid, whole) if ragged else alike
         launches = [Launch(program.function, given, program.grid, program.block, blocks)]
     else:
@@ -190,6 +164,8 @@ def trace(
             for count, blocks in divided(program.grid, whole, segments, ragged=ragged).items()
         ]
     fake = _fake_cuda(recorder)
+    setattr(fake, CLUSTER_BLOCKS, program.cluster)
+    setattr(fake, TILES, recorder.tiles)
     flags = recorder.array("global", FLAGS, (MOST_BLOCKS,), (len(arguments) + 1) * ARRAY_SPACING, "uint32")
     setattr(fake, FLAGS, flags)
     with replaced(fake):
@@ -230,6 +206,7 @@ def record(launch: Launch, recorder: Recorder, fake: Any, number: Callable[[Any]
         tuple(launch.blocks),
         tuple(sorted(recorder.mistakes)),
         tuple(sorted(recorder.unfollowed)),
+        tiles=dict(recorder.tiles.found),
     )
 
 

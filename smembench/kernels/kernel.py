@@ -46,7 +46,7 @@ class Kernel:
         computes: which of the problem's references its output is compared with.
         blocks: whether the case has block dimensions.
         results: elements of the output a thread computes, at most, across and down (x, y): a block's share divides
-            that many times its threads.
+            that many times its threads. Of a kernel without block dimensions: those of a block.
         default_blocks: its default blocks; the problem's if empty.
         pad: None for a kernel without a tile, else whether its tile is padded.
         tile_elements: elements of the shared tile (CUDA) or of one thread's tile buffer (CPU).

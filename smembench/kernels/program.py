@@ -36,7 +36,7 @@ class GpuKernel(_OnGpu):
     Attributes:
         grid: blocks, (x, y).
         block: threads of a block, (x, y).
-        cluster: blocks along x of a thread block cluster, 1 for none; the grid is a multiple of it.
+        cluster: blocks along x of a thread block cluster, 1 for none; what is launched is a multiple of it.
         dynamic_bytes: shared memory that a launch gives each block, beside what the kernel declares.
         variant: tells apart the kernels of one block, pad, stride and dtype between which sizes choose.
         zeroed: whether the output is filled with zeros before a launch, within its time, for kernels that add to it: a
@@ -78,6 +78,8 @@ class TensorMap(NamedTuple):
         rows, columns: of the matrix.
         stride: elements from one row to the next, 16 bytes or a multiple.
         tile_rows: rows of a tile, of ``MAPPED_ROW_BYTES`` each.
+        copied: whether it is of a copy of the array, with this stride, for which there is memory beside the arrays;
+            the kernel makes the copy.
     """
 
     array: int
@@ -85,6 +87,7 @@ class TensorMap(NamedTuple):
     columns: int
     stride: int
     tile_rows: int
+    copied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +102,17 @@ class NumbaKernel(GpuKernel):
             registers.
         segments: for a persistent grid whose blocks share tiles, into how many blocks' ranges each tile of ``grid`` is
             divided on so many multiprocessors, row by row.
-        grid_dependent: whether a block's work depends on the grid size, so that a trace must use the real one.
+        grid_dependent: whether a block's work, or the size of its tile, depends on the grid size, so that a trace must
+            use the real one.
+        tile_of: for a persistent grid along x, with a block per tile: which tile of ``grid``, (x, y), the block of this
+            number computes.
     """
 
     function: Callable[..., None]
     launch_bounds: tuple[int, int] | None = field(default=None, kw_only=True)
     segments: Callable[[int], Sequence[int]] | None = field(default=None, kw_only=True)
     grid_dependent: bool = field(default=False, kw_only=True)
+    tile_of: Callable[[int], tuple[int, int]] | None = field(default=None, kw_only=True)
     tensor_maps: tuple[TensorMap, ...] = field(default=(), kw_only=True)
 
 

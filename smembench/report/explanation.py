@@ -26,11 +26,11 @@ def explanation_page(explained: Explanation, capability: str | None, device: Dev
     """The page of a case, with other pads of its tile if it has any.
 
     Raises:
-        UsageError: for a kernel that uses no shared memory.
+        UsageError: for a kernel whose threads access no shared memory.
     """
     case = explained.case
     if not explained.shared:
-        raise UsageError(f"--html: {case.kernel} uses no shared memory, so there are no banks to draw")
+        raise UsageError(f"--html: no thread of {case.kernel} accesses shared memory, so there are no banks to draw")
     pads = {case.pad or 0: _accesses(explained)}
     if registry.kernel_of(case).pad is not None:
         pads |= {pad: _accesses(explain(replace(case, pad=pad))) for pad in _PADS if pad != case.pad}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -20,6 +21,7 @@ from smembench.views.columns import Column, compact, number, scaled
 from smembench.views.console import plain
 from smembench.views.explain_banks import picture
 from smembench.views.explain_roof import roof
+from smembench.views.explain_tiles import tiles
 from smembench.views.records import Record
 from smembench.views.sections import Section, block, grouped, table
 from smembench.views.table import draw
@@ -64,14 +66,19 @@ def unfollowed_line(explained: Costs, unfollowed: Unfollowed) -> str:
 def explanation(explained: Costs) -> list[Section]:
     """A section for the source of the accesses, one for each memory that the kernel uses, and global memory's last.
 
+    What the tables mean is below the last one.
+
     ``of all`` is the share of an access in a launch's wavefronts in shared memory, or in its sectors.
     """
     shared = f", {explained.shared_bytes} bytes of shared memory" if explained.shared_bytes else ""
-    accesses = sorted([*explained.shared, *explained.constant, *explained.memory], key=lambda access: access.site.line)
+    sources = [
+        (access.site.line, access.source) for access in (*explained.shared, *explained.constant, *explained.memory)
+    ]
+    sources += [(each.access.line, each.source) for each in explained.tiles]
     found = [
         table(
             f"{explained.title} · {explained.threads} threads{shared}",
-            dict.fromkeys((access.site.line, access.source) for access in accesses),
+            dict.fromkeys(sorted(sources, key=lambda place: place[0])),
             {"line": lambda place: str(place[0]), "source": lambda place: place[1]},
             words=("line", "source"),
         )
@@ -91,6 +98,9 @@ def explanation(explained: Costs) -> list[Section]:
                 words=(*_SITE, "conflict"),
             )
         )
+    if explained.tiles:
+        flops = explained.work.flops if isinstance(explained, Explanation) else 0
+        found.append(tiles(explained.tiles, flops))
     if explained.constant:
         found.append(
             table(
@@ -100,23 +110,24 @@ def explanation(explained: Costs) -> list[Section]:
                 words=_SITE,
             )
         )
-    sectors = sum(access.of_all for access in explained.memory)
-    found.append(
-        table(
-            "Global memory, sectors of 32 bytes",
-            explained.memory,
-            {
-                **_SITE,
-                "sectors\nper request": lambda access: number(access.sectors),
-                "ideal": lambda access: number(access.ideal),
-                "efficiency": lambda access: _percent(access.efficiency),
-                "of all": lambda access: _percent(access.of_all / sectors),
-            },
-            words=_SITE,
-            sentence=" ".join(sentences(explained)),
+    if explained.memory or not explained.tiles:
+        sectors = sum(access.of_all for access in explained.memory)
+        found.append(
+            table(
+                "Global memory, sectors of 32 bytes",
+                explained.memory,
+                {
+                    **_SITE,
+                    "sectors\nper request": lambda access: number(access.sectors),
+                    "ideal": lambda access: number(access.ideal),
+                    "efficiency": lambda access: _percent(access.efficiency),
+                    "of all": lambda access: _percent(access.of_all / sectors),
+                },
+                words=_SITE,
+            )
         )
-    )
-    return found
+    *before, last = found
+    return [*before, replace(last, sentence=" ".join(filter(None, (last.sentence, *sentences(explained)))))]
 
 
 def conflict(access: SharedAccess) -> str:

@@ -62,7 +62,7 @@ def test_the_sentence_on_the_ladders_counts_their_tables() -> None:
     assert f"<!-- explain-ladders -->{agree} of {len(rows)}<!-- end -->" in README
 
 
-LIMITS = ROOT / "results/reference/20261122T124959Z-limits"
+LIMITS = ROOT / "results/reference/20261123T164301Z-limits"
 DOCUMENTED = ("copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad", "naive", "tiled")
 LAST = ("transposeHalfWarp", "serpentine", "serpentine16x8", "streamK")
 

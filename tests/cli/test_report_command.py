@@ -290,7 +290,7 @@ def test_the_wavefronts_of_a_page_are_those_of_the_figures(program: Program, exp
 def test_a_kernel_without_shared_memory_has_no_banks_to_draw(program: Program, tmp_path: Path) -> None:
     ran = program("explain", "naiveGmem", "--html", tmp_path / "banks.html")
     assert (ran.returncode, list(tmp_path.iterdir())) == (2, [])
-    assert "naiveGmem uses no shared memory" in ran.stderr
+    assert "no thread of naiveGmem accesses shared memory" in ran.stderr
 
 
 @browser

@@ -12,8 +12,9 @@ import pytest
 
 from programs import NUMBA
 from smembench.explain.analysis import Explanation, best_pad, explain
+from smembench.explain.blocks import kinds_of_blocks
 from smembench.explain.recorder import SharedArray
-from smembench.explain.trace import Trace, kinds_of_blocks, trace
+from smembench.explain.trace import Trace, trace
 from smembench.kernels import numba_cuda as cuda_api
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel

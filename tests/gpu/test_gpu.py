@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import ladder
 from on_gpu import launched, samples
 from programs import assert_right
 from smembench.devices.cuda import CudaDevice, gpu_info, gpu_uuid, why_unusable
@@ -53,8 +54,20 @@ def test_cold_takes_longer_than_warm_where_the_cache_helps(gpu: CudaDevice) -> N
 
 
 @pytest.mark.untimed
-def test_timed_launches_leave_the_result_right(gpu: CudaDevice) -> None:
-    case = Case("transpose", "transposeSmemPad", "cuda:0", "float32", 1000, 3000, None, Block(32, 32), 1)
+@pytest.mark.parametrize(
+    "case",
+    [
+        ladder.transpose("transposeSmemPad", columns=3000, rows=1000),
+        ladder.matmul("splitK", n=300, k=5000),
+        ladder.matmul("mmaAsync", "bfloat16", n=1000),
+        ladder.matmul("wgmmaStored", "bfloat16", n=1000),
+        ladder.matmul("wgmmaClustered", "float8_e4m3", n=1008),
+    ],
+    ids=lambda case: case.kernel,
+)
+def test_timed_launches_leave_the_result_right(gpu: CudaDevice, case: Case) -> None:
+    if reason := registry.kernel_of(case).refusal(case, gpu.info.compute_capability):
+        pytest.skip(reason)
 
     def timed(inputs: tuple[Any, ...]) -> Any:
         with launched(gpu, case, inputs) as prepared:

@@ -7,11 +7,12 @@ and all bytes announced to it have come (PTX ISA, "mbarrier", "cp.async.bulk.ten
 A tile has rows of 128 bytes, swizzled: chunk c of row r, 16 bytes, lies where chunk c ^ (r % 8) would. So eight rows of
 a column of chunks lie in different banks.
 
-In the simulator a copy is done at once. In a trace copies are no accesses of threads, and no wait waits.
+In the simulator a copy is done at once. A trace records copies, which are no accesses of threads; no wait waits.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from smembench.kernels.intrinsics.lowering import (
     types,
 )
 from smembench.kernels.intrinsics.vector import pointer_to
-from smembench.kernels.numba_cuda import cuda
+from smembench.kernels.numba_cuda import DeviceFunction, cuda, device
 from smembench.kernels.program import MAPPED_ROW_BYTES
 from smembench.kernels.types import Array, Index
 
@@ -41,6 +42,9 @@ TILE_ALIGNMENT = 1024
 
 ROW_BYTES, CHUNK = MAPPED_ROW_BYTES, 16
 """Bytes of a tile's row, and of the chunks that the swizzle moves."""
+
+TILES = "tile_accesses"
+"""The name of what records accesses to tiles, in a trace's ``cuda``."""
 
 _SHARED, _SHARED_POINTER = 3, ir.IntType(32)
 
@@ -95,6 +99,8 @@ def start_copy(
         box = swizzled(source.box(int(row), int(column)))
         tile[place : place + box.size] = box
         _change(barriers, index, 0, -box.size * box.itemsize)
+    elif hasattr(cuda, TILES):
+        getattr(cuda, TILES).copied(tile, source, column, row)
 
 
 def swizzled(box: NDArray[Any]) -> NDArray[Any]:
@@ -108,6 +114,17 @@ def places_in_tile(itemsize: int, row: Any, column: Any) -> Any:
     """Where elements of a swizzled tile lie, in elements from its beginning."""
     per_row, per_chunk = ROW_BYTES // itemsize, CHUNK // itemsize
     return row * per_row + (column // per_chunk ^ row % 8) * per_chunk + column % per_chunk
+
+
+@cache
+def place_in_tile(itemsize: int) -> DeviceFunction:
+    """``(row, column)``: ``places_in_tile`` in a kernel."""
+    per_row, per_chunk = ROW_BYTES // itemsize, CHUNK // itemsize
+
+    def place(row: Index, column: Index) -> Index:
+        return row * per_row + (column // per_chunk ^ row % 8) * per_chunk + column % per_chunk
+
+    return device(place)
 
 
 class _State(NamedTuple):

@@ -5,7 +5,7 @@ After a barrier one of them starts to write the tile, and commits what it starte
 overwritten when ``finish_stores`` has waited for its group. What lies beyond the matrix is not written (PTX ISA,
 "cp.async.bulk.tensor", "cp.async.bulk.wait_group"). Needs compute capability 9.0.
 
-In the simulator a tile is written at once. In a trace it is no access of a thread.
+In the simulator a tile is written at once. A trace records that, which is no access of a thread.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.bulk_copy import narrow, shared_address
+from smembench.kernels.intrinsics.bulk_copy import TILES, narrow, shared_address
 from smembench.kernels.intrinsics.lowering import (
     Context,
     Signature,
@@ -26,6 +26,7 @@ from smembench.kernels.intrinsics.lowering import (
     register_instruction,
     types,
 )
+from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.types import Array, Index
 
 _STORE = "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [$0, {$1, $2}], [$3];"
@@ -39,6 +40,8 @@ def start_store(target: Any, column: Index, row: Index, tile: Array, place: Inde
     """Start to write the tile at a place of shared memory to (row, column) of a tensor map's matrix."""
     if isinstance(tile, np.ndarray):
         target.write(int(row), int(column), tile[place:])
+    elif hasattr(cuda, TILES):
+        getattr(cuda, TILES).stored(tile, target, column, row)
 
 
 def commit_stores() -> None:
@@ -47,6 +50,14 @@ def commit_stores() -> None:
 
 def finish_stores(newest: int) -> None:
     """Wait until all groups that this thread committed, but the ``newest`` ones, a constant, have been read."""
+
+
+def complete_stores() -> None:
+    """Wait until all tiles that this thread committed are written, for copies after a barrier of all blocks."""
+
+
+def see_stores() -> None:
+    """After that barrier: let this thread's copies read what tiles of other blocks were written."""
 
 
 def _type_store(_context: Context) -> Typer:
@@ -63,4 +74,6 @@ def _lower_store(context: Context, builder: ir.IRBuilder, signature: Signature, 
 register(start_store, _type_store, _lower_store, *[types.Integer] * 3, types.Array, types.Integer)
 register_instruction(publish_tile, "fence.proxy.async.shared::cta;")
 register_instruction(commit_stores, "cp.async.bulk.commit_group;")
+register_instruction(complete_stores, "cp.async.bulk.wait_group 0; fence.proxy.async.global;")
+register_instruction(see_stores, "fence.proxy.async.global;")
 register_instruction(finish_stores, "cp.async.bulk.wait_group.read {};", constant=True)

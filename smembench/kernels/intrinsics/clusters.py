@@ -4,7 +4,7 @@ Blocks of a cluster have ranks from 0 on. A tile that all of them need is copied
 shared memory, and its bytes arrive at the same barrier of each (PTX ISA, "cp.async.bulk.tensor", multicast). Needs
 compute capability 9.0.
 
-In the simulator, which runs one block after another, and in a trace a cluster is a single block.
+In the simulator, which runs one block after another, a cluster is a single block. A trace has the block's rank.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from llvmlite import ir
 from smembench.kernels.intrinsics.bulk_copy import (
     BARRIER,
     COPY,
+    TILES,
     arrive,
     lower_copy,
     lower_on_barrier,
@@ -34,6 +35,9 @@ from smembench.kernels.intrinsics.lowering import (
 from smembench.kernels.numba_cuda import cuda, uint32
 from smembench.kernels.types import Array, Index
 
+CLUSTER_BLOCKS = "cluster_blocks"
+"""The name of the number of blocks per cluster in a trace's ``cuda``."""
+
 _TO_ALL = (
     "{ .reg .b32 blocks, all; .reg .b16 mask; mov.u32 blocks, %cluster_nctarank; shl.b32 all, 1, blocks; "
     "sub.u32 all, all, 1; cvt.u16.u32 mask, all; "
@@ -46,7 +50,7 @@ _SYNCHRONIZE = "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;"
 
 def rank_in_cluster() -> Index:
     """This block's rank in its cluster."""
-    return uint32(0)
+    return uint32(cuda.blockIdx.x % getattr(cuda, CLUSTER_BLOCKS, 1))
 
 
 def synchronize_cluster() -> None:
@@ -58,7 +62,10 @@ def start_copy_to_all(
     tile: Array, place: Index, source: Any, column: Index, row: Index, barriers: Array, index: Index
 ) -> None:
     """``bulk_copy.start_copy``, to the same place in all blocks of the cluster, where each has its barrier."""
-    start_copy(tile, place, source, column, row, barriers, index)
+    if hasattr(cuda, TILES):
+        getattr(cuda, TILES).copied(tile, source, column, row, getattr(cuda, CLUSTER_BLOCKS))
+    else:
+        start_copy(tile, place, source, column, row, barriers, index)
 
 
 def arrive_at(barriers: Array, index: Index, rank: Index) -> None:

@@ -9,18 +9,18 @@ The sums, 64 rows by n columns, are shared out among the group's 128 threads. Th
 16·(t // 32) + t % 32 // 4 and the one 8 below, and of each 8 columns the two from 2·(t % 4) on: four sums per 8
 columns, by rows (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16").
 
-In a trace products are no accesses of threads: the tensor cores read the tiles.
+A trace records which tiles the tensor cores read; that is no access of a thread.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.bulk_copy import CHUNK, ROW_BYTES, places_in_tile, shared_address
+from smembench.kernels.intrinsics.bulk_copy import CHUNK, ROW_BYTES, TILES, places_in_tile, shared_address
 from smembench.kernels.intrinsics.lowering import (
     Context,
     Signature,
@@ -30,7 +30,7 @@ from smembench.kernels.intrinsics.lowering import (
     register_instruction,
     types,
 )
-from smembench.kernels.numba_cuda import DeviceFunction
+from smembench.kernels.numba_cuda import DeviceFunction, cuda
 from smembench.kernels.types import Array, Index
 from smembench.model.case import BY_ROWS
 from smembench.model.formats import FLOAT8, TF32, widened
@@ -47,6 +47,26 @@ _SWIZZLED = 1 << 62
 """In a descriptor: swizzled rows of 128 bytes."""
 _ADDRESSES = 0x3FFFF
 """The bits of a shared address that a descriptor takes; the higher ones tell the blocks of a cluster apart."""
+
+
+class Operand(NamedTuple):
+    """A tile as a matrix descriptor states it (PTX ISA, "Matrix Descriptor Format").
+
+    Attributes:
+        name: of the matrix.
+        rows: of the tile, along k if it is ``transposed``.
+        row_bytes: 128, or a multiple: then tiles of 128 bytes follow each other.
+        leading, stride: bytes from one of these to the next, and from eight rows to the next eight.
+        swizzle: bytes over which chunks of 16 are swizzled; 0 for none.
+    """
+
+    name: str
+    rows: int
+    row_bytes: int = ROW_BYTES
+    transposed: bool = False
+    leading: int = CHUNK
+    stride: int = 8 * ROW_BYTES
+    swizzle: int = ROW_BYTES
 
 
 def begin_products() -> None:
@@ -83,6 +103,10 @@ def products(columns: int, dtype: str, b_layout: str) -> DeviceFunction:
     """
     groups, by_rows = columns // 8, b_layout == BY_ROWS
     depth = depth_of(dtype)
+    operand_a, operand_b = Operand("A", ROWS), Operand("B", columns)
+    if by_rows:
+        row_bytes = columns * ITEMSIZE[dtype]
+        operand_b = Operand("B", depth, row_bytes, transposed=True, leading=depth * ROW_BYTES)
 
     def start(sums: Array, tiles: Array, at_a: Index, at_b: Index, thread: Index) -> None:
         if isinstance(tiles, np.ndarray):
@@ -94,6 +118,9 @@ def products(columns: int, dtype: str, b_layout: str) -> DeviceFunction:
                 b_places = wanted // depth * depth**2 + places_in_tile(size, along[:, None], wanted % depth)
             both = widened(a, dtype, "float32") @ widened(tiles[int(at_b) + b_places], dtype, "float32")
             sums[:] += both.reshape(2, groups, 2).transpose(1, 0, 2).ravel()
+        elif hasattr(cuda, TILES):
+            getattr(cuda, TILES).multiplied(tiles, at_a, operand_a)
+            getattr(cuda, TILES).multiplied(tiles, at_b, operand_b)
 
     def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
         kinds = signature.args
@@ -101,8 +128,8 @@ def products(columns: int, dtype: str, b_layout: str) -> DeviceFunction:
         wide = ir.IntType(64)
         places = [builder.gep(data, [ir.Constant(wide, index)]) for index in range(columns // 2)]
         a, b = (
-            _descriptor(builder, shared_address(context, builder, kinds[1], kinds[at], args[1], args[at]), leading)
-            for at, leading in ((2, CHUNK), (3, depth * ROW_BYTES if by_rows else CHUNK))
+            _descriptor(builder, shared_address(context, builder, kinds[1], kinds[at], args[1], args[at]), operand)
+            for at, operand in ((2, operand_a), (3, operand_b))
         )
         values = [builder.load(place) for place in places]
         assembly = _wgmma(columns, dtype, by_rows=by_rows)
@@ -131,15 +158,12 @@ def places_of_sums(columns: int, thread: int) -> tuple[Any, Any]:
     return rows, pairs.ravel()
 
 
-def _descriptor(builder: ir.IRBuilder, address: ir.Value, leading: int) -> ir.Value:
-    """Where a tile begins and its strides, in units of 16 bytes (PTX ISA, "Matrix Descriptor Format").
-
-    Eight rows are a stride of 1024 bytes. ``leading`` is that from one tile of B by rows to the next; others have one.
-    """
+def _descriptor(builder: ir.IRBuilder, address: ir.Value, operand: Operand) -> ir.Value:
+    """Where a swizzled operand begins and its strides, in units of 16 bytes."""
     wide, word = ir.IntType(64), ir.IntType(32)
     within = builder.and_(address, ir.Constant(word, _ADDRESSES))
     start = builder.zext(builder.lshr(within, ir.Constant(word, 4)), wide)
-    strides = leading // CHUNK << 16 | 8 * ROW_BYTES // CHUNK << 32
+    strides = operand.leading // CHUNK << 16 | operand.stride // CHUNK << 32
     # A signed constant: bit 62 is the highest that is set.
     return builder.or_(start, ir.Constant(wide, _SWIZZLED | strides))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from math import lcm
 from typing import TYPE_CHECKING, Any
 
 from smembench.kernels.matmul.inputs import DISTRIBUTIONS, NORMAL, ZEROS, draw, usual
 from smembench.kernels.matmul.verification import Reference, reference_of
+from smembench.kernels.program import MAPPED_ROW_BYTES
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.clauses import Compared, Result, fastest, time
 from smembench.model.formats import FLOAT8, NARROW, TF32, produced, widened
@@ -191,7 +193,7 @@ class Matmul(Problem):
         If the last step is shorter than the others, it comes after the two that kernels copy ahead of the loop.
         """
         assert case.k is not None
-        period = pattern_period(case)
+        period = _step(case)
         least = 2 * period + case.k % period if case.k % period else period
         k = case.k if case.k <= least + period else least
         return _narrowed(replace(super().pattern(case, results), k=k), case)
@@ -200,7 +202,7 @@ class Matmul(Problem):
         """The steps are those of the loop over k."""
         assert case.k is not None
         assert smaller.k is not None
-        period = pattern_period(case)
+        period = _step(case)
         return _narrowed(replace(smaller, k=smaller.k + period), case), (case.k - smaller.k) // period
 
     def column_step(self, case: Case) -> int:
@@ -214,6 +216,11 @@ class Matmul(Problem):
 
 
 PROBLEM = Matmul()
+
+
+def _step(case: Case) -> int:
+    """Elements along k after which accesses repeat: without block dimensions those of the tiles that the TMA copies."""
+    return pattern_period(case) if case.block else lcm(pattern_period(case), MAPPED_ROW_BYTES // ITEMSIZE[case.dtype])
 
 
 def _narrowed(smaller: Case, case: Case) -> Case:

@@ -102,6 +102,7 @@ KERNEL = Kernel(
     summary="a warp group multiplies tiles in shared memory that the TMA copies there",
     build=build,
     blocks=False,
+    results=(TILE.columns, TILE.rows),
     tile_elements=TILE.tile_elements,
     dtypes=NARROW,
     b_layouts=(BY_ROWS, BY_COLUMNS),

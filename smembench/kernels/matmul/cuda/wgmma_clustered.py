@@ -21,7 +21,7 @@ from smembench.kernels.intrinsics.clusters import (
 )
 from smembench.kernels.intrinsics.warp_group import GROUP, add_registers, give_registers
 from smembench.kernels.matmul.cuda import wgmma_stored
-from smembench.kernels.matmul.cuda.wgmma_persistent import placing
+from smembench.kernels.matmul.cuda.wgmma_persistent import in_order, placing
 from smembench.kernels.matmul.cuda.wgmma_specialized import (
     CONSUMER_REGISTERS,
     CONSUMERS,
@@ -120,12 +120,18 @@ def build(case: Case) -> NumbaKernel:
 
     across, down = tile.grid(case)
     pairs = across * ceil_div(down, CLUSTER)
+    pair_of = in_order(replace(tile, rows=CLUSTER * rows), case)
+
+    def of_block(block: int) -> tuple[int, int]:
+        column, row = pair_of(block // CLUSTER)
+        return column, CLUSTER * row + block % CLUSTER
+
     a_map, b_map = tile.maps(case)
     if tile.b_layout != BY_ROWS:
         b_map = b_map._replace(tile_rows=columns // CLUSTER)
     return NumbaKernel(
         wgmma_clustered,
-        grid=(pairs * CLUSTER, 1),
+        grid=(across, CLUSTER * ceil_div(down, CLUSTER)),
         block=(THREADS, 1),
         cluster=CLUSTER,
         dynamic_bytes=tile.shared_bytes,
@@ -133,6 +139,8 @@ def build(case: Case) -> NumbaKernel:
         launch_bounds=(THREADS, 1),
         variant=str(columns),
         persistent_blocks=lambda multiprocessors: min(max(1, multiprocessors // CLUSTER), pairs) * CLUSTER,
+        grid_dependent=True,
+        tile_of=of_block,
     )
 
 

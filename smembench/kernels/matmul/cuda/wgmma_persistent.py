@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
 from smembench.kernels.intrinsics.bulk_copy import TILE_ALIGNMENT
@@ -25,7 +26,7 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
     release,
 )
 from smembench.kernels.matmul.structs import Matrix, Place
-from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, epilogue, unsupported
+from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile, epilogue, unsupported
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
@@ -45,6 +46,17 @@ def placing(rows: int, columns: int, band: int = BAND) -> DeviceFunction:
         return Place((above + inside % high) * rows, inside // high * columns)
 
     return device(place_of)
+
+
+def in_order(tile: Tile, case: Case) -> Callable[[int], tuple[int, int]]:
+    """Which tile of a case, across and down, has this number."""
+    place_of, (across, down) = placing(tile.rows, tile.columns), tile.grid(case)
+
+    def tile_of(number: int) -> tuple[int, int]:
+        place = place_of(number, down, across)
+        return int(place.col) // tile.columns, int(place.row) // tile.rows
+
+    return tile_of
 
 
 def build(case: Case) -> NumbaKernel:
@@ -95,6 +107,8 @@ def build(case: Case) -> NumbaKernel:
         tensor_maps=tile.maps(case),
         launch_bounds=(THREADS, 1),
         persistent_blocks=lambda multiprocessors: min(multiprocessors, prod(grid)),
+        grid_dependent=True,
+        tile_of=in_order(tile, case),
     )
 
 
@@ -105,6 +119,7 @@ KERNEL = Kernel(
     summary="wgmmaSpecialized with a persistent grid, whose blocks compute tile after tile",
     build=build,
     blocks=False,
+    results=(TILE.columns, TILE.rows),
     tile_elements=TILE.tile_elements,
     dtypes=NARROW,
     b_layouts=(BY_ROWS, BY_COLUMNS),

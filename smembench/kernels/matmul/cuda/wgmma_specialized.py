@@ -178,6 +178,7 @@ KERNEL = Kernel(
     summary="wgmma with a producer and two consumers, four stages of tiles between them",
     build=build,
     blocks=False,
+    results=(TILE.columns, TILE.rows),
     tile_elements=TILE.tile_elements,
     dtypes=NARROW,
     b_layouts=(BY_ROWS, BY_COLUMNS),

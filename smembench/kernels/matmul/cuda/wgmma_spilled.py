@@ -26,6 +26,7 @@ KERNEL = replace(
     name="wgmmaSpilled",
     summary="wgmma with tiles of 256 columns: its results do not fit the registers",
     build=build,
+    results=(TILE.columns, TILE.rows),
     tile_elements=TILE.tile_elements,
     ladder="a tile twice as wide, and registers spill",
 )

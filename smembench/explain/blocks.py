@@ -1,0 +1,59 @@
+"""Which blocks of a grid are traced, and how many blocks each of them stands for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import product
+from math import prod
+
+
+def kinds_of_blocks(grid: tuple[int, ...], like: tuple[int, ...]) -> dict[tuple[int, ...], int]:
+    """The blocks of a small ``grid`` that represent those of a large grid ``like`` it, with the number of each kind.
+
+    The kinds are inside, right edge, bottom edge and corner: with ragged sizes blocks differ in little else. A block in
+    the middle represents those inside, since some kernels do more work at the upper and left edges, too.
+    """
+    axes = [
+        {(traced - 1) // 2: count - 1, traced - 1: 1} if count > 1 else {0: 1}
+        for traced, count in zip(grid, like, strict=True)
+    ]
+    return {
+        tuple(index for index, _ in kind): prod(count for _, count in kind)
+        for kind in product(*(axis.items() for axis in axes))
+    }
+
+
+def kinds_of_tiles(
+    tile_of: Callable[[int], tuple[int, int]], grid: tuple[int, int], cluster: int
+) -> dict[tuple[int, ...], int]:
+    """As ``kinds_of_blocks``, for blocks along x that each have the tile of ``grid`` that ``tile_of`` says.
+
+    The ranks in a ``cluster`` are kinds of their own. Below the last tile with results it may have some without.
+    """
+    found: dict[tuple[int, ...], tuple[int, ...]] = {}
+    counts: Counter[tuple[int, ...]] = Counter()
+    for block in range(prod(grid)):
+        column, row = tile_of(block)
+        kind = max(column, grid[0] - 2), max(row, grid[1] - 1 - cluster), block % cluster
+        counts[found.setdefault(kind, (block, 0))] += 1
+    return dict(counts)
+
+
+def divided(
+    grid: tuple[int, ...], like: tuple[int, ...], segments: Sequence[int], *, ragged: bool
+) -> dict[int, dict[tuple[int, ...], int]]:
+    """As ``kinds_of_blocks``, for tiles that are each divided into ``segments``, by their number.
+
+    The blocks are those of a grid along x that has so many for each tile of ``grid``.
+    """
+    found: dict[int, dict[tuple[int, ...], int]] = {}
+    kinds = [
+        [(traced - 1) // 2 if at < count - 1 else traced - 1 for at in range(count)] if ragged else [0] * count
+        for traced, count in zip(grid, like, strict=True)
+    ]
+    for (y, x), count in zip(product(*reversed(kinds)), segments, strict=True):
+        blocks = found.setdefault(count, {})
+        for block in range(count * (y * grid[0] + x), count * (y * grid[0] + x + 1)):
+            blocks[block, 0] = blocks.get((block, 0), 0) + 1
+    return found

@@ -1,0 +1,201 @@
+"""Tiles in shared memory that the TMA copies there and writes from there, and that tensor cores read for ``wgmma``.
+
+They are no requests of threads. A copy or a store is of one thread, an operand of the 128 threads of a warp group.
+Tensor cores take an operand as core matrices, eight rows of 16 bytes (PTX ISA, "wgmma", "Shared Memory Matrix Layout").
+Where these lie follows from the matrix descriptor: with the swizzle of 128 bytes bits 4 to 6 of an address change by
+bits 7 to 9. How many wavefronts a core matrix takes is counted as for ``ldmatrix``, which reads such a matrix, too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smembench.explain.banks import wavefronts
+from smembench.explain.lockstep import Group
+from smembench.kernels.intrinsics.bulk_copy import CHUNK, ROW_BYTES, TILE_ALIGNMENT
+from smembench.kernels.intrinsics.warp_group import GROUP, Operand
+from smembench.kernels.program import TensorMap
+from smembench.model.hardware import SECTOR_BYTES
+
+CORE_ROWS = 8
+"""Rows of a core matrix."""
+
+
+class Matrix(NamedTuple):
+    """A matrix in global memory as a launch passes it to a kernel for its copies: the array's name, and its map."""
+
+    name: str
+    itemsize: int
+    described: TensorMap
+
+
+_ADDED = ("shared_bytes", "global_bytes", "zero_bytes", "wavefronts")
+
+
+@dataclass(frozen=True, slots=True)
+class TileAccess:
+    """What an instruction does with a tile in shared memory.
+
+    Attributes:
+        line: in the kernel's file.
+        kind: ``copy`` or ``store`` by the TMA, or ``operand`` of wgmma.
+        matrix: whose elements they are: the problem's name for it.
+        array: the shared array.
+        rows, columns: of the tile, in elements as they lie.
+        shared_bytes: bytes of shared memory, in all blocks that a copy reaches.
+        global_bytes: of the sectors of global memory that it touches; 0 of an operand.
+        zero_bytes: likewise of what a copy fills with zeros, beyond the edges of the matrix.
+        blocks: blocks of a cluster that a copy reaches.
+        operand: what a matrix descriptor states of it, if it is one.
+        wavefronts: all that its core matrices take, if it is one.
+    """
+
+    line: int
+    kind: str
+    matrix: str
+    array: str
+    rows: int
+    columns: int
+    shared_bytes: int
+    global_bytes: int = 0
+    zero_bytes: int = 0
+    blocks: int = 1
+    operand: Operand | None = None
+    wavefronts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TileTraffic:
+    """All accesses of one kind that a launch makes in a line to tiles of a matrix.
+
+    Attributes:
+        access: one of them.
+        count: accesses; of an operand, products of tiles that are 128 bytes deep along k.
+        shared_bytes, global_bytes, zero_bytes, wavefronts: as ``TileAccess``, of all.
+    """
+
+    access: TileAccess
+    source: str
+    count: int
+    shared_bytes: int
+    global_bytes: int
+    zero_bytes: int
+    wavefronts: int
+
+    @property
+    def per_core_matrix(self) -> float | None:
+        """Wavefronts that a core matrix of an operand takes: 1 at best, 8 at worst."""
+        return CORE_ROWS * CHUNK * self.wavefronts / self.shared_bytes if self.wavefronts else None
+
+
+def tile_traffic(tiles: Mapping[TileAccess, int], source: Callable[[int], str]) -> tuple[TileTraffic, ...]:
+    """The accesses of a launch to tiles, in the order of the source, whose lines ``source`` has."""
+    found: dict[TileAccess, list[TileAccess]] = {}
+    for access in tiles:
+        found.setdefault(replace(access, global_bytes=0, zero_bytes=0), []).append(access)
+    return tuple(
+        TileTraffic(
+            alike,
+            source(alike.line),
+            sum(tiles[each] for each in of_line),
+            *(sum(tiles[each] * getattr(each, of) for each in of_line) for of in _ADDED),
+        )
+        for alike, of_line in sorted(found.items(), key=lambda item: (item[0].line, item[0].kind, item[0].matrix))
+    )
+
+
+def core_matrices(operand: Operand, start: int) -> Iterator[list[int]]:
+    """The addresses of the rows of each core matrix of an operand that begins at an address of shared memory."""
+    for left in range(operand.row_bytes // ROW_BYTES):
+        for top in range(operand.rows // CORE_ROWS):
+            corner = start + left * operand.leading + top * operand.stride
+            for chunk in range(0, ROW_BYTES, CHUNK):
+                yield [swizzled(corner + row * ROW_BYTES + chunk, operand.swizzle) for row in range(CORE_ROWS)]
+
+
+def swizzled(address: int, swizzle: int) -> int:
+    """Where the 16 bytes lie that would lie at an address: with a swizzle of 128 bytes; 0 for none."""
+    return address ^ (address // ROW_BYTES % (swizzle // CHUNK) * CHUNK if swizzle else 0)
+
+
+@cache
+def operand_wavefronts(operand: Operand, start: int) -> int:
+    """The wavefronts of all core matrices of an operand."""
+    return sum(wavefronts(rows, CHUNK, "load") for rows in core_matrices(operand, start))
+
+
+class TileRecorder:
+    """Records what the threads of a block start; a trace's ``cuda`` has it for the intrinsics.
+
+    Attributes:
+        found: how often each access is made, in all blocks of the grid.
+    """
+
+    def __init__(self, line: Callable[[], int]) -> None:
+        self.found: Counter[TileAccess] = Counter()
+        self._line = line
+        self._group = Group(np.arange(0))
+        self._started: list[tuple[Callable[..., TileAccess], Sequence[Any]]] = []
+        self._threads: Counter[TileAccess] = Counter()
+
+    def enter(self, group: Group) -> None:
+        """Begin with a group of threads."""
+        self._group, self._started = group, []
+
+    def leave(self) -> None:
+        """The threads that are still going have run to the end: keep what they started."""
+        threads, going = self._group.threads, self._group.going
+        for access, numbers in self._started:
+            of_threads = [np.broadcast_to(np.asarray(each), threads.shape)[going].tolist() for each in numbers]
+            for values, count in Counter(zip(*of_threads, strict=True)).items():
+                self._threads[access(*values)] += count
+
+    def leave_block(self, weight: int) -> None:
+        """The block has ended, which stands for so many."""
+        for access, count in self._threads.items():
+            self.found[access] += weight * (count // GROUP if access.kind == "operand" else count)
+        self._threads.clear()
+
+    def copied(self, tile: Any, matrix: Matrix, column: Any, row: Any, blocks: int = 1) -> None:
+        """Each thread starts to copy the tile at (row, column) of a matrix, to so many blocks."""
+        self._started.append((partial(_moved, self._line(), "copy", tile.name, matrix, blocks), (column, row)))
+
+    def stored(self, tile: Any, matrix: Matrix, column: Any, row: Any) -> None:
+        """Each thread starts to write a tile to (row, column) of a matrix."""
+        self._started.append((partial(_moved, self._line(), "store", tile.name, matrix, 1), (column, row)))
+
+    def multiplied(self, tile: Any, place: Any, operand: Operand) -> None:
+        """The threads of each warp group start products of an operand that begins at a place of shared memory."""
+        addresses, _ = tile.located([np.asarray(place)], operand.rows * operand.row_bytes)
+        self._started.append((partial(_read, self._line(), tile, operand), (addresses,)))
+
+
+def _moved(line: int, kind: str, array: str, matrix: Matrix, blocks: int, column: int, row: int) -> TileAccess:
+    whole, rows, itemsize = matrix.described, matrix.described.tile_rows, matrix.itemsize
+    high = min(max(whole.rows - row, 0), rows)
+    wide = min(max(whole.columns - column, 0) * itemsize, ROW_BYTES) if high else 0
+    first = (np.arange(row, row + high) * whole.stride + column) * itemsize
+    sectors = (first + wide - 1) // SECTOR_BYTES - first // SECTOR_BYTES + 1 if wide else first[:0]
+    beyond = high * -(-(ROW_BYTES - wide) // SECTOR_BYTES) + (rows - high) * (ROW_BYTES // SECTOR_BYTES)
+    return TileAccess(
+        *(line, kind, matrix.name, array, rows, ROW_BYTES // itemsize),
+        shared_bytes=blocks * rows * ROW_BYTES,
+        global_bytes=SECTOR_BYTES * int(sectors.sum()),
+        zero_bytes=SECTOR_BYTES * beyond if kind == "copy" else 0,
+        blocks=blocks,
+    )
+
+
+def _read(line: int, tile: Any, operand: Operand, start: int) -> TileAccess:
+    return TileAccess(
+        *(line, "operand", operand.name, tile.name, operand.rows, operand.row_bytes // tile.itemsize),
+        shared_bytes=operand.rows * operand.row_bytes,
+        operand=operand,
+        wavefronts=operand_wavefronts(operand, start % TILE_ALIGNMENT),  # over these bytes the swizzle repeats
+    )

@@ -1,0 +1,232 @@
+"""Products by warp groups: what threads, the TMA and the tensor cores do in a launch, from traces of a few blocks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from math import ceil
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from programs import case_of, cuda_kernel, numba_kernel
+from smembench.explain import counters, tiles
+from smembench.explain.analysis import Explanation, explain
+from smembench.explain.banks import wavefronts
+from smembench.explain.record import costs_dict
+from smembench.explain.tiles import core_matrices, operand_wavefronts
+from smembench.kernels.intrinsics.bulk_copy import places_in_tile
+from smembench.kernels.intrinsics.warp_group import Operand
+from smembench.kernels.matmul.problem import Matmul
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
+from smembench.model.formats import FLOAT8, TF32, produced
+from smembench.model.problem import ITEMSIZE
+from smembench.views.explain import explanation, print_explanation
+
+STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", "wgmmaStored", "wgmmaClustered")
+KINDS = [("bfloat16", BY_ROWS), ("bfloat16", BY_COLUMNS), (FLOAT8, BY_COLUMNS), (TF32, BY_COLUMNS)]
+SIZES = [(1024, 1024, 1024), (1000, 1480, 1000), (64, 64, 64), (3592, 4112, 144)]
+OPERANDS = [
+    Operand("A", 64),
+    Operand("B", 256),
+    Operand("B", 64, 512, transposed=True, leading=64 * 128),
+]
+
+
+def of(name: str, m: int, n: int, k: int, dtype: str = "bfloat16", b_layout: str = BY_ROWS) -> Case:
+    return replace(case_of(cuda_kernel("matmul", name), m, n, k, dtype), b_layout=b_layout)
+
+
+def sectors_bytes(rows: int, columns: int, itemsize: int) -> int:
+    """Of the sectors of a matrix, once for each 128 bytes of a row that have some of the sector."""
+    width = columns * itemsize
+    pieces = (
+        (row * width + begin, row * width + min(begin + 128, width))
+        for row, begin in product(range(rows), range(0, width, 128))
+    )
+    return 32 * sum((end - 1) // 32 - begin // 32 + 1 for begin, end in pieces)
+
+
+def total(explained: Explanation, kind: str, matrix: str, figure: str) -> int:
+    """Of all accesses of a kind to tiles of a matrix."""
+    chosen = [each for each in explained.tiles if (each.access.kind, each.access.matrix) == (kind, matrix)]
+    return sum(getattr(each, figure) for each in chosen)
+
+
+@pytest.mark.parametrize("name", STEPS[:4])
+@pytest.mark.parametrize(("m", "n"), [(1024, 1024), (64, 64), (1000, 1480), (4104, 250)])
+def test_threads_write_every_result_once(name: str, m: int, n: int) -> None:
+    (written,) = explain(of(name, m, n, 2048)).traffic
+    assert (written.array, written.kind, written.per_element) == ("C", "store", 1)
+
+
+@pytest.mark.parametrize("name", STEPS[4:])
+@pytest.mark.parametrize(("m", "n"), [(1024, 1024), (1000, 1480), (3592, 4096)])
+def test_threads_store_every_tile_of_results_in_shared_memory_once(name: str, m: int, n: int) -> None:
+    """Four bytes per lane, also of results beyond C, which the TMA leaves out."""
+    case = of(name, m, n, 2048)
+    explained, (across, down) = explain(case), numba_kernel(case).grid
+    (store,) = explained.shared
+    columns = int(numba_kernel(case).variant)
+    assert store.requests * 32 * 4 == across * columns * down * 128 * 2
+
+
+@pytest.mark.parametrize("name", STEPS[3:])
+@pytest.mark.parametrize(("m", "n"), [(128, 64), (1000, 1480), (3592, 4096)])
+def test_blocks_of_a_persistent_grid_have_every_tile_once(name: str, m: int, n: int) -> None:
+    program = numba_kernel(of(name, m, n, 64))
+    assert program.tile_of is not None
+    across, down = program.grid
+    assert sorted(map(program.tile_of, range(across * down))) == sorted(product(range(across), range(down)))
+
+
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize(("dtype", "b_layout"), KINDS)
+@pytest.mark.parametrize("size", SIZES)
+def test_every_row_of_tiles_copies_its_matrix_once_and_products_read_whole_tiles(
+    name: str, dtype: str, b_layout: str, size: tuple[int, int, int]
+) -> None:
+    """By arithmetic. Below the last tile with results a cluster may have one that copies and multiplies zeros."""
+    m, n, k = size
+    case = of(name, m, n, k, dtype, b_layout)
+    explained, program, itemsize = explain(case), numba_kernel(case), ITEMSIZE[dtype]
+    across, down = program.grid
+    columns = int(program.variant or cuda_kernel("matmul", name).results[0])
+    assert total(explained, "copy", "A", "global_bytes") == across * sectors_bytes(m, k, itemsize)
+    of_b = sectors_bytes(k, n, itemsize) if b_layout == BY_ROWS else sectors_bytes(n, k, itemsize)
+    assert total(explained, "copy", "B", "global_bytes") == down // program.cluster * of_b
+    steps = across * down * ceil(k * itemsize / 128)
+    assert total(explained, "copy", "A", "shared_bytes") == steps * 128 * 128
+    assert total(explained, "copy", "B", "shared_bytes") == steps * columns * 128
+    assert total(explained, "operand", "A", "shared_bytes") == steps * 128 * 128
+    assert total(explained, "operand", "B", "shared_bytes") == steps * 2 * columns * 128
+    read = sum(total(explained, "operand", matrix, "shared_bytes") for matrix in "AB")
+    assert sum(each.wavefronts for each in explained.tiles) * 128 == read
+    written = sectors_bytes(m, n, ITEMSIZE[produced(dtype)]) if name in ("wgmmaStored", "wgmmaClustered") else 0
+    assert total(explained, "store", "C", "global_bytes") == written
+
+
+def test_what_copies_fill_with_zeros() -> None:
+    """At 1000³ 48 bytes after each row and 24 rows of 16 pieces, of A in 16 columns of tiles, of B in 8 rows."""
+    explained = explain(of("wgmmaStored", 1000, 1000, 1000))
+    zeros = 1000 * 64 + 24 * 16 * 128
+    assert total(explained, "copy", "A", "zero_bytes") == 16 * zeros
+    assert total(explained, "copy", "B", "zero_bytes") == 8 * zeros
+    assert total(explained, "store", "C", "zero_bytes") == 0
+
+
+def test_wider_tiles_are_read_less_and_clusters_copy_half_of_b() -> None:
+    narrow, wide, stored, clustered = (
+        explain(of(name, 4096, 4096, 4096)) for name in ("wgmma", "wgmmaSpecialized", "wgmmaStored", "wgmmaClustered")
+    )
+    read, by_wide = (sum(total(each, "operand", matrix, "shared_bytes") for matrix in "AB") for each in (narrow, wide))
+    assert by_wide / read == (64 + 256) / (2 * (64 + 128))
+    copied, by_clusters = (total(each, "copy", "B", "global_bytes") for each in (stored, clustered))
+    assert copied == 2 * by_clusters
+    assert total(stored, "copy", "B", "shared_bytes") == total(clustered, "copy", "B", "shared_bytes")
+
+
+@pytest.mark.parametrize("name", ["wgmmaSpilled", "wgmmaClustered"])
+def test_a_shorter_loop_stands_for_the_whole(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    case = of(name, 1000, 1480, 1000)
+    shorter, pattern = explain(case), Matmul.pattern
+    monkeypatch.setattr(Matmul, "pattern", lambda self, case, results: replace(pattern(self, case, results), k=case.k))
+    assert explain(case).tiles == shorter.tiles
+
+
+@pytest.mark.parametrize("operand", OPERANDS, ids=["A", "B by columns", "B by rows"])
+def test_a_core_matrix_takes_one_wavefront_with_the_swizzle_and_eight_without(operand: Operand) -> None:
+    size = operand.rows * operand.row_bytes
+    assert operand_wavefronts(operand, 0) == size // 128
+    assert operand_wavefronts(operand._replace(swizzle=0), 0) == 8 * size // 128
+
+
+def test_where_a_core_matrix_lies_by_hand() -> None:
+    """Of rows 8 to 15 the second chunk: row 8 has it in its place, row 9 in that of the first, row 10 of the fourth."""
+    second = list(core_matrices(Operand("A", 64), 2048))[8 + 1]
+    assert second == [2048 + 1024 + 128 * row + 16 * place for row, place in enumerate((1, 0, 3, 2, 5, 4, 7, 6))]
+    assert wavefronts(second, 16, "load") == 1
+
+
+@given(st.sampled_from(OPERANDS), st.integers(0, 20), st.sampled_from([1, 2, 4]))
+def test_tensor_cores_read_what_the_tma_copied(operand: Operand, tile: int, itemsize: int) -> None:
+    """The rows of core matrices are those of swizzled tiles, one after another, of 128 bytes each."""
+    start, rows = 1024 * tile, operand.rows
+    row, column = np.indices((rows, 128 // itemsize))
+    one = places_in_tile(itemsize, row, column)[:, :: 16 // itemsize] * itemsize
+    expected = {int(start + left * rows * 128 + at) for left in range(operand.row_bytes // 128) for at in one.ravel()}
+    found = [address for rows in core_matrices(operand, start) for address in rows]
+    assert len(found) == len(expected)
+    assert set(found) == expected
+
+
+def test_tiles_without_a_swizzle_would_have_conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = of("wgmmaStored", 1024, 1024, 1024)
+    roof = explain(case).work.wavefronts
+    monkeypatch.setattr(tiles, "swizzled", lambda address, swizzle: address)
+    tiles.operand_wavefronts.cache_clear()
+    explained = explain(case)
+    tiles.operand_wavefronts.cache_clear()
+    assert {each.per_core_matrix for each in explained.tiles if each.access.kind == "operand"} == {8.0}
+    assert explained.work.wavefronts - roof == 7 * sum(each.wavefronts for each in explained.tiles) / 8
+
+
+def test_other_kernels_have_no_tiles() -> None:
+    assert explain(case_of(cuda_kernel("matmul", "mmaAsync"), 256, 256, 256, "bfloat16")).tiles == ()
+
+
+def test_the_shares_of_threads_are_of_threads_alone() -> None:
+    explained = explain(of("wgmmaStored", 1024, 1024, 1024))
+    _, threads, units = explanation(explained)
+    assert [row[-1] for row in threads.cells] == ["100 %"]
+    assert [(row[1], row[4]) for row in units.cells] == [
+        ("store of C", ""),
+        ("copy of A", ""),
+        ("copy of B", ""),
+        ("operand A", "1.00"),
+        ("operand B, transposed", "1.00"),
+    ]
+    assert "the tensor cores read 67.1 MB of shared memory (32.0 FLOP per byte). None of it is a re" in units.sentence
+    assert "Shared memory is free of bank conflicts." in units.sentence
+
+
+def test_tiles_are_readable_on_a_narrow_screen() -> None:
+    console = Console(width=80, record=True)
+    print_explanation(console, explain(of("wgmmaClustered", 1024, 1024, 1024)))
+    lines = console.export_text().splitlines()
+    assert max(map(len, lines)) <= 80
+    (line,) = (line for line in lines if "copy of B" in line)
+    assert line.split() == ["66", "copy", "of", "B", "shared0", "64×64", "16.8", "MB", "8.39", "MB"]
+    said = " ".join(" ".join(lines).split())
+    assert "the TMA copies 25.2 MB from global memory (85.3 FLOP per byte; tiles of B to 2 blocks at once)" in said
+
+
+def test_tiles_are_held_against_counters_of_their_own() -> None:
+    explained = explain(of("wgmmaStored", 1024, 1024, 1024))
+    reading = dict.fromkeys([*counters.METRICS, *counters.OPTIONAL], 0.0)
+    wavefronts, copied, stored = (each.total for each in counters.TILES)
+    reading |= {wavefronts: 524288.0, copied: 24 * 2.0**21, stored: 1.01 * 2**21}
+    found = {each.figure: (each.predicted, each.agrees) for each in counters._compare(explained, reading)}
+    assert [found[each.name] for each in counters.TILES] == [(524288, True), (24 * 2**21, True), (2**21, False)]
+    assert found["shared wavefronts"] == (524288 + 1024 * 1024 * 2 / 128, None)
+    clustered = dict.fromkeys(reading, 0.0) | {copied: 2.0**24 + 2 * 2**23}
+    found = {
+        each.figure: (each.predicted, each.agrees)
+        for each in counters._compare(explain(of("wgmmaClustered", 1024, 1024, 1024)), clustered)
+    }
+    assert found["bytes copied by the TMA"] == (2**25, True)
+    plain = counters._compare(explain(case_of(cuda_kernel("matmul", "tiled"), 64, 64, 64)), clustered | {copied: 0.0})
+    assert not {each.name for each in counters.TILES} & {each.figure for each in plain}
+
+
+def test_tiles_for_programs() -> None:
+    explained = explain(of("wgmmaClustered", 1024, 1024, 1024))
+    found = {(each["kind"], each["matrix"]): each for each in costs_dict(explained)["tiles"]}
+    copied, read = found["copy", "B"], found["operand", "B"]
+    assert (copied["blocks"], copied["shared_bytes"], copied["wavefronts"]) == (2, 2 * copied["global_bytes"], None)
+    assert (read["rows"], read["columns"], read["transposed"], read["swizzle_bytes"]) == (64, 128, True, 128)
+    assert (read["leading_bytes"], read["stride_bytes"]) == (8192, 1024)
+    assert read["wavefronts"] * 128 == read["shared_bytes"]
