@@ -90,9 +90,14 @@ def test_explain_names_mistakes_first_and_exits_1(program: Program) -> None:
     assert [mistake["kind"] for mistake in found] == ["outside", "outside"]
 
 
+def size(kernel: Kernel) -> int:
+    """A small one that the kernel takes: one is for rows that the TMA does not take."""
+    return 250 if kernel.name == "wgmmaPacked" else 256
+
+
 @pytest.mark.parametrize("kernel", FEW, ids=lambda kernel: kernel.name)
 def test_the_packages_kernels_make_no_mistakes(kernel: Kernel) -> None:
-    assert mistakes(kernel.name, 256) == ()
+    assert mistakes(kernel.name, size(kernel)) == ()
 
 
 @pytest.mark.slow
@@ -140,7 +145,7 @@ def barriers(monkeypatch: pytest.MonkeyPatch, case: Case, without: Site | None =
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", FEW, ids=lambda kernel: kernel.name)
 def test_a_kernel_without_one_of_its_barriers_is_caught(monkeypatch: pytest.MonkeyPatch, kernel: Kernel) -> None:
-    (case, *_) = cases(kernel.name, n=256)
+    (case, *_) = cases(kernel.name, n=size(kernel))
     places, _ = barriers(monkeypatch, case)
     missed = [place for place in sorted(places) if not barriers(monkeypatch, case, place)[1]]
     assert bool(missed) == any(kernel.name.startswith(name) for name in NO_RACE), missed
