@@ -107,7 +107,7 @@ NO_RACE = {
     "parallelAccess": "threads read what they stored themselves",
     "serialAccess": "threads read what they stored themselves",
     "strided": "threads read what they stored themselves",
-    "wgmma": "a trace does not see what tensor maps copy into shared memory and what wgmma reads there",
+    "wgmma": "races with what the TMA copies into shared memory and what wgmma reads there are not looked for",
     "splitK": "in a trace a block has one tile, and no other one follows its last barrier",
     "streamK": "its last barrier orders partial sums in global memory before a flag",
 }
