@@ -69,9 +69,7 @@ def command(case: Case, seed: int) -> str:
     return "smembench matmul " + " ".join(f"--{name.replace('_', '-')} {value}" for name, value in given.items())
 
 
-def hold(
-    kernel: Kernel, rng: random.Random, count: int, run: Run, capability: str | None = None, terms: int = TERMS
-) -> None:
+def hold(kernel: Kernel, rng: random.Random, count: int, run: Run, terms: int = TERMS) -> None:
     """Hold so many random products to float64; those that are refused are not run, nor do they count.
 
     Inputs that prove little follow others of the same shape, as before a timing. The command of each product and a
@@ -87,7 +85,7 @@ def hold(
             break
         case = drawn(rng, kernel, terms)
         too_large = kernel.blocks and kernel.shared_bytes(case) > STATIC_SHARED_BYTES
-        if too_large or kernel.refusal(case, capability):
+        if too_large or kernel.refusal(case):
             refused += 1
             continue
         program = (case.dtype, case.b_layout, case.block, case.stride, numba_kernel(case).variant)

@@ -54,10 +54,19 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
         output.view("u1")[:] = 0
     with _numba_mended():
         arrays = [array[problem.first(case) :] for array in (output, *inputs)]
-        maps = (Mapped(each, arrays[each.array]) for each in program.tensor_maps)
+        copies = {each.array: _poisoned(each, arrays) for each in program.tensor_maps if each.copied}
+        mapped = [copies[each.array] if each.copied else arrays[each.array] for each in program.tensor_maps]
+        maps = map(Mapped, program.tensor_maps, mapped)
         # Not copied, so that what a tensor map writes is in the output.
         launch(*map(FakeCUDAArray, arrays), *(np.uint32(value) for value in problem.scalars(case)), *maps)
     return output
+
+
+def _poisoned(described: TensorMap, arrays: list[Array]) -> Array:
+    """Memory for a copy of an array."""
+    memory = np.empty(described.rows * described.stride, arrays[described.array].dtype)
+    memory.view("u1")[:] = POISON
+    return memory
 
 
 class Mapped:

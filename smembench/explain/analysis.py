@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from math import prod
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from smembench.model.case import BY_ROWS, Case
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
 from smembench.toolchains.machine_code import MachineCode
-from smembench.toolchains.source_lines import with_lines
 
 MAX_PAD = 32
 
@@ -89,9 +87,7 @@ def explain(
         threads=threads,
         code=code,
         occupancy=resident,
-        idle={}
-        if code is None or capability is None
-        else idle_requests(traced, requests, code.memory, warps, partial(with_lines, case, capability)),
+        idle={} if code is None else idle_requests(traced, requests, code, warps),
         tiles=tiles,
     )
 

@@ -217,12 +217,12 @@ def _shared(access: _Place, requests: Sequence[Request]) -> SharedAccess:
 
 
 def _global(access: _Place, requests: Sequence[Request]) -> GlobalAccess:
-    width = access[0].width
-    efficiency = [coalescing.efficiency(request.addresses, width) for request in requests]
-    moved = [coalescing.sectors(request.addresses, width) * request.weight for request in requests]
+    width, way = access[0].width, access[0].way
+    efficiency = [coalescing.efficiency(request.addresses, width, way) for request in requests]
+    moved = [coalescing.sectors(request.addresses, width, way) * request.weight for request in requests]
     return GlobalAccess(
         *access,
-        sectors=_mean_per_request(coalescing.sectors, requests),
+        sectors=_mean_per_request(partial(coalescing.sectors, way=way), requests),
         ideal=_mean_per_request(coalescing.ideal_sectors, requests),
         efficiency=fmean(efficiency, moved),
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from math import prod
 from pathlib import Path
 from traceback import extract_tb
@@ -85,7 +84,7 @@ def explain_function(
         blocks=_blocks(grid),
     )
     traced = _traced(launch, recorder, fake, plain.__name__)
-    code, lined = None, partial(_compiled, function, [*named.values()], capability or "", lines=True)
+    code = None
     if capability is not None and (code := _machine_code(function, [*named.values()], capability)) is not None:
         (traced,) = as_compiled([traced], code.memory)
     requests = list(by_cost(traced).values())
@@ -93,7 +92,7 @@ def explain_function(
     used = max((array.base + array.bytes for array in traced.shared), default=shared_bytes)
     idle: Mapping[str, int] = {}
     if code is not None and not traced.unfollowed:
-        idle = idle_requests(traced, requests, code.memory, prod(grid) * -(-prod(block) // WARP), lambda: lined()[1])
+        idle = idle_requests(traced, requests, code, prod(grid) * -(-prod(block) // WARP))
     return Costs(
         title=f"{plain.__name__} in {Path(traced.filename).name} · grid {as_text(grid)} · block {as_text(block)}",
         pad=0,
@@ -109,17 +108,11 @@ def explain_function(
 
 
 def _machine_code(function: Any, arguments: Sequence[Argument], capability: str) -> MachineCode | None:
+    like = [np.empty((1,) * len(a.shape), a.dtype) if isinstance(a, ArrayArgument) else a for a in arguments]
     try:
-        return parse(*_compiled(function, arguments, capability))
+        return parse(*function_code(function, like, capability))
     except Exception:  # a missing library or the compiler raises its own; explanations work without machine code
         return None
-
-
-def _compiled(
-    function: Any, arguments: Sequence[Argument], capability: str, *, lines: bool = False
-) -> tuple[str, bytes]:
-    like = [np.empty((1,) * len(a.shape), a.dtype) if isinstance(a, ArrayArgument) else a for a in arguments]
-    return function_code(function, like, capability, lines=lines)
 
 
 def as_text(dimensions: Dimensions) -> str:

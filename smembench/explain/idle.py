@@ -9,12 +9,13 @@ issued equally often, and a trace counts the barriers and the accesses without a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from smembench.explain.requests import Request
 from smembench.explain.trace import Trace
+from smembench.toolchains.machine_code import MachineCode
 from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction, Region
-from smembench.toolchains.source_lines import Lined, lined_accesses
+from smembench.toolchains.source_lines import Lined
 
 _Issued = tuple[str, str, str]
 """What counters tell apart: space, kind and way of an access site."""
@@ -22,13 +23,7 @@ _WAYS = {"load": "matrix", "store": "asynchronous"}
 """The ways of instructions whose width is not read."""
 
 
-def idle_requests(
-    traced: Trace,
-    requests: Sequence[Request],
-    code: Mapping[MemoryInstruction, int],
-    warps: int,
-    lined: Callable[[], bytes],
-) -> dict[str, int]:
+def idle_requests(traced: Trace, requests: Sequence[Request], code: MachineCode, warps: int) -> dict[str, int]:
     """Those of a launch to shared memory, by way and kind, such as ``store`` and ``asynchronous store``.
 
     A kind is left out if it has none, and if that is not known.
@@ -36,17 +31,13 @@ def idle_requests(
     Args:
         traced: tells the kinds of which requests are not those of the machine code.
         requests: those of a launch that have an active lane.
-        code: the machine code's instructions.
         warps: those of the grid.
-        lined: compiles with line information.
     """
-    guarded = {_issued(each) for each in code if each.guarded and each.space == "shared"}
-    once = {issued for issued in guarded if all(each.once for each in code if _issued(each) == issued)}
-    found = {issued: of_warps(requests, code, warps, issued) for issued in once}
+    guarded = {_issued(each) for each in code.memory if each.guarded and each.space == "shared"}
+    once = {issued for issued in guarded if all(each.once for each in code.memory if _issued(each) == issued)}
+    found = {issued: of_warps(requests, code.memory, warps, issued) for issued in once}
     others = {issued for issued in guarded - once if issued[:2] not in traced.unmatched}
-    if others:
-        with_lines = lined_accesses(lined, code)
-        found |= {issued: of_regions(requests, with_lines, warps, issued) for issued in others}
+    found |= {issued: of_regions(requests, code.lined, warps, issued) for issued in others}
     return {f"{way} {kind}".strip(): count for (_, kind, way), count in sorted(found.items()) if count > 0}
 
 

@@ -99,6 +99,7 @@ def _cost(request: Request) -> tuple[float, ...]:
             ideal = ideal_wavefronts(lanes, width, kind)
             return active, wavefronts(lanes, width, kind), ideal, is_broadcast(lanes, width)
         case "global":
-            return active, sectors(lanes, width), ideal_sectors(lanes, width), efficiency(lanes, width)
+            way = request.site.way
+            return active, sectors(lanes, width, way), ideal_sectors(lanes, width), efficiency(lanes, width, way)
         case _:
             return active, addresses(lanes, width)

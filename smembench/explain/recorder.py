@@ -149,7 +149,7 @@ class Recorder:
             frame = frame.f_back
         line = 0 if frame is None else frame.f_lineno
         if space not in ("shared", "barrier"):
-            way, place = "", 0
+            place = 0
         return AccessSite(line, space, kind, array, width, way, place), filename, tuple(passes)
 
     def note(self, array: AddressArray, kind: str, width: int, indices: tuple[Any, ...]) -> AccessSite:

@@ -33,8 +33,8 @@ class AccessSite:
         kind: ``load``, ``store`` or ``atomic``; for the others as the space.
         array: the problem's name for it, or shared0, shared1, constant0 …
         width: bytes per lane.
-        way: ``matrix`` for ``ldmatrix`` and ``asynchronous`` for ``cp.async``, which have counters of their own in
-            shared memory; empty for plain loads and stores.
+        way: ``matrix`` for ``ldmatrix`` and ``asynchronous`` for ``cp.async``, which are counted otherwise than plain
+            loads and stores; for those it is empty.
         place: line of the statement, which may be a helper's, as in the machine code's line information; 0 in global
             and constant memory.
     """

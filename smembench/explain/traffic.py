@@ -59,6 +59,6 @@ def _add_up(array: str, kind: str, requests: Sequence[Request], size: int) -> Gl
         width, weight = request.site.width, request.weight
         asked += weight * width * sum(address is not None for address in request.addresses)
         count += weight
-        touched += weight * sectors(request.addresses, width)
+        touched += weight * sectors(request.addresses, width, request.site.way)
         wavefronts += weight * -(-SECTOR_BYTES * ideal_sectors(request.addresses, width) // WAVEFRONT_BYTES)
     return GlobalTraffic(array, kind, asked / size, count, touched, wavefronts)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from smembench.model.hardware import SECTOR_BYTES, WARP, WAVEFRONT_BYTES
+from smembench.model.hardware import LINE_BYTES, WARP, WAVEFRONT_BYTES
 
 WIDTHS = (1, 2, 4, 8, 16)
 """Possible bytes per lane and instruction (PTX ISA, ``ld``: .b8 to .b64, and vectors of up to 128 bits)."""
 
-STEPS = {"global": SECTOR_BYTES, "shared": WAVEFRONT_BYTES}
+STEPS = {"global": LINE_BYTES, "shared": WAVEFRONT_BYTES}
 """Bytes by which a request to a memory can be shifted without changing its cost; 1 for other memories."""
 
 
@@ -36,8 +36,8 @@ def active_lanes(addresses: Sequence[int | None], width: int) -> list[tuple[int,
 def shifted(addresses: Sequence[int | None], step: int) -> tuple[int | None, ...]:
     """The addresses relative to the largest multiple of ``step`` bytes that is not above any of them.
 
-    Requests with equal relative addresses cost the same if ``step`` is a sector in global memory, or one word per bank
-    in shared memory.
+    Requests with equal relative addresses cost the same if ``step`` is a line in global memory, or one word per bank in
+    shared memory.
     """
     begin = min((address for address in addresses if address is not None), default=0) // step * step
     return tuple(None if address is None else address - begin for address in addresses)

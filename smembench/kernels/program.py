@@ -78,6 +78,8 @@ class TensorMap(NamedTuple):
         rows, columns: of the matrix.
         stride: elements from one row to the next, 16 bytes or a multiple.
         tile_rows: rows of a tile, of ``MAPPED_ROW_BYTES`` each.
+        copied: whether it is of a copy of the array, with this stride, for which there is memory beside the arrays;
+            the kernel makes the copy.
     """
 
     array: int
@@ -85,6 +87,7 @@ class TensorMap(NamedTuple):
     columns: int
     stride: int
     tile_rows: int
+    copied: bool = False
 
 
 @dataclass(frozen=True, slots=True)

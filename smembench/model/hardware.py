@@ -27,3 +27,6 @@ second at a time (results/reference/notes/timing.md)."""
 
 SECTOR_BYTES = 32
 """Bytes per sector, the unit of transfers between L1 and L2, and between L2 and memory."""
+
+LINE_BYTES = 4 * SECTOR_BYTES
+"""Bytes per line of the caches."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import struct
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 
@@ -21,6 +21,7 @@ from smembench.toolchains.memory_instructions import MemoryInstruction, memory_i
 from smembench.toolchains.mnemonics import mnemonic
 from smembench.toolchains.register_bank_conflicts import CAPABILITY, Instruction, MainLoop, main_loop
 from smembench.toolchains.registry import Refused, toolchain_of
+from smembench.toolchains.source_lines import Lined, lined_accesses
 
 _OPCODE, _NOP = 0xFFF, 0x918
 
@@ -37,6 +38,7 @@ class MachineCode:
             does not hold.
         kinds: how many of the instructions have each mnemonic.
         memory: how many of them load or store, by memory and width.
+        lined: those that load, store or wait for others, in order and with their lines; empty if lines are not known.
     """
 
     registers: int
@@ -45,6 +47,7 @@ class MachineCode:
     loop: MainLoop | None = None
     kinds: Mapping[str, int] = field(default_factory=dict, compare=False)
     memory: Mapping[MemoryInstruction, int] = field(default_factory=dict, compare=False)
+    lined: Sequence[Lined] = field(default=(), compare=False)
 
 
 _compiled: dict[tuple[object, ...], MachineCode | None] = {}
@@ -96,7 +99,8 @@ def parse(log: str, code: bytes, *, with_loop: bool = False) -> MachineCode | No
     every, found = instructions(code), opcodes(code)
     loop = main_loop(every) if with_loop else None
     kinds = Counter(map(mnemonic, found))
-    return MachineCode(registers, local, len(found), loop, kinds, memory_instructions(every))
+    memory, lined = memory_instructions(every), lined_accesses(code, every)
+    return MachineCode(registers, local, len(found), loop, kinds, memory, lined)
 
 
 def opcodes(code: bytes) -> list[int]:

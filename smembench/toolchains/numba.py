@@ -15,6 +15,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Case
 from smembench.model.measurement import Resources
+from smembench.toolchains.nvvm import compiled
 from smembench.toolchains.registry import Compiled, Toolchain
 
 if TYPE_CHECKING:
@@ -89,18 +90,11 @@ class Numba(Toolchain[NumbaKernel]):
         return MappedKernel(self.machine_code(case, program, capability)[1])
 
     def machine_code(self, case: Case, program: NumbaKernel, capability: str) -> tuple[str, bytes]:
-        """By the same steps as for a launch; needs NVVM, NVRTC and nvJitLink."""
+        """By the same steps as for a launch, and with line information; needs NVVM, NVRTC and nvJitLink."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about a missing nvJitLink
             code = by_nvvm(case, program, capability)
             return link(code, architecture(program, capability), at_link_time=not program.constant)
-
-    def with_lines(self, case: Case, program: NumbaKernel, capability: str) -> bytes:
-        """The same with line information. The compiler may order instructions otherwise."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            code = by_nvvm(case, program, capability, lines=True)
-            return link(code, architecture(program, capability), at_link_time=not program.constant, lines=True)[1]
 
 
 def architecture(program: NumbaKernel, capability: str) -> str:
@@ -108,22 +102,16 @@ def architecture(program: NumbaKernel, capability: str) -> str:
     return capability.replace(".", "") + "a" * bool(program.tensor_maps)
 
 
-def by_nvvm(case: Case, program: NumbaKernel, capability: str, *, lines: bool = False) -> bytes:
+def by_nvvm(case: Case, program: NumbaKernel, capability: str) -> bytes:
     """LTO-IR for the link-time optimiser; PTX for a program with a variable, which that would hide."""
-    from smembench.kernels.numba_cuda import cuda
-
     major, minor = map(int, capability.split("."))
-    code, _ = cuda.compile(
+    return compiled(
         program.function,
         _signature(case, program),
-        device=False,
-        abi="numba",
-        output="ptx" if program.constant else "ltoir",
-        cc=(major, minor, "a") if program.tensor_maps else (major, minor),
+        (major, minor, "a") if program.tensor_maps else (major, minor),
+        at_link_time=not program.constant,
         launch_bounds=program.launch_bounds,
-        lineinfo=lines,
     )
-    return code.encode() if isinstance(code, str) else bytes(code)
 
 
 def _signature(case: Case, program: NumbaKernel) -> tuple[Any, ...]:
@@ -135,10 +123,8 @@ def _signature(case: Case, program: NumbaKernel) -> tuple[Any, ...]:
     return (*arrays, *[uint32] * len(problem.scalars(case)), *[uint64] * len(program.tensor_maps))
 
 
-def link(
-    code: bytes, arch: str, *, at_link_time: bool, lines: bool = False, max_registers: int | None = None
-) -> tuple[str, bytes]:
-    """ptxas's report and machine code, from LTO-IR or, if not optimised ``at_link_time``, from PTX."""
+def link(code: bytes, arch: str, *, at_link_time: bool, max_registers: int | None = None) -> tuple[str, bytes]:
+    """ptxas's report and machine code with its lines, from LTO-IR or, if not optimised ``at_link_time``, from PTX."""
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
     # Without a cache: what the linker finds there has no report.
@@ -146,7 +132,7 @@ def link(
         arch=f"sm_{arch}",
         link_time_optimization=at_link_time or None,
         ptxas_options=["-v"],
-        lineinfo=lines or None,
+        lineinfo=True,
         max_register_count=max_registers,
         no_cache=True,
     )

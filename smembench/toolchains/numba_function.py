@@ -11,28 +11,26 @@ from types import CellType, FunctionType
 from typing import Any
 
 from smembench.toolchains.numba import link
+from smembench.toolchains.nvvm import compiled
 
 _OPTIONS = ("debug", "fastmath", "opt", "launch_bounds")
 """Those of ``cuda.jit`` that ``cuda.compile`` takes."""
 
 
-def function_code(
-    function: Any, arguments: Sequence[object], capability: str, *, lines: bool = False
-) -> tuple[str, bytes]:
-    """ptxas's report and the machine code, as a process compiles the kernel that does not import this package.
+def function_code(function: Any, arguments: Sequence[object], capability: str) -> tuple[str, bytes]:
+    """ptxas's report and the machine code, as a process compiles it that does not import this package, with its lines.
 
     Device functions of ``cuda.jit``, which Numba compiles only for a GPU that is there, are inlined.
 
     Args:
         function: with or without ``cuda.jit``, whose options it then has.
         arguments: numbers, and arrays of the launch's dimensions and types.
-        lines: with line information.
 
     Raises:
         Exception: a missing library's or the compiler's own.
     """
     from smembench.kernels.intrinsics.unsigned import suspended
-    from smembench.kernels.numba_cuda import cuda, typeof
+    from smembench.kernels.numba_cuda import typeof
 
     options = getattr(function, "targetoptions", {})
     if options.get("link"):
@@ -41,23 +39,14 @@ def function_code(
     major, minor = map(int, capability.split("."))
     with warnings.catch_warnings(), suspended():
         warnings.simplefilter("ignore")  # about a missing nvJitLink
-        code, _ = cuda.compile(
+        code = compiled(
             _inlining(getattr(function, "py_func", function), {}),
             tuple(map(typeof, arguments)),
-            device=False,
-            abi="numba",
-            output="ltoir" if at_link_time else "ptx",
-            cc=(major, minor),
-            lineinfo=lines,
+            (major, minor),
+            at_link_time=at_link_time,
             **{name: options[name] for name in _OPTIONS if name in options},
         )
-        return link(
-            code.encode() if isinstance(code, str) else bytes(code),
-            f"{major}{minor}",
-            at_link_time=at_link_time,
-            lines=lines,
-            max_registers=options.get("max_registers"),
-        )
+        return link(code, f"{major}{minor}", at_link_time=at_link_time, max_registers=options.get("max_registers"))
 
 
 def _inlining(function: FunctionType, done: dict[FunctionType, FunctionType]) -> FunctionType:

@@ -1,34 +1,17 @@
-"""The source lines of accesses in a kernel's machine code, from compiling it again with line information."""
+"""The source lines of accesses in a kernel's machine code."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from io import BytesIO
 from typing import NamedTuple
 
-from smembench.kernels import registry
-from smembench.kernels.program import NumbaKernel
-from smembench.model.case import Case
-from smembench.toolchains import numba
-from smembench.toolchains.kept_code import kept
-from smembench.toolchains.machine_code import instructions, variant
-from smembench.toolchains.memory_instructions import MemoryInstruction, Region, accesses, memory_instructions, regions
+from smembench.toolchains.memory_instructions import MemoryInstruction, Region, accesses, regions
+from smembench.toolchains.register_bank_conflicts import Instruction
 
 _BYTES = 16
 """Per instruction."""
-
-
-def with_lines(case: Case, capability: str) -> bytes:
-    """The machine code of a case's kernel with line information, from disk if it was compiled before.
-
-    Raises:
-        Exception: a missing library's.
-    """
-    program = registry.kernel_of(case).build(case)
-    assert isinstance(program, NumbaKernel)
-    key = ("with lines", *variant(case, program, capability))
-    return kept(case, numba.TOOLCHAIN, key, lambda: ("", numba.TOOLCHAIN.with_lines(case, program, capability)))[1]
 
 
 class Lined(NamedTuple):
@@ -39,36 +22,30 @@ class Lined(NamedTuple):
     access: MemoryInstruction
 
 
-def lined_accesses(lined: Callable[[], bytes], memory: Mapping[MemoryInstruction, int]) -> list[Lined]:
-    """The loads, stores and barriers of a kernel, in their order.
+def lined_accesses(code: bytes, found: Sequence[Instruction]) -> tuple[Lined, ...]:
+    """The loads, stores and barriers of a kernel, in their order; empty if its ``code`` has no line information.
 
-    Empty if the compiler makes other ones with line information, as ``lined`` returns it, than without, as in
-    ``memory``. Those of a helper have the helper's lines, though Numba gives them the kernel's file.
+    Those of a helper have the helper's lines, though Numba gives them the kernel's file.
     """
     try:
-        by_line = lined()
-        found = instructions(by_line)
-        lines = source_lines(by_line, len(found))
-    except Exception:  # a missing library raises its own; explanations work without lines
-        return []
-    if memory_instructions(found) != memory:
-        return []
-    issued = zip(lines, regions(found), found, strict=True)
-    return [Lined(line, region, each) for line, region, word in issued for each in accesses(word)]
+        lines = source_lines(code, len(found))
+    except Exception:  # a table of another compiler than Numba's raises what it will; explanations work without lines
+        return ()
+    issued = zip(lines, regions(found), found, strict=False)
+    return tuple(Lined(line, region, each) for line, region, word in issued for each in accesses(word))
 
 
 def source_lines(code: bytes, count: int) -> list[int]:
     """The line of each of the ``count`` instructions of an object file with one kernel; 0 where it has none.
 
-    Raises:
-        ValueError: without line information.
+    Empty without line information.
     """
     from elftools.dwarf.structs import DWARFStructs
     from elftools.elf.elffile import ELFFile
 
     dwarf = ELFFile(BytesIO(code)).get_dwarf_info(relocate_dwarf_sections=False)
     if dwarf.debug_line_sec is None:
-        raise ValueError("the file has no line information")
+        return []
     # The public way begins at a compilation unit, and NVIDIA's files have none.
     structs = DWARFStructs(little_endian=True, dwarf_format=32, address_size=8)
     entries = dwarf._parse_line_program_at_offset(0, structs).get_entries()

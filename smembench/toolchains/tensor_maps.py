@@ -16,7 +16,7 @@ _TYPES = {1: "UINT8", 2: "UINT16", 4: "UINT32"}
 class MappedKernel(Loaded[NumbaKernel]):
     """A Numba kernel's machine code, launched with the addresses of its tensor maps after the scalars.
 
-    The maps lie in global memory, each encoded once per address of its array.
+    The maps lie in global memory, each encoded once per address of its array. An array has memory for one copy.
     """
 
     def __init__(self, code: bytes) -> None:
@@ -24,6 +24,7 @@ class MappedKernel(Loaded[NumbaKernel]):
 
         super().__init__(ObjectCode.from_cubin(code), entry(code), passed=as_numba_does)
         self._maps: dict[tuple[TensorMap, int], Any] = {}
+        self._copies: dict[tuple[int, int], Any] = {}
 
     def last(self, program: NumbaKernel, arrays: Sequence[Any]) -> Sequence[int]:
         """The maps' addresses; encodes and copies those that are new, before any launch is captured."""
@@ -31,12 +32,21 @@ class MappedKernel(Loaded[NumbaKernel]):
 
         addresses = []
         for each in program.tensor_maps:
-            array = arrays[each.array]
+            array = self._copy(each, arrays[each.array]) if each.copied else arrays[each.array]
             key = (each, int(array.device_ctypes_pointer.value))
             if key not in self._maps:
                 self._maps[key] = cuda.to_device(encoded(each, key[1], array.dtype.itemsize))
             addresses.append(int(self._maps[key].device_ctypes_pointer.value))
         return addresses
+
+    def _copy(self, described: TensorMap, array: Any) -> Any:
+        """Memory for a copy of an array with so many rows of this stride."""
+        from smembench.kernels.numba_cuda import cuda
+
+        key = described.array, described.rows * described.stride
+        if key not in self._copies:
+            self._copies[key] = cuda.device_array(key[1], array.dtype)
+        return self._copies[key]
 
 
 def as_numba_does(array: Any) -> tuple[int, ...]:

@@ -143,16 +143,22 @@ def test_products_on_tensor_cores_are_measured_on_each_distribution(fake_driver:
 
 
 @pytest.mark.parametrize(
-    ("name", "dtype"), [("wgmmaClustered", "bfloat16"), ("wgmmaSpilled", "tf32"), ("wgmmaStored", "float8_e4m3")]
+    ("name", "dtype", "n"),
+    [
+        ("wgmmaClustered", "bfloat16", 144),
+        ("wgmmaSpilled", "tf32", 144),
+        ("wgmmaStored", "float8_e4m3", 144),
+        ("wgmmaPacked", "bfloat16", 145),
+    ],
 )
 def test_a_kernel_with_tensor_maps_is_launched_and_without_a_host_form_found_wrong(
-    fake_driver: FakeDriver, name: str, dtype: str
+    fake_driver: FakeDriver, name: str, dtype: str, n: int
 ) -> None:
     """Its maps, more shared memory than unasked, and every argument: the driver refuses nothing."""
-    kernel = ("--kernel", name, "--dtype", dtype, "--n", "144", "--m", "100", "--b-layout", "columns")
+    kernel = ("--kernel", name, "--dtype", dtype, "--n", str(n), "--m", "100", "--b-layout", "columns")
     out, _ = ended(fake_driver("smembench", "matmul", "--device", "cuda", *FEW, *kernel, "--csv", "-"), 1)
     (row,) = records(out)
-    assert (row["status"], row["reason"]) == ("wrong_result", "14400 entries are NaN or infinite")
+    assert (row["status"], row["reason"]) == ("wrong_result", f"{100 * n} entries are NaN or infinite")
     assert (row["dtype"], row["b_layout"]) == (dtype, "columns")
 
 

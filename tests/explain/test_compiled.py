@@ -19,7 +19,7 @@ from smembench.explain.idle import idle_requests, of_regions
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Merged
 from smembench.explain.trace import Trace
 from smembench.model.hardware import WARP
-from smembench.toolchains.machine_code import machine_code
+from smembench.toolchains.machine_code import MachineCode, machine_code
 from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction, Region
 from smembench.toolchains.source_lines import Lined
 from smembench.views.explain import sentences
@@ -138,7 +138,7 @@ def test_requests_without_an_active_lane(warps: int, expected: dict[str, int]) -
     """Three instructions per warp, one of them guarded, and 15 requests with an active lane."""
     code = {MemoryInstruction("shared", "load", width, width == 4, once=True): width // 4 for width in (4, 8)}
     requests = list(along(ROWS, 4, 15).requests())
-    assert idle_requests(trace(), requests, code, warps, lambda: pytest.fail("no lines are needed")) == expected
+    assert idle_requests(trace(), requests, MachineCode(40, 0, 100, memory=code), warps) == expected
 
 
 def lined(line: int, region: Region, *, kind: str = "load", guarded: bool = False, never: bool = False) -> Lined:

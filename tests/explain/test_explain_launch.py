@@ -129,13 +129,33 @@ def test_a_shorter_loop_stands_for_the_whole(
 
 
 def test_steps_that_are_copied_ahead_of_the_loop_load_what_others_do() -> None:
-    """mmaPlain copies none ahead; the last step along k has 8 columns of A instead of 32."""
+    """mmaPlain copies none ahead; the last step along k has 16 columns of A instead of 32. Rows begin at sectors."""
     ahead, none = (
-        explain(case_of(cuda_kernel("matmul", kernel), 136, 136, 200, "bfloat16", Block(16, 16)))
+        explain(case_of(cuda_kernel("matmul", kernel), 144, 144, 208, "bfloat16", Block(16, 16)))
         for kernel in ("mmaAsync", "mmaPlain")
     )
     assert ahead.sectors("load") == pytest.approx(none.sectors("load"))
     assert sum(load.requests for load in ahead.loads) == sum(load.requests for load in none.loads)
+
+
+@pytest.mark.parametrize(
+    ("m", "k", "n", "counted_sectors", "counted_requests"),
+    [
+        (1000, 1024, 1024, 1036288, 64768),
+        (1024, 1000, 1024, 1091584, 64768),
+        (1024, 1024, 1000, 1103872, 65536),
+        (1000, 1024, 1000, 1091584, 64768),
+        (1024, 1000, 1000, 1145584, 64768),
+        (1000, 1000, 1000, 1132000, 64000),
+    ],
+)
+def test_copies_past_the_l1_move_as_many_sectors_as_an_h200_counted(
+    m: int, k: int, n: int, counted_sectors: int, counted_requests: int
+) -> None:
+    """Rows of 1000 elements are 2000 bytes, so that every other begins in the middle of a sector."""
+    found = explain(case_of(cuda_kernel("matmul", "mmaAsync"), m, n, k, "bfloat16", Block(16, 16)))
+    assert sum(load.sectors for load in found.loads) == counted_sectors
+    assert sum(load.requests for load in found.loads) == counted_requests
 
 
 def test_lanes_that_skip_a_store_make_the_next_with_the_others() -> None:

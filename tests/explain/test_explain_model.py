@@ -227,6 +227,15 @@ def test_sectors_agree_with_a_count_of_bytes(request_: Request) -> None:
     assert ideal_sectors(addresses, width) == math.ceil(len(asked) / 32)
     assert ideal_sectors(addresses, width) <= sectors(addresses, width)
     assert efficiency(addresses, width) == pytest.approx(len(asked) / len(moved) if moved else 1)
+    assert sectors(addresses, width, "asynchronous") == sectors(addresses, width) or width == 16
+
+
+@pytest.mark.parametrize(("first", "plain", "copied"), [(0, 16, 16), (16, 17, 20), (48, 17, 20), (96, 16, 16)])
+def test_sectors_of_a_row_that_a_warp_copies_past_the_l1(first: int, plain: int, copied: int) -> None:
+    """Its pairs of lanes move 32 bytes at once, wherever they begin, unless a line ends between the two."""
+    row = [first + 16 * lane for lane in range(32)]
+    assert (sectors(row, 16), sectors(row, 16, "asynchronous")) == (plain, copied)
+    assert efficiency(row, 16, "asynchronous") == 16 / copied
 
 
 @pytest.mark.parametrize(

@@ -91,18 +91,22 @@ def _phase(barriers: Any) -> int:
         ("wgmmaPersistent", FLOAT8, BY_COLUMNS, "QGMMA"),
         ("wgmmaStored", FLOAT8, BY_COLUMNS, "QGMMA"),
         ("wgmmaClustered", TF32, BY_COLUMNS, "HGMMA"),
+        ("wgmmaPacked", "bfloat16", BY_ROWS, "HGMMA"),
+        ("wgmmaPacked", FLOAT8, BY_COLUMNS, "QGMMA"),
     ],
 )
 def test_tiles_go_from_the_tma_to_the_tensor_cores_and_only_the_lesson_spills(
     name: str, dtype: str, b_layout: str, instruction: str
 ) -> None:
-    case = replace(case_of(cuda_kernel("matmul", name), 1000, 1000, 1008, dtype), b_layout=b_layout)
+    packed = name == "wgmmaPacked"
+    case = replace(case_of(cuda_kernel("matmul", name), 1000, 1000, 1008 + packed, dtype), b_layout=b_layout)
     report, code = numba.TOOLCHAIN.machine_code(case, numba_kernel(case), "9.0")
     found = Counter(map(mnemonic, opcodes(code)))
     assert found[instruction]
     assert found["UTMALDG"]
-    assert not found["LDS"] + found["LDG"]  # no operand passes through registers
-    assert bool(found["UTMASTG"]) == (name in ("wgmmaStored", "wgmmaClustered"))
+    if not packed:
+        assert not found["LDS"] + found["LDG"]  # no operand passes through registers
+    assert bool(found["UTMASTG"]) == (packed or name in ("wgmmaStored", "wgmmaClustered"))
     assert bool(found["UCGABAR"]) == (name == "wgmmaClustered")
     registers, local = usage(code)
     assert (local > 0) == (name == "wgmmaSpilled")

@@ -41,6 +41,22 @@ def test_blocks_compute_one_tile_after_another() -> None:
     verify("wgmmaPersistent", (600, 520, 8), "bfloat16", BY_ROWS, blocks=4)
 
 
+@pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
+@pytest.mark.parametrize(
+    ("size", "dtype"),
+    [
+        pytest.param((130, 265, 75), "bfloat16", id="odd in all three"),
+        pytest.param((3, 129, 331), "float16", id="more steps than stages"),
+        pytest.param((70, 264, 75), "float16", id="A alone by rows, both by columns"),
+        pytest.param((70, 265, 72), "bfloat16", id="B alone by rows"),
+        pytest.param((130, 261, 35), TF32, id="tf32"),
+        pytest.param((130, 261, 331), FLOAT8, id="float8"),
+    ],
+)
+def test_rows_that_the_tma_does_not_take_are_copied(size: tuple[int, int, int], dtype: str, b_layout: str) -> None:
+    verify("wgmmaPacked", size, dtype, b_layout)
+
+
 def verify(name: str, size: tuple[int, int, int], dtype: str, b_layout: str, blocks: int | None = None) -> None:
     kernel = cuda_kernel("matmul", name)
     if dtype not in HALVES and b_layout == BY_ROWS:

@@ -12,6 +12,7 @@ In the simulator a copy is done at once. A trace records copies, which are no ac
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from smembench.kernels.intrinsics.lowering import (
     types,
 )
 from smembench.kernels.intrinsics.vector import pointer_to
-from smembench.kernels.numba_cuda import cuda
+from smembench.kernels.numba_cuda import DeviceFunction, cuda, device
 from smembench.kernels.program import MAPPED_ROW_BYTES
 from smembench.kernels.types import Array, Index
 
@@ -113,6 +114,17 @@ def places_in_tile(itemsize: int, row: Any, column: Any) -> Any:
     """Where elements of a swizzled tile lie, in elements from its beginning."""
     per_row, per_chunk = ROW_BYTES // itemsize, CHUNK // itemsize
     return row * per_row + (column // per_chunk ^ row % 8) * per_chunk + column % per_chunk
+
+
+@cache
+def place_in_tile(itemsize: int) -> DeviceFunction:
+    """``(row, column)``: ``places_in_tile`` in a kernel."""
+    per_row, per_chunk = ROW_BYTES // itemsize, CHUNK // itemsize
+
+    def place(row: Index, column: Index) -> Index:
+        return row * per_row + (column // per_chunk ^ row % 8) * per_chunk + column % per_chunk
+
+    return device(place)
 
 
 class _State(NamedTuple):

@@ -52,6 +52,14 @@ def finish_stores(newest: int) -> None:
     """Wait until all groups that this thread committed, but the ``newest`` ones, a constant, have been read."""
 
 
+def complete_stores() -> None:
+    """Wait until all tiles that this thread committed are written, for copies after a barrier of all blocks."""
+
+
+def see_stores() -> None:
+    """After that barrier: let this thread's copies read what tiles of other blocks were written."""
+
+
 def _type_store(_context: Context) -> Typer:
     return lambda target, column, row, tile, place: types.void
 
@@ -66,4 +74,6 @@ def _lower_store(context: Context, builder: ir.IRBuilder, signature: Signature, 
 register(start_store, _type_store, _lower_store, *[types.Integer] * 3, types.Array, types.Integer)
 register_instruction(publish_tile, "fence.proxy.async.shared::cta;")
 register_instruction(commit_stores, "cp.async.bulk.commit_group;")
+register_instruction(complete_stores, "cp.async.bulk.wait_group 0; fence.proxy.async.global;")
+register_instruction(see_stores, "fence.proxy.async.global;")
 register_instruction(finish_stores, "cp.async.bulk.wait_group.read {};", constant=True)

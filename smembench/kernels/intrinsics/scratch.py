@@ -13,12 +13,21 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
+from smembench.kernels.intrinsics.block_flags import FLAGS
 from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, assemble, register, types
 from smembench.kernels.intrinsics.vector import BYTES, pointer_to
-from smembench.kernels.numba_cuda import DeviceFunction, number
+from smembench.kernels.numba_cuda import DeviceFunction, cuda, number
 from smembench.kernels.types import Array, Index
 
 _GLOBAL_SPACE = 1
+
+_MEET = (
+    "{ .reg .u32 found, others; .reg .pred less, last; sub.u32 others, $1, 1; red.release.gpu.global.add.u32 [$0], 1;"
+    " all_${:uid}: ld.acquire.gpu.global.u32 found, [$0]; setp.lt.u32 less, found, $1; @less bra all_${:uid};"
+    " atom.relaxed.gpu.global.inc.u32 found, [$0 + 4], others; setp.eq.u32 last, found, others;"
+    " @last st.relaxed.gpu.global.u32 [$0], 0; }"
+)
+"""Blocks count themselves, and again when they go on; the last of these sets the first count back."""
 
 
 @cache
@@ -64,6 +73,19 @@ def wait_for_count(counts: Array, index: Index, wanted: Index) -> int:
     return wanted if counts[index] == wanted else 0
 
 
+def meet(counts: Array, blocks: Index) -> None:
+    """Wait until so many blocks have come here, those of a whole persistent grid; for one thread of each.
+
+    What threads wrote before a barrier ahead of it is visible after a barrier behind it. Both ``counts`` are zero again
+    afterwards. In the simulator for a single block; in a trace none waits.
+    """
+
+
+def traced() -> bool:
+    """Whether the kernel runs in a trace, whose few blocks cannot do what a whole grid shares."""
+    return hasattr(cuda, FLAGS)
+
+
 def _lower_wait(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
     place = builder.ptrtoint(pointer_to(context, builder, *signature.args[:2], *args[:2]), ir.IntType(64))
     wait = (
@@ -82,4 +104,21 @@ def _type_wait(_context: Context) -> Typer:
     return typer
 
 
+def _lower_meet(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+    array = context.make_array(signature.args[0])(context, builder, args[0])
+    place = builder.ptrtoint(array.data, ir.IntType(64))
+    assemble(builder, _MEET, "l,r,", place, args[1])
+    return context.get_dummy_value()
+
+
+def _type_meet(_context: Context) -> Typer:
+    return lambda counts, blocks: types.void if blocks == types.uint32 else None
+
+
+def _lower_traced(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+    return context.get_constant(types.boolean, False)
+
+
+register(traced, lambda _context: lambda: types.boolean, _lower_traced)
+register(meet, _type_meet, _lower_meet, types.Array, types.Integer)
 register(wait_for_count, _type_wait, _lower_wait, types.Array, types.Integer, types.Integer)

@@ -32,5 +32,6 @@ LADDER = (
     "wgmmaPersistent",
     "wgmmaStored",
     "wgmmaClustered",
+    "wgmmaPacked",
 )
 """The kernels in the order of the lesson, in which tables show them; others come after them."""

@@ -22,7 +22,7 @@ from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import HALVES, produced
 from smembench.model.problem import ITEMSIZE
 
-_ALIGNED_BYTES = 16
+ALIGNED_BYTES = 16
 """A row of a matrix with a tensor map begins at a multiple of these."""
 
 
@@ -153,12 +153,12 @@ def unsupported(case: Case, *, stored: bool = False) -> str | None:
     If results are ``stored`` by the TMA, too, so do the rows of C.
     """
     assert case.k is not None
-    aligned = _ALIGNED_BYTES // ITEMSIZE[case.dtype]
+    aligned = ALIGNED_BYTES // ITEMSIZE[case.dtype]
     if case.b_layout == BY_ROWS and case.dtype not in HALVES:
         return f"{case.kernel} takes {case.dtype} with B by columns alone, as wgmma reads it"
     mapped = (case.k, case.n) if case.b_layout == BY_ROWS else (case.k,)
     if odd := next((side for side in mapped if side % aligned), None):
         return f"{case.kernel} copies tiles by the TMA, for which rows are a multiple of {aligned} elements, not {odd}"
-    if stored and case.n % (aligned := _ALIGNED_BYTES // ITEMSIZE[produced(case.dtype)]):
+    if stored and case.n % (aligned := ALIGNED_BYTES // ITEMSIZE[produced(case.dtype)]):
         return f"{case.kernel} writes tiles by the TMA, for which n is a multiple of {aligned}, not {case.n}"
     return f"{case.kernel} writes results by pairs, and n is {case.n}" if case.n % 2 else None

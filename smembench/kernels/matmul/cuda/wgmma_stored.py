@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 from math import prod
 
-from smembench.kernels.intrinsics.bulk_copy import CHUNK, ROW_BYTES, TILE_ALIGNMENT
+from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILE_ALIGNMENT, place_in_tile
 from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, publish_tile, start_store
 from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers
@@ -56,29 +56,44 @@ def tile_of(case: Case, tiles: Sequence[Tile] = TILES) -> Tile:
     return next((tile for tile in tiles if prod(tile.grid(case)) >= ENOUGH), tiles[-1]).of(case)
 
 
+def buffering(dtype: str) -> DeviceFunction:
+    """``(shared, at, results, part, lane)``: store a lane's results of 128 bytes of its warp's rows in a buffer.
+
+    ``dtype`` is that of C. ``at``: where the buffer begins. ``part``: which 128 bytes.
+    """
+    store, width, place_of = store_pair(dtype), ROW_BYTES // ITEMSIZE[dtype], place_in_tile(ITEMSIZE[dtype])
+
+    def fill(shared: Array, at: Index, results: Array, part: Index, lane: Index) -> None:
+        for pair in range(width // 4):
+            row, col = lane // 4 + uint32(pair % 2 * 8), uint32(pair // 2 * 8) + lane % 4 * 2
+            first = part * (width // 2) + pair * 2
+            store(shared, at + place_of(row, col), results[first], results[first + 1])
+
+    return device(fill)
+
+
+def after_stages(tile: Tile) -> int:
+    """Where buffers begin in shared memory, in elements of C."""
+    return tile.stages * tile.elements * ITEMSIZE[tile.dtype] // ITEMSIZE[produced(tile.dtype)]
+
+
 def storing(tile: Tile) -> DeviceFunction:
     """``(shared, results, c_map, place, member)``: start to write a thread's results of the block's tile at a place.
 
     ``shared``: shared memory as elements of C.
     """
     dtype = produced(tile.dtype)
-    store, itemsize = store_pair(dtype), ITEMSIZE[dtype]
-    width, chunk, columns = ROW_BYTES // itemsize, CHUNK // itemsize, tile.columns
-    size, others = HEIGHT * width, BUFFERS - 1
-    after_stages = tile.stages * tile.elements * ITEMSIZE[tile.dtype] // itemsize
+    fill, width, columns = buffering(dtype), ROW_BYTES // ITEMSIZE[dtype], tile.columns
+    size, others, begin = HEIGHT * width, BUFFERS - 1, after_stages(tile)
 
     def write(shared: Array, results: Array, c_map: Index, place: Place, member: Member) -> None:
         lane, warp = member.thread % WARP, member.group * (GROUP // WARP) + member.thread // WARP
         for part in range(columns // width):
-            at = after_stages + (warp * BUFFERS + part % BUFFERS) * size
+            at = begin + (warp * BUFFERS + part % BUFFERS) * size
             if lane == 0:
                 finish_stores(others)
             cuda.syncwarp()
-            for pair in range(width // 4):
-                row, col = lane // 4 + uint32(pair % 2 * 8), uint32(pair // 2 * 8) + lane % 4 * 2
-                first = part * (width // 2) + pair * 2
-                to = at + row * width + (col // chunk ^ row % 8) * chunk + col % chunk
-                store(shared, to, results[first], results[first + 1])
+            fill(shared, at, results, part, lane)
             publish_tile()
             cuda.syncwarp()
             if lane == 0:

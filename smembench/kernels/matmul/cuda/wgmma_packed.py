@@ -1,0 +1,218 @@
+"""wgmmaPacked: wgmmaStored for rows that the Tensor Memory Accelerator does not take: they are copied before.
+
+1. A warp loads 128 bytes of each of 16 rows, element by element, and stores them in a buffer in shared memory. The TMA
+   writes them into a copy of the matrix, whose rows begin at multiples of 128 bytes.
+2. When all blocks have come so far, each computes tile after tile from the copies.
+3. Results lie in buffers, as in wgmmaStored, and a warp's lanes write them, neighbours next to each other.
+
+Copying a matrix takes as long as reading and writing it once, and its tiles are read many times. Predicted accesses are
+those of 3. Findings: results/reference/notes/tensor_cores.md.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from smembench.kernels.common.grids import ceil_div
+from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILE_ALIGNMENT, place_in_tile
+from smembench.kernels.intrinsics.bulk_store import (
+    commit_stores,
+    complete_stores,
+    finish_stores,
+    publish_tile,
+    see_stores,
+    start_store,
+)
+from smembench.kernels.intrinsics.scratch import meet, scratch, traced
+from smembench.kernels.intrinsics.warp_group import GROUP, add_registers, give_registers
+from smembench.kernels.kernel import Kernel
+from smembench.kernels.matmul.cuda.wgmma_persistent import in_order, placing
+from smembench.kernels.matmul.cuda.wgmma_specialized import (
+    CONSUMER_REGISTERS,
+    CONSUMERS,
+    PRODUCER_REGISTERS,
+    THREADS,
+    Turn,
+    copying,
+    multiplying,
+    opening,
+    release,
+)
+from smembench.kernels.matmul.cuda.wgmma_stored import HEIGHT, WIDE, after_stages, buffering, tile_of
+from smembench.kernels.matmul.structs import Matrix, Place
+from smembench.kernels.matmul.warp_groups import ALIGNED_BYTES, Maps, Member, Stages, Tile, unsupported
+from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
+from smembench.kernels.program import NumbaKernel, TensorMap
+from smembench.kernels.types import Array, Index
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
+from smembench.model.formats import HALVES, NARROW, produced
+from smembench.model.hardware import SECTOR_BYTES, WARP
+from smembench.model.problem import ITEMSIZE
+
+
+def packing(dtype: str) -> DeviceFunction:
+    """``(shared, From, copy_map)``: for all threads of all blocks, copy a matrix into that of a tensor map."""
+    itemsize, element = ITEMSIZE[dtype], number(dtype)
+    width, place_of = ROW_BYTES // itemsize, place_in_tile(itemsize)
+    share = HEIGHT * width // WARP
+    warps = THREADS // WARP
+
+    def pack(shared: Array, From: Matrix, copy_map: Index) -> None:
+        held = cuda.local.array(share, element)
+        warp, lane = cuda.threadIdx.x // WARP, cuda.threadIdx.x % WARP
+        at = warp * (HEIGHT * width)
+        across, down = (From.columns + (width - 1)) // width, (From.rows + (HEIGHT - 1)) // HEIGHT
+        piece = cuda.blockIdx.x * warps + warp
+        while piece < down * across:
+            corner = Place(piece // across * HEIGHT, piece % across * width)
+            for i in range(share):
+                row, col = corner.row + uint32(i * WARP // width), corner.col + uint32(i * WARP % width) + lane
+                if row < From.rows and col < From.columns:
+                    held[i] = From.elements[row * From.stride + col]
+            if lane == 0:
+                finish_stores(0)
+            cuda.syncwarp()
+            for i in range(share):
+                shared[at + place_of(uint32(i * WARP // width), uint32(i * WARP % width) + lane)] = held[i]
+            publish_tile()
+            cuda.syncwarp()
+            if lane == 0:
+                start_store(copy_map, corner.col, corner.row, shared, at)
+                commit_stores()
+            piece += cuda.gridDim.x * warps
+        if lane == 0:
+            complete_stores()
+
+    return device(pack)
+
+
+def writing(tile: Tile) -> DeviceFunction:
+    """``(shared, results, C, place, member)``: write a thread's results of the block's tile at a place.
+
+    ``shared``: shared memory as elements of C.
+    """
+    dtype = produced(tile.dtype)
+    itemsize, columns, begin = ITEMSIZE[dtype], tile.columns, after_stages(tile)
+    fill, place_of, width = buffering(dtype), place_in_tile(itemsize), ROW_BYTES // itemsize
+    size = HEIGHT * width
+
+    def write(shared: Array, results: Array, C: Matrix, place: Place, member: Member) -> None:
+        lane, warp = member.thread % WARP, member.group * (GROUP // WARP) + member.thread // WARP
+        at = begin + warp * size
+        for part in range(columns // width):
+            cuda.syncwarp()
+            fill(shared, at, results, part, lane)
+            cuda.syncwarp()
+            for i in range(size // WARP):
+                in_row, in_col = uint32(i * WARP // width), uint32(i * WARP % width) + lane
+                row, col = place.row + warp * HEIGHT + in_row, place.col + uint32(part * width) + in_col
+                if row < C.rows and col < C.columns:
+                    C.elements[row * C.stride + col] = shared[at + place_of(in_row, in_col)]
+
+    return device(write)
+
+
+def copied(described: TensorMap, itemsize: int, aligned: int) -> TensorMap:
+    """The same, of a copy if the array's rows do not begin at multiples of ``aligned`` bytes; the copy's do, of 128."""
+    if described.stride * itemsize % aligned == 0:
+        return described
+    width = ROW_BYTES // itemsize
+    return described._replace(stride=ceil_div(described.columns, width) * width, copied=True)
+
+
+def maps_of(case: Case, tile: Tile) -> tuple[TensorMap, TensorMap]:
+    """Of A and B, or of their copies: A's if the TMA needs it, B's, which has most of a tile, if it is faster."""
+    of_a, of_b = tile.maps(case)
+    itemsize = ITEMSIZE[case.dtype]
+    return copied(of_a, itemsize, ALIGNED_BYTES), copied(of_b, itemsize, SECTOR_BYTES)
+
+
+def build(case: Case) -> NumbaKernel:
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map, a_copy, b_copy)``."""
+    element, result, barrier = number(case.dtype), number(produced(case.dtype)), number("uint64")
+    total = number("float32")
+    tile = tile_of(case)
+    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.columns // 2
+    begin, copy_all, pack = opening(tile.stages), copying(tile, tile.copies()), packing(case.dtype)
+    multiply_all, write, place_of = multiplying(tile, release), writing(tile), placing(rows, columns)
+    of_a, of_b = maps_of(case, tile)
+    packs_a, packs_b, by_rows = of_a.copied, of_b.copied, case.b_layout == BY_ROWS
+    counts = scratch("packed", "uint32", 2)
+
+    def wgmma_packed(
+        c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
+        a_map: Index, b_map: Index, a_copy: Index, b_copy: Index,
+    ) -> None:  # fmt: skip
+        tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
+        buffers = cuda.shared.array(0, result, alignment=TILE_ALIGNMENT)  # the same memory
+        arrived = cuda.shared.array(count, barrier)
+        free = cuda.shared.array(count, barrier)
+        stages, maps = Stages(tiles, arrived, free), Maps(a_map, b_map)
+        results = cuda.local.array(sums, total)
+        group, thread = cuda.threadIdx.x // GROUP, cuda.threadIdx.x % GROUP
+        down, across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
+        if packs_a and not traced():
+            pack(tiles, Matrix(a, m, k, lda), a_copy)
+        if packs_b and not traced():
+            pack(tiles, Matrix(b, k, n, ldb) if by_rows else Matrix(b, n, k, ldb), b_copy)
+        cuda.syncthreads()
+        if cuda.threadIdx.x == 0:
+            begin(stages, maps, CONSUMERS)
+            meet(counts(), cuda.gridDim.x)
+        cuda.syncthreads()
+        turn = Turn(uint32(0), uint32(0))
+        tile_index = cuda.blockIdx.x
+        if group == 0:
+            give_registers(PRODUCER_REGISTERS)
+            see_stores()
+            while thread == 0 and tile_index < down * across:
+                turn = copy_all(stages, turn, maps, place_of(tile_index, down, across), k)
+                tile_index += cuda.gridDim.x
+        else:
+            add_registers(CONSUMER_REGISTERS)
+            member = Member(group - 1, thread)
+            while tile_index < down * across:
+                turn = multiply_all(results, stages, turn, member, k)
+                write(buffers, results, Matrix(c, m, n, ldc), place_of(tile_index, down, across), member)
+                tile_index += cuda.gridDim.x
+
+    grid = tile.grid(case)
+    return NumbaKernel(
+        wgmma_packed,
+        grid=grid,
+        block=(THREADS, 1),
+        dynamic_bytes=tile.shared_bytes,
+        tensor_maps=(of_a, of_b, of_a._replace(tile_rows=HEIGHT), of_b._replace(tile_rows=HEIGHT)),
+        launch_bounds=(THREADS, 1),
+        variant=f"{columns}, {'A' * packs_a}{'B' * packs_b} packed",
+        persistent_blocks=lambda multiprocessors: min(multiprocessors, prod(grid)),
+        grid_dependent=True,
+        tile_of=in_order(tile, case),
+    )
+
+
+def needless(case: Case) -> str | None:
+    """Why a case has no use for copies, or None."""
+    if case.b_layout == BY_ROWS and case.dtype not in HALVES:
+        return unsupported(case)
+    if any(each.copied for each in maps_of(case, tile_of(case))) or case.n % 2:
+        return None
+    return f"{case.kernel} copies rows that the TMA does not take, and takes these: use wgmmaStored or wgmmaPersistent"
+
+
+KERNEL = Kernel(
+    problem="matmul",
+    name="wgmmaPacked",
+    kind="cuda",
+    summary="wgmmaStored after copies of A or B whose rows the TMA takes",
+    build=build,
+    blocks=False,
+    results=(WIDE.columns, WIDE.rows),
+    tile_elements=lambda case: tile_of(case).tile_elements(case),
+    dtypes=NARROW,
+    b_layouts=(BY_ROWS, BY_COLUMNS),
+    unsupported=needless,
+    needs="9.0a",
+    standard=False,
+    ladder="rows that the TMA does not take are copied first",
+)
