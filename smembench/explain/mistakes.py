@@ -3,7 +3,7 @@
 The threads of a block are ordered by barriers alone, those of a warp by ``syncwarp`` as well. Two accesses to one word
 of shared memory by different threads race if nothing orders them and one of them is a store. Atomics do not race with
 each other. Nor, here, do stores of one line: threads that have no element of their own often store another's again, and
-a trace does not know whether the values are equal.
+a trace does not know whether the values are equal. Tiles that the TMA copies and that wgmma reads are left out.
 """
 
 from __future__ import annotations

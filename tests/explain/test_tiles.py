@@ -56,8 +56,13 @@ def total(explained: Explanation, kind: str, matrix: str, figure: str) -> int:
     return sum(getattr(each, figure) for each in chosen)
 
 
-@pytest.mark.parametrize("name", STEPS[:4])
-@pytest.mark.parametrize(("m", "n"), [(1024, 1024), (64, 64), (1000, 1480), (4104, 250)])
+@pytest.mark.parametrize(
+    ("name", "m", "n"),
+    [
+        *((name, m, n) for name in STEPS[:4] for m, n in ((1024, 1024), (64, 64), (1000, 1480), (4104, 250))),
+        ("wgmmaPacked", 1001, 1003),
+    ],
+)
 def test_threads_write_every_result_once(name: str, m: int, n: int) -> None:
     (written,) = explain(of(name, m, n, 2048)).traffic
     assert (written.array, written.kind, written.per_element) == ("C", "store", 1)
