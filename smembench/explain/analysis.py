@@ -36,6 +36,14 @@ class Explanation(Costs):
         return self.work.flops / self.bytes_moved
 
     @property
+    def untraced(self) -> tuple[tuple[str, str], ...]:
+        """The (space, kind) of loads and stores in the machine code that no thread makes in a trace: its data are 0."""
+        made = {(accesses.site.space, accesses.site.kind) for accesses in self.trace.accesses}
+        has = {} if self.code is None else self.code.memory
+        found = {(each.space, each.kind) for each in has if not each.never and each.space != "barrier"}
+        return tuple(sorted(found - made))
+
+    @property
     def bytes_moved(self) -> int:
         """The problem's compulsory bytes."""
         return PROBLEMS[self.case.problem].bytes_moved(self.case)

@@ -127,6 +127,12 @@ class Costs:
         return mean([*found, (0.0, self.idle.get(name, 0))])
 
     @property
+    def shared_atomics(self) -> tuple[str, ...]:
+        """The shared arrays with atomics: no rule tells their wavefronts, least of all of compare-and-swap."""
+        sites = {accesses.site for accesses in self.trace.accesses}
+        return tuple(sorted({site.array for site in sites if (site.space, site.kind) == ("shared", "atomic")}))
+
+    @property
     def loads(self) -> tuple[GlobalTraffic, ...]:
         """The loads of global arrays."""
         return tuple(access for access in self.traffic if access.kind == "load")

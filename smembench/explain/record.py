@@ -58,6 +58,7 @@ def costs_dict(explained: Costs) -> dict[str, Any]:
             for site in (each.site,)
         ],
         "unmatched_widths": [{"memory": space, "kind": kind} for space, kind in explained.trace.unmatched],
+        "shared_atomics_not_counted": [*explained.shared_atomics],
         "idle_shared_requests": dict(explained.idle),
         "shared": [
             {

@@ -147,13 +147,16 @@ def sentences(explained: Costs) -> list[str]:
             for kind, degree in sides.items()
             if degree and degree > 1
         ]
-        said.append(f"In shared memory {' and '.join(bad)}." if bad else "Shared memory is free of bank conflicts.")
+        free = "Shared loads and stores are" if explained.shared_atomics else "Shared memory is"
+        said.append(f"In shared memory {' and '.join(bad)}." if bad else f"{free} free of bank conflicts.")
     said += _compiled(explained)
     sites = {accesses.site for accesses in explained.trace.accesses}
     if explained.shared_bytes and not any(site.space == "shared" for site in sites):
         said.append("No thread accesses shared memory: the TMA writes its tiles, and the tensor cores read them.")
-    if atomics := sorted({site.array for site in sites if (site.space, site.kind) == ("shared", "atomic")}):
+    if atomics := explained.shared_atomics:
         said.append(f"Atomics on {' and '.join(atomics)} are not counted: no rule tells their wavefronts.")
+    for space, kind in explained.untraced if isinstance(explained, Explanation) else ():
+        said.append(f"Data decide whether a thread makes its {space} {kind}s; in a trace, whose data are 0, none does.")
     for request in explained.constant:
         split = f"split into {compact(request.addresses)}" if request.addresses > 1 else "a broadcast"
         said.append(f"Each request to constant memory is {split}.")

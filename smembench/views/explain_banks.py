@@ -30,7 +30,8 @@ def picture(explained: Costs) -> list[Text]:
     if worst is None:
         return []
     if worst.degree == 1:
-        return [Text("No bank conflicts: no wavefront needs two different words of one bank.")]
+        of = " of loads and stores" if explained.shared_atomics else ""
+        return [Text(f"No bank conflicts{of}: no wavefront needs two different words of one bank.")]
     (array,) = (array for array in explained.trace.shared if array.name == worst.site.array)
     return conflict_picture(array, worst, explained.pad)
 

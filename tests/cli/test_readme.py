@@ -52,7 +52,7 @@ def test_the_explain_sentence_counts_the_table() -> None:
 
 
 def test_the_sentence_on_the_ladders_counts_their_tables() -> None:
-    """188 figures agree; one does not, as its table says."""
+    """All that are judged agree."""
     tables = [ROOT / f"results/reference/h200-explain-{name}.csv" for name in ("ladder", "transpose-2000", "reduction")]
     rows = [row for table in tables for row in records(table.read_text()) if row["agrees"]]
     for row in rows:

@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from smembench.explain import counters
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.compiled import as_compiled
+from smembench.explain.counters import METRICS
 from smembench.explain.idle import idle_requests, of_regions
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Merged
 from smembench.explain.trace import Trace
@@ -263,6 +265,19 @@ def test_blocks_that_share_tiles_as_on_a_gpu_wait_for_each_other_and_pass_sums_o
     assert explained.sectors("store") == 15.386811023622048
     assert explained.sectors("load") == pytest.approx(6.69593905441015, abs=0.005)
     assert 334331 - sum(load.requests for load in explained.memory if load.site.kind == "load") == 59
+
+
+def test_a_store_on_which_data_decide_is_named_and_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that reads the one odd element stores, in readGmem; in a trace no element is odd."""
+    explained = compiled("readGmem", "256x1", "float32", 2**20)
+    assert explained.untraced == (("global", "store"),)
+    assert "Data decide whether a thread makes its global stores" in " ".join(sentences(explained))
+    assert compiled("sumVectorized", "256x1", "float32", 2**20).untraced == ()
+    reading = dict.fromkeys(METRICS, 1.0) | {"l1tex__t_requests_pipe_lsu_mem_global_op_st.sum": 1.0}
+    monkeypatch.setattr(counters, "profile", lambda cases, metrics, **how: [reading])
+    figures = {each.figure: each for each in counters.compare([explained.case], "9.0")}
+    assert figures["sectors a global store"].agrees is None
+    assert figures["sectors a global load"].agrees is False
 
 
 def test_an_explanation_says_what_the_compiler_merged() -> None:

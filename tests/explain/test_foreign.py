@@ -15,6 +15,8 @@ import foreign_kernels as kernels
 from smembench import UsageError, conflicts, explain_function
 from smembench.explain import foreign, foreign_memory
 from smembench.explain.costs import Costs
+from smembench.explain.record import costs_dict
+from smembench.views.explain import sentences
 
 TILE = "float32[32,32]"
 
@@ -107,6 +109,10 @@ def test_shared_atomics_are_traced_but_not_in_the_table() -> None:
     assert sites(found, "shared") == {("shared0", "store"): 4, ("shared0", "atomic"): 8, ("shared0", "load"): 4}
     assert {access.site.kind for access in found.shared} == {"store", "load"}
     assert sites(found)["bins", "atomic"] == 4
+    assert costs_dict(found)["shared_atomics_not_counted"] == ["shared0"]
+    said = " ".join(sentences(found))
+    assert "Shared loads and stores are free of bank conflicts." in said
+    assert "Atomics on shared0 are not counted: no rule tells their wavefronts." in said
 
 
 def test_shuffles_local_and_constant_arrays_and_imported_names() -> None:
