@@ -82,11 +82,8 @@ def build(case: Case) -> NumbaKernel:
     tile = tile_of(case, SHARED)
     rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.columns // 2
     begin, copy_all = opening(tile.stages), copying(tile, sharing(tile))
-    multiply_all, write, place_of = (
-        multiplying(tile, release_in_all),
-        storing(tile),
-        placing(1, columns, BAND // CLUSTER),
-    )
+    band = BAND // CLUSTER
+    multiply_all, write, place_of = multiplying(tile, release_in_all), storing(tile), placing(1, columns, band)
 
     def wgmma_clustered(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
@@ -124,7 +121,7 @@ def build(case: Case) -> NumbaKernel:
 
     across, down = tile.grid(case)
     pairs = across * ceil_div(down, CLUSTER)
-    pair_of = in_order(replace(tile, rows=CLUSTER * rows), case)
+    pair_of = in_order(replace(tile, rows=CLUSTER * rows), case, band)
 
     def of_block(block: int) -> tuple[int, int]:
         column, row = pair_of(block // CLUSTER)

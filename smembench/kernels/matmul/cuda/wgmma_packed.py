@@ -1,6 +1,6 @@
 """wgmmaPacked: wgmmaStored for rows that the Tensor Memory Accelerator does not take: they are copied before.
 
-1. A warp loads 128 bytes of each of 32 rows, element by element, and stores them in a buffer in shared memory. The TMA
+1. A warp loads 128 bytes of each of some rows, 64 elements per lane, and stores them in a buffer in shared memory. The TMA
    writes them into a copy of the matrix, whose rows begin at multiples of 128 bytes.
 2. When all blocks have come so far, each computes tile after tile from the copies.
 3. Results lie in buffers, as in wgmmaStored, and a warp's lanes write them, neighbours next to each other.
@@ -50,33 +50,38 @@ from smembench.model.formats import HALVES, NARROW, produced
 from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 
-PIECE = 32
-"""Rows that a warp copies at a time."""
+HELD = 64
+"""Elements that a lane copies at a time."""
+
+
+def height(dtype: str) -> int:
+    """Rows that a warp copies at a time."""
+    return HELD * WARP * ITEMSIZE[dtype] // ROW_BYTES
 
 
 def packing(dtype: str) -> DeviceFunction:
     """``(shared, From, copy_map)``: for all threads of all blocks, copy a matrix into that of a tensor map."""
     itemsize, element = ITEMSIZE[dtype], number(dtype)
     width, place_of = ROW_BYTES // itemsize, place_in_tile(itemsize)
-    share = PIECE * width // WARP
+    rows = height(dtype)
     warps = THREADS // WARP
 
     def pack(shared: Array, From: Matrix, copy_map: Index) -> None:
-        held = cuda.local.array(share, element)
+        held = cuda.local.array(HELD, element)
         warp, lane = cuda.threadIdx.x // WARP, cuda.threadIdx.x % WARP
-        at = warp * (PIECE * width)
-        across, down = (From.columns + (width - 1)) // width, (From.rows + (PIECE - 1)) // PIECE
+        at = warp * (rows * width)
+        across, down = (From.columns + (width - 1)) // width, (From.rows + (rows - 1)) // rows
         piece = cuda.blockIdx.x * warps + warp
         while piece < down * across:
-            corner = Place(piece // across * PIECE, piece % across * width)
-            for i in range(share):
+            corner = Place(piece // across * rows, piece % across * width)
+            for i in range(HELD):
                 row, col = corner.row + uint32(i * WARP // width), corner.col + uint32(i * WARP % width) + lane
                 if row < From.rows and col < From.columns:
                     held[i] = From.elements[row * From.stride + col]
             if lane == 0:
                 finish_stores(0)
             cuda.syncwarp()
-            for i in range(share):
+            for i in range(HELD):
                 shared[at + place_of(uint32(i * WARP // width), uint32(i * WARP % width) + lane)] = held[i]
             publish_tile()
             cuda.syncwarp()
@@ -139,6 +144,7 @@ def build(case: Case) -> NumbaKernel:
     begin, copy_all, pack = opening(tile.stages), copying(tile, tile.copies()), packing(case.dtype)
     multiply_all, write, place_of = multiplying(tile, release), writing(tile), placing(rows, columns)
     of_a, of_b = maps_of(case, tile)
+    copies = (each._replace(tile_rows=height(case.dtype)) for each in (of_a, of_b))
     packs_a, packs_b, by_rows = of_a.copied, of_b.copied, case.b_layout == BY_ROWS
     counts = scratch("packed", "uint32", 2)
 
@@ -185,7 +191,7 @@ def build(case: Case) -> NumbaKernel:
         grid=grid,
         block=(THREADS, 1),
         dynamic_bytes=tile.shared_bytes,
-        tensor_maps=(of_a, of_b, of_a._replace(tile_rows=PIECE), of_b._replace(tile_rows=PIECE)),
+        tensor_maps=(of_a, of_b, *copies),
         launch_bounds=(THREADS, 1),
         variant=f"{columns}, {'A' * packs_a}{'B' * packs_b} packed",
         persistent_blocks=partial(fewest, prod(grid)),
