@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from smembench.report.notebook import Best, Compared, Explained, ExplainedFunction, Result, Side
     from smembench.store.run import Run
-    from smembench.studies.run import Outcome, Watch
+    from smembench.studies.run import Watch
 
 __all__ = [
     "DeviceUnavailable",
@@ -85,7 +85,7 @@ def measure(
         RunInterrupted: on Ctrl-C; a KeyboardInterrupt whose ``run`` has the finished cases.
     """
     from smembench.run.config import Config, from_data, from_toml
-    from smembench.studies.run import run
+    from smembench.studies.run import run, whole
 
     if config is not None and keys:
         raise UsageError(f"{next(iter(keys))}: give a config or the keys of a sweep; overrides change a config")
@@ -94,7 +94,7 @@ def measure(
         config = {**of_run, "sweep": [keys]}
     chosen = from_data(config, overrides) if isinstance(config, Mapping) else from_toml(Path(config), overrides)
     folder = None if output is None else Path(output)
-    return _finished(lambda: run(chosen, output=folder, anonymous=anonymous, watch=_watch(progress)))
+    return result(whole(lambda: run(chosen, output=folder, anonymous=anonymous, watch=_watch(progress))))
 
 
 def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -> Result:
@@ -114,11 +114,11 @@ def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -
 
     from smembench.run.config import from_stored
     from smembench.store.run_folder import RunFolder
-    from smembench.studies.run import run
+    from smembench.studies.run import run, whole
 
     with closing(RunFolder.resume(Path(folder))) as begun:
         config = from_stored(begun.description.config.data)
-        return _finished(lambda: run(config, resume=begun, force=force, watch=_watch(progress)))
+        return result(whole(lambda: run(config, resume=begun, force=force, watch=_watch(progress))))
 
 
 def read(path: str | Path) -> Result:
@@ -280,19 +280,6 @@ def result(run: Run) -> Result:
     from smembench.report.notebook import Result
 
     return Result(run)
-
-
-def _finished(measured: Callable[[], Outcome]) -> Result:
-    from smembench.model.interrupts import held
-    from smembench.studies.run import RunInterrupted
-
-    with held() as hold:
-        outcome = measured()
-        if hold.take() and outcome.error is None:
-            raise RunInterrupted("interrupted at the end of the run", outcome.run)
-    if outcome.error is None:
-        return result(outcome.run)
-    raise outcome.error
 
 
 def _watch(progress: bool) -> Watch:

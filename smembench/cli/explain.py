@@ -154,8 +154,6 @@ def explain(
     from smembench.explain.analysis import best_pad as search_pad
     from smembench.explain.record import to_dict
     from smembench.kernels import registry
-    from smembench.report.files import check_extra
-    from smembench.store.files import Output
     from smembench.studies.explain import cases, explained, target
     from smembench.views.console import say, stderr, stdout
     from smembench.views.explain import pad_records, pads, print_explanation
@@ -190,16 +188,18 @@ def explain(
     if best_swizzle:
         _best_swizzle(case, row, json=json)
         return
-    page_file = None if html is None else Output(html, force=force, what="--html")
-    if page_file is not None:
+    if html is not None:
+        from smembench.report.files import check_extra
+        from smembench.store.files import Output
+
+        page_file = Output(html, force=force, what="--html")
         check_extra("explain --html", "jinja2")
-    said = explained(case, capability)
-    if page_file is not None:
         from smembench.report.explanation import explanation_page
 
-        page_file.write(explanation_page(said, capability, device))
+        page_file.write(explanation_page(explained(case, capability), capability, device))
         say(stderr, f"wrote {html}")
         return
+    said = explained(case, capability)
     if json:
         typer.echo(as_json(**to_dict(said, capability, device)), nl=False)
     else:

@@ -135,7 +135,7 @@ def run(
       smembench fleet run quick --device cpu --workers 4
     """
     from smembench.run.config import from_toml
-    from smembench.studies.fleet.dispatch import Options
+    from smembench.studies.fleet.options import Options
     from smembench.studies.fleet.run import begin, run_fleet
     from smembench.views.fleet_progress import quiet as in_silence
     from smembench.views.fleet_progress import watch

@@ -34,7 +34,7 @@ class ForeignRecorder(Recorder):
         return Unknown(self._needed, source, remedy)
 
     def _needed(self, unknown: Unknown, what: str) -> None:
-        self.unfollowed.add(Unfollowed(self.line(), what, unknown.source, unknown.remedy))
+        self.unfollowed.add(Unfollowed(self.sites.line(), what, unknown.source, unknown.remedy))
 
     def note(self, array: AddressArray, kind: str, width: int, indices: tuple[Any, ...]) -> AccessSite:
         """As ``Recorder.note``.
@@ -45,8 +45,8 @@ class ForeignRecorder(Recorder):
         self._work += max(len(self.group.going), _PER_CALL)
         if self._work > MOST_ACCESSES:
             raise UsageError(
-                f"line {self.line()}: the trace has more than {MOST_ACCESSES} accesses by threads and would take too "
-                "long; give smaller arrays or shorter loops, whose conflicts are the same"
+                f"line {self.sites.line()}: the trace has more than {MOST_ACCESSES} accesses by threads and would take "
+                "too long; give smaller arrays or shorter loops, whose conflicts are the same"
             )
         return super().note(array, kind, width, indices)
 
@@ -126,11 +126,7 @@ class ForeignArray(Indexed, AddressArray):
         inside = tuple(np.clip(index, 0, side - 1) for index, side in zip(indices, data.shape, strict=True))
         found = data[inside]
         found = integer(found) if data.dtype.kind in "iu" else found
-        if not isinstance(found, np.ndarray):
-            return found
-        values = found.view(Values)
-        values.group = self._recorder.group
-        return values
+        return found.view(Values) if isinstance(found, np.ndarray) else found
 
 
 class LocalArray(Indexed):

@@ -8,7 +8,7 @@ did before the branch, so recording an access twice must be harmless.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,8 @@ class Group:
         """A number per thread of the block, as the kernel sees it: those of this group's threads."""
         if len(self.threads) == 1:
             return of_threads[self.threads[0]]
-        values = of_threads[self.threads].view(Values)
-        values.group = self
-        return values
+        Values.group = self
+        return of_threads[self.threads].view(Values)
 
     def own(self, number: Any) -> Any:
         """The numbers of the threads still going; a number that is the same for all is returned as it is."""
@@ -55,13 +54,9 @@ class Group:
 
 
 class Values(np.ndarray[Any, Any]):
-    """One number per thread of a group."""
+    """One number per thread of the ``group`` that runs."""
 
-    group: Group
-
-    def __array_finalize__(self, source: Any) -> None:
-        if isinstance(source, Values):
-            self.group = source.group
+    group: ClassVar[Group]
 
     def __bool__(self) -> bool:
         self.group.decides()

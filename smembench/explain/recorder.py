@@ -4,36 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from pathlib import Path
-from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from smembench.explain.branches import counted, decided, partners
+from smembench.explain.branches import decided, partners
 from smembench.explain.lockstep import Group
 from smembench.explain.mistakes import WARP_SYNCS, Made, Mistake, divergent, in_shared_memory, thread
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Integers
+from smembench.explain.sites import Sites
 from smembench.explain.tiles import TileRecorder
 from smembench.explain.unknown import Unfollowed
-from smembench.kernels.intrinsics import async_copy
-from smembench.kernels.intrinsics.async_copy import copy_element_async, copy_vector_async, copy_vector_async_if
-from smembench.kernels.intrinsics.matrix import load_matrices, load_matrices_transposed
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
-
-WAYS: Mapping[str, str] = {
-    **{each.__name__: "matrix" for each in (load_matrices, load_matrices_transposed)},
-    **{each.__name__: "asynchronous" for each in (copy_vector_async, copy_vector_async_if, copy_element_async)},
-}
-"""The names of functions whose accesses to shared memory are instructions of their own, with the ``AccessSite.way``."""
-
-_LOWERED = (str(Path(__file__).parent), str(Path(async_copy.__file__).parent))
-"""The files of a trace, and of functions that are lowered as a whole: line information has their callers' lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +59,7 @@ class Recorder:
 
     Attributes:
         filename: the kernel's file.
+        sites: finds where it makes an access.
         shared: the shared arrays of a block.
         mistakes, unfollowed, tiles: of all blocks.
     """
@@ -95,7 +83,8 @@ class Recorder:
         self._barriers: list[int] = []
         self._order = 0
         self.group = Group(np.arange(threads))
-        self.tiles = TileRecorder(self.line)
+        self.sites = Sites(filename)
+        self.tiles = TileRecorder(self.sites.line)
         self._arrays = 0
         self._constants = 0
 
@@ -125,36 +114,9 @@ class Recorder:
         """In place of ``cuda.syncwarp``."""
         self._order += 1
 
-    def line(self) -> int:
-        """The line of the nearest frame in the kernel's file; if a helper made the access, the line of its call."""
-        return self._site("", "", "", 0)[0].line
-
-    def _site(self, space: str, kind: str, array: str, width: int) -> tuple[AccessSite, str, tuple[int, ...]]:
-        """The site of an access that is being made, the file of the statement, and ``_Access.passes``."""
-        way, place, filename = "", 0, ""
-        passes: list[int] = []
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None:
-            code = frame.f_code
-            if not code.co_filename.startswith(_LOWERED):
-                if not place:
-                    place, filename = frame.f_lineno, code.co_filename
-                if variables := counted(code.co_filename).get(frame.f_lineno):
-                    known = frame.f_locals
-                    passes[:0] = [number for each in variables if isinstance(number := known.get(each), int)]
-            elif not place:
-                way = WAYS.get(code.co_name, way)
-            if code.co_filename == self.filename:
-                break
-            frame = frame.f_back
-        line = 0 if frame is None else frame.f_lineno
-        if space not in ("shared", "barrier"):
-            place = 0
-        return AccessSite(line, space, kind, array, width, way, place), filename, tuple(passes)
-
     def note(self, array: AddressArray, kind: str, width: int, indices: tuple[Any, ...]) -> AccessSite:
         """An access by the threads that are still going; its site."""
-        site, filename, passes = self._site(array.space, kind, array.name, width)
+        site, filename, passes = self.sites.of_access(array.space, kind, array.name, width)
         self._made.setdefault(site, []).append(_Access(array, indices, self._order, passes))
         if (array.space, kind) == ("shared", "store") and (other := partners(filename).get(site.place)):
             self._pass((site.place, other))

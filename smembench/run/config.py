@@ -2,127 +2,39 @@
 
 from __future__ import annotations
 
-import reprlib
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    ValidationError,
-    ValidationInfo,
-    create_model,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from smembench.devices.select import canonical
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import DEFAULT_COMPILER, Block
+from smembench.model.case import DEFAULT_COMPILER
 from smembench.model.errors import UsageError
-from smembench.model.numbers import percent, seconds
-from smembench.run.axes import parse_blocks, parse_ints, parse_kernels, parse_names, split, unknown
+from smembench.run.axes import unknown
+from smembench.run.fields import (
+    BLayouts,
+    Blocks,
+    CacheModes,
+    Compilers,
+    Devices,
+    Distributions,
+    Dtypes,
+    Ints,
+    Kernels,
+    Percent,
+    Problem,
+    Seconds,
+    first_dtype,
+    shown,
+)
 from smembench.run.shipped import shipped
 from smembench.store.files import read_whole
-from smembench.toolchains import registry as toolchains
 
 _MOST_BYTES = 2**24
-_REPR = reprlib.Repr()
-_REPR.maxstring = _REPR.maxother = 200
-
-
-def _as_text(value: Any, label: str) -> str:
-    """A TOML number, string or list of them as command-line text."""
-    items = list(value) if isinstance(value, (list, tuple)) else [value]
-    try:
-        if all(isinstance(item, (str, int)) and not isinstance(item, bool) for item in items):
-            return ",".join(map(str, items))
-    except ValueError:  # Python writes no number of thousands of digits
-        pass
-    raise UsageError(f"{label} {_shown(value)}: write a number, a text or a list of them")
-
-
-def _shown(value: Any) -> str:
-    """A value as an error shows it, however long it is or however deep."""
-    try:
-        return _REPR.repr(value)
-    except ValueError:
-        return "a number of thousands of digits"
-
-
-def _values(parse: Callable[[str, str, str], tuple[Any, ...]], *, optional: bool = False) -> BeforeValidator:
-    """Validates a field of a sweep by ``parse(text, label, problem)``; an ``optional`` one may be empty.
-
-    The label is the field as the user writes it: ``pad_width`` in a file, ``--pad-width`` on the command line.
-    """
-
-    def validate(value: Any, info: ValidationInfo) -> tuple[Any, ...]:
-        problem, name = info.data.get("problem"), info.field_name or ""
-        if problem is None or (optional and value in ((), [])):
-            return ()
-        label = f"--{name.replace('_', '-')}" if (info.context or {}).get("flags") else name
-        return parse(_as_text(value, label), label, problem)
-
-    return BeforeValidator(validate)
-
-
-def _problem(value: Any) -> str:
-    if not isinstance(value, str) or value not in PROBLEMS:
-        raise ValueError(unknown(value if isinstance(value, str) else "", list(PROBLEMS), "problem"))
-    return str(value)
-
-
-def _kernels(text: str, label: str, problem: str) -> tuple[str, ...]:
-    from smembench.kernels import registry
-
-    try:
-        return parse_names(text, registry.names(problem, "cpu"), name=label, what="CPU kernel")
-    except UsageError:  # the others' names take Numba's import
-        return parse_kernels(text, registry.names(problem), name=label, what=f"{problem} kernel")
-
-
-def _dtypes(text: str, label: str, problem: str) -> tuple[str, ...]:
-    return parse_names(text, PROBLEMS[problem].dtypes, name=label, what=f"element type for {problem}")
-
-
-def _devices(text: str, label: str, problem: str) -> tuple[str, ...]:
-    try:
-        return tuple(dict.fromkeys(map(canonical, split(text))))
-    except UsageError as error:
-        raise UsageError(f"{label}: {error}") from None
-
-
-def _cache_modes(text: str, label: str, problem: str) -> tuple[str, ...]:
-    return parse_names(text, ("warm", "cold"), name=label, what="cache mode")
-
-
-def _distributions(text: str, label: str, problem: str) -> tuple[str, ...]:
-    return parse_names(text, PROBLEMS[problem].distributions, name=label, what=f"distribution of {problem}'s inputs")
-
-
-def _b_layouts(text: str, label: str, problem: str) -> tuple[str, ...]:
-    return parse_names(text, PROBLEMS[problem].b_layouts, name=label, what=f"layout of {problem}'s second matrix")
-
-
-def _compilers(text: str, label: str, problem: str) -> tuple[str, ...]:
-    return parse_names(text, toolchains.names(), name=label, what="compiler")
-
-
-def _first_dtype(data: dict[str, Any]) -> tuple[str, ...]:
-    problem = data.get("problem")
-    return () if problem is None else PROBLEMS[problem].dtypes[:1]
-
-
-Names = tuple[str, ...]
-Ints = Annotated[tuple[int, ...], _values(lambda text, label, _: parse_ints(text, name=label), optional=True)]
-Blocks = Annotated[tuple[Block, ...], _values(lambda text, label, _: parse_blocks(text, name=label), optional=True)]
-Seconds = Annotated[float, BeforeValidator(seconds)]
-Percent = Annotated[float, BeforeValidator(percent)]
 
 
 class _Strict(BaseModel):
@@ -130,11 +42,11 @@ class _Strict(BaseModel):
 
 
 class _Placed(_Strict):
-    problem: Annotated[str, BeforeValidator(_problem)]
-    kernel: Annotated[Names, _values(_kernels, optional=True)] = ()
-    device: Annotated[Names, _values(_devices)] = ("auto",)
-    dtype: Annotated[Names, _values(_dtypes)] = Field(default_factory=_first_dtype)
-    cache: Annotated[Names, _values(_cache_modes)] = ("warm",)
+    problem: Problem
+    kernel: Kernels = ()
+    device: Devices = ("auto",)
+    dtype: Dtypes = Field(default_factory=first_dtype)
+    cache: CacheModes = ("warm",)
 
 
 AXES = tuple(dict.fromkeys(axis.name for problem in PROBLEMS.values() for axis in problem.axes))
@@ -153,10 +65,10 @@ class Sweep(_Sized):
     """All combinations of the axes of one problem. Each axis takes a value, a list or a range."""
 
     stride: Ints = ()
-    inputs: Annotated[Names, _values(_distributions, optional=True)] = ()
-    b_layout: Annotated[Names, _values(_b_layouts, optional=True)] = ()
-    compiler: Annotated[Names, _values(_compilers)] = (DEFAULT_COMPILER,)
-    block: Annotated[Blocks, PlainSerializer(lambda v: [*map(str, v)])] = ()
+    inputs: Distributions = ()
+    b_layout: BLayouts = ()
+    compiler: Compilers = (DEFAULT_COMPILER,)
+    block: Blocks = ()
     peers: bool = False
     pad: bool | None = None
     pad_width: Ints = (1,)
@@ -305,4 +217,4 @@ def _explain(error: ValidationError, *, flags: bool) -> str:
     label = f"--{key.replace('_', '-')}" if flags else f"{key}{within}"
     said = fault["msg"].removeprefix("Value error, ")
     reason = said[0].lower() + said[1:]
-    return f"{label} {_shown(fault['input'])}: {reason}"
+    return f"{label} {shown(fault['input'])}: {reason}"

@@ -64,6 +64,22 @@ class Outcome:
     error: SmembenchError | RunInterrupted | None
 
 
+def whole(measured: Callable[[], Outcome]) -> Run:
+    """The run of what ``measured`` returns, if it is complete; Ctrl-C is taken while it is measured, and at its end.
+
+    Raises:
+        SmembenchError: what ended the run.
+        RunInterrupted: on Ctrl-C.
+    """
+    with held() as hold:
+        outcome = measured()
+        if hold.take() and outcome.error is None:
+            raise RunInterrupted("interrupted at the end of the run", outcome.run)
+    if outcome.error is None:
+        return outcome.run
+    raise outcome.error
+
+
 def run(
     config: Config,
     *,

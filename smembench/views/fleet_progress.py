@@ -12,7 +12,7 @@ from smembench.model.text import duration, visible
 from smembench.run.config import Config
 from smembench.run.plan import count_cases
 from smembench.store.fleet_json import Entry
-from smembench.studies.fleet.dispatch import Watch
+from smembench.studies.fleet.options import Watch
 from smembench.studies.fleet.turns import at_once, in_turns
 from smembench.views.console import say, stderr
 from smembench.views.progress import OFTEN_SECONDS

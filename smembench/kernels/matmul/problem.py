@@ -19,6 +19,9 @@ from smembench.model.problem import BLOCK, ITEMSIZE, Axis, Problem, Shape, Verif
 if TYPE_CHECKING:
     from smembench.model.problem import Array
 
+_AHEAD = 64
+"""Elements along k that kernels copy ahead of their loops, at most: two steps of 32, in mmaAsync."""
+
 _OFFSET = 16
 """Where sub-matrices begin in wider matrices, in rows and columns: a multiple of this, as of the guide's BLOCK_SIZE."""
 _POISON = -1
@@ -190,11 +193,12 @@ class Matmul(Problem):
     def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
         """As for any problem, with fewer steps of the loop over k and the least stride of the same remainder.
 
-        If the last step is shorter than the others, it comes after the two that kernels copy ahead of the loop.
+        If the last step is shorter than the others, it comes after those that kernels copy ahead of the loop.
         """
         assert case.k is not None
         period = _step(case)
-        least = 2 * period + case.k % period if case.k % period else period
+        rest = case.k % period
+        least = -(-_AHEAD // period) * period + rest if rest else period
         k = case.k if case.k <= least + period else least
         return _narrowed(replace(super().pattern(case, results), k=k), case)
 

@@ -6,7 +6,7 @@ One thread, this one, changes the state: what Dask's threads hear is put into a 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,9 +21,10 @@ from smembench.model.text import one_line
 from smembench.run.config import Config
 from smembench.store.fleet_json import FLEET, Entry, FleetFile, State, write_fleet_file
 from smembench.studies.fleet.child import Job
-from smembench.studies.fleet.cluster import Where, addresses
+from smembench.studies.fleet.cluster import addresses
 from smembench.studies.fleet.hosts import Host
 from smembench.studies.fleet.measure import INTERRUPTED, Ended, Task, measure, stop
+from smembench.studies.fleet.options import Options, Watch
 from smembench.studies.fleet.turns import at_once, in_turns, on_device
 
 if TYPE_CHECKING:
@@ -39,35 +40,6 @@ _RESULT_SECONDS = 30.0
 _STOP_SECONDS = 20.0
 _MOST_STARTS = 3
 """How often a device's task is sent to a host that lost all its workers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """Callbacks: a line for the user, a device whose state changed, and how far a device is: trials done and known."""
-
-    note: Callable[[str], None]
-    state: Callable[[Entry], None]
-    progress: Callable[[Entry, int, int, str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a fleet is measured.
-
-    Attributes:
-        where: its Dask workers.
-        host_limit: seconds that a host may take to come and to answer.
-        stalled: seconds without progress after which a device's process is killed; None for those of the longest trial
-            that the config allows, and a minute.
-        force: resume even if the environment of a device differs.
-        argv: the arguments that run.json records.
-    """
-
-    where: Where
-    host_limit: float = 60.0
-    stalled: float | None = None
-    force: bool = False
-    argv: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

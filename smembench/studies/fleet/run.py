@@ -17,8 +17,9 @@ from smembench.store.run_folder import new_run_id
 from smembench.store.run_json import StoredConfig
 from smembench.studies.fleet.ask import ask_hosts
 from smembench.studies.fleet.cluster import Where, connected
-from smembench.studies.fleet.dispatch import Dispatch, Options, Watch
+from smembench.studies.fleet.dispatch import Dispatch
 from smembench.studies.fleet.hosts import Host, ask_host
+from smembench.studies.fleet.options import Options, Watch
 from smembench.studies.fleet.plan import again, entries_of
 
 if TYPE_CHECKING:

@@ -1,0 +1,122 @@
+"""Fields of a sweep: what a file or a flag has for them becomes names, numbers and blocks that the problem has."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer, ValidationInfo
+
+from smembench.devices.select import canonical
+from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import Block
+from smembench.model.errors import UsageError
+from smembench.model.numbers import percent, seconds
+from smembench.run.axes import parse_blocks, parse_ints, parse_kernels, parse_names, split, unknown
+from smembench.toolchains import registry as toolchains
+
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = 200
+
+
+def _as_text(value: Any, label: str) -> str:
+    """A TOML number, string or list of them as command-line text."""
+    items = list(value) if isinstance(value, (list, tuple)) else [value]
+    try:
+        if all(isinstance(item, (str, int)) and not isinstance(item, bool) for item in items):
+            return ",".join(map(str, items))
+    except ValueError:  # Python writes no number of thousands of digits
+        pass
+    raise UsageError(f"{label} {shown(value)}: write a number, a text or a list of them")
+
+
+def shown(value: Any) -> str:
+    """A value as an error shows it, however long it is or however deep."""
+    try:
+        return _REPR.repr(value)
+    except ValueError:
+        return "a number of thousands of digits"
+
+
+def _values(parse: Callable[[str, str, str], tuple[Any, ...]], *, optional: bool = False) -> BeforeValidator:
+    """Validates a field of a sweep by ``parse(text, label, problem)``; an ``optional`` one may be empty.
+
+    The label is the field as the user writes it: ``pad_width`` in a file, ``--pad-width`` on the command line.
+    """
+
+    def validate(value: Any, info: ValidationInfo) -> tuple[Any, ...]:
+        problem, name = info.data.get("problem"), info.field_name or ""
+        if problem is None or (optional and value in ((), [])):
+            return ()
+        label = f"--{name.replace('_', '-')}" if (info.context or {}).get("flags") else name
+        return parse(_as_text(value, label), label, problem)
+
+    return BeforeValidator(validate)
+
+
+def _problem(value: Any) -> str:
+    if not isinstance(value, str) or value not in PROBLEMS:
+        raise ValueError(unknown(value if isinstance(value, str) else "", list(PROBLEMS), "problem"))
+    return str(value)
+
+
+def _kernels(text: str, label: str, problem: str) -> tuple[str, ...]:
+    from smembench.kernels import registry
+
+    try:
+        return parse_names(text, registry.names(problem, "cpu"), name=label, what="CPU kernel")
+    except UsageError:  # the others' names take Numba's import
+        return parse_kernels(text, registry.names(problem), name=label, what=f"{problem} kernel")
+
+
+def _dtypes(text: str, label: str, problem: str) -> tuple[str, ...]:
+    return parse_names(text, PROBLEMS[problem].dtypes, name=label, what=f"element type for {problem}")
+
+
+def _devices(text: str, label: str, problem: str) -> tuple[str, ...]:
+    try:
+        return tuple(dict.fromkeys(map(canonical, split(text))))
+    except UsageError as error:
+        raise UsageError(f"{label}: {error}") from None
+
+
+def _cache_modes(text: str, label: str, problem: str) -> tuple[str, ...]:
+    return parse_names(text, ("warm", "cold"), name=label, what="cache mode")
+
+
+def _distributions(text: str, label: str, problem: str) -> tuple[str, ...]:
+    return parse_names(text, PROBLEMS[problem].distributions, name=label, what=f"distribution of {problem}'s inputs")
+
+
+def _b_layouts(text: str, label: str, problem: str) -> tuple[str, ...]:
+    return parse_names(text, PROBLEMS[problem].b_layouts, name=label, what=f"layout of {problem}'s second matrix")
+
+
+def _compilers(text: str, label: str, problem: str) -> tuple[str, ...]:
+    return parse_names(text, toolchains.names(), name=label, what="compiler")
+
+
+def first_dtype(data: dict[str, Any]) -> tuple[str, ...]:
+    """The default of a sweep's ``dtype``, from its fields before."""
+    problem = data.get("problem")
+    return () if problem is None else PROBLEMS[problem].dtypes[:1]
+
+
+Names = tuple[str, ...]
+Problem = Annotated[str, BeforeValidator(_problem)]
+Kernels = Annotated[Names, _values(_kernels, optional=True)]
+Devices = Annotated[Names, _values(_devices)]
+Dtypes = Annotated[Names, _values(_dtypes)]
+CacheModes = Annotated[Names, _values(_cache_modes)]
+Distributions = Annotated[Names, _values(_distributions, optional=True)]
+BLayouts = Annotated[Names, _values(_b_layouts, optional=True)]
+Compilers = Annotated[Names, _values(_compilers)]
+Ints = Annotated[tuple[int, ...], _values(lambda text, label, _: parse_ints(text, name=label), optional=True)]
+Blocks = Annotated[
+    tuple[Block, ...],
+    _values(lambda text, label, _: parse_blocks(text, name=label), optional=True),
+    PlainSerializer(lambda blocks: [*map(str, blocks)]),
+]
+Seconds = Annotated[float, BeforeValidator(seconds)]
+Percent = Annotated[float, BeforeValidator(percent)]
