@@ -21,7 +21,7 @@ from smembench.kernels.intrinsics.clusters import (
 )
 from smembench.kernels.intrinsics.warp_group import GROUP, add_registers, give_registers
 from smembench.kernels.matmul.cuda import wgmma_stored
-from smembench.kernels.matmul.cuda.wgmma_persistent import in_order, placing
+from smembench.kernels.matmul.cuda.wgmma_persistent import BAND, fewest, in_order, placing
 from smembench.kernels.matmul.cuda.wgmma_specialized import (
     CONSUMER_REGISTERS,
     CONSUMERS,
@@ -82,7 +82,8 @@ def build(case: Case) -> NumbaKernel:
     tile = tile_of(case, SHARED)
     rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.columns // 2
     begin, copy_all = opening(tile.stages), copying(tile, sharing(tile))
-    multiply_all, write, place_of = multiplying(tile, release_in_all), storing(tile), placing(1, columns)
+    band = BAND // CLUSTER
+    multiply_all, write, place_of = multiplying(tile, release_in_all), storing(tile), placing(1, columns, band)
 
     def wgmma_clustered(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
@@ -120,7 +121,7 @@ def build(case: Case) -> NumbaKernel:
 
     across, down = tile.grid(case)
     pairs = across * ceil_div(down, CLUSTER)
-    pair_of = in_order(replace(tile, rows=CLUSTER * rows), case)
+    pair_of = in_order(replace(tile, rows=CLUSTER * rows), case, band)
 
     def of_block(block: int) -> tuple[int, int]:
         column, row = pair_of(block // CLUSTER)
@@ -138,7 +139,7 @@ def build(case: Case) -> NumbaKernel:
         tensor_maps=(a_map, b_map, map_of_c(case)),
         launch_bounds=(THREADS, 1),
         variant=str(columns),
-        persistent_blocks=lambda multiprocessors: min(max(1, multiprocessors // CLUSTER), pairs) * CLUSTER,
+        persistent_blocks=lambda multiprocessors: fewest(pairs, max(1, multiprocessors // CLUSTER)) * CLUSTER,
         grid_dependent=True,
         tile_of=of_block,
     )

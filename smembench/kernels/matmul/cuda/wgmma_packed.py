@@ -1,7 +1,7 @@
 """wgmmaPacked: wgmmaStored for rows that the Tensor Memory Accelerator does not take: they are copied before.
 
-1. A warp loads 128 bytes of each of 16 rows, element by element, and stores them in a buffer in shared memory. The TMA
-   writes them into a copy of the matrix, whose rows begin at multiples of 128 bytes.
+1. A warp loads 128 bytes of each of some rows, 64 elements per lane, and stores them in a buffer in shared memory. The
+   TMA writes them into a copy of the matrix, whose rows begin at multiples of 128 bytes.
 2. When all blocks have come so far, each computes tile after tile from the copies.
 3. Results lie in buffers, as in wgmmaStored, and a warp's lanes write them, neighbours next to each other.
 
@@ -11,6 +11,7 @@ those of 3. Findings: results/reference/notes/tensor_cores.md.
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 
 from smembench.kernels.common.grids import ceil_div
@@ -26,7 +27,7 @@ from smembench.kernels.intrinsics.bulk_store import (
 from smembench.kernels.intrinsics.scratch import meet, scratch, traced
 from smembench.kernels.intrinsics.warp_group import GROUP, add_registers, give_registers
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.cuda.wgmma_persistent import in_order, placing
+from smembench.kernels.matmul.cuda.wgmma_persistent import fewest, in_order, placing
 from smembench.kernels.matmul.cuda.wgmma_specialized import (
     CONSUMER_REGISTERS,
     CONSUMERS,
@@ -46,33 +47,41 @@ from smembench.kernels.program import NumbaKernel, TensorMap
 from smembench.kernels.types import Array, Index
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import HALVES, NARROW, produced
-from smembench.model.hardware import SECTOR_BYTES, WARP
+from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
+
+HELD = 64
+"""Elements that a lane copies at a time."""
+
+
+def height(dtype: str) -> int:
+    """Rows that a warp copies at a time."""
+    return HELD * WARP * ITEMSIZE[dtype] // ROW_BYTES
 
 
 def packing(dtype: str) -> DeviceFunction:
     """``(shared, From, copy_map)``: for all threads of all blocks, copy a matrix into that of a tensor map."""
     itemsize, element = ITEMSIZE[dtype], number(dtype)
     width, place_of = ROW_BYTES // itemsize, place_in_tile(itemsize)
-    share = HEIGHT * width // WARP
+    rows = height(dtype)
     warps = THREADS // WARP
 
     def pack(shared: Array, From: Matrix, copy_map: Index) -> None:
-        held = cuda.local.array(share, element)
+        held = cuda.local.array(HELD, element)
         warp, lane = cuda.threadIdx.x // WARP, cuda.threadIdx.x % WARP
-        at = warp * (HEIGHT * width)
-        across, down = (From.columns + (width - 1)) // width, (From.rows + (HEIGHT - 1)) // HEIGHT
+        at = warp * (rows * width)
+        across, down = (From.columns + (width - 1)) // width, (From.rows + (rows - 1)) // rows
         piece = cuda.blockIdx.x * warps + warp
         while piece < down * across:
-            corner = Place(piece // across * HEIGHT, piece % across * width)
-            for i in range(share):
+            corner = Place(piece // across * rows, piece % across * width)
+            for i in range(HELD):
                 row, col = corner.row + uint32(i * WARP // width), corner.col + uint32(i * WARP % width) + lane
                 if row < From.rows and col < From.columns:
                     held[i] = From.elements[row * From.stride + col]
             if lane == 0:
                 finish_stores(0)
             cuda.syncwarp()
-            for i in range(share):
+            for i in range(HELD):
                 shared[at + place_of(uint32(i * WARP // width), uint32(i * WARP % width) + lane)] = held[i]
             publish_tile()
             cuda.syncwarp()
@@ -112,19 +121,18 @@ def writing(tile: Tile) -> DeviceFunction:
     return device(write)
 
 
-def copied(described: TensorMap, itemsize: int, aligned: int) -> TensorMap:
-    """The same, of a copy if the array's rows do not begin at multiples of ``aligned`` bytes; the copy's do, of 128."""
-    if described.stride * itemsize % aligned == 0:
+def copied(described: TensorMap, itemsize: int) -> TensorMap:
+    """The same, of a copy with rows of whole 128 bytes if the TMA does not take the array's."""
+    if described.stride * itemsize % ALIGNED_BYTES == 0:
         return described
     width = ROW_BYTES // itemsize
     return described._replace(stride=ceil_div(described.columns, width) * width, copied=True)
 
 
 def maps_of(case: Case, tile: Tile) -> tuple[TensorMap, TensorMap]:
-    """Of A and B, or of their copies: A's if the TMA needs it, B's, which has most of a tile, if it is faster."""
+    """Of A and B, or of their copies."""
     of_a, of_b = tile.maps(case)
-    itemsize = ITEMSIZE[case.dtype]
-    return copied(of_a, itemsize, ALIGNED_BYTES), copied(of_b, itemsize, SECTOR_BYTES)
+    return copied(of_a, ITEMSIZE[case.dtype]), copied(of_b, ITEMSIZE[case.dtype])
 
 
 def build(case: Case) -> NumbaKernel:
@@ -136,6 +144,7 @@ def build(case: Case) -> NumbaKernel:
     begin, copy_all, pack = opening(tile.stages), copying(tile, tile.copies()), packing(case.dtype)
     multiply_all, write, place_of = multiplying(tile, release), writing(tile), placing(rows, columns)
     of_a, of_b = maps_of(case, tile)
+    copies = (each._replace(tile_rows=height(case.dtype)) for each in (of_a, of_b))
     packs_a, packs_b, by_rows = of_a.copied, of_b.copied, case.b_layout == BY_ROWS
     counts = scratch("packed", "uint32", 2)
 
@@ -182,10 +191,10 @@ def build(case: Case) -> NumbaKernel:
         grid=grid,
         block=(THREADS, 1),
         dynamic_bytes=tile.shared_bytes,
-        tensor_maps=(of_a, of_b, of_a._replace(tile_rows=HEIGHT), of_b._replace(tile_rows=HEIGHT)),
+        tensor_maps=(of_a, of_b, *copies),
         launch_bounds=(THREADS, 1),
         variant=f"{columns}, {'A' * packs_a}{'B' * packs_b} packed",
-        persistent_blocks=lambda multiprocessors: min(multiprocessors, prod(grid)),
+        persistent_blocks=partial(fewest, prod(grid)),
         grid_dependent=True,
         tile_of=in_order(tile, case),
     )

@@ -1,15 +1,19 @@
 """wgmmaPersistent: wgmmaSpecialized with a block per multiprocessor, which computes one tile of C after another.
 
 1. The producer goes on with the next tile's copies while the consumers still write the results of the last one.
-2. Tiles follow each other down a band of eight rows of tiles, then to the right, so that blocks that run at the same
+2. Tiles follow each other down a band of sixteen rows of tiles, then to the right, so that blocks that run at the same
    time share tiles of A and B in the L2.
+3. Where fewer blocks need no more rounds, fewer run: 128 for 512 tiles, four each, as most of 132 would have. The power
+   of the idle multiprocessors is left to the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 
+from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import TILE_ALIGNMENT
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers
 from smembench.kernels.kernel import Kernel
@@ -33,7 +37,7 @@ from smembench.kernels.types import Array, Index
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import NARROW
 
-BAND = 8
+BAND = 16
 """Rows of tiles in a band."""
 
 
@@ -48,9 +52,14 @@ def placing(rows: int, columns: int, band: int = BAND) -> DeviceFunction:
     return device(place_of)
 
 
-def in_order(tile: Tile, case: Case) -> Callable[[int], tuple[int, int]]:
+def fewest(tiles: int, most: int) -> int:
+    """Blocks, at most so many, with which the tiles take as few rounds as with all of them."""
+    return ceil_div(tiles, ceil_div(tiles, most))
+
+
+def in_order(tile: Tile, case: Case, band: int = BAND) -> Callable[[int], tuple[int, int]]:
     """Which tile of a case, across and down, has this number."""
-    place_of, (across, down) = placing(tile.rows, tile.columns), tile.grid(case)
+    place_of, (across, down) = placing(tile.rows, tile.columns, band), tile.grid(case)
 
     def tile_of(number: int) -> tuple[int, int]:
         place = place_of(number, down, across)
@@ -106,7 +115,7 @@ def build(case: Case) -> NumbaKernel:
         dynamic_bytes=tile.shared_bytes,
         tensor_maps=tile.maps(case),
         launch_bounds=(THREADS, 1),
-        persistent_blocks=lambda multiprocessors: min(multiprocessors, prod(grid)),
+        persistent_blocks=partial(fewest, prod(grid)),
         grid_dependent=True,
         tile_of=in_order(tile, case),
     )

@@ -21,7 +21,7 @@ from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores
 from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.cuda.wgmma_persistent import in_order, placing
+from smembench.kernels.matmul.cuda.wgmma_persistent import fewest, in_order, placing
 from smembench.kernels.matmul.cuda.wgmma_specialized import (
     CONSUMER_REGISTERS,
     CONSUMERS,
@@ -157,7 +157,7 @@ def build(case: Case) -> NumbaKernel:
         tensor_maps=(*tile.maps(case), map_of_c(case)),
         launch_bounds=(THREADS, 1),
         variant=str(columns),
-        persistent_blocks=lambda multiprocessors: min(multiprocessors, prod(grid)),
+        persistent_blocks=partial(fewest, prod(grid)),
         grid_dependent=True,
         tile_of=in_order(tile, case),
     )
