@@ -155,7 +155,7 @@ class Recorder:
         orders = np.array([access.order for access in made])
         rows = np.array(self._numbered(site, made))[:, None]
         self._grown(self._addresses, site)[rows, threads] = addresses
-        if site.space == "shared":
+        if site.space in ("shared", "mbarrier"):
             self._grown(self._orders, site)[rows, threads] = orders[:, None]
 
     def _numbered(self, site: AccessSite, made: Sequence[_Access]) -> list[int]:
@@ -263,6 +263,11 @@ class AddressArray:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self._note(index, "store")
+
+    def synchronize(self, index: Any, kind: str) -> None:
+        """Record that threads set up (``store``) or use (``atomic``) a barrier, an element of shared memory."""
+        barriers = self._recorder.array("mbarrier", self.name, self._shape, self._base, str(self._zero.dtype))
+        barriers._note(index, kind)
 
     def update(self, index: Any, *values: Any) -> Any:
         """In place of the functions of ``cuda.atomic``, which return the old value.

@@ -7,7 +7,8 @@ and all bytes announced to it have come (PTX ISA, "mbarrier", "cp.async.bulk.ten
 A tile has rows of 128 bytes, swizzled: chunk c of row r, 16 bytes, lies where chunk c ^ (r % 8) would. So eight rows of
 a column of chunks lie in different banks.
 
-In the simulator a copy is done at once. A trace records copies, which are no accesses of threads; no wait waits.
+In the simulator a copy is done at once. A trace records copies, which are no accesses of threads, and which threads set
+up and use a barrier; no wait waits.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ def set_barrier(barriers: Array, index: Index, arrivals: Index) -> None:
     """Set a barrier up for so many arrivals per phase; for one thread, before ``publish_barriers``."""
     if isinstance(barriers, np.ndarray):
         barriers[index] = _State(int(arrivals), int(arrivals), 0, 0).word
+    else:
+        barriers.synchronize(index, "store")
 
 
 def publish_barriers() -> None:
@@ -81,6 +84,8 @@ def arrive(barriers: Array, index: Index) -> None:
 
 def wait_for_phase(barriers: Array, index: Index, phase: Index) -> None:
     """Wait until the phase of this parity has ended; the one before a barrier's first counts as ended."""
+    if not isinstance(barriers, np.ndarray):
+        barriers.synchronize(index, "atomic")
     while isinstance(barriers, np.ndarray) and _State.of(barriers[index]).phase == phase:
         cuda.nanosleep(0)
 
@@ -148,6 +153,7 @@ class _State(NamedTuple):
 def _change(barriers: Array, index: Index, arrivals: int, count: Any) -> None:
     """Count arrivals, and bytes that are announced (positive) or have come (negative)."""
     if not isinstance(barriers, np.ndarray):
+        barriers.synchronize(index, "atomic")
         return
     state = _State.of(barriers[index])
     missing, missing_bytes = state.missing - arrivals, state.missing_bytes + int(count)
