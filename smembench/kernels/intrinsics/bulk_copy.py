@@ -61,7 +61,7 @@ def set_barrier(barriers: Array, index: Index, arrivals: Index) -> None:
     if isinstance(barriers, np.ndarray):
         barriers[index] = _State(int(arrivals), int(arrivals), 0, 0).word
     else:
-        barriers.synchronize(index, "store")
+        _trace(barriers, index, "store")
 
 
 def publish_barriers() -> None:
@@ -85,7 +85,7 @@ def arrive(barriers: Array, index: Index) -> None:
 def wait_for_phase(barriers: Array, index: Index, phase: Index) -> None:
     """Wait until the phase of this parity has ended; the one before a barrier's first counts as ended."""
     if not isinstance(barriers, np.ndarray):
-        barriers.synchronize(index, "atomic")
+        _trace(barriers, index, "atomic")
     while isinstance(barriers, np.ndarray) and _State.of(barriers[index]).phase == phase:
         cuda.nanosleep(0)
 
@@ -150,10 +150,15 @@ class _State(NamedTuple):
         return self.arrivals | self.missing << 12 | self.missing_bytes + 2**31 << 24 | self.phase << 56
 
 
+def _trace(barriers: Any, index: Index, kind: str) -> None:
+    """Tell a trace, whose arrays are its own, that a barrier is set up or used."""
+    barriers.synchronize(index, kind)
+
+
 def _change(barriers: Array, index: Index, arrivals: int, count: Any) -> None:
     """Count arrivals, and bytes that are announced (positive) or have come (negative)."""
     if not isinstance(barriers, np.ndarray):
-        barriers.synchronize(index, "atomic")
+        _trace(barriers, index, "atomic")
         return
     state = _State.of(barriers[index])
     missing, missing_bytes = state.missing - arrivals, state.missing_bytes + int(count)
