@@ -223,5 +223,4 @@ KERNEL = Kernel(
     unsupported=needless,
     needs="9.0a",
     standard=False,
-    ladder="rows that the TMA does not take are copied first",
 )
