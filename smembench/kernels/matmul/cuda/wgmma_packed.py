@@ -4,8 +4,8 @@
 2. When all blocks have come so far, each computes tile after tile from the copies.
 3. Results lie in buffers, as in wgmmaStored, and a warp's lanes write them, neighbours next to each other.
 
-A matrix is read and written once for its copy, and its tiles are read many times. Predicted accesses leave out the copies.
-Findings: results/reference/notes/tensor_cores.md.
+A matrix is read and written once for its copy, and its tiles are read many times. Predicted accesses leave out the
+copies. Findings: results/reference/notes/tensor_cores.md.
 """
 
 from __future__ import annotations
