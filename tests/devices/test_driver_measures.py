@@ -55,6 +55,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cases += [replace(case, block=Block(32, 32)) for case in cases[-2:]]
     cases += [Case("constant", "constantUniform", "cuda:0", "float32", 1, 1000, None, Block(256, 1))]
     cases += [replace(square, kernel="mmaAsync", dtype="bfloat16")]
+    cases += [replace(square, kernel="wgmmaStored", dtype="bfloat16", block=None)]
     of_matmul = replace(port(replace(square, kernel="tiled")), mangled="14mat_mul_kernel")
     add_one = HostKernel("addOne", "7add_one", ADD_ONE, (128, 1), 2, 1)
     by_triton = HostKernel("transpose", "no kernel by Numba", BY_TRITON, (256, 1), 2, 2)
@@ -140,6 +141,17 @@ def test_products_on_tensor_cores_are_measured_on_each_distribution(fake_driver:
         assert (row["status"], row["verified"]) == ("ok", "true"), row["reason"]
         assert (float(row["max_error"]) == 0.0) == (distribution == "zeros")
         assert f"/inputs={distribution}/" in row["case_id"]
+
+
+def test_tiles_are_copied_by_the_maps_of_a_launch(fake_driver: FakeDriver, kernels: Path) -> None:
+    """In Numba and in CUDA C: the maps are those of this case's matrices, and follow the scalars."""
+    kernel = ("--kernel", "wgmmaStored", "--dtype", "bfloat16", "--m", "100", "--n", "144", "--k", "200")
+    both = ("--compiler", "numba,nvrtc", "--csv", "-")
+    out, _ = ended(fake_driver("smembench", "matmul", "--device", "cuda", *FEW, *kernel, *both, kernels=kernels))
+    found = records(out)
+    assert [row["compiler"] for row in found] == ["numba", "nvrtc"]
+    for row in found:
+        assert (row["status"], row["verified"]) == ("ok", "true"), row["reason"]
 
 
 @pytest.mark.parametrize(

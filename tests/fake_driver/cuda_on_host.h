@@ -38,7 +38,7 @@ template <class T> static inline T atomicAdd(T *to, T value)
 #define __shared__ static
 #define __constant__ static
 #define __launch_bounds__(threads, blocks)
-#define __syncwarp()
+#define __syncwarp() on_host::take_turns()
 #define __threadfence()
 #define __syncthreads() on_host::take_turns()
 #define __shfl_down_sync(mask, value, lanes) on_host::shuffle_down(value, lanes)

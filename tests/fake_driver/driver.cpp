@@ -551,7 +551,7 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction, const CUlaunchC
     return CUDA_SUCCESS;
 }
 
-// The map stays empty: no host form copies by it. What CUDA refuses of a matrix in rows is refused.
+// The map is one that host forms copy by. What CUDA refuses of a matrix in rows is refused.
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
                                 const cuuint64_t *sizes, const cuuint64_t *strides, const cuuint32_t *box,
                                 const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle swizzle,
@@ -565,6 +565,8 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
     if (!box[0] || box[0] > 256 || !box[1] || box[1] > 256 || (swizzled && itemsize * box[0] > 128))
         return CUDA_ERROR_INVALID_VALUE;
     *map = CUtensorMap{};
+    const HostMap encoded{(char *)address, sizes[0], sizes[1], strides[0], box[0], box[1]};
+    std::memcpy(map, &encoded, sizeof encoded);
     return CUDA_SUCCESS;
 }
 

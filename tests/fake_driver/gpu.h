@@ -204,7 +204,7 @@ static const HostKernel *host_kernels()
     return table ? table : &none;
 }
 
-// A kernel's parameters are those of its arrays, then its scalars. What a compiler makes of a one-dimensional array: how
+// A kernel's parameters are those of its arrays, then its scalars, then its tensor maps. What a compiler makes of a one-dimensional array: how
 // many parameters, and which of them is the address of its elements. Triton's kernels have more behind the scalars.
 struct Passed {
     unsigned parameters, data;
@@ -214,7 +214,7 @@ constexpr Passed BY_C{1, 0}, BY_NUMBA{7, 4}, BY_MLIR{5, 1};
 static Passed passed_to(const HostKernel &kernel, unsigned parameters)
 {
     for (const Passed &each : {BY_NUMBA, BY_MLIR})
-        if (parameters == kernel.arrays * each.parameters + kernel.scalars)
+        if (parameters == kernel.arrays * each.parameters + kernel.scalars + kernel.maps)
             return each;
     return BY_C;
 }
@@ -228,12 +228,15 @@ static std::function<void()> host_form(CUfunction function, const CUlaunchConfig
         if (!named || kernel->block_x != launch.blockDimX || kernel->block_y != launch.blockDimY)
             continue;
         const Passed array = passed_to(*kernel, parameters_of(function->library->image, name));
-        std::vector<void *> arrays;
+        std::vector<void *> arrays;  // and the maps
         std::vector<unsigned> scalars;
         for (unsigned i = 0; i < kernel->arrays; ++i)
             arrays.push_back(*(void **)parameters[i * array.parameters + array.data]);
+        void **behind = parameters + kernel->arrays * array.parameters;
         for (unsigned i = 0; i < kernel->scalars; ++i)
-            scalars.push_back(*(unsigned *)parameters[kernel->arrays * array.parameters + i]);
+            scalars.push_back(*(unsigned *)behind[i]);
+        for (unsigned i = 0; i < kernel->maps; ++i)
+            arrays.push_back(*(void **)behind[kernel->scalars + i]);
         return [=, library = function->library]() mutable {
             for (const auto &[variable, bytes] : library->variables)  // such a module has the one
                 std::memcpy(kernel->constant, bytes.data(), std::min(bytes.size(), kernel->constant_bytes));

@@ -11,8 +11,11 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import numpy as np
+
 from programs import cuda_c_kernel, numba_kernel
 from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.program import MAPPED_ROW_BYTES, TensorMap
 from smembench.model.case import Case
 
 HERE = Path(__file__).parent
@@ -32,6 +35,7 @@ class HostKernel:
         block: (x, y) threads.
         arrays: how many pointers it takes, to ``T``.
         scalars: how many numbers after them, ``unsigned``.
+        maps: how many tensor maps after those.
         constant: the name of its ``__constant__`` array, if it has one.
     """
 
@@ -41,11 +45,13 @@ class HostKernel:
     block: tuple[int, int]
     arrays: int
     scalars: int
+    maps: int = 0
     constant: str = ""
 
     def source(self, number: int) -> str:
         """C++ in a namespace of its own."""
         arguments = [f"(T *)arrays[{i}]" for i in range(self.arrays)] + [f"scalars[{i}]" for i in range(self.scalars)]
+        arguments += [f"arrays[{self.arrays + i}]" for i in range(self.maps)]
         x, y = self.block
         has_barriers = str("__syncthreads" in self.text).lower()
         return f"""
@@ -63,7 +69,7 @@ static void run(unsigned x, unsigned y, void **arrays, const unsigned *scalars)
         x, y = self.block
         there = f"kernel_{number}::"
         constant = f"{there}{self.constant}, sizeof {there}{self.constant}" if self.constant else "nullptr, 0"
-        names, takes = f'"{self.name}", "{self.mangled}"', f"{x}, {y}, {self.arrays}, {self.scalars}"
+        names, takes = f'"{self.name}", "{self.mangled}"', f"{x}, {y}, {self.arrays}, {self.scalars}, {self.maps}"
         return f"{{{names}, {takes}, {there}run, {constant}}}, "
 
 
@@ -71,7 +77,7 @@ def port(case: Case) -> HostKernel:
     """The CUDA C port of a case; its Numba kernel has the same host form."""
     problem, by_numba = PROBLEMS[case.problem], numba_kernel(replace(case, compiler="numba"))
     by_nvrtc = cuda_c_kernel(replace(case, compiler="nvrtc"))
-    takes = len(problem.arrays), len(problem.scalars(case))
+    takes = len(problem.arrays), len(problem.scalars(case)), len(by_nvrtc.tensor_maps)
     name = mangled(by_numba.function)
     return HostKernel(by_nvrtc.entry, name, by_nvrtc.source, by_numba.block, *takes, constant=by_nvrtc.constant)
 
@@ -87,7 +93,7 @@ def compile_for_host(kernels: Sequence[HostKernel], folder: Path) -> Path:
     rows = "".join(kernel.row(number) for number, kernel in enumerate(kernels))
     table = f'extern "C" const HostKernel HOST_KERNELS[] = {{{rows}{{}}}};\n'
     source = folder / "kernels.cpp"
-    source.write_text(f'#include "cuda_on_host.h"\n{sources}{table}')
+    source.write_text(f'#include "warp_groups_on_host.h"\n{sources}{table}')
     return compile_library(source, folder / "kernels.so", [HERE])
 
 
@@ -100,12 +106,19 @@ def compile_library(source: Path, library: Path, includes: Iterable[Path]) -> Pa
     return library
 
 
+def host_map(described: TensorMap, array: Any) -> Any:
+    """The tensor map of a NumPy array, as the fake driver encodes it (``HostMap`` of host_kernel.h)."""
+    size, tile_columns = array.itemsize, MAPPED_ROW_BYTES // array.itemsize
+    _, rows, columns, stride, tile_rows, _ = described
+    return np.array([array.ctypes.data, columns, rows, stride * size, tile_columns, tile_rows], np.uint64)
+
+
 class _Row(ctypes.Structure):
     """``HostKernel`` of host_kernel.h."""
 
     _fields_ = (
         *((text, ctypes.c_char_p) for text in ("name", "mangled")),
-        *((number, ctypes.c_uint) for number in ("block_x", "block_y", "arrays", "scalars")),
+        *((number, ctypes.c_uint) for number in ("block_x", "block_y", "arrays", "scalars", "maps")),
         ("run", ctypes.CFUNCTYPE(None, ctypes.c_uint, ctypes.c_uint, ctypes.c_void_p, ctypes.c_void_p)),
         ("constant", ctypes.c_void_p),
         ("constant_bytes", ctypes.c_ulong),
@@ -113,7 +126,10 @@ class _Row(ctypes.Structure):
 
 
 def kernel_of(library: Path, number: int) -> Callable[[tuple[int, int], Sequence[Any], Sequence[int], bytes], None]:
-    """A kernel of a library, to be called with a grid, NumPy arrays, scalars and its constant array's bytes."""
+    """A kernel of a library, to be called with a grid, NumPy arrays, scalars and its constant array's bytes.
+
+    The tensor maps follow the arrays.
+    """
     row = (_Row * (number + 1)).in_dll(ctypes.CDLL(str(library)), "HOST_KERNELS")[number]
 
     def launch(grid: tuple[int, int], arrays: Sequence[Any], scalars: Sequence[int], constant: bytes) -> None:

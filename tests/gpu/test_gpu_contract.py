@@ -114,19 +114,44 @@ def test_a_persistent_grid_goes_round_more_than_once(gpu: CudaDevice, dtype: str
     verify(gpu, case)
 
 
-@pytest.mark.parametrize("name", ["wgmmaPersistent", "wgmmaStored", "wgmmaClustered"])
+@pytest.mark.parametrize(
+    ("name", "compiler"),
+    [
+        *product(["wgmmaPersistent", "wgmmaStored"], ["numba", "nvrtc"]),
+        ("wgmmaClustered", "numba"),
+    ],
+)
 @pytest.mark.parametrize(
     ("dtype", "b_layout"), [*product(HALVES, [BY_ROWS, BY_COLUMNS]), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)]
 )
-def test_warp_groups_compute_one_tile_after_another(gpu: CudaDevice, name: str, dtype: str, b_layout: str) -> None:
+def test_warp_groups_compute_one_tile_after_another(
+    gpu: CudaDevice, name: str, compiler: str, dtype: str, b_layout: str
+) -> None:
     """Ragged in all three: bands that are not full, and tiles over every edge."""
-    case = Case("matmul", name, "cuda:0", dtype, 5000, 5008, 1040, b_layout=b_layout)
+    case = Case("matmul", name, "cuda:0", dtype, 5000, 5008, 1040, compiler=compiler, b_layout=b_layout)
     kernel = registry.kernel_of(case)
     if reason := kernel.refusal(case, gpu.info.compute_capability):
         pytest.skip(reason)
-    program = numba_kernel(case)
+    program = kernel.build(case)
+    assert isinstance(program, GpuKernel)
     assert prod(program.grid) > 2 * prod(program.on(gpu.info.sm_count or 1).grid)
     verify(gpu, case, launches=3)
+
+
+@pytest.mark.parametrize("compiler", ["numba", "nvrtc"])
+@pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
+@pytest.mark.parametrize(("m", "n", "variant"), [(1250, 2504, "256"), (1250, 1256, "128"), (300, 264, "64")])
+def test_tiles_of_every_width_are_right(
+    gpu: CudaDevice, m: int, n: int, variant: str, b_layout: str, compiler: str
+) -> None:
+    case = Case("matmul", "wgmmaStored", "cuda:0", "bfloat16", m, n, 1000, compiler=compiler, b_layout=b_layout)
+    kernel = registry.kernel_of(case)
+    if reason := kernel.refusal(case, gpu.info.compute_capability):
+        pytest.skip(reason)
+    program = kernel.build(case)
+    assert isinstance(program, GpuKernel)
+    assert program.variant == variant
+    verify(gpu, case)
 
 
 @pytest.mark.parametrize("dtype", PROBLEMS["reduction"].dtypes)

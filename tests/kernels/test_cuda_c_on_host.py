@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,13 +12,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fake_driver.host_code import COMPILER, compile_for_host, kernel_of, port
+from fake_driver.host_code import COMPILER, compile_for_host, host_map, kernel_of, port
 from programs import PORTS, assert_right, case_of, cuda_c_kernel, first_dtype
 from smembench.devices.base import POISON
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Block, Case
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Block, Case
 from smembench.model.problem import ITEMSIZE
 
 Launch = Callable[..., Any]
@@ -63,7 +65,8 @@ def verify(case: Case, launch: Launch, grid: tuple[int, int]) -> None:
         first = 0 if program.zeroed else POISON
         output = np.full(problem.output_length(case) * ITEMSIZE[case.dtype], first, np.uint8).view(inputs[0].dtype)
         arrays = tuple(array[problem.first(case) :] for array in (output, *inputs))
-        launch(grid, arrays, problem.scalars(case), constant)
+        maps = (host_map(each, arrays[each.array]) for each in program.tensor_maps)
+        launch(grid, (*arrays, *maps), problem.scalars(case), constant)
         return output
 
     assert_right(case, run)
@@ -83,6 +86,29 @@ def test_a_port_is_right_on_ragged_sizes(kernel: Kernel, launches: dict[str, Lau
             for grid in [program.grid] + ([(1, 1), (3, 1), (7, 1)] if program.persistent_blocks else []):
                 verify(case, launches[kernel.name], grid)
     assert done >= 2
+
+
+@pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
+@pytest.mark.parametrize(
+    ("name", "size", "variant"),
+    [
+        ("wgmma", (130, 136, 200), ""),
+        ("wgmmaSpecialized", (130, 264, 392), ""),
+        ("wgmmaPersistent", (2200, 264, 72), ""),
+        ("wgmmaStored", (1250, 2504, 72), "256"),
+        ("wgmmaStored", (1250, 1256, 72), "128"),
+        ("wgmmaStored", (300, 264, 200), "64"),
+    ],
+)
+def test_warp_groups_multiply_either_layout_in_tiles_of_every_width(
+    name: str, size: tuple[int, int, int], variant: str, b_layout: str, tmp_path: Path
+) -> None:
+    """Ragged in all three; more steps along k than stages in all but one, and a band of tiles that is not full."""
+    (kernel,) = (each for each in PORTS if each.name == name)
+    case = replace(case_of(kernel, *size, first_dtype(kernel)), b_layout=b_layout)
+    program = cuda_c_kernel(case)
+    assert program.variant == variant
+    verify(case, kernel_of(compile_for_host([port(case)], tmp_path), 0), program.on(7).grid)
 
 
 @settings(max_examples=30)

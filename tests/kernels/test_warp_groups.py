@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from programs import case_of, cuda_kernel, numba_kernel
+from programs import PORTS, case_of, cuda_c_kernel, cuda_kernel, numba_kernel
 from smembench.kernels.intrinsics import bulk_copy
 from smembench.kernels.intrinsics.bulk_copy import arrive, expect_bytes, places_in_tile, set_barrier, swizzled
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, places_of_sums
 from smembench.model.case import BY_COLUMNS, BY_ROWS
-from smembench.model.formats import FLOAT8, TF32
+from smembench.model.formats import FLOAT8, HALVES, TF32
 from smembench.model.hardware import BANKS, WORD_BYTES
-from smembench.toolchains import numba
+from smembench.toolchains import numba, nvrtc
 from smembench.toolchains.cubin import usage
 from smembench.toolchains.machine_code import opcodes
 from smembench.toolchains.mnemonics import mnemonic
@@ -98,9 +98,37 @@ def _phase(barriers: Any) -> int:
 def test_tiles_go_from_the_tma_to_the_tensor_cores_and_only_the_lesson_spills(
     name: str, dtype: str, b_layout: str, instruction: str
 ) -> None:
+    odd = name == "wgmmaPacked"
+    case = replace(case_of(cuda_kernel("matmul", name), 1000, 1000, 1008 + odd, dtype), b_layout=b_layout)
+    hold(name, instruction, *numba.TOOLCHAIN.machine_code(case, numba_kernel(case), "9.0"))
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
+@pytest.mark.parametrize(
+    ("name", "side", "variant"),
+    [
+        ("wgmma", 4096, ""),
+        ("wgmmaSpecialized", 4096, ""),
+        ("wgmmaPersistent", 4096, ""),
+        ("wgmmaStored", 4096, "256"),
+        ("wgmmaStored", 1408, "128"),
+        ("wgmmaStored", 1024, "64"),
+    ],
+)
+def test_so_they_do_in_cuda_c(name: str, side: int, variant: str, b_layout: str, dtype: str) -> None:
+    if reason := nvrtc.TOOLCHAIN.unavailable():
+        pytest.skip(reason)
+    (kernel,) = (port for port in PORTS if port.name == name)
+    case = replace(case_of(kernel, side, side, side, dtype), b_layout=b_layout)
+    program = cuda_c_kernel(case)
+    assert program.variant == variant
+    hold(name, "HGMMA", *nvrtc.TOOLCHAIN.machine_code(case, program, "9.0"))
+
+
+def hold(name: str, instruction: str, report: str, code: bytes) -> None:
+    """Hold a kernel's machine code, and ptxas's report of it, to what makes these kernels fast."""
     packed = name == "wgmmaPacked"
-    case = replace(case_of(cuda_kernel("matmul", name), 1000, 1000, 1008 + packed, dtype), b_layout=b_layout)
-    report, code = numba.TOOLCHAIN.machine_code(case, numba_kernel(case), "9.0")
     found = Counter(map(mnemonic, opcodes(code)))
     assert found[instruction]
     assert found["UTMALDG"]

@@ -38,8 +38,9 @@ def port(
     Args:
         kernel: the Numba kernel.
         source: CUDA C of a kernel of the same name. ``T`` is the element type, ``BX`` and ``BY`` the block's sides and
-            ``PAD`` the extra columns of its tile; arguments are the output, the inputs and the problem's scalars as
-            ``unsigned``. Where the program has a ``constant``, it declares a ``__constant__`` array of that name.
+            ``PAD`` the extra columns of its tile; arguments are the output, the inputs, the problem's scalars as
+            ``unsigned`` and pointers to the tensor maps. Where the program has a ``constant``, it declares a
+            ``__constant__`` array of that name.
         constants: further constants of a case by name.
         unsupported: why the port cannot run a case, the kernel's own reasons when None.
     """

@@ -1,0 +1,54 @@
+"""wgmmaPersistent in CUDA C, for element types of 16 bits."""
+
+from __future__ import annotations
+
+from smembench.kernels.matmul.cuda import wgmma_persistent
+from smembench.kernels.matmul.cuda.wgmma_specialized import TILE
+from smembench.kernels.matmul.nvrtc import wgmma_specialized
+from smembench.kernels.matmul.warp_groups_c import warp_group_port
+
+PLACE_OF = """
+// Where the tile of this number begins, of so many down and across, in bands.
+__device__ __forceinline__ Place place_of(unsigned tile, unsigned down, unsigned across)
+{
+    unsigned above = tile / (across * BAND) * BAND, inside = tile % (across * BAND);
+    unsigned high = BAND < down - above ? BAND : down - above;
+    return {(above + inside % high) * ROWS, inside / high * COLUMNS};
+}
+"""
+"""The bands, in wgmmaStored too."""
+
+_SOURCE = """
+extern "C" __global__ void __launch_bounds__(BX, 1)
+wgmmaPersistent(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k,
+                unsigned lda, unsigned ldb, unsigned ldc, Map a_map, Map b_map)
+{
+    __shared__ Barrier arrived[STAGES], free[STAGES];
+    Stages stages{(T *)dynamic_memory(), arrived, free};
+    Maps maps{a_map, b_map};
+    unsigned group = threadIdx.x / GROUP, thread = threadIdx.x % GROUP;
+    unsigned down = (m + (ROWS - 1)) / ROWS, across = (n + (COLUMNS - 1)) / COLUMNS;
+    if (threadIdx.x == 0)
+        begin(stages, maps, CONSUMERS);
+    __syncthreads();
+    Turn turn{0, 0};
+    unsigned tile_index = blockIdx.x;
+    if (group == 0) {
+        give_registers<PRODUCER_REGISTERS>();
+        for (; thread == 0 && tile_index < down * across; tile_index += gridDim.x)
+            turn = copy_all(stages, turn, maps, place_of(tile_index, down, across), k);
+    } else {
+        add_registers<CONSUMER_REGISTERS>();
+        float results[COLUMNS / 2];
+        Member member{group - 1, thread};
+        for (; tile_index < down * across; tile_index += gridDim.x) {
+            Place place = place_of(tile_index, down, across);
+            turn = multiply_all(results, stages, turn, member, k);
+            write(Matrix{c, m, n, ldc}, results, Place{place.row + member.group * GROUP_ROWS, place.col}, thread);
+        }
+    }
+}
+"""
+
+CONSTANTS = {**wgmma_specialized.CONSTANTS, "BAND": wgmma_persistent.BAND}
+KERNEL = warp_group_port(wgmma_persistent.KERNEL, PLACE_OF + _SOURCE, TILE.of, CONSTANTS)

@@ -1,0 +1,88 @@
+"""wgmmaStored in CUDA C, for element types of 16 bits."""
+
+from __future__ import annotations
+
+from smembench.kernels.matmul.cuda import wgmma_stored
+from smembench.kernels.matmul.nvrtc.wgmma_persistent import CONSTANTS, PLACE_OF
+from smembench.kernels.matmul.warp_groups_c import warp_group_port
+
+_SOURCE = """
+constexpr unsigned WARP = 32, WIDTH = ROW_BYTES / sizeof(T);
+
+// Where an element of a swizzled tile lies.
+__device__ __forceinline__ unsigned place_in_tile(unsigned row, unsigned col)
+{
+    constexpr unsigned WIDE = CHUNK / sizeof(T);
+    return row * WIDTH + (col / WIDE ^ row % 8) * WIDE + col % WIDE;
+}
+
+// Store a lane's results of 128 bytes of its warp's rows in a buffer.
+__device__ __forceinline__ void fill(T *buffer, const float (&results)[COLUMNS / 2], unsigned part, unsigned lane)
+{
+#pragma unroll
+    for (unsigned pair = 0; pair < WIDTH / 4; ++pair) {
+        unsigned row = lane / 4 + pair % 2 * 8, col = pair / 2 * 8 + lane % 4 * 2;
+        unsigned first = part * (WIDTH / 2) + pair * 2;
+        store_pair(&buffer[place_in_tile(row, col)], results[first], results[first + 1]);
+    }
+}
+
+// Start to write a thread's results of the block's tile at a place.
+__device__ __forceinline__ void write(T *buffers, const float (&results)[COLUMNS / 2], Map c_map, Place place,
+                                      Member member)
+{
+    unsigned lane = member.thread % WARP, warp = member.group * (GROUP / WARP) + member.thread / WARP;
+#pragma unroll
+    for (unsigned part = 0; part < COLUMNS / WIDTH; ++part) {
+        T *buffer = &buffers[(warp * BUFFERS + part % BUFFERS) * HEIGHT * WIDTH];
+        if (lane == 0)
+            finish_stores<BUFFERS - 1>();
+        __syncwarp();
+        fill(buffer, results, part, lane);
+        publish_tile();
+        __syncwarp();
+        if (lane == 0) {
+            start_store(c_map, place.col + part * WIDTH, place.row + warp * HEIGHT, buffer);
+            commit_stores();
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(BX, 1)
+wgmmaStored(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k,
+            unsigned lda, unsigned ldb, unsigned ldc, Map a_map, Map b_map, Map c_map)
+{
+    T *tiles = (T *)dynamic_memory(), *buffers = &tiles[STAGES * ELEMENTS];
+    __shared__ Barrier arrived[STAGES], free[STAGES];
+    Stages stages{tiles, arrived, free};
+    Maps maps{a_map, b_map};
+    unsigned group = threadIdx.x / GROUP, thread = threadIdx.x % GROUP;
+    unsigned down = (m + (ROWS - 1)) / ROWS, across = (n + (COLUMNS - 1)) / COLUMNS;
+    if (threadIdx.x == 0)
+        begin(stages, maps, CONSUMERS);
+    __syncthreads();
+    Turn turn{0, 0};
+    unsigned tile_index = blockIdx.x;
+    if (group == 0) {
+        give_registers<PRODUCER_REGISTERS>();
+        for (; thread == 0 && tile_index < down * across; tile_index += gridDim.x)
+            turn = copy_all(stages, turn, maps, place_of(tile_index, down, across), k);
+    } else {
+        add_registers<CONSUMER_REGISTERS>();
+        float results[COLUMNS / 2];
+        Member member{group - 1, thread};
+        for (; tile_index < down * across; tile_index += gridDim.x) {
+            turn = multiply_all(results, stages, turn, member, k);
+            write(buffers, results, c_map, place_of(tile_index, down, across), member);
+        }
+        finish_stores<0>();
+    }
+}
+"""
+
+KERNEL = warp_group_port(
+    wgmma_stored.KERNEL,
+    PLACE_OF + _SOURCE,
+    wgmma_stored.tile_of,
+    {**CONSTANTS, "HEIGHT": wgmma_stored.HEIGHT, "BUFFERS": wgmma_stored.BUFFERS},
+)

@@ -1,0 +1,113 @@
+// What ports by warp groups have from compute capability 9.0, for 16-bit types, of which bfloat16 is computed with: the
+// TMA copies and writes tiles at once, at barriers in shared memory threads take turns, products are ready at once.
+
+#pragma once
+
+#include "cuda_on_host.h"
+
+struct Barrier {
+    unsigned arrivals, missing, phase;
+    long missing_bytes;
+};
+
+static inline void change(Barrier *barrier, unsigned arrived, long bytes)
+{
+    barrier->missing -= arrived;
+    barrier->missing_bytes += bytes;
+    if (!barrier->missing && !barrier->missing_bytes) {
+        barrier->missing = barrier->arrivals;
+        barrier->phase ^= 1;
+    }
+}
+
+static inline void set_barrier(Barrier *barrier, unsigned arrivals) { *barrier = {arrivals, arrivals, 0, 0}; }
+static inline void expect_bytes(Barrier *barrier, unsigned count) { change(barrier, 1, count); }
+static inline void arrive(Barrier *barrier) { change(barrier, 1, 0); }
+static inline void wait_for_phase(const Barrier *barrier, unsigned phase)
+{
+    while (barrier->phase == phase)
+        on_host::take_turns();
+}
+
+static inline void *dynamic_memory()
+{
+    alignas(1024) static unsigned char memory[227 << 10];
+    return memory;
+}
+
+static inline void publish_barriers() {}
+static inline void acquire_map(const void *) {}
+static inline void publish_tile() {}
+static inline void commit_stores() {}
+static inline void begin_products() {}
+static inline void commit_products() {}
+template <unsigned NEWEST> static inline void finish_stores() {}
+template <unsigned NEWEST> static inline void finish_products() {}
+template <unsigned COUNT> static inline void add_registers() {}
+template <unsigned COUNT> static inline void give_registers() {}
+
+// An element of a swizzled tile, whose rows have 128 bytes.
+template <class T> static inline T &in_tile(T *tile, unsigned row, unsigned column)
+{
+    constexpr unsigned WIDE = 16 / sizeof(T), COLUMNS = 128 / sizeof(T);
+    return tile[row * COLUMNS + (column / WIDE ^ row % 8) * WIDE + column % WIDE];
+}
+
+// Where an element is in the matrix of a tensor map, null outside it.
+template <class T> static inline T *in_matrix(const HostMap &map, unsigned row, unsigned column)
+{
+    bool inside = row < map.rows && column < map.columns;
+    return inside ? (T *)(map.address + row * map.stride_bytes) + column : nullptr;
+}
+
+template <class T>
+static void start_copy(T *tile, const void *source, unsigned column, unsigned row, Barrier *barrier)
+{
+    const auto &map = *(const HostMap *)source;
+    for (unsigned i = 0; i < map.tile_rows; ++i)
+        for (unsigned j = 0; j < map.tile_columns; ++j) {
+            const T *from = in_matrix<T>(map, row + i, column + j);
+            in_tile(tile, i, j) = from ? *from : T(0);
+        }
+    change(barrier, 0, -long(map.tile_rows * map.tile_columns * sizeof(T)));
+}
+
+template <class T> static void start_store(const void *target, unsigned column, unsigned row, const T *tile)
+{
+    const auto &map = *(const HostMap *)target;
+    for (unsigned i = 0; i < map.tile_rows; ++i)
+        for (unsigned j = 0; j < map.tile_columns; ++j)
+            if (T *to = in_matrix<T>(map, row + i, column + j))
+                *to = in_tile(tile, i, j);
+}
+
+static inline float widened(unsigned short bits)
+{
+    unsigned wide = bits << 16;
+    return *(float *)&wide;
+}
+
+static inline unsigned short narrowed(float value)
+{
+    unsigned bits = *(unsigned *)&value;
+    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+}
+
+template <class T> static inline void store_pair(T *to, float one, float other)
+{
+    to[0] = narrowed(one), to[1] = narrowed(other);
+}
+
+template <unsigned WIDTH, bool BY_ROWS, class T>
+static void multiply(float (&sums)[WIDTH / 2], const T *a_tile, const T *b_tile, unsigned thread)
+{
+    constexpr unsigned DEPTH = 128 / sizeof(T);
+    for (unsigned i = 0; i < WIDTH / 2; ++i) {
+        unsigned row = thread / 32 * 16 + thread % 32 / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + thread % 4 * 2 + i % 2;
+        const T *b = BY_ROWS ? b_tile + column / DEPTH * DEPTH * DEPTH : b_tile;
+        for (unsigned k = 0; k < DEPTH; ++k) {
+            T of_b = BY_ROWS ? in_tile(b, k, column % DEPTH) : in_tile(b, column, k);
+            sums[i] += widened(in_tile(a_tile, row, k)) * widened(of_b);
+        }
+    }
+}
