@@ -31,17 +31,19 @@ def unseen(case: Case, number: int, of: int) -> None:
 
 @dataclass(slots=True)
 class _Progress:
-    """A case's samples and rounds so far."""
+    """A case's samples and rounds so far, and whether the device was throttled in any."""
 
     values: list[float] = field(default_factory=list)
     rounds: set[int] = field(default_factory=set)
     seconds: float = 0.0
+    throttled: bool = False
     ended: bool = False
 
     def add(self, trial: Trial) -> None:
         self.values += trial.samples
         self.rounds.add(trial.round)
         self.seconds += trial.seconds
+        self.throttled = self.throttled or trial.conditions.throttled
         self.ended = self.ended or trial.status is not Status.OK
 
 
@@ -124,10 +126,10 @@ class Runner:
         return round_ < rule.rounds or not rule.satisfied(progress.values, progress.seconds)
 
     def _try(self, case: Case, round_: int) -> Trial:
-        rule = self._rules[case.kind]
-        seconds = rule.seconds(round_, self._progress[case].seconds)
+        rule, progress = self._rules[case.kind], self._progress[case]
+        seconds, share = rule.seconds(round_, progress.seconds), rule.share(round_, throttled=progress.throttled)
         memory = self._memory[case.device]
-        request = Request(case, round_, rule.share(round_), seconds, rule.max_seconds, rule.warmup, self._seed, memory)
+        request = Request(case, round_, share, seconds, rule.max_seconds, rule.warmup, self._seed, memory)
         started = now_utc()
         try:
             if self._worker is None:

@@ -11,7 +11,7 @@ from smembench.run.config import Config
 from smembench.stats.summary import MIN_SAMPLES, ci_width
 
 MAX_EXTRA_ROUNDS = 12
-"""Most additional rounds for cases that have not converged; each has twice as many samples as the one before."""
+"""Most additional rounds for cases that have not converged."""
 
 _FIRST_ROUND = {"cuda": None, "cpu": 0.1}
 """``first_round`` by kind of device; short on CPUs, where a launch can take seconds."""
@@ -43,10 +43,14 @@ class StopRule:
     warmup: float = 0.02
     first_round: float | None = None
 
-    def share(self, round_: int) -> int:
-        """Samples to take in a round: an equal share in the first ``rounds``, then twice as many each round."""
+    def share(self, round_: int, *, throttled: bool = False) -> int:
+        """Samples to take in a round: an equal share in the first ``rounds``, then twice as many each round.
+
+        Of a case that was ``throttled`` as many as before: longer rounds would heat the GPU more, and a case that got
+        more of them would be slower than one that did not need them.
+        """
         part = math.ceil(max(self.samples, MIN_SAMPLES) / self.rounds)
-        return part << max(round_ - self.rounds + 1, 0)
+        return part if throttled else part << max(round_ - self.rounds + 1, 0)
 
     def seconds(self, round_: int, spent: float) -> float:
         """Limit for sampling in a round, in seconds.

@@ -156,7 +156,10 @@ def sentences(explained: Costs) -> list[str]:
     if atomics := explained.shared_atomics:
         said.append(f"Atomics on {' and '.join(atomics)} are not counted: no rule tells their wavefronts.")
     for space, kind in explained.untraced if isinstance(explained, Explanation) else ():
-        said.append(f"Data decide whether a thread makes its {space} {kind}s; in a trace, whose data are 0, none does.")
+        said.append(
+            f"The kernel's {space} {kind}s are not in these figures: data decide whether a thread makes them, and are "
+            "0 in a trace, or all blocks of a launch share them out."
+        )
     for request in explained.constant:
         split = f"split into {compact(request.addresses)}" if request.addresses > 1 else "a broadcast"
         said.append(f"Each request to constant memory is {split}.")

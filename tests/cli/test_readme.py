@@ -62,6 +62,7 @@ def test_the_sentence_on_the_ladders_counts_their_tables() -> None:
     assert f"<!-- explain-ladders -->{agree} of {len(rows)}<!-- end -->" in README
 
 
+TENSOR = ROOT / "results/reference/20261123T174335Z-tensor"
 LIMITS = ROOT / "results/reference/20261123T164301Z-limits"
 DOCUMENTED = ("copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad", "naive", "tiled")
 LAST = ("transposeHalfWarp", "serpentine", "serpentine16x8", "streamK")
@@ -110,6 +111,30 @@ def test_the_limits_are_those_of_the_run() -> None:
                 and row.problem == best.problem
             ]
             assert f"{(other.elapsed_ms or 0.0) / (best.elapsed_ms or 1.0):.3f}" == ratio
+
+
+@pytest.mark.parametrize(
+    ("mark", "n", "slow", "fast", "digits"),
+    [
+        ("packed", 4097, "torch", "wgmmaPacked", 1),
+        ("small", 1024, "wgmmaStored", "torch", 2),
+        ("sectors", 8200, "wgmmaClustered", "torch", 2),
+    ],
+)
+def test_what_tensor_cores_gain_and_lack_is_that_of_the_run(
+    mark: str, n: int, slow: str, fast: str, digits: int
+) -> None:
+    rows = [row for row in load(TENSOR).rows if row.n == n and row.dtype == "bfloat16"]
+    times = {row.kernel: row.elapsed_ms or 0.0 for row in rows}
+    assert f"<!-- {mark} -->{times[slow] / times[fast]:.{digits}f}<!-- end -->" in README
+
+
+def test_how_far_the_same_library_differs_is_that_of_the_run() -> None:
+    rows = [row for row in load(TENSOR).rows if row.kernel in ("cublas", "torch") and row.n == 4096]
+    direct, by_torch = (
+        row.elapsed_ms or 0.0 for row in rows if row.dtype == "bfloat16" and "columns" not in row.case_id
+    )
+    assert f"<!-- power -->{100 * abs(direct / by_torch - 1):.0f}<!-- end -->" in README
 
 
 def test_the_runs_against_themselves_have_no_false_verdict() -> None:

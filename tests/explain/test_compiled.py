@@ -271,7 +271,7 @@ def test_a_store_on_which_data_decide_is_named_and_not_judged(monkeypatch: pytes
     """The thread that reads the one odd element stores, in readGmem; in a trace no element is odd."""
     explained = compiled("readGmem", "256x1", "float32", 2**20)
     assert explained.untraced == (("global", "store"),)
-    assert "Data decide whether a thread makes its global stores" in " ".join(sentences(explained))
+    assert "The kernel's global stores are not in these figures: data decide" in " ".join(sentences(explained))
     assert compiled("sumVectorized", "256x1", "float32", 2**20).untraced == ()
     reading = dict.fromkeys(METRICS, 1.0) | {"l1tex__t_requests_pipe_lsu_mem_global_op_st.sum": 1.0}
     monkeypatch.setattr(counters, "profile", lambda cases, metrics, **how: [reading])

@@ -11,7 +11,7 @@ import pytest
 from smembench.devices.base import GUARD_BYTES
 from smembench.model.case import Case
 from smembench.model.errors import DeviceUnavailable
-from smembench.model.measurement import Status, Trial
+from smembench.model.measurement import Conditions, Status, Trial
 from smembench.run.plan import Planned
 from smembench.run.runner import Runner
 from smembench.run.stop_rule import MAX_EXTRA_ROUNDS, StopRule
@@ -86,6 +86,25 @@ def test_only_cases_that_did_not_converge_get_extra_rounds() -> None:
 def test_a_case_that_never_converges_ends_all_the_same() -> None:
     subject, _, _ = runner(lambda request: replace(steady(request), samples=(1.0, 3.0) * 5))
     assert max(trial.round for trial in subject.run()) == 3 + MAX_EXTRA_ROUNDS - 1
+
+
+@pytest.mark.parametrize("throttled", [False, True])
+def test_extra_rounds_grow_unless_the_device_was_throttled(throttled: bool) -> None:
+    """Longer ones would heat it more; it was throttled in the first round alone, which a resumed run knows, too."""
+
+    def answer(request: Request) -> Trial:
+        hot = throttled and request.round == 0
+        state = Conditions(throttle_reasons="sw_power_cap" if hot else "none")
+        return replace(steady(request), samples=(1.0, 3.0) * 5, conditions=state)
+
+    subject, log, _ = runner(answer)
+    done = [trial for trial in subject.run() if trial.round < 4]
+    sizes = {request.round: request.samples for request in log}
+    assert [sizes[round_] for round_ in range(6)] == ([10] * 6 if throttled else [10, 10, 10, 20, 40, 80])
+    resumed, log, _ = runner(answer)
+    for _ in resumed.run(done):
+        pass
+    assert {request.round: request.samples for request in log} == {at: sizes[at] for at in sizes if at >= 4}
 
 
 def test_sampling_time_ends_a_case_too() -> None:

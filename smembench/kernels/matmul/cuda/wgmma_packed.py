@@ -1,6 +1,6 @@
 """wgmmaPacked: wgmmaStored for rows that the Tensor Memory Accelerator does not take: they are copied before.
 
-1. A warp loads 128 bytes of each of some rows, 64 elements per lane, and stores them in a buffer in shared memory. The
+1. A warp loads 128 bytes of each of some rows, 32 elements per lane, and stores them in a buffer in shared memory. The
    TMA writes them into a copy of the matrix, whose rows begin at multiples of 128 bytes.
 2. When all blocks have come so far, each computes tile after tile from the copies.
 3. Results lie in buffers, as in wgmmaStored, and a warp's lanes write them, neighbours next to each other.
@@ -50,7 +50,7 @@ from smembench.model.formats import HALVES, NARROW, produced
 from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 
-HELD = 64
+HELD = 32
 """Elements that a lane copies at a time."""
 
 
