@@ -66,6 +66,18 @@ def explain(
             help="Side of the matrices, or elements. (default: as the kernel's command measures)",
         ),
     ] = None,
+    m: Annotated[
+        int | None, typer.Option("--m", parser=SIZE, metavar="N", help="Rows of A and C. (default: n)")
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", parser=SIZE, metavar="N", help="Columns of A and rows of B. (default: n)")
+    ] = None,
+    nx: Annotated[
+        int | None, typer.Option("--nx", parser=SIZE, metavar="N", help="Columns of a transpose's input.")
+    ] = None,
+    ny: Annotated[
+        int | None, typer.Option("--ny", parser=SIZE, metavar="N", help="Rows of a transpose's input.")
+    ] = None,
     stride: Annotated[
         int | None, typer.Option(parser=SIZE, metavar="N", help="Elements between rows (matmul) or lanes (strided).")
     ] = None,
@@ -131,13 +143,16 @@ def explain(
       smembench explain transposeSmemPad --block 16x16 --dtype float64 --best-pad
       smembench explain transposeSmem --block 16x16 --best-swizzle
       smembench explain tiled --run results/reference/20261123T134710Z-documents
+      smembench explain tiled --m 1000 --n 520 --k 4096
       smembench explain naive --stride 5000 --json
       smembench explain transposeSmemPad --html banks.html
       smembench explain transposeSmem,transposeSmemPad --block 32x32,16x16 --pad-width 1,2 --measure
     """
     from smembench.studies.explain_file import is_in_file
 
-    given = {"--dtype": dtype, "--n": n, "--stride": stride, "--run": run, "--row": row, "--csv": csv, "--html": html}
+    sizes = {"n": n, "m": m, "k": k, "nx": nx, "ny": ny}
+    given: dict[str, object] = {f"--{name}": size for name, size in sizes.items()}
+    given |= {"--dtype": dtype, "--stride": stride, "--run": run, "--row": row, "--csv": csv, "--html": html}
     given |= {"--best-pad": best_pad, "--best-swizzle": best_swizzle, "--measure": measure, "--force": force}
     given |= {"--pad-width": pad_width != "1", "--b-layout": b_layout}
     if is_in_file(kernel):
@@ -168,7 +183,7 @@ def explain(
         raise UsageError(f"--csv {csv}: is written with --measure; use --json for the explanation itself")
     device, capability = target(run, capability)
     found = cases(
-        kernel, blocks=block, dtypes=dtype, pads=pad_width, n=n, stride=stride, b_layout=b_layout, device=device
+        kernel, blocks=block, dtypes=dtype, pads=pad_width, stride=stride, b_layout=b_layout, device=device, **sizes
     )
     for mistake in registry.mistakes():
         say(stderr, mistake)

@@ -31,19 +31,20 @@ def cases(
     blocks: str | None = None,
     dtypes: str | None = None,
     pads: str = "1",
-    n: int | None = None,
     stride: int | None = None,
     b_layout: str | None = None,
     device: DeviceInfo | None = None,
+    **sizes: int | None,
 ) -> list[Case]:
     """CUDA cases of kernels: the product of the lists, whose items are separated by commas.
 
-    A kernel's name determines its problem. The defaults are the first block of the kernel, and the first dtype and size
-    of its problem; some sizes depend on the ``device``. A stride is between rows (matmul) or lanes (strided).
+    A kernel's name determines its problem, which has ``sizes``, such as ``n``. The defaults are the first block of the
+    kernel, and the first dtype and size of its problem; some sizes depend on the ``device``. A stride is between rows
+    (matmul) or lanes (strided).
 
     Raises:
-        UsageError: for an invalid name, block, dtype, pad, stride or layout, and a case that its kernel does not
-            support.
+        UsageError: for an invalid name, block, dtype, pad, stride or layout, a size that the problem does not have, and
+            a case that its kernel does not support.
     """
     own = (found for found in registry.kernels() if found.kind == "cuda" and not (found.port or found.peer))
     known = {found.name: found for found in own}
@@ -60,7 +61,11 @@ def cases(
         padding: Sequence[int | None] = [None]
         if kernel.pad is not None:
             padding = parse_ints(pads, name="--pad-width", least=0) if kernel.pad else [0]
-        (shape, *_) = problem.shapes({} if n is None else {"n": (n,)})
+        given = {size: (value,) for size, value in sizes.items() if value is not None}
+        if unknown := [size for size in given if size not in {axis.name for axis in problem.sizes}]:
+            known_sizes = " and ".join(f"--{axis.name}" for axis in problem.sizes)
+            raise UsageError(f"--{unknown[0]}: {problem.name} has no such size, only {known_sizes}")
+        (shape, *_) = problem.shapes(given)
         (parameters, *_) = problem.combinations({})
         usual = (kernel.default_blocks or problem.default_blocks)[:1]
         for dtype, block, pad in product(chosen, parse_blocks(blocks) if blocks else usual, padding):

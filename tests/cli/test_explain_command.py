@@ -80,6 +80,17 @@ def test_the_roofs_are_those_of_a_stored_run(program: Program) -> None:
     assert max(found["roofs"], key=lambda roof: roof["least_ms"])["name"] == "L1 and shared memory"
 
 
+def test_sizes_are_those_of_the_problem(program: Program) -> None:
+    """Rectangles too; a size that the problem does not have is an error that names the others."""
+    product = json.loads(program("explain", "tiled", "--m", "40", "--n", "50", "--k", "70", "--json").stdout)
+    assert "/40x70x50/" in product["case_id"]
+    transpose = json.loads(program("explain", "naiveGmem", "--nx", "40", "--ny", "50", "--json").stdout)
+    assert "/50x40/" in transpose["case_id"]
+    wrong = program("explain", "tiled", "--nx", "40")
+    assert wrong.returncode == 2
+    assert "--nx: matmul has no such size, only --n and --m and --k" in wrong.stderr
+
+
 def test_sub_matrices_are_explained(program: Program) -> None:
     found = json.loads(program("explain", "naive", "--block", "8x8", "--stride", "1028", "--json").stdout)
     assert "/1024x1024x1024/s1028/" in found["case_id"]

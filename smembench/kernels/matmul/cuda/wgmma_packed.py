@@ -1,12 +1,11 @@
 """wgmmaPacked: wgmmaStored for rows that the Tensor Memory Accelerator does not take: they are copied before.
 
-1. A warp loads 128 bytes of each of some rows, 32 elements per lane, and stores them in a buffer in shared memory. The
-   TMA writes them into a copy of the matrix, whose rows begin at multiples of 128 bytes.
+1. All threads copy A, B or both into rows that begin at multiples of 128 bytes (packing.py).
 2. When all blocks have come so far, each computes tile after tile from the copies.
 3. Results lie in buffers, as in wgmmaStored, and a warp's lanes write them, neighbours next to each other.
 
-Copying a matrix takes as long as reading and writing it once, and its tiles are read many times. Predicted accesses are
-those of 3. Findings: results/reference/notes/tensor_cores.md.
+A matrix is read and written once for its copy, and its tiles are read many times. Predicted accesses leave out the
+copies. Findings: results/reference/notes/tensor_cores.md.
 """
 
 from __future__ import annotations
@@ -14,16 +13,8 @@ from __future__ import annotations
 from functools import partial
 from math import prod
 
-from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILE_ALIGNMENT, place_in_tile
-from smembench.kernels.intrinsics.bulk_store import (
-    commit_stores,
-    complete_stores,
-    finish_stores,
-    publish_tile,
-    see_stores,
-    start_store,
-)
+from smembench.kernels.intrinsics.bulk_store import see_stores
 from smembench.kernels.intrinsics.scratch import meet, scratch, traced
 from smembench.kernels.intrinsics.warp_group import GROUP, add_registers, give_registers
 from smembench.kernels.kernel import Kernel
@@ -40,8 +31,9 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
     release,
 )
 from smembench.kernels.matmul.cuda.wgmma_stored import HEIGHT, WIDE, after_stages, buffering, tile_of
+from smembench.kernels.matmul.packing import copied, height, packing
 from smembench.kernels.matmul.structs import Matrix, Place
-from smembench.kernels.matmul.warp_groups import ALIGNED_BYTES, Maps, Member, Stages, Tile, unsupported
+from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile, unsupported
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel, TensorMap
 from smembench.kernels.types import Array, Index
@@ -49,50 +41,6 @@ from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import HALVES, NARROW, produced
 from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
-
-HELD = 32
-"""Elements that a lane copies at a time."""
-
-
-def height(dtype: str) -> int:
-    """Rows that a warp copies at a time."""
-    return HELD * WARP * ITEMSIZE[dtype] // ROW_BYTES
-
-
-def packing(dtype: str) -> DeviceFunction:
-    """``(shared, From, copy_map)``: for all threads of all blocks, copy a matrix into that of a tensor map."""
-    itemsize, element = ITEMSIZE[dtype], number(dtype)
-    width, place_of = ROW_BYTES // itemsize, place_in_tile(itemsize)
-    rows = height(dtype)
-    warps = THREADS // WARP
-
-    def pack(shared: Array, From: Matrix, copy_map: Index) -> None:
-        held = cuda.local.array(HELD, element)
-        warp, lane = cuda.threadIdx.x // WARP, cuda.threadIdx.x % WARP
-        at = warp * (rows * width)
-        across, down = (From.columns + (width - 1)) // width, (From.rows + (rows - 1)) // rows
-        piece = cuda.blockIdx.x * warps + warp
-        while piece < down * across:
-            corner = Place(piece // across * rows, piece % across * width)
-            for i in range(HELD):
-                row, col = corner.row + uint32(i * WARP // width), corner.col + uint32(i * WARP % width) + lane
-                if row < From.rows and col < From.columns:
-                    held[i] = From.elements[row * From.stride + col]
-            if lane == 0:
-                finish_stores(0)
-            cuda.syncwarp()
-            for i in range(HELD):
-                shared[at + place_of(uint32(i * WARP // width), uint32(i * WARP % width) + lane)] = held[i]
-            publish_tile()
-            cuda.syncwarp()
-            if lane == 0:
-                start_store(copy_map, corner.col, corner.row, shared, at)
-                commit_stores()
-            piece += cuda.gridDim.x * warps
-        if lane == 0:
-            complete_stores()
-
-    return device(pack)
 
 
 def writing(tile: Tile) -> DeviceFunction:
@@ -121,14 +69,6 @@ def writing(tile: Tile) -> DeviceFunction:
     return device(write)
 
 
-def copied(described: TensorMap, itemsize: int) -> TensorMap:
-    """The same, of a copy with rows of whole 128 bytes if the TMA does not take the array's."""
-    if described.stride * itemsize % ALIGNED_BYTES == 0:
-        return described
-    width = ROW_BYTES // itemsize
-    return described._replace(stride=ceil_div(described.columns, width) * width, copied=True)
-
-
 def maps_of(case: Case, tile: Tile) -> tuple[TensorMap, TensorMap]:
     """Of A and B, or of their copies."""
     of_a, of_b = tile.maps(case)
@@ -141,7 +81,7 @@ def build(case: Case) -> NumbaKernel:
     total = number("float32")
     tile = tile_of(case)
     rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.columns // 2
-    begin, copy_all, pack = opening(tile.stages), copying(tile, tile.copies()), packing(case.dtype)
+    begin, copy_all, pack = opening(tile.stages), copying(tile, tile.copies()), packing(case.dtype, THREADS)
     multiply_all, write, place_of = multiplying(tile, release), writing(tile), placing(rows, columns)
     of_a, of_b = maps_of(case, tile)
     copies = (each._replace(tile_rows=height(case.dtype)) for each in (of_a, of_b))
@@ -223,5 +163,4 @@ KERNEL = Kernel(
     unsupported=needless,
     needs="9.0a",
     standard=False,
-    ladder="rows that the TMA does not take are copied first",
 )
