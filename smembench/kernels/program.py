@@ -27,45 +27,6 @@ class _OnGpu:
         return self.inputs == self.output == "device"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuKernel(_OnGpu):
-    """A kernel to be compiled, and how it is launched.
-
-    Arrays in host memory are copied to the device before a launch and back after it, within its time.
-
-    Attributes:
-        grid: blocks, (x, y).
-        block: threads of a block, (x, y).
-        cluster: blocks along x of a thread block cluster, 1 for none; what is launched is a multiple of it.
-        dynamic_bytes: shared memory that a launch gives each block, beside what the kernel declares.
-        variant: tells apart the kernels of one block, pad, stride and dtype between which sizes choose.
-        zeroed: whether the output is filled with zeros before a launch, within its time, for kernels that add to it: a
-            cudaMemsetAsync ahead of the kernel.
-        constant: name of the input that is read from constant memory: the device copies it to the module's variable of
-            that name before the launches of a trial. Empty for none.
-        allocates: whether a launch, within its time, frees the arrays on the device that the one before it used, and
-            allocates its own, by cudaFree and cudaMalloc; for arrays in host memory.
-        persistent_blocks: for a persistent grid, how many blocks to launch on so many multiprocessors. Any grid
-            computes all of the output then, and ``grid`` has a block per tile of it.
-    """
-
-    grid: tuple[int, int]
-    block: tuple[int, int]
-    cluster: int = 1
-    dynamic_bytes: int = 0
-    variant: str = ""
-    zeroed: bool = False
-    constant: str = ""
-    allocates: bool = False
-    persistent_blocks: Callable[[int], int] | None = None
-
-    def on(self, multiprocessors: int) -> Self:
-        """The same with the grid to launch on a device of so many multiprocessors."""
-        return (
-            self if self.persistent_blocks is None else replace(self, grid=(self.persistent_blocks(multiprocessors), 1))
-        )
-
-
 MAPPED_ROW_BYTES = 128
 """Bytes of a row of a tile that a tensor map describes."""
 
@@ -90,13 +51,57 @@ class TensorMap(NamedTuple):
     copied: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuKernel(_OnGpu):
+    """A kernel to be compiled, and how it is launched.
+
+    Arrays in host memory are copied to the device before a launch and back after it, within its time.
+
+    Attributes:
+        grid: blocks, (x, y).
+        block: threads of a block, (x, y).
+        cluster: blocks along x of a thread block cluster, 1 for none; what is launched is a multiple of it.
+        dynamic_bytes: shared memory that a launch gives each block, beside what the kernel declares.
+        variant: tells apart the kernels of one block, pad, stride and dtype between which sizes choose.
+        zeroed: whether the output is filled with zeros before a launch, within its time, for kernels that add to it: a
+            cudaMemsetAsync ahead of the kernel.
+        constant: name of the input that is read from constant memory: the device copies it to the module's variable of
+            that name before the launches of a trial. Empty for none.
+        allocates: whether a launch, within its time, frees the arrays on the device that the one before it used, and
+            allocates its own, by cudaFree and cudaMalloc; for arrays in host memory.
+        persistent_blocks: for a persistent grid, how many blocks to launch on so many multiprocessors. Any grid
+            computes all of the output then, and ``grid`` has a block per tile of it.
+        tensor_maps: matrices that it copies tile by tile; their addresses follow the scalars. Such a kernel is compiled
+            for one architecture, whose own instructions it has, and may take all of a block's shared memory.
+    """
+
+    grid: tuple[int, int]
+    block: tuple[int, int]
+    cluster: int = 1
+    dynamic_bytes: int = 0
+    variant: str = ""
+    zeroed: bool = False
+    constant: str = ""
+    allocates: bool = False
+    persistent_blocks: Callable[[int], int] | None = None
+    tensor_maps: tuple[TensorMap, ...] = ()
+
+    def on(self, multiprocessors: int) -> Self:
+        """The same with the grid to launch on a device of so many multiprocessors."""
+        return (
+            self if self.persistent_blocks is None else replace(self, grid=(self.persistent_blocks(multiprocessors), 1))
+        )
+
+    def architecture(self, capability: str) -> str:
+        """What it is compiled for, on a device of this compute capability: ``90``, or with tensor maps ``90a``."""
+        return capability.replace(".", "") + "a" * bool(self.tensor_maps)
+
+
 @dataclass(frozen=True, slots=True)
 class NumbaKernel(GpuKernel):
     """A plain Python function for ``cuda.jit``, called with the output, the inputs, the scalars and the tensor maps.
 
     Attributes:
-        tensor_maps: matrices that it copies tile by tile. Such a kernel is compiled for one architecture, whose own
-            instructions it has, and may take all of a block's shared memory.
         function: closes over block, pad, stride and dtype, never over sizes.
         launch_bounds: threads per block at most, and blocks that an SM has to hold at least; they limit a thread's
             registers.
@@ -113,7 +118,6 @@ class NumbaKernel(GpuKernel):
     segments: Callable[[int], Sequence[int]] | None = field(default=None, kw_only=True)
     grid_dependent: bool = field(default=False, kw_only=True)
     tile_of: Callable[[int], tuple[int, int]] | None = field(default=None, kw_only=True)
-    tensor_maps: tuple[TensorMap, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

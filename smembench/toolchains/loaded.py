@@ -9,6 +9,7 @@ from smembench.kernels.program import CudaCKernel, NumbaKernel, TritonKernel
 from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.measurement import Resources
 from smembench.toolchains.registry import Compiled
+from smembench.toolchains.tensor_maps import Maps
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +40,7 @@ class Loaded(Compiled[G]):
         code: the object file.
         entry: the kernel's name in it.
         passed: the arguments that an array becomes.
-        last: arguments after the scalars.
+        last: arguments after the scalars and the tensor maps.
         dynamic_bytes: shared memory per block that the compiler asks a launch for.
     """
 
@@ -54,9 +55,10 @@ class Loaded(Compiled[G]):
     ) -> None:
         self._code, self._kernel = code, code.get_kernel(entry)
         self._passed, self._last, self._dynamic_bytes = passed, last, dynamic_bytes
+        self._maps = Maps()
 
     def launcher(self, program: G, stream: int, scalars: Sequence[np.uint32]) -> Callable[..., Any]:
-        """A launch with the arrays, then the scalars."""
+        """A launch with the arrays, then the scalars, then the tensor maps."""
         from cuda.core import LaunchConfig, Stream, launch
 
         queue, kernel, passed = Stream.from_handle(stream), self._kernel, self._passed
@@ -66,13 +68,10 @@ class Loaded(Compiled[G]):
 
         def enqueue(*arrays: Any) -> None:
             addresses = (argument for array in arrays for argument in passed(array))
-            launch(queue, config, kernel, *addresses, *scalars, *self.last(program, arrays))
+            maps = self._maps.addresses(program.tensor_maps, arrays)
+            launch(queue, config, kernel, *addresses, *scalars, *maps, *self._last)
 
         return enqueue
-
-    def last(self, program: G, arrays: Sequence[Any]) -> Sequence[int]:
-        """The arguments after the scalars."""
-        return self._last
 
     def _allow(self, dynamic_bytes: int) -> None:
         """Let launches have more shared memory, with what the kernel declares, than it gets unasked."""

@@ -82,7 +82,7 @@ def machine_code(case: Case, capability: str | None) -> MachineCode | None:
 
 def variant(case: Case, program: GpuKernel, capability: str) -> tuple[object, ...]:
     """What decides a program's machine code, beside its source."""
-    tile = (case.block, case.pad, case.stride, case.parameters, program.variant)
+    tile = (case.block, case.pad, case.stride, case.parameters, case.b_layout, program.variant)
     return (case.problem, case.kernel, case.compiler, case.dtype, *tile, capability)
 
 

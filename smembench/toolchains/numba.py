@@ -15,6 +15,8 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Case
 from smembench.model.measurement import Resources
+from smembench.toolchains.cubin import entry
+from smembench.toolchains.loaded import Loaded
 from smembench.toolchains.nvvm import compiled
 from smembench.toolchains.registry import Compiled, Toolchain
 
@@ -85,21 +87,23 @@ class Numba(Toolchain[NumbaKernel]):
         """A ``cuda.jit`` dispatcher; with tensor maps, which Numba's launch does not take, loaded code."""
         if not program.tensor_maps:
             return _Dispatcher(case, program)
-        from smembench.toolchains.tensor_maps import MappedKernel
+        from cuda.core import ObjectCode
 
-        return MappedKernel(self.machine_code(case, program, capability)[1])
+        code = self.machine_code(case, program, capability)[1]
+        return Loaded(ObjectCode.from_cubin(code), entry(code), passed=descriptor)
 
     def machine_code(self, case: Case, program: NumbaKernel, capability: str) -> tuple[str, bytes]:
         """By the same steps as for a launch, and with line information; needs NVVM, NVRTC and nvJitLink."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about a missing nvJitLink
             code = by_nvvm(case, program, capability)
-            return link(code, architecture(program, capability), at_link_time=not program.constant)
+            return link(code, program.architecture(capability), at_link_time=not program.constant)
 
 
-def architecture(program: NumbaKernel, capability: str) -> str:
-    """``90``, or ``90a`` for a program that has instructions of this architecture alone."""
-    return capability.replace(".", "") + "a" * bool(program.tensor_maps)
+def descriptor(array: Any) -> tuple[int, ...]:
+    """A one-dimensional array as Numba passes it: two owners, elements, bytes of one, address, shape, stride."""
+    size, itemsize = int(array.size), int(array.dtype.itemsize)
+    return (0, 0, size, itemsize, int(array.device_ctypes_pointer.value), size, itemsize)
 
 
 def by_nvvm(case: Case, program: NumbaKernel, capability: str) -> bytes:

@@ -48,8 +48,8 @@ def compiled(program: CudaCKernel, capability: str, log: TextIO | None = None) -
     """
     from cuda.core import Program, ProgramOptions
 
-    arch = f"sm_{capability.replace('.', '')}"
-    options = ProgramOptions(arch=arch, std="c++17", ptxas_options=["-v"], no_cache=log is not None)
+    arch = program.architecture(capability)
+    options = ProgramOptions(arch=f"sm_{arch}", std="c++17", ptxas_options=["-v"], no_cache=log is not None)
     return Program(program.source, "c++", options).compile("cubin", logs=log)
 
 

@@ -1,43 +1,38 @@
-"""Launches of Numba kernels with tensor maps, which describe matrices to the Tensor Memory Accelerator."""
+"""Tensor maps, which describe matrices to the Tensor Memory Accelerator, as launches pass them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from smembench.kernels.program import MAPPED_ROW_BYTES, NumbaKernel, TensorMap
-from smembench.toolchains.cubin import entry
-from smembench.toolchains.loaded import Loaded
+from smembench.kernels.program import MAPPED_ROW_BYTES, TensorMap
 
 _TYPES = {1: "UINT8", 2: "UINT16", 4: "UINT32"}
 """By the bytes of an element: copies do not depend on what the bits mean."""
 
 
-class MappedKernel(Loaded[NumbaKernel]):
-    """A Numba kernel's machine code, launched with the addresses of its tensor maps after the scalars.
+class Maps:
+    """The tensor maps of a kernel's launches.
 
-    The maps lie in global memory, each encoded once per address of its array. An array has memory for one copy.
+    They lie in global memory, each encoded once per address of its array. An array has memory for one copy.
     """
 
-    def __init__(self, code: bytes) -> None:
-        from cuda.core import ObjectCode
-
-        super().__init__(ObjectCode.from_cubin(code), entry(code), passed=as_numba_does)
+    def __init__(self) -> None:
         self._maps: dict[tuple[TensorMap, int], Any] = {}
         self._copies: dict[tuple[int, int], Any] = {}
 
-    def last(self, program: NumbaKernel, arrays: Sequence[Any]) -> Sequence[int]:
-        """The maps' addresses; encodes and copies those that are new, before any launch is captured."""
+    def addresses(self, described: Sequence[TensorMap], arrays: Sequence[Any]) -> Sequence[int]:
+        """Where a launch with these arrays finds them; encodes and copies those that are new, before any capture."""
         from smembench.kernels.numba_cuda import cuda
 
-        addresses = []
-        for each in program.tensor_maps:
+        found = []
+        for each in described:
             array = self._copy(each, arrays[each.array]) if each.copied else arrays[each.array]
             key = (each, int(array.device_ctypes_pointer.value))
             if key not in self._maps:
                 self._maps[key] = cuda.to_device(encoded(each, key[1], array.dtype.itemsize))
-            addresses.append(int(self._maps[key].device_ctypes_pointer.value))
-        return addresses
+            found.append(int(self._maps[key].device_ctypes_pointer.value))
+        return found
 
     def _copy(self, described: TensorMap, array: Any) -> Any:
         """Memory for a copy of an array with so many rows of this stride."""
@@ -47,12 +42,6 @@ class MappedKernel(Loaded[NumbaKernel]):
         if key not in self._copies:
             self._copies[key] = cuda.device_array(key[1], array.dtype)
         return self._copies[key]
-
-
-def as_numba_does(array: Any) -> tuple[int, ...]:
-    """A one-dimensional array as Numba passes it: two owners, elements, bytes of one, address, shape, stride."""
-    size, itemsize = int(array.size), int(array.dtype.itemsize)
-    return (0, 0, size, itemsize, int(array.device_ctypes_pointer.value), size, itemsize)
 
 
 def encoded(described: TensorMap, address: int, itemsize: int) -> Any:

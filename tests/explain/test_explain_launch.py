@@ -24,7 +24,7 @@ from smembench.explain.analysis import Explanation, explain
 from smembench.explain.record import to_dict
 from smembench.explain.roof import ARITHMETIC, MEMORY, ON_CHIP, Work, lowest, on_chip_share, ridge, roofs
 from smembench.kernels.matmul.problem import Matmul
-from smembench.model.case import Block, Case
+from smembench.model.case import BY_COLUMNS, Block, Case
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
 from smembench.studies.explain import cases as cases_of
@@ -272,7 +272,9 @@ def test_the_figures_of_a_compilers_report() -> None:
     assert opcodes(elf({".data": b"x" * 32})) == []
 
 
-def test_a_kernel_is_compiled_once_for_all_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_is_compiled_once_for_all_sizes_and_for_each_layout_of_b(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
 
     def link(code: bytes, architecture: str, *, at_link_time: bool) -> tuple[str, bytes]:
@@ -289,13 +291,18 @@ def test_a_kernel_is_compiled_once_for_all_sizes(tmp_path: Path, monkeypatch: py
     assert machine_code(case("tiled", "16x16"), "8.0") == MachineCode(40, 24, 100)
     assert machine_code(case("memcpy"), "9.0") is None
     assert asked == ["90", "80"]
+    by_rows = case_of(cuda_kernel("matmul", "wgmma"), 64, 64, 64, "bfloat16")
+    for each in (by_rows, replace(by_rows, n=128), replace(by_rows, b_layout=BY_COLUMNS)):
+        assert machine_code(each, "9.0") == MachineCode(40, 24, 100)
+    assert asked == ["90", "80", "90a", "90a"]
+    asked.clear()
     monkeypatch.setattr(machine_codes, "_compiled", {})  # as in another process
     assert machine_code(case("tiled"), "9.0") == MachineCode(40, 24, 100)
-    assert asked == ["90", "80"]
+    assert asked == []
     monkeypatch.setattr(numba.TOOLCHAIN, "libraries", lambda: {"nvjitlink": "another"})
     monkeypatch.setattr(machine_codes, "_compiled", {})
     assert machine_code(case("tiled"), "9.0") == MachineCode(40, 24, 100)
-    assert asked == ["90", "80", "90"]
+    assert asked == ["90"]
 
 
 def test_without_a_compiler_registers_are_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
