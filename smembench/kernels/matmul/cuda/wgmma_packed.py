@@ -146,9 +146,7 @@ def needless(case: Case) -> str | None:
         return unsupported(case)
     if any(each.copied for each in maps_of(case, tile_of(case))) or case.n % 2:
         return None
-    return (
-        f"{case.kernel} is for rows that the TMA does not take; it takes these: use wgmmaStored or wgmmaPersistent"
-    )
+    return f"{case.kernel} is for rows that the TMA does not take; it takes these: use wgmmaStored or wgmmaPersistent"
 
 
 KERNEL = Kernel(
