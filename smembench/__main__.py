@@ -11,7 +11,7 @@ from smembench.model import interrupts
 def main() -> None:
     """Run the command line; an import that fails is one line, too."""
     interrupts.install()
-    gc.set_threshold(100_000)  # imports and stored rows are no garbage; looking for it took a tenth of the time
+    gc.set_threshold(1_000_000)  # imports and traces are no garbage; looking for it took a tenth of the time
     try:
         from smembench.cli.app import main as run
 

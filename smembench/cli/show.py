@@ -49,7 +49,7 @@ def show(
     from smembench.studies.reproduce.devices import devices
     from smembench.views.break_even import tables, where_it_pays
     from smembench.views.compilers import of_run
-    from smembench.views.console import stdout
+    from smembench.views.console import say, stderr, stdout
     from smembench.views.export import exported
     from smembench.views.ladder import ladder as steps
     from smembench.views.limits import limits as best
@@ -66,6 +66,8 @@ def show(
         "break_even": where_it_pays,
     }
     run = load(path)
+    if not run.complete:
+        say(stderr, f"{path}: the run was cut off; this is what was measured until then")
     wanted = chosen([row.case_id for row in run.rows], case)
     if wanted is not None:
         run = run.only([row for row in run.rows if row.case_id in wanted])

@@ -25,7 +25,7 @@ class Group:
     Attributes:
         threads: indices in the block.
         going: positions in ``threads`` of those that have not left.
-        left: threads that left, one array per branch.
+        left: threads that left, in arrays of those that may run together.
         decides: called before numbers that may differ decide a branch.
     """
 
@@ -49,8 +49,13 @@ class Group:
     def keep(self, staying: NDArray[np.bool_]) -> None:
         """Continue with the threads still going for which ``staying`` is true; the others leave."""
         if not staying.all():
-            self.left.append(self.threads[self.going[~staying]])
-            self.going = self.going[staying]
+            left, self.going = self.going[~staying], self.going[staying]
+            self.leave(left, alone=len(self.going) < _FEW)
+
+    def leave(self, positions: Indices, *, alone: bool) -> None:
+        """Threads at these positions in ``threads`` leave, to run one by one or together."""
+        left = self.threads[positions]
+        self.left += np.split(left, len(left)) if alone else [left]
 
 
 class Values(np.ndarray[Any, Any]):
@@ -88,8 +93,8 @@ for _operator in ("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor", "l
 def run(threads: int, kernel: Callable[[Group], None]) -> None:
     """Call ``kernel`` with groups of threads until each of ``threads`` threads has run to the end.
 
-    If an error occurs in a group, its threads run one by one, since numbers can do what arrays cannot. If few threads
-    of a group stay together, those that left run one by one as well.
+    If an error occurs in a group, its threads run one by one, since numbers can do what arrays cannot. So do threads
+    that leave a branch at which few stay.
 
     Raises:
         Exception: what a thread raises that runs alone.
@@ -102,8 +107,6 @@ def run(threads: int, kernel: Callable[[Group], None]) -> None:
         except Exception:
             if len(group.threads) == 1:
                 raise
-            group.left.append(group.threads[group.going])
+            group.leave(group.going, alone=True)
             group.going = group.going[:0]
-        alone = len(group.going) < _FEW
-        for left in group.left:
-            waiting += np.split(left, len(left)) if alone else [left]
+        waiting += group.left

@@ -224,11 +224,17 @@ def _fake_cuda(recorder: Recorder) -> Any:
         syncthreads=recorder.barrier,
         shared=SimpleNamespace(array=recorder.shared_array),
         const=SimpleNamespace(array_like=recorder.constant_array),
-        local=SimpleNamespace(array=lambda shape, dtype, alignment=None: np.zeros(shape, str(dtype))),
+        local=SimpleNamespace(array=_local_array),
         atomic=SimpleNamespace(**dict.fromkeys(ATOMICS, AddressArray.update)),
         syncwarp=recorder.sync_warp,
         **dict.fromkeys(SHUFFLES, lambda mask, value, lane: value),
     )
+
+
+def _local_array(shape: Any, dtype: Any, alignment: int | None = None) -> Any:
+    """A thread's own array. Unsigned integers in it are no data, and may be numbers that differ between threads."""
+    element = np.dtype(str(dtype))
+    return np.zeros(shape, object if element.kind == "u" else element)
 
 
 @contextmanager

@@ -208,6 +208,14 @@ def test_a_stored_run_in_other_forms(program: Program) -> None:
     assert (summary["holds"], summary["found"], round(summary["value"], 2)) == ("no", "1.38×", 1.38)
 
 
+def test_a_run_that_was_cut_off_says_so(program: Program) -> None:
+    cut = ROOT / "results/reference/20261123T174335Z-tensor"
+    shown = program("show", cut, "--case", "1024x1024x1024")
+    assert (shown.returncode, shown.stdout.count("✓")) == (0, 4)
+    assert shown.stderr == f"{cut}: the run was cut off; this is what was measured until then\n"
+    assert program("show", DOCUMENTS).stderr == ""
+
+
 def test_a_stored_run_is_shown_in_part(program: Program) -> None:
     shown = program("show", DOCUMENTS, "--case", "transpose/*/b32x32/*", "--json")
     kernels = [case["kernel"] for case in json.loads(shown.stdout)["cases"]]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from programs import NUMBA, case_of, first_dtype, numba_kernel
+from programs import NUMBA, case_of, cuda_kernel, first_dtype, numba_kernel
 from smembench.explain import trace as tracing
 from smembench.explain.lockstep import Group, run
 from smembench.explain.trace import Trace, trace
@@ -68,6 +68,15 @@ def branches(thread: Any, note: Callable[[Any], None]) -> None:
     note(max(thread, 20))
 
 
+def halves(thread: Any, note: Callable[[Any], None]) -> None:
+    step = 16
+    while step > 0:
+        if thread < step:
+            note(thread + step)
+        step //= 2
+    note(thread)
+
+
 def loops(thread: Any, note: Callable[[Any], None]) -> None:
     place = np.uint32(thread)
     while place < 10:
@@ -87,7 +96,12 @@ def indexes(thread: Any, note: Callable[[Any], None]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "calls"), [pytest.param(straight, 1, id="one way"), pytest.param(branches, 8, id="seven ways")]
+    ("way", "calls"),
+    [
+        pytest.param(straight, 1, id="one way"),
+        pytest.param(branches, 8, id="seven ways"),
+        pytest.param(halves, 8, id="half of them leave each time"),
+    ],
 )
 def test_threads_that_take_the_same_way_run_once(way: Way, calls: int) -> None:
     found, often = noted(way, 32)
@@ -96,7 +110,7 @@ def test_threads_that_take_the_same_way_run_once(way: Way, calls: int) -> None:
 
 
 @given(threads=st.integers(1, 70))
-@pytest.mark.parametrize("way", [straight, branches, loops, indexes])
+@pytest.mark.parametrize("way", [straight, branches, halves, loops, indexes])
 def test_each_thread_notes_what_it_notes_alone(way: Way, threads: int) -> None:
     assert noted(way, threads)[0] == own_ways(way, threads)
 
@@ -128,6 +142,24 @@ def test_a_trace_of_threads_together_is_that_of_threads_alone(monkeypatch: pytes
     together = trace(kernel, case)
     monkeypatch.setattr(tracing, "run", alone)
     assert in_order(together) == in_order(trace(kernel, case))
+
+
+def test_threads_with_places_of_their_own_in_local_memory_run_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """transposeVectorized holds a column's places in the tile; its four kinds of blocks have 2048 threads."""
+    calls = 0
+
+    def counted(threads: int, kernel: Callable[[Group], None]) -> None:
+        def called(group: Group) -> None:
+            nonlocal calls
+            calls += 1
+            kernel(group)
+
+        run(threads, called)
+
+    monkeypatch.setattr(tracing, "run", counted)
+    kernel = cuda_kernel("transpose", "transposeVectorized")
+    trace(kernel, case_of(kernel, 75, 139, None, "float32", Block(16, 32)))
+    assert 4 < calls < 200
 
 
 def in_order(traced: Trace) -> Any:

@@ -79,7 +79,8 @@ def build(case: Case) -> NumbaKernel:
     slices, width, rows, columns, depth = tiling.slices, tiling.block.x, tiling.rows, tiling.columns, tiling.depth
     label, origin, short_of, first, *_ = predication(tiling, case)
     inside, stages, steps, members = bool(label), stages_of(tiling), depth // slices, THREADS // slices
-    ends, start, copying = steps_with_copies(tiling, b_width, ORDER, steps - 1 if slices > 2 else steps // 2)
+    over = {1: steps // 4, 2: steps // 2}.get(slices, steps - 1)  # results/reference/notes/split_k.md
+    ends, start, copying = steps_with_copies(tiling, b_width, ORDER, over)
     allocate, position, begin, load, store, *_ = tile_steps(case, tiling, buffers=stages, parts=2)
     a_elements, b_elements = tiling.a_elements, tiling.b_elements
     a_slice, b_slice = steps * tiling.pitch, steps * columns

@@ -146,14 +146,14 @@ def needless(case: Case) -> str | None:
         return unsupported(case)
     if any(each.copied for each in maps_of(case, tile_of(case))) or case.n % 2:
         return None
-    return f"{case.kernel} copies rows that the TMA does not take, and takes these: use wgmmaStored or wgmmaPersistent"
+    return f"{case.kernel} is for rows that the TMA does not take; it takes these: use wgmmaStored or wgmmaPersistent"
 
 
 KERNEL = Kernel(
     problem="matmul",
     name="wgmmaPacked",
     kind="cuda",
-    summary="wgmmaStored after copies of A or B whose rows the TMA takes",
+    summary="wgmmaStored for rows that the TMA does not take, after copies of A or B",
     build=build,
     blocks=False,
     results=(WIDE.columns, WIDE.rows),
