@@ -17,6 +17,7 @@ from programs import PORTS, case_of, cuda_c_kernel, cuda_kernel, numba_kernel
 from smembench.kernels.intrinsics import bulk_copy
 from smembench.kernels.intrinsics.bulk_copy import arrive, expect_bytes, places_in_tile, set_barrier, swizzled
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, places_of_sums
+from smembench.kernels.matmul.cuda.wgmma_stored import TILES, cycles, tile_of
 from smembench.model.case import BY_COLUMNS, BY_ROWS
 from smembench.model.formats import FLOAT8, HALVES, TF32
 from smembench.model.hardware import BANKS, WORD_BYTES
@@ -26,6 +27,24 @@ from smembench.toolchains.machine_code import opcodes
 from smembench.toolchains.mnemonics import mnemonic
 
 STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", "wgmmaStored", "wgmmaClustered")
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "columns"),
+    [
+        (512, 512, 64),
+        (1024, 1024, 64),  # 128 tiles
+        (1025, 1025, 128),  # 81 tiles in one round, not 153 in two
+        (1536, 1536, 256),  # 72 tiles in one round, not 144 in two
+        (2048, 2048, 256),
+        (4097, 4097, 256),
+        (8200, 64, 64),
+    ],
+)
+def test_a_tile_is_as_wide_as_takes_fewest_cycles(m: int, n: int, columns: int) -> None:
+    case = case_of(cuda_kernel("matmul", "wgmmaStored"), m, n, 64, "bfloat16")
+    assert tile_of(case).columns == columns
+    assert {tile.columns: cycles(tile, replace(case, m=128, n=64)) for tile in TILES} == {256: 1024, 128: 640, 64: 448}
 
 
 @given(st.sampled_from([1, 2, 4]), st.integers(1, 40))

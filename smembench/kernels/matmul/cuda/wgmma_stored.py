@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 from math import prod
 
+from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILE_ALIGNMENT, place_in_tile
 from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, publish_tile, start_store
 from smembench.kernels.intrinsics.halves import store_pair
@@ -47,13 +48,23 @@ HEIGHT, BUFFERS = ROWS // (GROUP // WARP), 2
 """Rows of a warp's results, and buffers that it has for them."""
 WIDE = Tile(rows=128, columns=256, stages=4, buffers=CONSUMERS * ROWS * BUFFERS)
 TILES = (WIDE, replace(WIDE, columns=128, stages=5), replace(WIDE, columns=64, stages=7))
-ENOUGH = 100
-"""Tiles: most multiprocessors of an H100 or H200, of which they have 114 or 132, get one."""
+MULTIPROCESSORS = 132
+"""Of an H200 or an H100 SXM."""
+
+
+def cycles(tile: Tile, case: Case) -> int:
+    """How long a multiprocessor's tiles take per step along k, by what is counted, not timed.
+
+    Products take 4 cycles per column. In lines of 128 bytes, one per cycle, shared memory gets the rows of A and the
+    columns of B once, and two groups read half of those rows and all columns.
+    """
+    lines = tile.rows + tile.columns + CONSUMERS * (ROWS + tile.columns)
+    return ceil_div(prod(tile.grid(case)), MULTIPROCESSORS) * max(4 * tile.columns, lines)
 
 
 def tile_of(case: Case, tiles: Sequence[Tile] = TILES) -> Tile:
-    """The widest of which a case has enough, or else the narrowest."""
-    return next((tile for tile in tiles if prod(tile.grid(case)) >= ENOUGH), tiles[-1]).of(case)
+    """The fastest by ``cycles``: narrow ones where there would be few, without another round for a few more."""
+    return min(tiles, key=lambda tile: cycles(tile, case)).of(case)
 
 
 def buffering(dtype: str) -> DeviceFunction:
