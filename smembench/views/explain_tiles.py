@@ -54,7 +54,7 @@ def _sentences(found: Sequence[TileTraffic], flops: int) -> list[str]:
     counters = [each.total.removesuffix(".sum") for each in TILES if of[each.kind]]
     return [
         f"Per launch {', '.join(moved)}.",
-        f"None of it is a request of a thread or in a share above; ncu counts it by {', '.join(counters)}.",
+        f"No thread requests these bytes, and no share above includes them; ncu counts them as {', '.join(counters)}.",
     ]
 
 

@@ -195,7 +195,7 @@ def test_the_shares_of_threads_are_of_threads_alone() -> None:
         ("operand A", "1.00"),
         ("operand B, transposed", "1.00"),
     ]
-    assert "the tensor cores read 67.1 MB of shared memory (32.0 FLOP per byte). None of it is a re" in units.sentence
+    assert "the tensor cores read 67.1 MB of shared memory (32.0 FLOP per byte). No thread requests" in units.sentence
     assert "Shared memory is free of bank conflicts." in units.sentence
 
 
