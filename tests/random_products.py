@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from programs import NUMBA, assert_right, case_of, dtypes_of, numba_kernel
+from programs import NUMBA, PORTS, assert_right, case_of, dtypes_of
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.program import GpuKernel
 from smembench.model.case import Case
 from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.problem import ITEMSIZE
@@ -17,7 +18,9 @@ from smembench.model.problem import ITEMSIZE
 if TYPE_CHECKING:
     from smembench.model.problem import Array
 
-STEPS = [kernel for kernel in NUMBA if kernel.problem == "matmul" and kernel.needs]
+STEPS, STEPS_IN_CUDA_C = (
+    [kernel for kernel in kernels if kernel.problem == "matmul" and kernel.needs] for kernels in (NUMBA, PORTS)
+)
 TERMS, ELEMENTS = 2**27, 2**23
 """Most of a product and of a matrix, so that float64 takes milliseconds."""
 STRIDES = (1040, 4097)
@@ -59,7 +62,7 @@ def drawn(rng: random.Random, kernel: Kernel, terms: int = TERMS) -> Case:
 
 def flags(case: Case) -> dict[str, str]:
     """A product's options of ``smembench matmul``."""
-    names = ("kernel", "device", "dtype", "m", "n", "k", "stride", "block", "inputs", "b_layout")
+    names = ("kernel", "device", "dtype", "m", "n", "k", "stride", "block", "inputs", "b_layout", "compiler")
     return {name: str(value) for name in names if (value := getattr(case, name)) is not None}
 
 
@@ -80,7 +83,7 @@ def hold(kernel: Kernel, rng: random.Random, count: int, run: Run, terms: int = 
     """
     right = refused = 0
     programs: set[tuple[object, ...]] = set()
-    for _ in range(100 * count):
+    for _ in range(1000 * count):
         if right == count:
             break
         case = drawn(rng, kernel, terms)
@@ -88,10 +91,12 @@ def hold(kernel: Kernel, rng: random.Random, count: int, run: Run, terms: int = 
         if too_large or kernel.refusal(case):
             refused += 1
             continue
-        program = (case.dtype, case.b_layout, case.block, case.stride, numba_kernel(case).variant)
-        if program not in programs and len(programs) == PROGRAMS:
+        program = kernel.build(case)
+        assert isinstance(program, GpuKernel)
+        variant = (case.dtype, case.b_layout, case.block, case.stride, program.variant)
+        if variant not in programs and len(programs) == PROGRAMS:
             continue
-        programs.add(program)
+        programs.add(variant)
         seed = rng.randrange(2**31)
         print(command(case, seed))
         for each in dict.fromkeys((PROBLEMS["matmul"].tried_on(case), case)):
