@@ -8,11 +8,11 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
-from smembench.model.measurement import Conditions
+from smembench.model.measurement import POWER_LIMIT, Conditions
 
 # nvmlClocksEventReason* bits; idle and application clocks do not count as throttling.
 _THROTTLE_BITS = {
-    0x0000000000000004: "sw_power_cap",
+    0x0000000000000004: POWER_LIMIT,
     0x0000000000000008: "hw_slowdown",
     0x0000000000000010: "sync_boost",
     0x0000000000000020: "sw_thermal",

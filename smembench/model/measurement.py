@@ -26,6 +26,9 @@ class Status(StrEnum):
     SKIPPED = "skipped"
 
 
+POWER_LIMIT = "sw_power_cap"
+"""The throttle reason of a GPU that draws as much power as it may."""
+
 CROWDED = 0.05
 """Share of time spent waiting for a core above which CPU samples are not trusted."""
 
@@ -66,13 +69,18 @@ class Conditions:
         return self.throttle_reasons not in (None, "none")
 
     @property
+    def at_power_limit(self) -> bool:
+        """Whether power is all that held the clocks down: the load itself, not the GPU's state before."""
+        return self.throttle_reasons == POWER_LIMIT
+
+    @property
     def crowded(self) -> bool:
         """Whether other processes used the cores enough to affect the times."""
         return self.cpu_waiting is not None and self.cpu_waiting > CROWDED
 
     @property
     def disturbed(self) -> bool:
-        """Whether samples taken in this state should be discarded and taken again."""
+        """Whether samples taken in this state are upper bounds."""
         return self.throttled or self.crowded
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count, pairwise
 
 import pytest
@@ -34,6 +35,7 @@ class Ticking:
 
 UNKNOWN = Conditions()
 COOL, HOT = Conditions(throttle_reasons="none"), Conditions(throttle_reasons="sw_thermal")
+LIMITED, BOTH = Conditions(throttle_reasons="sw_power_cap"), Conditions(throttle_reasons="sw_power_cap+sw_thermal")
 WAITED, CALM = Conditions(cpu_waiting=0.5), Conditions(cpu_waiting=0.04)
 
 
@@ -66,10 +68,25 @@ def test_time_is_kept_but_one_sample_is_always_taken(each: float, wanted: int, s
         (4, 100.0, UNKNOWN, [HOT], [9, 10, 11, 12], [1, 2, 3, 4, 5, 6, 7, 8], True),
         (2, 100.0, HOT, [COOL], [2, 3], [1], False),
         (2, 0.05, HOT, [COOL], [1], [], True),
+        (4, 100.0, UNKNOWN, [LIMITED], [1, 2, 3, 4], [], True),
+        (2, 100.0, LIMITED, [COOL], [2, 3], [1], False),
+        (2, 100.0, UNKNOWN, [BOTH, COOL], [3, 4], [1, 2], False),
+        (2, 100.0, UNKNOWN, [replace(LIMITED, cpu_waiting=0.5), COOL], [3, 4], [1, 2], False),
         (2, 100.0, UNKNOWN, [WAITED, CALM], [2, 3], [1], False),
         (2, 100.0, WAITED, [CALM], [1, 2], [], False),
     ],
-    ids=["throttled", "throttled for ever", "throttled before", "in no time", "waited", "waited before"],
+    ids=[
+        "throttled",
+        "throttled for ever",
+        "throttled before",
+        "in no time",
+        "power limit",
+        "power limit before",
+        "hot, too",
+        "limit and waited",
+        "waited",
+        "waited before",
+    ],
 )
 def test_disturbed_samples_are_taken_again_while_there_is_time(
     wanted: int,
