@@ -37,7 +37,10 @@ class Explanation(Costs):
 
     @property
     def untraced(self) -> tuple[tuple[str, str], ...]:
-        """The (space, kind) of loads and stores in the machine code that no thread makes in a trace: its data are 0."""
+        """The (space, kind) of loads and stores in the machine code that no thread makes in a trace.
+
+        Data decide them, which are 0 there, or all blocks of a launch share them out.
+        """
         made = {(accesses.site.space, accesses.site.kind) for accesses in self.trace.accesses}
         has = {} if self.code is None else self.code.memory
         found = {(each.space, each.kind) for each in has if not each.never and each.space != "barrier"}

@@ -70,8 +70,8 @@ class Conditions:
 
     @property
     def at_power_limit(self) -> bool:
-        """Whether power is all that held the clocks down: the load itself, not the GPU's state before."""
-        return self.throttle_reasons == POWER_LIMIT
+        """Whether the power limit is all that disturbed: more samples of the same load would meet it again."""
+        return self.throttle_reasons == POWER_LIMIT and not self.crowded
 
     @property
     def crowded(self) -> bool:

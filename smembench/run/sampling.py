@@ -45,7 +45,7 @@ def collect(
     The device's state is read after each batch; ``before`` is its state before the first. If the device was throttled
     before or after a batch, or other processes used the cores, the batch is discarded and taken again. With no time
     left, or after too many discards, such a batch is kept, and its state shows why. So is one that met the power limit,
-    which it would meet again, and hotter (results/reference/notes/timing.md).
+    which it would meet again, and be slower (results/reference/notes/timing.md).
     """
     values: list[float] = []
     states: list[Conditions] = []
@@ -62,7 +62,7 @@ def collect(
         after = observe()
         state, before = _around(before, after), after
         late = clock() - begun >= seconds or stopped()
-        passing = state.disturbed and not (after.at_power_limit and not after.crowded)
+        passing = state.disturbed and not after.at_power_limit
         if passing and not late and len(discarded) < _DISCARDS_PER_SAMPLE * count:
             discarded += batch
             continue

@@ -46,8 +46,8 @@ class StopRule:
     def share(self, round_: int, *, throttled: bool = False) -> int:
         """Samples to take in a round: an equal share in the first ``rounds``, then twice as many each round.
 
-        Of a case that was ``throttled`` as many as before: longer rounds would heat the GPU more, and a case that got
-        more of them would be slower than one that did not need them.
+        Of a case that was ``throttled`` as many as before: at the power limit samples get slower the longer the load
+        lasts, so that a case that got longer rounds would be slower than one that did not need them.
         """
         part = math.ceil(max(self.samples, MIN_SAMPLES) / self.rounds)
         return part if throttled else part << max(round_ - self.rounds + 1, 0)

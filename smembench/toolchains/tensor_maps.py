@@ -14,7 +14,8 @@ _TYPES = {1: "UINT8", 2: "UINT16", 4: "UINT32"}
 class Maps:
     """The tensor maps of a kernel's launches.
 
-    They lie in global memory, each encoded once per address of its array. An array has memory for one copy.
+    They lie in global memory, each encoded once per address of its array. Copies of arrays have memory there while
+    the kernel lives, one per array and size.
     """
 
     def __init__(self) -> None:

@@ -90,7 +90,7 @@ def test_a_case_that_never_converges_ends_all_the_same() -> None:
 
 @pytest.mark.parametrize("throttled", [False, True])
 def test_extra_rounds_grow_unless_the_device_was_throttled(throttled: bool) -> None:
-    """Longer ones would heat it more; it was throttled in the first round alone, which a resumed run knows, too."""
+    """Longer ones would be slower; it was throttled in the first round alone, which a resumed run knows, too."""
 
     def answer(request: Request) -> Trial:
         hot = throttled and request.round == 0

@@ -133,7 +133,7 @@ def build(case: Case) -> NumbaKernel:
         dynamic_bytes=tile.shared_bytes,
         tensor_maps=(of_a, of_b, *copies),
         launch_bounds=(THREADS, 1),
-        variant=f"{columns}, {'A' * packs_a}{'B' * packs_b} packed",
+        variant=f"{columns}{', A packed' * packs_a}{', B packed' * packs_b}",
         persistent_blocks=partial(fewest, prod(grid)),
         grid_dependent=True,
         tile_of=in_order(tile, case),
@@ -141,7 +141,7 @@ def build(case: Case) -> NumbaKernel:
 
 
 def needless(case: Case) -> str | None:
-    """Why a case has no use for copies, or None."""
+    """What the kernel does not take of a case, or that no row needs a copy, or None."""
     if case.b_layout == BY_ROWS and case.dtype not in HALVES:
         return unsupported(case)
     if any(each.copied for each in maps_of(case, tile_of(case))) or case.n % 2:
