@@ -14,6 +14,7 @@ from programs import NUMBA, case_of, first_dtype, numba_kernel
 from smembench.explain import trace as tracing
 from smembench.explain.analysis import Explanation, best_pad, explain
 from smembench.explain.blocks import kinds_of_blocks
+from smembench.explain.costs import GlobalAccess, SharedAccess
 from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import AccessSite
 from smembench.explain.trace import Trace, trace
@@ -136,7 +137,8 @@ def test_of_kernels_that_do_not_say_so_the_first_blocks_do_not_differ(
             tracing, "kinds_of_blocks", lambda *grids, **_: kinds_of_blocks(*grids, first_differ=first_differ)
         )
         explained = explain(odd)
-        return [(each.site, each.requests, each.of_all) for each in (*explained.shared, *explained.memory)]
+        found: list[SharedAccess | GlobalAccess] = [*explained.shared, *explained.memory]
+        return [(each.site, each.requests, each.of_all) for each in found]
 
     assert (costs(first_differ=True) != costs(first_differ=False)) == numba_kernel(odd).first_differ
 
