@@ -38,8 +38,8 @@ def lanes_together(addresses: Sequence[int | None], width: int, kind: str) -> in
     in different ways are not enough.
 
     No guide says so; NVIDIA's staff named the two conditions for compute capability 7.x in the developer forum
-    ("Unexpected shared memory bank conflict"). Random requests counted on an H200 (compute capability 9.0) have no
-    exception: results/reference/h200-shared-requests.csv and h200-shared-requests-doctor.csv.
+    ("Unexpected shared memory bank conflict"). Random requests counted on an H200 and an H100 (compute capability
+    9.0) have no exception: results/reference/h200-shared-requests.csv, and …-shared-requests-doctor.csv of both.
     """
     active = dict(active_lanes(addresses, width))
     lanes = min(WARP, BANKS * WORD_BYTES // width)

@@ -49,11 +49,6 @@ class Tiles(NamedTuple):
     predicted: Callable[[TileTraffic], int]
 
 
-def _arriving(tiles: TileTraffic) -> int:
-    """In all blocks that a copy reaches. The zeros count as well: what an H200 counted at 1000³ is the sum of both."""
-    return tiles.access.blocks * (tiles.global_bytes + tiles.zero_bytes)
-
-
 TILES = (
     Tiles(
         "wgmma's wavefronts",
@@ -61,7 +56,12 @@ TILES = (
         "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum",
         lambda tiles: tiles.wavefronts,
     ),
-    Tiles("bytes copied by the TMA", "copy", "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum", _arriving),
+    Tiles(
+        "bytes copied by the TMA",
+        "copy",
+        "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum",
+        lambda tiles: tiles.arriving_bytes,
+    ),
     Tiles(
         "bytes written by the TMA",
         "store",

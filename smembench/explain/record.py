@@ -37,7 +37,7 @@ def _tile(tiles: TileTraffic) -> dict[str, Any]:
         "count": tiles.count,
         "shared_bytes": tiles.shared_bytes,
         "global_bytes": tiles.global_bytes,
-        "zero_bytes": tiles.zero_bytes,
+        "arriving_bytes": tiles.arriving_bytes,
         "wavefronts": tiles.wavefronts if operand else None,
         "wavefronts_per_core_matrix": tiles.per_core_matrix,
     }

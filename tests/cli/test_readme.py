@@ -7,6 +7,8 @@ import shlex
 import tomllib
 from collections.abc import Callable
 from functools import cache
+from math import inf
+from pathlib import Path
 
 import pytest
 
@@ -51,9 +53,11 @@ def test_the_explain_sentence_counts_the_table() -> None:
     assert f"over {len({row['case_id'] for row in rows})} combinations" in README
 
 
-def test_the_sentence_on_the_ladders_counts_their_tables() -> None:
-    """All that are judged agree."""
-    tables = [ROOT / f"results/reference/h200-explain-{name}.csv" for name in ("ladder", "transpose-2000", "reduction")]
+@pytest.mark.parametrize("gpu", ["h200", "h100"])
+def test_the_sentence_on_the_ladders_counts_their_tables(gpu: str) -> None:
+    """All that are judged agree, as many on both GPUs."""
+    names = ("ladder", "transpose-2000", "reduction")
+    tables = [ROOT / f"results/reference/{gpu}-explain-{name}.csv" for name in names]
     rows = [row for table in tables for row in records(table.read_text()) if row["agrees"]]
     for row in rows:
         predicted = float(row["predicted"] or "nan")
@@ -64,6 +68,7 @@ def test_the_sentence_on_the_ladders_counts_their_tables() -> None:
 
 TENSOR = ROOT / "results/reference/20261123T174335Z-tensor"
 LIMITS = ROOT / "results/reference/20261123T164301Z-limits"
+LIMITS_H100 = ROOT / "results/reference/20261123T200119Z-limits"
 DOCUMENTED = ("copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad", "naive", "tiled")
 LAST = ("transposeHalfWarp", "serpentine", "serpentine16x8", "streamK")
 
@@ -111,6 +116,21 @@ def test_the_limits_are_those_of_the_run() -> None:
                 and row.problem == best.problem
             ]
             assert f"{(other.elapsed_ms or 0.0) / (best.elapsed_ms or 1.0):.3f}" == ratio
+
+
+@pytest.mark.parametrize(("mark", "run"), [("h200", LIMITS), ("h100", LIMITS_H100)])
+def test_the_squares_past_cublas_are_those_of_the_run(mark: str, run: Path) -> None:
+    """The best kernel in Numba over cuBLAS, at every size."""
+    squares = [row for row in load(run).rows if row.dtype == "float32" and row.m == row.n == row.k and row.n >= 1000]
+    best: dict[int, float] = {}
+    libraries: dict[int, float] = {}
+    for row in squares:
+        of = libraries if row.kernel == "cublas" else best
+        if row.kernel == "cublas" or row.compiler == "numba":
+            of[row.n] = min(row.elapsed_ms or inf, of.get(row.n, inf))
+    ratios = [libraries[n] / ms for n, ms in best.items()]
+    assert f"Of all {len(ratios)} sizes with m = n = k from {min(best)} to {max(best)}" in README
+    assert f"<!-- {mark} -->{min(ratios):.3f} to {max(ratios):.3f}<!-- end -->" in README
 
 
 @pytest.mark.parametrize(

@@ -165,9 +165,10 @@ def test_the_csv_is_that_of_the_requests_that_the_rule_was_found_on() -> None:
         assert bool(row["sectors"]) is row["kind"].startswith("global") is not bool(row["wavefronts"])
 
 
-def test_what_an_h200_counted_of_other_instructions_follows_their_rules() -> None:
+@pytest.mark.parametrize("gpu", ["h100", "h200"])
+def test_what_a_gpu_counted_of_other_instructions_follows_their_rules(gpu: str) -> None:
     """All but compare-and-swap and asynchronous copies, whose rules are not known."""
-    stored = Path(__file__).parents[2] / "results/reference/h200-shared-requests-doctor.csv"
+    stored = Path(__file__).parents[2] / f"results/reference/{gpu}-shared-requests-doctor.csv"
     families = {(family.kind, family.width): family for family in FAMILIES}
     seen: Counter[str] = Counter()
     for row in csv.DictReader(stored.read_text(encoding="utf-8").splitlines()):

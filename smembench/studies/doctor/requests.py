@@ -24,8 +24,8 @@ _SHARED = "l1tex__data_pipe_lsu_wavefronts_mem_shared{}.sum"
 _SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
 _ANY = _SHARED.format("")
 _OF_A_LAUNCH = 1
-"""What the counter of all wavefronts has in every launch beside its one request: in 350 of 350 on an H200, of ldmatrix,
-stmatrix and atomic additions (results/reference/h200-shared-requests-doctor.csv)."""
+"""What the counter of all wavefronts has in every launch beside its one request: in 350 of 350 on an H200, and on an
+H100, of ldmatrix, stmatrix and atomic additions (results/reference/h200-shared-requests-doctor.csv, h100-…)."""
 COUNTERS = {
     "loads and stores of shared memory": (_SHARED.format("_op_ld"), _SHARED.format("_op_st")),
     "other instructions on shared memory": (_ANY,),
