@@ -20,6 +20,7 @@ from smembench.explain.counters import METRICS
 from smembench.explain.idle import idle_requests, of_regions
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Merged
 from smembench.explain.trace import Trace
+from smembench.model.case import Case
 from smembench.model.hardware import WARP
 from smembench.toolchains.machine_code import MachineCode, machine_code
 from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction, Region
@@ -205,10 +206,11 @@ def test_loads_of_a_tree_are_issued_twice_as_often_as_its_stores() -> None:
     assert explained.trace.unmatched == ()
 
 
-def compiled(
-    kernel: str, block: str, dtype: str, n: int, multiprocessors: int | None = None, **sides: int
-) -> Explanation:
-    chosen = replace(case(kernel, block, dtype, n=n), **sides)
+def compiled(kernel: str, block: str, dtype: str, n: int, multiprocessors: int | None = None) -> Explanation:
+    return compiled_case(case(kernel, block, dtype, n=n), multiprocessors)
+
+
+def compiled_case(chosen: Case, multiprocessors: int | None = None) -> Explanation:
     code = machine_code(chosen, "9.0")
     if code is None:
         pytest.skip("needs NVVM and nvJitLink: pip install 'smembench[cu13]'")
@@ -271,7 +273,7 @@ def test_blocks_that_share_tiles_as_on_a_gpu_wait_for_each_other_and_pass_sums_o
 
 def test_what_is_added_in_the_l2_is_neither_loaded_nor_stored() -> None:
     """Partial sums of streamK where rows are not aligned, as an H100 counted. Loads beyond these are those of flags."""
-    explained = compiled("streamK", "16x16", "float32", 1111, 132, m=773, k=645)
+    explained = compiled_case(replace(case("streamK", "16x16"), m=773, n=1111, k=645), 132)
     assert explained.wavefronts("load") == 1.4362301456143023
     assert explained.sectors("store") == 131139 / 27181
     assert sum(access.requests for access in explained.memory if access.site.kind == "store") == 27181
