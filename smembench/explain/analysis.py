@@ -9,6 +9,7 @@ from pathlib import Path
 from smembench.explain.costs import Costs, by_memory, resident_blocks
 from smembench.explain.idle import idle_requests
 from smembench.explain.launch import launch
+from smembench.explain.requests import WAITING
 from smembench.explain.roof import Work
 from smembench.explain.tiles import tile_traffic
 from smembench.explain.trace import traceable
@@ -45,6 +46,14 @@ class Explanation(Costs):
         has = {} if self.code is None else self.code.memory
         found = {(each.space, each.kind) for each in has if not each.never and each.space != "barrier"}
         return tuple(sorted(found - made))
+
+    @property
+    def waits(self) -> bool:
+        """Whether blocks wait for each other: a trace loads once what they load until it is as they want it.
+
+        How often that is depends on timing, and with it the sectors per global load.
+        """
+        return any(accesses.site.way == WAITING for accesses in self.trace.accesses)
 
     @property
     def bytes_moved(self) -> int:

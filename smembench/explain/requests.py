@@ -21,6 +21,10 @@ UNSERVED = ("barrier", "branch", "mbarrier")
 """The spaces of an access site that are no memory."""
 
 
+WAITING = "waiting"
+"""The way of loads that blocks repeat until another block has stored what they wait for."""
+
+
 @dataclass(frozen=True, slots=True)
 class AccessSite:
     """A memory access in the source.
@@ -33,8 +37,8 @@ class AccessSite:
         kind: ``load``, ``store`` or ``atomic``; for the others as the space.
         array: the problem's name for it, or shared0, shared1, constant0 …
         width: bytes per lane.
-        way: ``matrix`` for ``ldmatrix`` and ``asynchronous`` for ``cp.async``, which are counted otherwise than plain
-            loads and stores; for those it is empty.
+        way: ``matrix`` for ``ldmatrix``, ``asynchronous`` for ``cp.async`` and ``WAITING``, which are counted otherwise
+            than plain loads and stores; for those it is empty.
         place: line of the statement, which may be a helper's, as in the machine code's line information; 0 in global
             and constant memory.
     """

@@ -9,16 +9,18 @@ from types import FrameType
 from typing import NamedTuple
 
 from smembench.explain.branches import counted
-from smembench.explain.requests import AccessSite
+from smembench.explain.requests import WAITING, AccessSite
 from smembench.kernels.intrinsics import async_copy
 from smembench.kernels.intrinsics.async_copy import copy_element_async, copy_vector_async, copy_vector_async_if
 from smembench.kernels.intrinsics.matrix import load_matrices, load_matrices_transposed
+from smembench.kernels.intrinsics.traced import load_waiting
 
 WAYS: Mapping[str, str] = {
     **{each.__name__: "matrix" for each in (load_matrices, load_matrices_transposed)},
     **{each.__name__: "asynchronous" for each in (copy_vector_async, copy_vector_async_if, copy_element_async)},
+    load_waiting.__name__: WAITING,
 }
-"""The names of functions whose accesses to shared memory are instructions of their own, with the ``AccessSite.way``."""
+"""The names of functions whose accesses are not counted as plain ones, with the ``AccessSite.way``."""
 
 _LOWERED = (str(Path(__file__).parent), str(Path(async_copy.__file__).parent))
 """The files of a trace, and of functions that are lowered as a whole: line information has their callers' lines."""

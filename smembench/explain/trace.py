@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import count
 from linecache import getline, getlines
 from math import prod
 from types import SimpleNamespace
@@ -28,9 +29,9 @@ from smembench.explain.recorder import AddressArray, Recorder, SharedArray
 from smembench.explain.requests import UNSERVED, Accesses, Merged, Request
 from smembench.explain.tiles import Matrix, TileAccess
 from smembench.explain.unknown import Unfollowed
-from smembench.kernels.intrinsics.block_flags import FLAGS, MOST_BLOCKS
 from smembench.kernels.intrinsics.bulk_copy import TILES
 from smembench.kernels.intrinsics.clusters import CLUSTER_BLOCKS
+from smembench.kernels.intrinsics.traced import OF_MODULE
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.problems import PROBLEMS
@@ -143,9 +144,15 @@ def trace(
     recorder = Recorder(program.dynamic_bytes, program.function.__code__.co_filename, prod(program.block))
     problem, arguments = PROBLEMS[case.problem], []
     arrays = zip(problem.arrays, problem.lengths(case), problem.array_types(case), strict=True)
-    for number, (name, length, dtype) in enumerate(arrays, 1):
+    begins = count(ARRAY_SPACING, ARRAY_SPACING)
+    for name, length, dtype in arrays:
         space = "constant" if name == program.constant else "global"
-        arguments.append(recorder.array(space, name, (length,), number * ARRAY_SPACING, carried(dtype)))
+        arguments.append(recorder.array(space, name, (length,), next(begins), carried(dtype)))
+
+    @cache
+    def of_module(name: str, elements: int, dtype: str) -> AddressArray:
+        return recorder.array("global", name, (elements,), next(begins), dtype)
+
     whole = grid or program.grid
     scalars = [np.uint32(value) for value in problem.scalars(case)]
     mapped = ((arguments[each.array], each) for each in program.tensor_maps)
@@ -160,14 +167,13 @@ def trace(
         launches = [Launch(program.function, given, program.grid, program.block, blocks)]
     else:
         launches = [
-            Launch(program.function, given, (count * prod(program.grid), 1), program.block, blocks)
-            for count, blocks in divided(program.grid, whole, segments, ragged=ragged).items()
+            Launch(program.function, given, (parts * prod(program.grid), 1), program.block, blocks)
+            for parts, blocks in divided(program.grid, whole, segments, ragged=ragged).items()
         ]
     fake = _fake_cuda(recorder)
     setattr(fake, CLUSTER_BLOCKS, program.cluster)
     setattr(fake, TILES, recorder.tiles)
-    flags = recorder.array("global", FLAGS, (MOST_BLOCKS,), (len(arguments) + 1) * ARRAY_SPACING, "uint32")
-    setattr(fake, FLAGS, flags)
+    setattr(fake, OF_MODULE, of_module)
     with replaced(fake):
         try:
             traces = [record(launch, recorder, fake, np.uint32) for launch in launches]

@@ -160,6 +160,11 @@ def sentences(explained: Costs) -> list[str]:
             f"The kernel's {space} {kind}s are not in these figures: data decide whether a thread makes them, and are "
             "0 in a trace, or all blocks of a launch share them out."
         )
+    if isinstance(explained, Explanation) and explained.waits:
+        said.append(
+            "Blocks wait for each other: what they load until it is as they want it is counted once per wait, and how "
+            "often they do depends on timing."
+        )
     for request in explained.constant:
         split = f"split into {compact(request.addresses)}" if request.addresses > 1 else "a broadcast"
         said.append(f"Each request to constant memory is {split}.")

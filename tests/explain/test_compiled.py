@@ -20,6 +20,7 @@ from smembench.explain.counters import METRICS
 from smembench.explain.idle import idle_requests, of_regions
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Merged
 from smembench.explain.trace import Trace
+from smembench.model.case import Case
 from smembench.model.hardware import WARP
 from smembench.toolchains.machine_code import MachineCode, machine_code
 from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction, Region
@@ -206,7 +207,10 @@ def test_loads_of_a_tree_are_issued_twice_as_often_as_its_stores() -> None:
 
 
 def compiled(kernel: str, block: str, dtype: str, n: int, multiprocessors: int | None = None) -> Explanation:
-    chosen = case(kernel, block, dtype, n=n)
+    return compiled_case(case(kernel, block, dtype, n=n), multiprocessors)
+
+
+def compiled_case(chosen: Case, multiprocessors: int | None = None) -> Explanation:
     code = machine_code(chosen, "9.0")
     if code is None:
         pytest.skip("needs NVVM and nvJitLink: pip install 'smembench[cu13]'")
@@ -265,6 +269,27 @@ def test_blocks_that_share_tiles_as_on_a_gpu_wait_for_each_other_and_pass_sums_o
     assert explained.sectors("store") == 15.386811023622048
     assert explained.sectors("load") == pytest.approx(6.69593905441015, abs=0.005)
     assert 334331 - sum(load.requests for load in explained.memory if load.site.kind == "load") == 59
+
+
+def test_what_is_added_in_the_l2_is_neither_loaded_nor_stored() -> None:
+    """Partial sums of streamK where rows are not aligned, as an H100 counted. Loads beyond these are those of flags."""
+    explained = compiled_case(replace(case("streamK", "16x16"), m=773, n=1111, k=645), 132)
+    assert explained.wavefronts("load") == 1.4362301456143023
+    assert explained.sectors("store") == 131139 / 27181
+    assert sum(access.requests for access in explained.memory if access.site.kind == "store") == 27181
+    assert 344199 - sum(load.requests for load in explained.loads) == 219
+
+
+def test_loads_of_blocks_that_wait_are_named_and_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How often a block loads a flag depends on timing."""
+    alone, together = (compiled("streamK", "16x16", "float32", 1000, count) for count in (None, 132))
+    reading = dict.fromkeys(METRICS, 1.0)
+    monkeypatch.setattr(counters, "profile", lambda cases, metrics, **how: [reading])
+    for explained, multiprocessors, agrees in ((alone, None, False), (together, 132, None)):
+        assert ("Blocks wait for each other" in " ".join(sentences(explained))) is explained.waits is (agrees is None)
+        figures = {each.figure: each for each in counters.compare([explained.case], "9.0", multiprocessors)}
+        assert figures["sectors a global load"].agrees is agrees
+        assert figures["sectors a global store"].agrees is False
 
 
 def test_a_store_on_which_data_decide_is_named_and_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ The flags are a variable of the module, as ``__device__ unsigned flags[4096];`` 
 thread stores with release and loads with acquire semantics at the scope of the GPU (PTX ISA, "Memory Consistency
 Model"); barriers before the store and after the load extend that to all threads of both blocks.
 
-In the simulator the functions do nothing: blocks run in order. A trace gives flags to store to, and to load once.
+In the simulator the functions do nothing: blocks run in order. A trace has flags to store to, and to load once.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, assemble, register, types
+from smembench.kernels.intrinsics.traced import load_waiting, of_module, traced
 from smembench.kernels.intrinsics.vector import pointer_to
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.types import Array, Index, Scalar
@@ -23,23 +24,19 @@ from smembench.kernels.types import Array, Index, Scalar
 MOST_BLOCKS = 4096
 """Most blocks of a grid: the number of flags."""
 
-FLAGS = "block_flags"
-"""The name of the flags of a trace, in its ``cuda``."""
-
 _VARIABLE, _GLOBAL_SPACE, _BYTES = "smembench_block_flags", 1, 4
 
 
 def raise_flag(block: Index) -> None:
     """Raise this block's flag; for one thread, after a barrier that follows the writes of all."""
-    if hasattr(cuda, FLAGS):
-        getattr(cuda, FLAGS)[block] = 1
+    if traced():
+        _flags()[block] = 1
 
 
 def wait_for_flag(block: Index) -> None:
     """Wait for a block's flag and lower it; for one thread, before a barrier for the others."""
-    if hasattr(cuda, FLAGS):
-        flags = getattr(cuda, FLAGS)
-        flags[block] = flags[block]
+    if traced():
+        _flags()[block] = load_waiting(_flags(), block)
 
 
 def accumulate(array: Array, index: Index, value: Scalar) -> None:
@@ -47,7 +44,14 @@ def accumulate(array: Array, index: Index, value: Scalar) -> None:
 
     ``red.global.add`` of PTX, which takes subnormal numbers of single precision for zero.
     """
-    array[index] += value
+    if traced():
+        cuda.atomic.add(array, index, value)
+    else:
+        array[index] += value
+
+
+def _flags() -> Array:
+    return of_module("block_flags", MOST_BLOCKS, "uint32")
 
 
 def _type(_context: Context) -> Typer:

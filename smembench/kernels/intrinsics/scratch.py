@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.block_flags import FLAGS
 from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, assemble, register, types
+from smembench.kernels.intrinsics.traced import load_waiting, of_module, traced
 from smembench.kernels.intrinsics.vector import BYTES, pointer_to
-from smembench.kernels.numba_cuda import DeviceFunction, cuda, number
+from smembench.kernels.numba_cuda import DeviceFunction, number
 from smembench.kernels.types import Array, Index
 
 _GLOBAL_SPACE = 1
@@ -34,14 +34,17 @@ _MEET = (
 def scratch(name: str, dtype: str, elements: int) -> DeviceFunction:
     """``()``: the array of that name, of so many elements, aligned for vectors.
 
-    In the simulator and in a trace: an array of NumPy that is made at the first call, for all launches of a process.
+    In the simulator: an array of NumPy that is made at the first call, for all launches of a process.
     """
     kind, itemsize = types.Array(number(dtype), 1, "C"), np.dtype(dtype).itemsize
 
     @cache
+    def simulated() -> Any:
+        return np.zeros(elements, dtype)
+
     def array() -> Array:
-        zeros: Any = np.zeros(elements, dtype)
-        return zeros  # type: ignore[no-any-return]
+        found: Array = of_module(name, elements, dtype) if traced() else simulated()
+        return found
 
     def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
         from numba.cuda.np.arrayobj import populate_array
@@ -70,7 +73,10 @@ def wait_for_count(counts: Array, index: Index, wanted: Index) -> int:
     Whatever blocks wrote before they counted is visible afterwards. All of them have to run at once, as those of a
     persistent grid do. In the simulator blocks run in order, so that only the last one goes on, for all of them.
     """
-    return wanted if counts[index] == wanted else 0
+    found = load_waiting(counts, index)
+    if traced():
+        return 1
+    return wanted if found == wanted else 0
 
 
 def meet(counts: Array, blocks: Index) -> None:
@@ -79,11 +85,6 @@ def meet(counts: Array, blocks: Index) -> None:
     What threads wrote before a barrier ahead of it is visible after a barrier behind it. Both ``counts`` are zero again
     afterwards. In the simulator for a single block; in a trace none waits.
     """
-
-
-def traced() -> bool:
-    """Whether the kernel runs in a trace, whose few blocks cannot do what a whole grid shares."""
-    return hasattr(cuda, FLAGS)
 
 
 def _lower_wait(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
@@ -115,10 +116,5 @@ def _type_meet(_context: Context) -> Typer:
     return lambda counts, blocks: types.void if blocks == types.uint32 else None
 
 
-def _lower_traced(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-    return context.get_constant(types.boolean, False)
-
-
-register(traced, lambda _context: lambda: types.boolean, _lower_traced)
 register(meet, _type_meet, _lower_meet, types.Array, types.Integer)
 register(wait_for_count, _type_wait, _lower_wait, types.Array, types.Integer, types.Integer)

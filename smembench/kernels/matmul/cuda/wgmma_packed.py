@@ -15,7 +15,8 @@ from math import prod
 
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILE_ALIGNMENT, place_in_tile
 from smembench.kernels.intrinsics.bulk_store import see_stores
-from smembench.kernels.intrinsics.scratch import meet, scratch, traced
+from smembench.kernels.intrinsics.scratch import meet, scratch
+from smembench.kernels.intrinsics.traced import traced
 from smembench.kernels.intrinsics.warp_group import GROUP, add_registers, give_registers
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.cuda.wgmma_persistent import fewest, in_order, placing
