@@ -44,7 +44,7 @@ class MainLoop:
 
 
 def main_loop(code: Sequence[Instruction]) -> MainLoop | None:
-    """The loop with the most single-precision multiply-adds that holds no other loop with some; None if none has any."""
+    """The loop with the most single-precision multiply-adds, of those that hold no other; None if none has any."""
     ends = ((target(place, word), place + 1) for place, word in enumerate(code))
     loops = [(start, end) for start, end in ends if start < end - 1 and _multiply_adds(code[start:end])]
     # Loops are found in the order of their ends, so one that holds others comes after them.
