@@ -189,6 +189,7 @@ def _moved(line: int, kind: str, array: str, matrix: Matrix, blocks: int, column
     wide = min(max(whole.columns - column, 0) * itemsize, ROW_BYTES) if high else 0
     first = (np.arange(row, row + high) * whole.stride + column) * itemsize
     parts = _parts(first, wide) if wide else np.zeros((2, high), np.int64)
+    # Beside elements zeros are a packet of their own; a row of zeros alone is a line in any case.
     zeros = high * _packet(-(-(ROW_BYTES - wide) // SECTOR_BYTES), blocks, _LEAST_ZEROS if wide else 0)
     arriving = int(_packet(parts, blocks, _LEAST).sum()) + int(zeros) + (rows - high) * _LINE
     return TileAccess(
