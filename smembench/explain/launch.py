@@ -16,6 +16,7 @@ from smembench.explain.banks import ideal_wavefronts, is_broadcast, wavefronts
 from smembench.explain.coalescing import efficiency, ideal_sectors, sectors
 from smembench.explain.compiled import as_compiled
 from smembench.explain.constant import addresses
+from smembench.explain.moved import moved_loads
 from smembench.explain.requests import Request, distinct
 from smembench.explain.trace import Trace, trace, traceable
 from smembench.kernels.kernel import Kernel
@@ -47,12 +48,13 @@ def launch(
     period = pattern_period(case, kernel.results)
     ragged = bool(case.m % period or case.n % period)
 
+    moved = {} if code is None else moved_loads(code.lined)
     segments = program.segments(multiprocessors) if program.segments and multiprocessors else None
 
     def traced(smaller: Case) -> Trace:
         if program.grid_dependent:
             smaller = replace(smaller, m=case.m, n=case.n)
-        return trace(kernel, smaller, program.grid, ragged=ragged, segments=segments)
+        return trace(kernel, smaller, program.grid, ragged=ragged, segments=segments, moved=moved)
 
     alike = _by_addresses if apart else by_cost
     smaller = problem.pattern(case, kernel.results)

@@ -52,6 +52,11 @@ class AccessSite:
     place: int = 0
 
     @property
+    def statement(self) -> tuple[str, int, int]:
+        """The space, the line in the machine code and the width."""
+        return self.space, self.place or self.line, self.width
+
+    @property
     def name(self) -> str:
         """The way and the kind, such as ``load`` and ``asynchronous store``."""
         return f"{self.way} {self.kind}".strip()

@@ -25,6 +25,7 @@ import numpy as np
 from smembench.explain.blocks import divided, kinds_of_blocks, kinds_of_tiles
 from smembench.explain.lockstep import Group, run
 from smembench.explain.mistakes import Mistake
+from smembench.explain.moved import Moved
 from smembench.explain.recorder import AddressArray, Recorder, SharedArray
 from smembench.explain.requests import UNSERVED, Accesses, Merged, Request
 from smembench.explain.tiles import Matrix, TileAccess
@@ -130,18 +131,19 @@ def trace(
     *,
     ragged: bool = True,
     segments: Sequence[int] | None = None,
+    moved: Moved | None = None,
 ) -> Trace:
     """Trace a CUDA kernel on one block of each kind.
 
     A small case represents a large one with the same remainders, and its ``grid`` (x, y). If blocks at the edges do not
     differ, it is not ``ragged``, and one block represents all. With ``segments`` as in ``NumbaKernel``, of the large
-    case, blocks share tiles as on a GPU.
+    case, blocks share tiles as on a GPU. Of ``moved`` loads only lanes that store are traced.
 
     Raises:
         UsageError: as ``traceable``, and for a kernel that uses parts of ``cuda`` that the recorder lacks.
     """
     program = traceable(kernel, case)
-    recorder = Recorder(program.dynamic_bytes, program.function.__code__.co_filename, prod(program.block))
+    recorder = Recorder(program.dynamic_bytes, program.function.__code__.co_filename, prod(program.block), moved)
     problem, arguments = PROBLEMS[case.problem], []
     arrays = zip(problem.arrays, problem.lengths(case), problem.array_types(case), strict=True)
     begins = count(ARRAY_SPACING, ARRAY_SPACING)

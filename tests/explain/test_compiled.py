@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -245,6 +245,34 @@ def test_predictions_of_machine_code_are_what_an_h200_counted(name: str) -> None
         predicted = explained.wavefronts(kind) if what == "wavefronts" else explained.sectors(kind)
         assert predicted == pytest.approx(float(row["counted"]), abs=0.005), row
     assert any(explained.trace.merged or explained.idle for explained in found.values())
+
+
+@pytest.mark.parametrize(
+    "kernels",
+    [
+        pytest.param(("transposeSwizzled", "transposeVectorized", "transposeHalfWarp"), id="some"),
+        pytest.param((), id="all", marks=pytest.mark.slow),
+    ],
+)
+def test_predictions_of_transposes_at_odd_sizes_are_what_an_h100_counted(kernels: Sequence[str]) -> None:
+    """Tiles at all four edges, helpers of other files, and loads that the compiler moved into a branch."""
+    with (REFERENCE / "h100-explain-odd.csv").open(encoding="utf-8") as stream:
+        judged = [row for row in csv.DictReader(stream) if row["agrees"]]
+    found: dict[str, Explanation] = {}
+    for row in judged:
+        _, kernel, _, _, dtype, size, block, *_ = row["case_id"].split("/")
+        rows, columns = map(int, size.split("x"))
+        if kernels and kernel not in kernels:
+            continue
+        if row["case_id"] not in found:
+            chosen = replace(case(kernel, block.removeprefix("b"), dtype), m=rows, n=columns)
+            found[row["case_id"]] = compiled_case(chosen)
+        explained = found[row["case_id"]]
+        assert explained.case.id == row["case_id"]
+        what, *_, kind = row["figure"].split()
+        predicted = explained.wavefronts(kind) if what == "wavefronts" else explained.sectors(kind)
+        assert predicted == pytest.approx(float(row["counted"]), abs=0.005), row
+    assert len(found) > 1
 
 
 def test_warps_over_an_edge_issue_stores_without_a_lane() -> None:
