@@ -58,7 +58,7 @@ def explain_function(
     shared_bytes: int = 0,
     capability: str | None = None,
 ) -> Costs:
-    """Trace a kernel on the first block of its grid and on one of each kind, and add up what its accesses cost.
+    """Trace a kernel on one block of each kind, and add up what its accesses cost.
 
     ``shared_bytes`` is the dynamic shared memory of a launch. Loops are traced whole. With a ``capability`` the
     accesses are those of the machine code for it, if the compiler's libraries are installed and it takes the kernel.
@@ -81,7 +81,7 @@ def explain_function(
         arguments=[_in_memory(recorder, name, value, number) for number, (name, value) in enumerate(named.items(), 1)],
         grid=grid,
         block=block,
-        blocks=_blocks(grid),
+        blocks=kinds_of_blocks(grid, grid),
     )
     traced = _traced(launch, recorder, fake, plain.__name__)
     code = None
@@ -159,15 +159,6 @@ def _in_memory(recorder: ForeignRecorder, name: str, argument: Argument, number:
 
 def _replaced(function: FunctionType, recorder: ForeignRecorder, fake: Any) -> Any:
     return Replacements(recorder, fake).function(function)
-
-
-def _blocks(grid: Dimensions) -> dict[Dimensions, int]:
-    """The first block for itself, and those of ``kinds_of_blocks`` for all others."""
-    kinds = kinds_of_blocks(grid, grid)
-    first, middle = (0,) * len(grid), next(iter(kinds))
-    if first not in kinds:
-        kinds = {first: 1, **kinds, middle: kinds[middle] - 1}
-    return {index: count for index, count in kinds.items() if count}
 
 
 def _traced(launch: Launch, recorder: ForeignRecorder, fake: Any, name: str) -> Trace:

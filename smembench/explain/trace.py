@@ -163,7 +163,7 @@ def trace(
         blocks = kinds_of_tiles(program.tile_of, whole, program.cluster) if ragged else alike
         launches = [Launch(program.function, given, (prod(whole), 1), program.block, blocks)]
     elif segments is None:
-        blocks = kinds_of_blocks(program.grid, whole) if ragged else alike
+        blocks = kinds_of_blocks(program.grid, whole, first_differ=program.first_differ) if ragged else alike
         launches = [Launch(program.function, given, program.grid, program.block, blocks)]
     else:
         launches = [

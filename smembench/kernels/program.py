@@ -109,6 +109,8 @@ class NumbaKernel(GpuKernel):
             divided on so many multiprocessors, row by row.
         grid_dependent: whether a block's work, or the size of its tile, depends on the grid size, so that a trace must
             use the real one.
+        first_differ: whether the first blocks along an axis of a grid access memory otherwise than those inside, as the
+            last may in any grid; a trace then has both.
         tile_of: for a persistent grid along x, with a block per tile: which tile of ``grid``, (x, y), the block of this
             number computes.
     """
@@ -117,6 +119,7 @@ class NumbaKernel(GpuKernel):
     launch_bounds: tuple[int, int] | None = field(default=None, kw_only=True)
     segments: Callable[[int], Sequence[int]] | None = field(default=None, kw_only=True)
     grid_dependent: bool = field(default=False, kw_only=True)
+    first_differ: bool = field(default=False, kw_only=True)
     tile_of: Callable[[int], tuple[int, int]] | None = field(default=None, kw_only=True)
 
 

@@ -1,7 +1,8 @@
 """What NVVM makes of a Numba kernel, without a GPU: LTO-IR or PTX with line information.
 
 Numba's own line information tells NVVM where variables are, too, as for a debugger, and with that NVVM orders the
-instructions of some kernels otherwise. Lines alone change nothing: the code is what a launch runs.
+instructions of some kernels otherwise. Lines alone change nothing: the code is what a launch runs. Numba also gives an
+inlined helper's lines as the kernel's first if their numbers are smaller, though they are another file's.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ def compiled(
 @contextmanager
 def _lines_alone() -> Iterator[None]:
     from numba.cuda.debuginfo import CUDADIBuilder
+    from numba.cuda.lowering import CUDALower
     from numba.cuda.target import CUDATargetContext
 
     class Lines(CUDADIBuilder):  # type: ignore[misc]
@@ -59,7 +61,9 @@ def _lines_alone() -> Iterator[None]:
 
     usual = CUDATargetContext.DIBuilder
     CUDATargetContext.DIBuilder = Lines
+    CUDALower._adjust_line_if_prologue = lambda _, line: line
     try:
         yield
     finally:
         CUDATargetContext.DIBuilder = usual
+        del CUDALower._adjust_line_if_prologue

@@ -217,6 +217,19 @@ def compiled_case(chosen: Case, multiprocessors: int | None = None) -> Explanati
     return explain(chosen, "9.0", code, multiprocessors)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "block", "dtype"),
+    [("transposeStreamed", "16x32", "float32"), ("tiled2D", "16x16", "float32"), ("mmaAsync", "16x16", "bfloat16")],
+)
+def test_lines_of_machine_code_are_those_of_the_trace(kernel: str, block: str, dtype: str) -> None:
+    """Also those of helpers in other files, such as copy_streaming, which lies above the kernel's first line."""
+    explained = compiled(kernel, block, dtype, 1001)
+    assert explained.code is not None
+    sites = (each.site for each in explained.trace.accesses)
+    traced = {(site.place, site.kind) for site in sites if site.space == "shared"}
+    assert {(each.line, each.access.kind) for each in explained.code.lined if each.access.space == "shared"} == traced
+
+
 @pytest.mark.parametrize("name", ["h200-explain-matmul", "h200-explain-constant"])
 def test_predictions_of_machine_code_are_what_an_h200_counted(name: str) -> None:
     """To the counters' rounding: those of these kernels are not the source's."""

@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
-from programs import NUMBA
+from programs import NUMBA, case_of, first_dtype, numba_kernel
+from smembench.explain import trace as tracing
 from smembench.explain.analysis import Explanation, best_pad, explain
 from smembench.explain.blocks import kinds_of_blocks
+from smembench.explain.costs import GlobalAccess, SharedAccess
 from smembench.explain.recorder import SharedArray
+from smembench.explain.requests import AccessSite
 from smembench.explain.trace import Trace, trace
 from smembench.kernels import numba_cuda as cuda_api
 from smembench.kernels import registry
@@ -95,10 +98,49 @@ def test_a_smaller_case_stands_for_a_large_one(
 
 
 def test_each_kind_of_block_weighs_as_much_as_there_are_of_it() -> None:
-    assert kinds_of_blocks((3, 4), (3, 4)) == {(1, 1): 6, (1, 3): 2, (2, 1): 3, (2, 3): 1}
-    assert kinds_of_blocks((3, 4), (128, 64)) == {(1, 1): 127 * 63, (1, 3): 127, (2, 1): 63, (2, 3): 1}
-    assert kinds_of_blocks((2, 1), (2, 1)) == {(0, 0): 1, (1, 0): 1}
-    assert kinds_of_blocks((1, 1), (1, 1)) == {(0, 0): 1}
+    down = {0: 1, 1: 62, 3: 1}
+    inside, last = {(1, y): 126 * count for y, count in down.items()}, {(2, y): count for y, count in down.items()}
+    assert kinds_of_blocks((3, 4), (128, 64)) == {(0, y): count for y, count in down.items()} | inside | last
+    assert kinds_of_blocks((3,), (3,)) == {(0,): 1, (1,): 1, (2,): 1}
+
+
+def test_first_blocks_that_do_not_differ_are_those_inside() -> None:
+    assert kinds_of_blocks((3,), (128,), first_differ=False) == {(1,): 127, (2,): 1}
+    assert kinds_of_blocks((3, 4), (3, 4), first_differ=False) == {(1, 1): 6, (1, 3): 2, (2, 1): 3, (2, 3): 1}
+
+
+@pytest.mark.parametrize("first_differ", [False, True])
+def test_of_few_blocks_each_is_its_own_kind(*, first_differ: bool) -> None:
+    assert kinds_of_blocks((2, 1), (2, 1), first_differ=first_differ) == {(0, 0): 1, (1, 0): 1}
+    assert kinds_of_blocks((1, 1), (1, 1), first_differ=first_differ) == {(0, 0): 1}
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        pytest.param(kernel, id=kernel.name, marks=[pytest.mark.slow] if kernel.problem == "matmul" else [])
+        for kernel in NUMBA
+        if kernel.problem in ("transpose", "matmul", "reduction") and kernel.name != "memcpy"
+    ],
+)
+def test_of_kernels_that_do_not_say_so_the_first_blocks_do_not_differ(
+    monkeypatch: pytest.MonkeyPatch, kernel: Kernel
+) -> None:
+    """Nor is there a kernel that says so without need."""
+    rows, columns = (1, 100_003) if kernel.problem == "reduction" else (401, 333)
+    odd = case_of(kernel, rows, columns, 100, first_dtype(kernel))
+    if kernel.refusal(odd):
+        odd = replace(odd, m=520, n=392, k=104)
+
+    def costs(*, first_differ: bool) -> list[tuple[AccessSite, int, float]]:
+        monkeypatch.setattr(
+            tracing, "kinds_of_blocks", lambda *grids, **_: kinds_of_blocks(*grids, first_differ=first_differ)
+        )
+        explained = explain(odd)
+        found: list[SharedAccess | GlobalAccess] = [*explained.shared, *explained.memory]
+        return [(each.site, each.requests, each.of_all) for each in found]
+
+    assert (costs(first_differ=True) != costs(first_differ=False)) == numba_kernel(odd).first_differ
 
 
 @pytest.mark.parametrize(("block", "n"), [("32x32", 1001), ("16x16", 1100), ("24x8", 1004)])

@@ -138,14 +138,14 @@ def test_a_trace_of_threads_together_is_that_of_threads_alone(monkeypatch: pytes
     cases = [case_of(kernel, 75, 139, 17, first_dtype(kernel), block) for block in small]
     case = next(case for case in cases if kernel.refusal(case) is None)
     across, down = numba_kernel(case).grid
-    monkeypatch.setattr(tracing, "kinds_of_blocks", lambda *_: {(across - 1, down - 1): 1})
+    monkeypatch.setattr(tracing, "kinds_of_blocks", lambda *_, **__: {(across - 1, down - 1): 1})
     together = trace(kernel, case)
     monkeypatch.setattr(tracing, "run", alone)
     assert in_order(together) == in_order(trace(kernel, case))
 
 
 def test_threads_with_places_of_their_own_in_local_memory_run_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """transposeVectorized holds a column's places in the tile; its four kinds of blocks have 2048 threads."""
+    """transposeVectorized holds a column's places in the tile; its six kinds of blocks have 3072 threads."""
     calls = 0
 
     def counted(threads: int, kernel: Callable[[Group], None]) -> None:

@@ -148,7 +148,7 @@ def test_blocks_next_to_each_other_write_next_to_each_other(
     assert grid == (-(-rows // width), -(-columns // height))
     for index, (top, left) in enumerate(pieces):
         block = (index % grid[0], index // grid[0])
-        monkeypatch.setattr(tracing, "kinds_of_blocks", lambda *_, block=block: {block: 1})
+        monkeypatch.setattr(tracing, "kinds_of_blocks", lambda *_, block=block, **__: {block: 1})
         traced = trace(kernel_of(chosen), chosen)
         piece = list(product(range(top, min(top + height, columns)), range(left, min(left + width, rows))))
         assert sorted(elements(traced, "out", 4)) == [row * rows + column for row, column in piece]

@@ -78,7 +78,7 @@ def test_rows_that_begin_anywhere_are_read_within_the_input_and_written_once(
     kernel, (across, down) = kernel_of(chosen), numba_kernel(chosen).grid
     with pytest.MonkeyPatch.context() as patch:
         everywhere = dict.fromkeys(product(range(across), range(down)), 1)
-        patch.setattr(tracing, "kinds_of_blocks", lambda *_: everywhere)
+        patch.setattr(tracing, "kinds_of_blocks", lambda *_, **__: everywhere)
         traced = trace(kernel, chosen)
     every = range(rows * columns)
     assert set(elements(traced, "in", size)) <= set(every)

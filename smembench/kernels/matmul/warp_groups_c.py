@@ -30,7 +30,7 @@ def _product(columns: int, kind: str) -> str:
 """
 
 
-_PRODUCTS = "".join(_product(columns, kind) for columns in (64, 128, 256) for kind in ("bf16", "f16"))
+_PRODUCTS = "".join(_product(columns, kind) for columns in (64, 128, 192, 256) for kind in ("bf16", "f16"))
 
 _INTRINSICS = """
 typedef const void *Map;
@@ -130,7 +130,7 @@ __device__ __forceinline__ unsigned long long descriptor(const T *tile, unsigned
 template <unsigned WIDTH, bool BY_ROWS>
 __device__ __forceinline__ void start_product(float (&sums)[WIDTH / 2], unsigned long long a, unsigned long long b)
 {
-    static_assert(WIDTH == 64 || WIDTH == 128 || WIDTH == 256);
+    static_assert(WIDTH == 64 || WIDTH == 128 || WIDTH == 192 || WIDTH == 256);
 PRODUCTS}
 
 template <unsigned WIDTH, bool BY_ROWS>

@@ -71,7 +71,8 @@ def unaligned(
         own = share_of(cuda.threadIdx.x, cuda.threadIdx.y)
         write_tile(out, tile, corner, upper, sides, own)
 
-    return NumbaKernel(transpose_unaligned, grid=grid, block=block, variant="unaligned")
+    # In the first tiles down, what an output row has of the vector in which it begins goes element by element.
+    return NumbaKernel(transpose_unaligned, grid=grid, block=block, variant="unaligned", first_differ=True)
 
 
 @cache

@@ -44,8 +44,8 @@ from smembench.model.problem import ITEMSIZE
 
 CLUSTER = 1 if SIMULATED else 2
 """Blocks; the simulator runs one block after another."""
-SHARED = TILES[:2]
-"""Tiles with columns enough for two copies of 128 bytes."""
+SHARED = tuple(tile for tile in TILES if tile.columns % 128 == 0)
+"""Tiles whose columns are two copies of 128 bytes, or four."""
 
 
 def sharing(tile: Tile) -> DeviceFunction:

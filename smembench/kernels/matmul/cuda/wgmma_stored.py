@@ -47,7 +47,7 @@ from smembench.model.problem import ITEMSIZE
 HEIGHT, BUFFERS = ROWS // (GROUP // WARP), 2
 """Rows of a warp's results, and buffers that it has for them."""
 WIDE = Tile(rows=128, columns=256, stages=4, buffers=CONSUMERS * ROWS * BUFFERS)
-TILES = (WIDE, replace(WIDE, columns=128, stages=5), replace(WIDE, columns=64, stages=7))
+TILES = (WIDE, replace(WIDE, columns=192), replace(WIDE, columns=128, stages=5), replace(WIDE, columns=64, stages=7))
 MULTIPROCESSORS = 132
 """Of an H200 or an H100 SXM."""
 

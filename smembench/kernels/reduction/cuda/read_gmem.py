@@ -38,7 +38,8 @@ def build(case: Case) -> NumbaKernel:
         if int(total) % 2 != 0:
             out[0] = one
 
-    return NumbaKernel(read_gmem, grid=(blocks_of_vectors(case, THREADS), 1), block=(THREADS, 1))
+    grid = blocks_of_vectors(case, THREADS), 1
+    return NumbaKernel(read_gmem, grid=grid, block=(THREADS, 1), first_differ=True)
 
 
 KERNEL = Kernel(

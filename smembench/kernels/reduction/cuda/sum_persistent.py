@@ -61,6 +61,7 @@ def build(case: Case) -> NumbaKernel:
         sum_persistent,
         grid=(blocks, 1),
         block=block,
+        first_differ=True,
         launch_bounds=(threads, held),
         zeroed=True,
         persistent_blocks=lambda multiprocessors: min(blocks, TURNS * held * multiprocessors),

@@ -50,7 +50,8 @@ def build(case: Case) -> NumbaKernel:
             if tid == 0:
                 cuda.atomic.add(out, 0, of_block)
 
-    return NumbaKernel(sum_vectorized, grid=(blocks_of_vectors(case, threads), 1), block=block, zeroed=True)
+    grid = blocks_of_vectors(case, threads), 1
+    return NumbaKernel(sum_vectorized, grid=grid, block=block, zeroed=True, first_differ=True)
 
 
 KERNEL = Kernel(
