@@ -146,7 +146,7 @@ def test_a_few_blocks_stand_for_all_that_share_tiles(
     few = explain(product, multiprocessors=multiprocessors)
     program = numba_kernel(product).on(multiprocessors)
     monkeypatch.setattr(tracing, "traceable", lambda kernel, case: program)
-    monkeypatch.setattr(tracing, "kinds_of_blocks", lambda grid, like: {(at, 0): 1 for at in range(grid[0])})
+    monkeypatch.setattr(tracing, "kinds_of_blocks", lambda grid, *_, **__: {(at, 0): 1 for at in range(grid[0])})
     monkeypatch.setattr(step_shares, "traced", lambda: False)
     monkeypatch.setattr(Matmul, "pattern", lambda self, case, results: case)
     whole = explain(product)
