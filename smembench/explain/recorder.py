@@ -113,6 +113,10 @@ class Recorder:
         self._barriers.append(self.note(self._nothing, "barrier", 1, (0,)).line)
         self._order = WARP_SYNCS * len(self._barriers)
 
+    def fence(self) -> None:
+        """In place of ``cuda.threadfence``."""
+        self.note(AddressArray(self, "fence", "", (1,), 0, "int8"), "fence", 1, (0,))
+
     def sync_warp(self, mask: int = 0) -> None:
         """In place of ``cuda.syncwarp``."""
         self._order += 1

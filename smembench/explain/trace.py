@@ -176,6 +176,7 @@ def trace(
     setattr(fake, CLUSTER_BLOCKS, program.cluster)
     setattr(fake, TILES, recorder.tiles)
     setattr(fake, OF_MODULE, of_module)
+    fake.atomic.inc = _counting_blocks(fake.blockIdx)
     with replaced(fake):
         try:
             traces = [record(launch, recorder, fake, np.uint32) for launch in launches]
@@ -234,9 +235,24 @@ def _fake_cuda(recorder: Recorder) -> Any:
         const=SimpleNamespace(array_like=recorder.constant_array),
         local=SimpleNamespace(array=_local_array),
         atomic=SimpleNamespace(**dict.fromkeys(ATOMICS, AddressArray.update)),
+        threadfence=recorder.fence,
         syncwarp=recorder.sync_warp,
         **dict.fromkeys(SHUFFLES, lambda mask, value, lane: value),
     )
+
+
+def _counting_blocks(block: Any) -> Callable[[AddressArray, Any, Any], int]:
+    """In place of ``cuda.atomic.inc``, from 0 to ``most``: how many blocks were counted in an element before."""
+    counted: dict[tuple[str, int], list[int]] = {}
+
+    def increment(array: AddressArray, index: Any, most: Any) -> int:
+        array.update(index, most)
+        blocks = counted.setdefault((array.name, int(index)), [])
+        if block.x not in blocks:  # a thread may repeat what it did
+            blocks.append(int(block.x))
+        return blocks.index(block.x) % (int(most) + 1)
+
+    return increment
 
 
 def _local_array(shape: Any, dtype: Any, alignment: int | None = None) -> Any:

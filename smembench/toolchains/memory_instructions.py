@@ -19,6 +19,7 @@ _ACCESSES = {
     "LDG": ("global", "load"),
     "STG": ("global", "store"),
     "BAR": ("barrier", "barrier"),
+    "MEMBAR": ("fence", "fence"),
 }
 _UNREAD = {
     "LDGSTS": (("global", "load"), ("shared", "store")),
@@ -41,11 +42,11 @@ two, whatever bits 17 to 19 and 20 to 22 of the upper 64 are in them."""
 
 
 class MemoryInstruction(NamedTuple):
-    """A kind of load or store, or a barrier of the block.
+    """A kind of load or store, a barrier of the block, or a fence.
 
     Attributes:
-        space: ``shared``, ``global`` or ``barrier``.
-        kind: ``load``, ``store`` or ``barrier``.
+        space: ``shared``, ``global``, ``barrier`` or ``fence``.
+        kind: ``load`` or ``store``; for the others as the space.
         width: bytes per lane, or ``UNREAD``.
         guarded: whether a predicate decides for which lanes: a warp issues it without an active lane, too.
         once: whether every warp issues it once: no branch leads around it or back, and no warp has ended before.

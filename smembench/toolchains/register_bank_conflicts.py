@@ -44,9 +44,14 @@ class MainLoop:
 
 
 def main_loop(code: Sequence[Instruction]) -> MainLoop | None:
-    """The loop with the most single-precision multiply-adds; None if no loop has any."""
-    loops = [code[start : place + 1] for place, word in enumerate(code) if (start := target(place, word)) < place]
-    loop = max(loops, key=_multiply_adds, default=())
+    """The loop with the most single-precision multiply-adds, of those that hold no other; None if none has any."""
+    ends = ((target(place, word), place + 1) for place, word in enumerate(code))
+    loops = [(start, end) for start, end in ends if start < end - 1 and _multiply_adds(code[start:end])]
+    # Loops are found in the order of their ends, so one that holds others comes after them.
+    inner = [
+        (start, end) for number, (start, end) in enumerate(loops) if all(first < start for first, _ in loops[:number])
+    ]
+    loop = max((code[start:end] for start, end in inner), key=_multiply_adds, default=())
     count = _multiply_adds(loop)
     return MainLoop(len(loop), count, cycles(loop)) if count else None
 

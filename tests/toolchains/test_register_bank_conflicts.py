@@ -74,5 +74,13 @@ def test_the_loop_with_the_most_multiply_adds_is_the_main_one() -> None:
     assert main_loop([]) is None
 
 
+def test_a_loop_around_others_is_not_the_main_one() -> None:
+    """As in splitK, whose loop over tiles holds its main loop and one for the last steps."""
+    main = [multiply_add(0, 1, 3), multiply_add(0, 1, 3), OTHER, branch(-4)]
+    last = [multiply_add(0, 1, 3), OTHER, branch(-3)]
+    tiles = [OTHER, *main, *last, branch(-9)]
+    assert main_loop(tiles) == main_loop(main) == MainLoop(4, 2, 5)
+
+
 def test_the_bound_is_the_share_of_cycles_that_multiply() -> None:
     assert MainLoop(582, 512, 676).bound == pytest.approx(0.757, abs=0.001)
