@@ -9,7 +9,7 @@ from pathlib import Path
 from smembench.explain.costs import Costs, by_memory, resident_blocks
 from smembench.explain.idle import idle_requests
 from smembench.explain.launch import launch
-from smembench.explain.requests import WAITING
+from smembench.explain.requests import UNSERVED, WAITING
 from smembench.explain.roof import Work
 from smembench.explain.tiles import tile_traffic
 from smembench.explain.trace import traceable
@@ -44,7 +44,7 @@ class Explanation(Costs):
         """
         made = {(accesses.site.space, accesses.site.kind) for accesses in self.trace.accesses}
         has = {} if self.code is None else self.code.memory
-        found = {(each.space, each.kind) for each in has if not each.never and each.space != "barrier"}
+        found = {(each.space, each.kind) for each in has if not each.never and each.space not in UNSERVED}
         return tuple(sorted(found - made))
 
     @property

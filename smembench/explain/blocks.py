@@ -50,7 +50,8 @@ def divided(
 ) -> dict[int, dict[tuple[int, ...], int]]:
     """As ``kinds_of_blocks``, for tiles that are each divided into ``segments``, by their number.
 
-    The blocks are those of a grid along x that has so many for each tile of ``grid``.
+    The blocks are those of a grid along x that has so many for each tile of ``grid``, and divide it evenly. Uneven
+    segments have as many requests in all, but where one is shorter than what a block copies ahead.
     """
     found: dict[int, dict[tuple[int, ...], int]] = {}
     kinds = [

@@ -95,8 +95,8 @@ def _visits(active: Mapping[tuple[int, _Issued], int], lined: Sequence[Lined], w
             regions = {each.region for each in of_line}
             if len(regions) == 1 and not any(each.access.guarded for each in of_line):
                 (region,) = regions
-                count = active[line, issued] // len(of_line)
-                found[region] = max(found.get(region, 0), count)
+                if count := active[line, issued] // len(of_line):
+                    found[region] = max(found.get(region, 0), count)
     return found
 
 

@@ -16,6 +16,7 @@ from smembench.explain.banks import ideal_wavefronts, is_broadcast, wavefronts
 from smembench.explain.coalescing import efficiency, ideal_sectors, sectors
 from smembench.explain.compiled import as_compiled
 from smembench.explain.constant import addresses
+from smembench.explain.moved import moved_loads
 from smembench.explain.requests import Request, distinct
 from smembench.explain.trace import Trace, trace, traceable
 from smembench.kernels.kernel import Kernel
@@ -47,16 +48,20 @@ def launch(
     period = pattern_period(case, kernel.results)
     ragged = bool(case.m % period or case.n % period)
 
+    moved = {} if code is None else moved_loads(code.lined)
     segments = program.segments(multiprocessors) if program.segments and multiprocessors else None
 
     def traced(smaller: Case) -> Trace:
         if program.grid_dependent:
             smaller = replace(smaller, m=case.m, n=case.n)
-        return trace(kernel, smaller, program.grid, ragged=ragged, segments=segments)
+        return trace(kernel, smaller, program.grid, ragged=ragged, segments=segments, moved=moved)
 
     alike = _by_addresses if apart else by_cost
     smaller = problem.pattern(case, kernel.results)
     longer, times = problem.longer(case, smaller)
+    for _ in range(2 * max(segments or (0,))):  # each of a tile's blocks needs two steps, which it may copy ahead
+        if times:
+            smaller, (longer, times) = longer, problem.longer(case, longer)
     traces = [traced(smaller), *([traced(longer)] if times else [])]
     if code is not None:
         traces = as_compiled(traces, code.memory)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from smembench.explain.branches import decided, partners
 from smembench.explain.lockstep import Group
 from smembench.explain.mistakes import WARP_SYNCS, Made, Mistake, divergent, in_shared_memory, thread
+from smembench.explain.moved import Moved, keep_lanes_that_store
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Integers
 from smembench.explain.sites import Sites
 from smembench.explain.tiles import TileRecorder
@@ -62,10 +63,12 @@ class Recorder:
         sites: finds where it makes an access.
         shared: the shared arrays of a block.
         mistakes, unfollowed, tiles: of all blocks.
+        moved: loads that the machine code makes for the lanes of stores alone.
     """
 
-    def __init__(self, dynamic_bytes: int, filename: str, threads: int) -> None:
+    def __init__(self, dynamic_bytes: int, filename: str, threads: int, moved: Moved | None = None) -> None:
         self.filename = filename
+        self.moved = moved or {}
         self.shared: list[SharedArray] = []
         self.mistakes: set[Mistake] = set()
         self.unfollowed: set[Unfollowed] = set()
@@ -109,6 +112,10 @@ class Recorder:
         """In place of ``cuda.syncthreads``."""
         self._barriers.append(self.note(self._nothing, "barrier", 1, (0,)).line)
         self._order = WARP_SYNCS * len(self._barriers)
+
+    def fence(self) -> None:
+        """In place of ``cuda.threadfence``."""
+        self.note(AddressArray(self, "fence", "", (1,), 0, "int8"), "fence", 1, (0,))
 
     def sync_warp(self, mask: int = 0) -> None:
         """In place of ``cuda.syncwarp``."""
@@ -187,6 +194,7 @@ class Recorder:
         self.tiles.leave_block(weight)
         made = [Made(site, self._addresses[site], order) for site, order in self._orders.items()]
         self.mistakes.update(in_shared_memory(made), divergent(self._paths))
+        keep_lanes_that_store(self._addresses, self._rows, self.moved)
         recorded = {site: self._in_order(site) for site in self._addresses}
         self._addresses, self._orders, self._rows, self._ranks = {}, {}, {}, {}
         return [Accesses(site, rows.reshape(len(rows), -1, WARP), weight) for site, rows in recorded.items()]

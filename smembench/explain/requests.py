@@ -17,7 +17,7 @@ Integers = NDArray[np.int64]
 NOWHERE = -1
 """In place of the address of an inactive lane."""
 
-UNSERVED = ("barrier", "branch", "mbarrier")
+UNSERVED = ("barrier", "branch", "fence", "mbarrier")
 """The spaces of an access site that are no memory."""
 
 
@@ -32,8 +32,8 @@ class AccessSite:
     Attributes:
         line: in the kernel's file.
         space: ``shared``, ``constant`` or ``global``. No memory serves the others, but a launch counts them:
-            ``barrier`` for the barriers of a block, ``mbarrier`` for those in shared memory, and ``branch`` for a line
-            in a branch that threads pass, whichever they take.
+            ``barrier`` for the barriers of a block, ``mbarrier`` for those in shared memory, ``fence`` for
+            ``cuda.threadfence``, and ``branch`` for a line in a branch that threads pass, whichever they take.
         kind: ``load``, ``store`` or ``atomic``; for the others as the space.
         array: the problem's name for it, or shared0, shared1, constant0 …
         width: bytes per lane.
@@ -50,6 +50,11 @@ class AccessSite:
     width: int
     way: str = ""
     place: int = 0
+
+    @property
+    def statement(self) -> tuple[str, int, int]:
+        """The space, the line in the machine code and the width."""
+        return self.space, self.place or self.line, self.width
 
     @property
     def name(self) -> str:

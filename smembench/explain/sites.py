@@ -85,6 +85,6 @@ class Sites:
                 way = WAYS.get(code.co_name, way)
         last = frames[-1]
         line = last.f_lineno if last.f_code.co_filename == self._filename else 0
-        if space not in ("shared", "barrier"):
+        if space not in ("shared", "barrier", "fence"):
             place = 0
         return _Found(AccessSite(line, space, kind, array, width, way, place), filename, loops)

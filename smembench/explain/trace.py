@@ -25,6 +25,7 @@ import numpy as np
 from smembench.explain.blocks import divided, kinds_of_blocks, kinds_of_tiles
 from smembench.explain.lockstep import Group, run
 from smembench.explain.mistakes import Mistake
+from smembench.explain.moved import Moved
 from smembench.explain.recorder import AddressArray, Recorder, SharedArray
 from smembench.explain.requests import UNSERVED, Accesses, Merged, Request
 from smembench.explain.tiles import Matrix, TileAccess
@@ -130,18 +131,19 @@ def trace(
     *,
     ragged: bool = True,
     segments: Sequence[int] | None = None,
+    moved: Moved | None = None,
 ) -> Trace:
     """Trace a CUDA kernel on one block of each kind.
 
     A small case represents a large one with the same remainders, and its ``grid`` (x, y). If blocks at the edges do not
     differ, it is not ``ragged``, and one block represents all. With ``segments`` as in ``NumbaKernel``, of the large
-    case, blocks share tiles as on a GPU.
+    case, blocks share tiles as on a GPU. Of ``moved`` loads only lanes that store are traced.
 
     Raises:
         UsageError: as ``traceable``, and for a kernel that uses parts of ``cuda`` that the recorder lacks.
     """
     program = traceable(kernel, case)
-    recorder = Recorder(program.dynamic_bytes, program.function.__code__.co_filename, prod(program.block))
+    recorder = Recorder(program.dynamic_bytes, program.function.__code__.co_filename, prod(program.block), moved)
     problem, arguments = PROBLEMS[case.problem], []
     arrays = zip(problem.arrays, problem.lengths(case), problem.array_types(case), strict=True)
     begins = count(ARRAY_SPACING, ARRAY_SPACING)
@@ -174,6 +176,7 @@ def trace(
     setattr(fake, CLUSTER_BLOCKS, program.cluster)
     setattr(fake, TILES, recorder.tiles)
     setattr(fake, OF_MODULE, of_module)
+    fake.atomic.inc = _counting_blocks(fake.blockIdx)
     with replaced(fake):
         try:
             traces = [record(launch, recorder, fake, np.uint32) for launch in launches]
@@ -232,9 +235,24 @@ def _fake_cuda(recorder: Recorder) -> Any:
         const=SimpleNamespace(array_like=recorder.constant_array),
         local=SimpleNamespace(array=_local_array),
         atomic=SimpleNamespace(**dict.fromkeys(ATOMICS, AddressArray.update)),
+        threadfence=recorder.fence,
         syncwarp=recorder.sync_warp,
         **dict.fromkeys(SHUFFLES, lambda mask, value, lane: value),
     )
+
+
+def _counting_blocks(block: Any) -> Callable[[AddressArray, Any, Any], int]:
+    """In place of ``cuda.atomic.inc``, from 0 to ``most``: how many blocks were counted in an element before."""
+    counted: dict[tuple[str, int], list[int]] = {}
+
+    def increment(array: AddressArray, index: Any, most: Any) -> int:
+        array.update(index, most)
+        blocks = counted.setdefault((array.name, int(index)), [])
+        if block.x not in blocks:  # a thread may repeat what it did
+            blocks.append(int(block.x))
+        return blocks.index(block.x) % (int(most) + 1)
+
+    return increment
 
 
 def _local_array(shape: Any, dtype: Any, alignment: int | None = None) -> Any:

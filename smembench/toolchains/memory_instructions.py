@@ -1,7 +1,7 @@
 """Loads and stores in machine code (compute capability 7.0 and later): of which memory, how wide, and for which warps.
 
-NVIDIA publishes no encoding: the bits of width and guard were read beside what nvdisasm showed of programs for 7.5 to
-12.0.
+NVIDIA publishes no encoding: the bits of width, guard and set predicates were read beside what nvdisasm showed of
+programs for 7.5 to 12.0.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ _ACCESSES = {
     "LDG": ("global", "load"),
     "STG": ("global", "store"),
     "BAR": ("barrier", "barrier"),
+    "MEMBAR": ("fence", "fence"),
 }
 _UNREAD = {
     "LDGSTS": (("global", "load"), ("shared", "store")),
@@ -35,14 +36,17 @@ UNREAD = 0
 _ANYWHERE = ("BRX", "BREAK")
 """Instructions after which a warp may be anywhere; calls return, from functions that lie after a program's end."""
 _ENDS = ("EXIT", "RET")
+_SET_NONE, _SET_ONE = ("LDC", "LDS", "STG", "STS"), ("IMAD", "LEA", "LOP3")
+"""What stands between a load and the store of its value, and sets no predicate, or one at most. Others are taken to set
+two, whatever bits 17 to 19 and 20 to 22 of the upper 64 are in them."""
 
 
 class MemoryInstruction(NamedTuple):
-    """A kind of load or store, or a barrier of the block.
+    """A kind of load or store, a barrier of the block, or a fence.
 
     Attributes:
-        space: ``shared``, ``global`` or ``barrier``.
-        kind: ``load``, ``store`` or ``barrier``.
+        space: ``shared``, ``global``, ``barrier`` or ``fence``.
+        kind: ``load`` or ``store``; for the others as the space.
         width: bytes per lane, or ``UNREAD``.
         guarded: whether a predicate decides for which lanes: a warp issues it without an active lane, too.
         once: whether every warp issues it once: no branch leads around it or back, and no warp has ended before.
@@ -92,3 +96,32 @@ def regions(code: Sequence[Instruction]) -> list[Region]:
         for skipped in found[max(0, min(next_one, after)) : end]:
             skipped.add(place)
     return [frozenset(branches) for branches in found]
+
+
+class Guard(NamedTuple):
+    """What decides for which lanes of a warp an instruction runs.
+
+    Attributes:
+        predicate: bits 12 to 15: its number, and 8 more if it is negated.
+        since: the instruction that may have set it last, by its place in the program.
+    """
+
+    predicate: int = _ALWAYS
+    since: int = -1
+
+
+def guards(code: Sequence[Instruction]) -> list[Guard]:
+    """The guard of each instruction; equal ones of a region let the same lanes through."""
+    found, since = [], [-1] * (_ALWAYS + 1)
+    for place, (low, high) in enumerate(code):
+        predicate = low >> 12 & 0xF
+        found.append(Guard(predicate, since[predicate & 7]))
+        name = mnemonic(low & 0xFFF)
+        if name == "CALL" or name.startswith("0x"):
+            since = [place] * len(since)
+        elif name not in _SET_NONE:
+            since[high >> 17 & 7] = place
+            if name not in _SET_ONE:
+                since[high >> 20 & 7] = place
+        since[_ALWAYS] = -1
+    return found

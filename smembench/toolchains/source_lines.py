@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from io import BytesIO
 from typing import NamedTuple
 
-from smembench.toolchains.memory_instructions import MemoryInstruction, Region, accesses, regions
+from smembench.toolchains.memory_instructions import Guard, MemoryInstruction, Region, accesses, guards, regions
 from smembench.toolchains.register_bank_conflicts import Instruction
 
 _BYTES = 16
@@ -20,6 +20,7 @@ class Lined(NamedTuple):
     line: int
     region: Region
     access: MemoryInstruction
+    guard: Guard = Guard()
 
 
 def lined_accesses(code: bytes, found: Sequence[Instruction]) -> tuple[Lined, ...]:
@@ -31,8 +32,8 @@ def lined_accesses(code: bytes, found: Sequence[Instruction]) -> tuple[Lined, ..
         lines = source_lines(code, len(found))
     except Exception:  # a table of another compiler than Numba's raises what it will; explanations work without lines
         return ()
-    issued = zip(lines, regions(found), found, strict=False)
-    return tuple(Lined(line, region, each) for line, region, word in issued for each in accesses(word))
+    issued = zip(lines, regions(found), guards(found), found, strict=False)
+    return tuple(Lined(line, region, each, guard) for line, region, guard, word in issued for each in accesses(word))
 
 
 def source_lines(code: bytes, count: int) -> list[int]:

@@ -66,6 +66,12 @@ def test_the_sentence_on_the_ladders_counts_their_tables(gpu: str) -> None:
     assert f"<!-- explain-ladders -->{agree} of {len(rows)}<!-- end -->" in README
 
 
+def test_the_sentence_on_odd_sizes_counts_its_table() -> None:
+    rows = records((ROOT / "results/reference/h100-explain-odd.csv").read_text())
+    agrees = [row["agrees"] for row in rows if row["agrees"]]
+    assert f"<!-- explain-odd -->{agrees.count('true')} of {len(agrees)}<!-- end -->" in README
+
+
 TENSOR = ROOT / "results/reference/20261123T204846Z-tensor"
 LIMITS = ROOT / "results/reference/20261123T164301Z-limits"
 LIMITS_H100 = ROOT / "results/reference/20261123T200119Z-limits"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -247,6 +247,34 @@ def test_predictions_of_machine_code_are_what_an_h200_counted(name: str) -> None
     assert any(explained.trace.merged or explained.idle for explained in found.values())
 
 
+@pytest.mark.parametrize(
+    "kernels",
+    [
+        pytest.param(("transposeSwizzled", "transposeVectorized", "transposeHalfWarp"), id="some"),
+        pytest.param((), id="all", marks=pytest.mark.slow),
+    ],
+)
+def test_predictions_of_transposes_at_odd_sizes_are_what_an_h100_counted(kernels: Sequence[str]) -> None:
+    """Tiles at all four edges, helpers of other files, and loads that the compiler moved into a branch."""
+    with (REFERENCE / "h100-explain-odd.csv").open(encoding="utf-8") as stream:
+        judged = [row for row in csv.DictReader(stream) if row["agrees"]]
+    found: dict[str, Explanation] = {}
+    for row in judged:
+        _, kernel, _, _, dtype, size, block, *_ = row["case_id"].split("/")
+        rows, columns = map(int, size.split("x"))
+        if kernels and kernel not in kernels:
+            continue
+        if row["case_id"] not in found:
+            chosen = replace(case(kernel, block.removeprefix("b"), dtype), m=rows, n=columns)
+            found[row["case_id"]] = compiled_case(chosen)
+        explained = found[row["case_id"]]
+        assert explained.case.id == row["case_id"]
+        what, *_, kind = row["figure"].split()
+        predicted = explained.wavefronts(kind) if what == "wavefronts" else explained.sectors(kind)
+        assert predicted == pytest.approx(float(row["counted"]), abs=0.005), row
+    assert len(found) > 1
+
+
 def test_warps_over_an_edge_issue_stores_without_a_lane() -> None:
     """3.85 was counted on an H200; with an active lane each takes 4."""
     explained = compiled("transposeVectorized", "16x32", "float32", 2000)
@@ -291,6 +319,19 @@ def test_what_is_added_in_the_l2_is_neither_loaded_nor_stored() -> None:
     assert explained.sectors("store") == 131139 / 27181
     assert sum(access.requests for access in explained.memory if access.site.kind == "store") == 27181
     assert 344199 - sum(load.requests for load in explained.loads) == 219
+
+
+def test_blocks_that_share_tiles_unevenly_are_predicted_as_an_h100_counted_splitk() -> None:
+    """Loads beyond these are those of counts that blocks wait for, a sector each."""
+    explained = compiled_case(replace(case("splitK", "16x16"), m=773, n=1111, k=645), 132)
+    assert explained.wavefronts("load") == 2644992 / 1553352
+    assert explained.wavefronts("store") == 1.5
+    assert sum(access.requests for access in explained.memory if access.site.kind == "store") == 52063
+    assert explained.sectors("store") == pytest.approx(883194 / 52063, abs=0.005)
+    loads = [access for access in explained.memory if access.site.kind == "load"]
+    requests, sectors = sum(load.requests for load in loads), sum(load.of_all for load in loads)
+    assert 2396314.5 - sectors == pytest.approx(359334 - requests, rel=0.02)
+    assert explained.untraced == ()
 
 
 def test_loads_of_blocks_that_wait_are_named_and_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:

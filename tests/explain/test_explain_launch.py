@@ -18,11 +18,13 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from ladder import TILED
-from programs import case_of, cuda_kernel
+from programs import case_of, cuda_kernel, numba_kernel
 from smembench.devices import cuda
+from smembench.explain import trace as tracing
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.record import to_dict
 from smembench.explain.roof import ARITHMETIC, MEMORY, ON_CHIP, Work, lowest, on_chip_share, ridge, roofs
+from smembench.kernels.matmul import step_shares
 from smembench.kernels.matmul.problem import Matmul
 from smembench.model.case import BY_COLUMNS, Block, Case
 from smembench.model.device import DeviceInfo
@@ -126,6 +128,30 @@ def test_a_shorter_loop_stands_for_the_whole(
     assert shorter.traffic == whole.traffic
     assert shorter.work == whole.work
     assert counted(shorter) == pytest.approx(counted(whole))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "block", "m", "n", "k", "multiprocessors"),
+    [
+        ("splitK", Block(8, 8), 150, 133, 165, 13),
+        pytest.param("splitK", Block(8, 4), 32, 64, 2001, 9, id="more blocks of a tile than a pattern has steps"),
+        pytest.param("streamK", Block(16, 16), 140, 250, 645, 7, marks=pytest.mark.slow),
+    ],
+)
+def test_a_few_blocks_stand_for_all_that_share_tiles(
+    monkeypatch: pytest.MonkeyPatch, kernel: str, block: Block, m: int, n: int, k: int, multiprocessors: int
+) -> None:
+    """By all blocks of the grid with their own steps, which splitK's tiles are not divided into evenly."""
+    product = case_of(cuda_kernel("matmul", kernel), m, n, k, block=block)
+    few = explain(product, multiprocessors=multiprocessors)
+    program = numba_kernel(product).on(multiprocessors)
+    monkeypatch.setattr(tracing, "traceable", lambda kernel, case: program)
+    monkeypatch.setattr(tracing, "kinds_of_blocks", lambda grid, *_, **__: {(at, 0): 1 for at in range(grid[0])})
+    monkeypatch.setattr(step_shares, "traced", lambda: False)
+    monkeypatch.setattr(Matmul, "pattern", lambda self, case, results: case)
+    whole = explain(product)
+    assert few.traffic == whole.traffic
+    assert counted(few) == pytest.approx(counted(whole))
 
 
 def test_steps_that_are_copied_ahead_of_the_loop_load_what_others_do() -> None:

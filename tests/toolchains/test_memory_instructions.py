@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction, memory_instructions, regions
+from smembench.toolchains.memory_instructions import (
+    UNREAD,
+    Guard,
+    MemoryInstruction,
+    guards,
+    memory_instructions,
+    regions,
+)
 from smembench.toolchains.register_bank_conflicts import Instruction
 
 LDS, STS, LDG, STG, LDGSTS, LDSM, FFMA = 0x984, 0x388, 0x981, 0x986, 0xFAE, 0x83B, 0x223
 EXIT, BRX, CALL, RET = 0x94D, 0x949, 0x944, 0x950
+ISETP, IMAD = 0x20C, 0x224
 
 
 def memory(opcode: int, width: int = 4, guard: int = 7) -> Instruction:
@@ -56,6 +64,23 @@ def test_instructions_of_a_region_are_issued_equally_often() -> None:
     assert before == also_before == frozenset()
     assert start == end != before
     assert skipped > start
+
+
+@pytest.mark.parametrize(
+    ("between", "since"),
+    [
+        pytest.param((ISETP, 1 << 17 | 7 << 20), 1, id="set"),
+        pytest.param((ISETP, 7 << 17 | 1 << 20), 1, id="set as the second"),
+        pytest.param((ISETP, 2 << 17 | 7 << 20), -1, id="another one is set"),
+        pytest.param((IMAD, 7 << 17 | 1 << 20), -1, id="it sets one at most"),
+        pytest.param((STG, 1 << 20), -1, id="a store sets none"),
+        pytest.param((CALL, 0), 1, id="a function may set any"),
+        pytest.param((0x004, 0), 1, id="it is not known"),
+    ],
+)
+def test_a_guard_is_another_after_its_predicate_may_have_been_set(between: Instruction, since: int) -> None:
+    found = guards([memory(LDS, guard=9), between, memory(STG, guard=9), memory(STG)])
+    assert [found[0], *found[2:]] == [Guard(9), Guard(9, since), Guard()]
 
 
 def test_an_asynchronous_copy_is_a_load_and_a_store() -> None:

@@ -8,12 +8,13 @@
    (partial_sums.py).
 
 streamK passes sums on from block to block, which takes as many round trips as a tile has blocks. Copies are
-asynchronous (capability 8.0 or newer), where sides are at least a tile's. Predicted accesses are for blocks of whole
-tiles without partial sums. Findings: results/reference/notes/split_k.md.
+asynchronous (capability 8.0 or newer), where sides are at least a tile's. Without a GPU predicted accesses are for
+blocks of whole tiles without partial sums. Findings: results/reference/notes/split_k.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -57,6 +58,13 @@ def blocks_on(tiles: int, steps: int, most: int, multiprocessors: int) -> int:
     blocks = min(most, multiprocessors, tiles * steps)
     idle = blocks % tiles
     return blocks - idle if idle * EVEN <= blocks else blocks
+
+
+def segments_on(tiles: int, steps: int, most: int, multiprocessors: int) -> Sequence[int]:
+    """Blocks that have steps of each tile, for the arguments of ``blocks_on``."""
+    shares = step_shares(tiles * steps, blocks_on(tiles, steps, most, multiprocessors))
+    ends = ((tile * steps, (tile + 1) * steps - 1) for tile in range(tiles))
+    return [1 + block_with(shares, last) - block_with(shares, first) for first, last in ends]
 
 
 def tiling_of(case: Case) -> Tiling:
@@ -194,8 +202,13 @@ def build(case: Case) -> NumbaKernel:
             base = max(base + deep, (end - 1) // deep * deep)
 
     program = tiling.program(split_k, case, label)
-    blocks = partial(blocks_on, prod(program.grid), ceil_div(case.k or 0, depth), most_blocks(tiling))
-    return replace(program, launch_bounds=(THREADS, 1), persistent_blocks=blocks)
+    shared = prod(program.grid), ceil_div(case.k or 0, depth), most_blocks(tiling)
+    return replace(
+        program,
+        launch_bounds=(THREADS, 1),
+        persistent_blocks=partial(blocks_on, *shared),
+        segments=partial(segments_on, *shared),
+    )
 
 
 def unsupported(case: Case) -> str | None:
