@@ -70,6 +70,7 @@ def test_the_sentence_on_odd_sizes_counts_its_table() -> None:
     rows = records((ROOT / "results/reference/h100-explain-odd.csv").read_text())
     agrees = [row["agrees"] for row in rows if row["agrees"]]
     assert f"<!-- explain-odd -->{agrees.count('true')} of {len(agrees)}<!-- end -->" in README
+    assert f"of {len({row['case_id'].split('/')[1] for row in rows})} kernels on the H100" in README
 
 
 TENSOR = ROOT / "results/reference/20261123T204846Z-tensor"
