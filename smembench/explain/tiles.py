@@ -38,9 +38,9 @@ class Matrix(NamedTuple):
 _LINE = ROW_BYTES // SECTOR_BYTES
 """Sectors of a line of 128 bytes, and of a row of a tile."""
 _LEAST, _LEAST_ZEROS = 2, 3
-"""Sectors of a packet to several blocks, and of one with a row's zeros. Found on an H100 in 25 products of one or a few
-steps along k, whose rows of B begin at all multiples of 16 bytes in a line; 5 others agreed to the last sector, of
-1000, 1320 and 1480 in each size among them."""
+"""Sectors of a packet to several blocks, and of one with a row's zeros. Found on an H100 in 27 products of at most four
+steps along k, whose rows of B begin at all multiples of 16 bytes in a line; 1000³, 1320³ and 1480³, counted there, too,
+agree to the last sector (results/reference/h100-explain-multicast.csv)."""
 _ADDED = ("shared_bytes", "global_bytes", "arriving_bytes", "wavefronts")
 
 

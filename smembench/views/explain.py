@@ -155,16 +155,14 @@ def sentences(explained: Costs) -> list[str]:
         said.append("No thread accesses shared memory: the TMA writes its tiles, and the tensor cores read them.")
     if atomics := explained.shared_atomics:
         said.append(f"Atomics on {' and '.join(atomics)} are not counted: no rule tells their wavefronts.")
-    for space, kind in explained.untraced if isinstance(explained, Explanation) else ():
-        said.append(
+    if isinstance(explained, Explanation):
+        said += [
             f"The kernel's {space} {kind}s are not in these figures: data decide whether a thread makes them, and are "
             "0 in a trace, or all blocks of a launch share them out."
-        )
-    if isinstance(explained, Explanation) and explained.waits:
-        said.append(
-            "Blocks wait for each other: what they load until it is as they want it is counted once per wait, and how "
-            "often they do depends on timing."
-        )
+            for space, kind in explained.untraced
+        ]
+        if explained.waits:
+            said.append("Blocks wait for each other: timing decides how often they load meanwhile, here once.")
     for request in explained.constant:
         split = f"split into {compact(request.addresses)}" if request.addresses > 1 else "a broadcast"
         said.append(f"Each request to constant memory is {split}.")
