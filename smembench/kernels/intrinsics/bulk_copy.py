@@ -72,6 +72,10 @@ def acquire_map(source: Any) -> None:
     """Make a tensor map that the host wrote visible to copies; for the thread that starts them, before the first."""
 
 
+def prefetch_map(source: Any) -> None:
+    """Fetch a tensor map before its first use; after ``acquire_map`` of others, which would wait for it."""
+
+
 def expect_bytes(barriers: Array, index: Index, count: Index) -> None:
     """Arrive at a barrier, and announce so many bytes to it."""
     _change(barriers, index, 1, count)
@@ -181,6 +185,10 @@ def _type_barrier(_context: Context) -> Typer:
     return lambda barriers, index: types.void
 
 
+def _type_map(_context: Context) -> Typer:
+    return lambda source: types.void
+
+
 def _type_count(_context: Context) -> Typer:
     return lambda barriers, index, count: types.void
 
@@ -221,9 +229,14 @@ def lower_copy(assembly: str) -> Any:
     return lower
 
 
-def _lower_acquire(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-    assemble(builder, "fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", "l,", args[0])
-    return context.get_dummy_value()
+def _lower_on_map(assembly: str) -> Any:
+    """Lowers a call on a tensor map."""
+
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+        assemble(builder, assembly, "l,", args[0])
+        return context.get_dummy_value()
+
+    return lower
 
 
 BARRIER = (types.Array, types.Integer)
@@ -231,11 +244,13 @@ COPY = (*BARRIER, *[types.Integer] * 3, *BARRIER)
 """Types of a barrier, and of the arguments of a copy."""
 _COUNT = (*BARRIER, types.Integer)
 _INIT = "mbarrier.init.shared::cta.b64 [$0], $1;"
+_ACQUIRE = "fence.proxy.tensormap::generic.acquire.gpu [$0], 128;"
 _EXPECT = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;"
 
 register(set_barrier, _type_count, lower_on_barrier(_INIT, "r,r,"), *_COUNT)
-register_instruction(publish_barriers, "fence.mbarrier_init.release.cluster; fence.proxy.async;")
-register(acquire_map, lambda _context: lambda source: types.void, _lower_acquire, types.Integer)
+register_instruction(publish_barriers, "fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;")
+register(acquire_map, _type_map, _lower_on_map(_ACQUIRE), types.Integer)
+register(prefetch_map, _type_map, _lower_on_map("prefetch.tensormap [$0];"), types.Integer)
 register(expect_bytes, _type_count, lower_on_barrier(_EXPECT, "r,r,"), *_COUNT)
 register(arrive, _type_barrier, lower_on_barrier("mbarrier.arrive.shared::cta.b64 _, [$0];", "r,"), *BARRIER)
 register(wait_for_phase, _type_count, lower_on_barrier(_WAIT, "r,r,"), *_COUNT)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from smembench.kernels.common.grids import ceil_div
-from smembench.kernels.intrinsics.bulk_copy import TILE_ALIGNMENT, expect_bytes, start_copy
+from smembench.kernels.intrinsics.bulk_copy import TILE_ALIGNMENT, expect_bytes, prefetch_map, start_copy
 from smembench.kernels.intrinsics.bulk_store import finish_stores
 from smembench.kernels.intrinsics.clusters import (
     arrive_at,
@@ -75,6 +75,17 @@ def release_in_all(free: Array, stage: Index, thread: Index) -> None:
         arrive_at(free, stage, thread)
 
 
+def placing_in_pairs(rows: int, columns: int) -> DeviceFunction:
+    """``(pair, down, across)``: where this block's tile of a pair begins, of ``down`` × ``across`` pairs."""
+    place_of_pair = placing(CLUSTER * rows, columns, BAND // CLUSTER)
+
+    def place_of(pair: Index, down: Index, across: Index) -> Place:
+        place = place_of_pair(pair, down, across)
+        return Place(place.row + rank_in_cluster() * rows, place.col)
+
+    return device(place_of)
+
+
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map, c_map)``."""
     element, result, barrier = number(case.dtype), number(produced(case.dtype)), number("uint64")
@@ -82,8 +93,7 @@ def build(case: Case) -> NumbaKernel:
     tile = tile_of(case, SHARED)
     rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.columns // 2
     begin, copy_all = opening(tile.stages), copying(tile, sharing(tile))
-    band = BAND // CLUSTER
-    multiply_all, write, place_of = multiplying(tile, release_in_all), storing(tile), placing(1, columns, band)
+    multiply_all, write, place_of = multiplying(tile, release_in_all), storing(tile), placing_in_pairs(rows, columns)
 
     def wgmma_clustered(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
@@ -99,29 +109,29 @@ def build(case: Case) -> NumbaKernel:
         down, across = (m + (CLUSTER * rows - 1)) // (CLUSTER * rows), (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
             begin(stages, maps, CLUSTER * CONSUMERS)
+            prefetch_map(c_map)
         synchronize_cluster()
         turn = Turn(uint32(0), uint32(0))
         pair_index = cuda.blockIdx.x // CLUSTER
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
             while thread == 0 and pair_index < down * across:
-                pair = place_of(pair_index, down, across)
-                turn = copy_all(stages, turn, maps, Place((pair.row * CLUSTER + rank_in_cluster()) * rows, pair.col), k)
+                turn = copy_all(stages, turn, maps, place_of(pair_index, down, across), k)
                 pair_index += cuda.gridDim.x // CLUSTER
         else:
             add_registers(CONSUMER_REGISTERS)
             member = Member(group - 1, thread)
             while pair_index < down * across:
-                pair = place_of(pair_index, down, across)
+                place = place_of(pair_index, down, across)
                 turn = multiply_all(results, stages, turn, member, k)
-                write(buffers, results, c_map, Place((pair.row * CLUSTER + rank_in_cluster()) * rows, pair.col), member)
+                write(buffers, results, c_map, place, member)
                 pair_index += cuda.gridDim.x // CLUSTER
             finish_stores(0)
         synchronize_cluster()  # before its shared memory goes, which the other block may still reach
 
     across, down = tile.grid(case)
     pairs = across * ceil_div(down, CLUSTER)
-    pair_of = in_order(replace(tile, rows=CLUSTER * rows), case, band)
+    pair_of = in_order(replace(tile, rows=CLUSTER * rows), case, BAND // CLUSTER)
 
     def of_block(block: int) -> tuple[int, int]:
         column, row = pair_of(block // CLUSTER)

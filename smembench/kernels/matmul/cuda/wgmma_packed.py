@@ -122,8 +122,9 @@ def build(case: Case) -> NumbaKernel:
             add_registers(CONSUMER_REGISTERS)
             member = Member(group - 1, thread)
             while tile_index < down * across:
+                place = place_of(tile_index, down, across)
                 turn = multiply_all(results, stages, turn, member, k)
-                write(buffers, results, Matrix(c, m, n, ldc), place_of(tile_index, down, across), member)
+                write(buffers, results, Matrix(c, m, n, ldc), place, member)
                 tile_index += cuda.gridDim.x
 
     grid = tile.grid(case)

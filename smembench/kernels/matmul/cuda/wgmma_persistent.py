@@ -45,9 +45,12 @@ def placing(rows: int, columns: int, band: int = BAND) -> DeviceFunction:
     """``(tile, down, across)``: where the tile of this number begins, of ``down`` × ``across`` of so many elements."""
 
     def place_of(tile: Index, down: Index, across: Index) -> Place:
-        above, inside = tile // (across * band) * band, tile % (across * band)
+        size = across * band
+        bands = tile // size
+        above, inside = bands * band, tile - bands * size  # one division for both, and below
         high = min(uint32(band), down - above)
-        return Place((above + inside % high) * rows, inside // high * columns)
+        column = inside // high
+        return Place((above + inside - column * high) * rows, column * columns)
 
     return device(place_of)
 

@@ -93,15 +93,19 @@ def multiplying(tile: Tile, release: DeviceFunction) -> DeviceFunction:
     def multiply_all(results: Array, stages: Stages, turn: Turn, member: Member, k: Index) -> Turn:
         for i in range(sums):
             results[i] = 0
-        for _ in range(0, k, depth):
+        before = turn.stage
+        for k0 in range(0, k, depth):
             wait_for_phase(stages.arrived, turn.stage, turn.phase)
             at = turn.stage * elements
             begin_products()
             multiply(results, stages.tiles, at + member.group * group_elements, at + a_elements, member.thread)
             commit_products()
-            finish_products(0)
-            release(stages.free, turn.stage, member.thread)
-            turn = after(turn)
+            finish_products(1)
+            if k0 > 0:
+                release(stages.free, before, member.thread)
+            before, turn = turn.stage, after(turn)
+        finish_products(0)
+        release(stages.free, before, member.thread)
         return turn
 
     return device(multiply_all)

@@ -17,7 +17,7 @@ from functools import partial
 from math import prod
 
 from smembench.kernels.common.grids import ceil_div
-from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILE_ALIGNMENT, place_in_tile
+from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILE_ALIGNMENT, place_in_tile, prefetch_map
 from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, publish_tile, start_store
 from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers
@@ -142,6 +142,7 @@ def build(case: Case) -> NumbaKernel:
         down, across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
             begin(stages, maps, CONSUMERS)
+            prefetch_map(c_map)
         cuda.syncthreads()
         turn = Turn(uint32(0), uint32(0))
         tile_index = cuda.blockIdx.x
@@ -154,8 +155,9 @@ def build(case: Case) -> NumbaKernel:
             add_registers(CONSUMER_REGISTERS)
             member = Member(group - 1, thread)
             while tile_index < down * across:
+                place = place_of(tile_index, down, across)
                 turn = multiply_all(results, stages, turn, member, k)
-                write(buffers, results, c_map, place_of(tile_index, down, across), member)
+                write(buffers, results, c_map, place, member)
                 tile_index += cuda.gridDim.x
             finish_stores(0)
 
