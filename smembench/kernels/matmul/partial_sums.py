@@ -25,8 +25,8 @@ from smembench.kernels.types import Array, Index
 SCRATCH_ELEMENTS = 2**23
 """Elements of the scratch memory of a kernel, 32 MiB of float32."""
 
-AT_ONCE = 4
-"""Blocks whose sums are loaded together."""
+AT_ONCE = 8
+"""Blocks whose sums are loaded together, so that a thread waits once for all of them."""
 
 
 def most_blocks(tiling: Tiling) -> int:
@@ -146,18 +146,15 @@ def block_sums(tiling: Tiling, width: int) -> BlockSums:
         while at < end:
             copy_vector(sums, 0, passed, place_of(first, contributors) + at * size)
             other = first + uint32(1)
-            while other + (AT_ONCE - 1) <= last:
-                for i in range(AT_ONCE):
-                    copy_vector(more, i * size, passed, place_of(other + i, contributors) + at * size)
-                for i in range(AT_ONCE):
-                    for p in range(size):
-                        sums[p] += more[i * size + p]
-                other = other + uint32(AT_ONCE)
             while other <= last:
-                copy_vector(more, 0, passed, place_of(other, contributors) + at * size)
-                for p in range(size):
-                    sums[p] += more[p]
-                other = other + uint32(1)
+                for i in range(AT_ONCE):
+                    if other + i <= last:
+                        copy_vector(more, i * size, passed, place_of(other + i, contributors) + at * size)
+                for i in range(AT_ONCE):
+                    if other + i <= last:
+                        for p in range(size):
+                            sums[p] += more[i * size + p]
+                other = other + uint32(AT_ONCE)
             write(C, sums, 0, at // threads * size, at % threads, corner, least)
             at = at + uint32(threads)
         cuda.syncthreads()
