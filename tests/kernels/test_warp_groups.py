@@ -17,7 +17,8 @@ from programs import PORTS, case_of, cuda_c_kernel, cuda_kernel, numba_kernel
 from smembench.kernels.intrinsics import bulk_copy
 from smembench.kernels.intrinsics.bulk_copy import arrive, expect_bytes, places_in_tile, set_barrier, swizzled
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, places_of_sums
-from smembench.kernels.matmul.cuda.wgmma_stored import TILES, cycles, tile_of
+from smembench.kernels.matmul.cuda import wgmma_clustered
+from smembench.kernels.matmul.cuda.wgmma_stored import TILES, step_cycles, tile_of
 from smembench.model.case import BY_COLUMNS, BY_ROWS
 from smembench.model.formats import FLOAT8, HALVES, TF32
 from smembench.model.hardware import BANKS, WORD_BYTES
@@ -45,8 +46,23 @@ STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", "wgmmaS
 def test_a_tile_is_as_wide_as_takes_fewest_cycles(m: int, n: int, columns: int) -> None:
     case = case_of(cuda_kernel("matmul", "wgmmaStored"), m, n, 64, "bfloat16")
     assert tile_of(case).columns == columns
-    per_step = {tile.columns: cycles(tile, replace(case, m=128, n=64)) for tile in TILES}
-    assert per_step == {256: 1024, 192: 832, 128: 640, 64: 448}
+    assert {tile.columns: step_cycles(tile) for tile in TILES} == {256: 1024, 192: 832, 128: 640, 64: 448}
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "b_layout", "rows"),
+    [
+        (8192, 8192, 8192, BY_ROWS, 128),
+        (8200, 8200, 8200, BY_ROWS, 192),  # rows of A and B begin in the middle of a sector
+        (8200, 8200, 8200, BY_COLUMNS, 192),
+        (8192, 8200, 8192, BY_ROWS, 128),  # those of B alone, of which a block copies half
+        (8192, 8192, 8200, BY_COLUMNS, 192),
+        (4000, 4000, 4000, BY_ROWS, 128),  # rows begin at sectors
+    ],
+)
+def test_rows_that_lie_in_two_lines_get_taller_tiles(m: int, n: int, k: int, b_layout: str, rows: int) -> None:
+    case = replace(case_of(cuda_kernel("matmul", "wgmmaClustered"), m, n, k, "bfloat16"), b_layout=b_layout)
+    assert wgmma_clustered.tile_of(case).rows == rows
 
 
 @given(st.sampled_from([1, 2, 4]), st.integers(1, 40))

@@ -95,11 +95,11 @@ def depth_of(dtype: str) -> int:
 
 
 @cache
-def products(columns: int, dtype: str, b_layout: str) -> DeviceFunction:
+def products(columns: int, dtype: str, b_layout: str, first: int = 0) -> DeviceFunction:
     """``(sums, tiles, at_a, at_b, thread)``: start the products of a tile of A and one of B of so many columns.
 
-    Args of the function: the thread's ``columns // 2`` sums, shared memory, where the two tiles begin in it, in
-    elements, and the thread's number in its group.
+    Args of the function: the thread's sums, ``columns // 2`` from ``first`` on, shared memory, where the two tiles
+    begin in it, in elements, and the thread's number in its group.
     """
     groups, by_rows = columns // 8, b_layout == BY_ROWS
     depth = depth_of(dtype)
@@ -117,7 +117,7 @@ def products(columns: int, dtype: str, b_layout: str) -> DeviceFunction:
             if by_rows:
                 b_places = wanted // depth * depth**2 + places_in_tile(size, along[:, None], wanted % depth)
             both = widened(a, dtype, "float32") @ widened(tiles[int(at_b) + b_places], dtype, "float32")
-            sums[:] += both.reshape(2, groups, 2).transpose(1, 0, 2).ravel()
+            sums[first : first + columns // 2] += both.reshape(2, groups, 2).transpose(1, 0, 2).ravel()
         elif hasattr(cuda, TILES):
             getattr(cuda, TILES).multiplied(tiles, at_a, operand_a)
             getattr(cuda, TILES).multiplied(tiles, at_b, operand_b)
@@ -126,7 +126,7 @@ def products(columns: int, dtype: str, b_layout: str) -> DeviceFunction:
         kinds = signature.args
         data = context.make_array(kinds[0])(context, builder, args[0]).data
         wide = ir.IntType(64)
-        places = [builder.gep(data, [ir.Constant(wide, index)]) for index in range(columns // 2)]
+        places = [builder.gep(data, [ir.Constant(wide, first + index)]) for index in range(columns // 2)]
         a, b = (
             _descriptor(builder, shared_address(context, builder, kinds[1], kinds[at], args[1], args[at]), operand)
             for at, operand in ((2, operand_a), (3, operand_b))

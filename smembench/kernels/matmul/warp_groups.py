@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, expect_bytes, start_copy
 from smembench.kernels.intrinsics.halves import store_pair
-from smembench.kernels.intrinsics.warp_group import depth_of
+from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, depth_of, products
 from smembench.kernels.matmul.structs import Matrix, Place
 from smembench.kernels.numba_cuda import DeviceFunction, device, uint32
 from smembench.kernels.program import TensorMap
@@ -67,6 +67,16 @@ class Tile:
     def of(self, case: Case) -> Self:
         """The tile of a case's matrices."""
         return replace(self, dtype=case.dtype, b_layout=case.b_layout)
+
+    @property
+    def consumers(self) -> int:
+        """Warp groups that multiply, each 64 of the rows."""
+        return self.rows // ROWS
+
+    @property
+    def threads(self) -> int:
+        """Of the consumers, and of a group that copies."""
+        return (1 + self.consumers) * GROUP
 
     @property
     def depth(self) -> int:
@@ -126,6 +136,25 @@ class Tile:
             copy_b(stages, stage, at + a_elements, maps.b, place.col, k0)
 
         return device(copy)
+
+
+def products_of(tile: Tile) -> DeviceFunction:
+    """``(sums, tiles, at_a, at_b, thread)``: start a group's products of 64 rows of A and a tile's columns of B.
+
+    With more than two consumers the results of all columns do not fit the registers that a thread has at launch, as an
+    instruction's have to; two instructions have half of the columns each.
+    """
+    if tile.consumers <= 2:
+        return products(tile.columns, tile.dtype, tile.b_layout)
+    half, elements = tile.columns // 2, tile.columns // 2 * tile.depth
+    left = products(half, tile.dtype, tile.b_layout)
+    right = products(half, tile.dtype, tile.b_layout, first=half // 2)
+
+    def both(sums: Array, tiles: Array, at_a: Index, at_b: Index, thread: Index) -> None:
+        left(sums, tiles, at_a, at_b, thread)
+        right(sums, tiles, at_a, at_b + elements, thread)
+
+    return device(both)
 
 
 def epilogue(columns: int, dtype: str) -> DeviceFunction:

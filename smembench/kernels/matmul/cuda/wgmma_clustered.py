@@ -9,9 +9,10 @@ So 32 KiB per stage and block come from the L2 instead of 48.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import gcd
 
 from smembench.kernels.common.grids import ceil_div
-from smembench.kernels.intrinsics.bulk_copy import TILE_ALIGNMENT, expect_bytes, prefetch_map, start_copy
+from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILE_ALIGNMENT, expect_bytes, prefetch_map, start_copy
 from smembench.kernels.intrinsics.bulk_store import finish_stores
 from smembench.kernels.intrinsics.clusters import (
     arrive_at,
@@ -19,20 +20,18 @@ from smembench.kernels.intrinsics.clusters import (
     start_copy_to_all,
     synchronize_cluster,
 )
-from smembench.kernels.intrinsics.warp_group import GROUP, add_registers, give_registers
+from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers
 from smembench.kernels.matmul.cuda import wgmma_stored
 from smembench.kernels.matmul.cuda.wgmma_persistent import BAND, fewest, in_order, placing
 from smembench.kernels.matmul.cuda.wgmma_specialized import (
     CONSUMER_REGISTERS,
-    CONSUMERS,
     PRODUCER_REGISTERS,
-    THREADS,
     Turn,
     copying,
     multiplying,
     opening,
 )
-from smembench.kernels.matmul.cuda.wgmma_stored import TILES, map_of_c, storing, tile_of
+from smembench.kernels.matmul.cuda.wgmma_stored import BUFFERS, MULTIPROCESSORS, TILES, map_of_c, step_cycles, storing
 from smembench.kernels.matmul.structs import Place
 from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile
 from smembench.kernels.numba_cuda import SIMULATED, DeviceFunction, cuda, device, number, uint32
@@ -44,8 +43,33 @@ from smembench.model.problem import ITEMSIZE
 
 CLUSTER = 1 if SIMULATED else 2
 """Blocks; the simulator runs one block after another."""
-SHARED = tuple(tile for tile in TILES if tile.columns % 128 == 0)
-"""Tiles whose columns are two copies of 128 bytes, or four."""
+TALL = Tile(rows=192, columns=256, stages=3, buffers=3 * ROWS * BUFFERS)
+SHARED = (*(tile for tile in TILES if tile.columns % 128 == 0), TALL)
+"""Tiles whose columns are two copies of 128 bytes, or four; the last has three consumers."""
+REGISTERS = {2: (PRODUCER_REGISTERS, CONSUMER_REGISTERS), 3: (32, 160)}
+"""Of a thread of the producer's group and of a consumer's, by the number of consumers."""
+REQUEST_CYCLES = 2.5
+"""Of a multiprocessor, per line of 128 bytes that its copies touch, where rows do not begin at lines: found at 8200."""
+
+
+def cycles(tile: Tile, case: Case) -> float:
+    """How long a multiprocessor's tiles take per step along k, as ``step_cycles`` of ``wgmma_stored``.
+
+    A block copies its rows of A and half of B's. Where rows of these matrices begin at multiples of fewer than 128
+    bytes most of a tile's rows, 128 bytes each, lie in two lines.
+    """
+    assert case.k is not None
+    of_b = case.n if case.b_layout == BY_ROWS else case.k
+    rows = ((tile.rows, case.k), (tile.columns // CLUSTER, of_b))
+    lines = sum(count * (2 - gcd(ROW_BYTES, ITEMSIZE[case.dtype] * side) / ROW_BYTES) for count, side in rows)
+    across, down = tile.grid(case)
+    rounds = ceil_div(across * ceil_div(down, CLUSTER), MULTIPROCESSORS // CLUSTER)
+    return rounds * max(step_cycles(tile), REQUEST_CYCLES * lines)
+
+
+def tile_of(case: Case) -> Tile:
+    """The one with the fewest ``cycles``: the tall one for rows in two lines, since it has more products per copy."""
+    return min(SHARED, key=lambda tile: cycles(tile, case)).of(case)
 
 
 def sharing(tile: Tile) -> DeviceFunction:
@@ -90,8 +114,9 @@ def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map, c_map)``."""
     element, result, barrier = number(case.dtype), number(produced(case.dtype)), number("uint64")
     total = number("float32")
-    tile = tile_of(case, SHARED)
+    tile = tile_of(case)
     rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.columns // 2
+    consumers, (fewer, more) = tile.consumers, REGISTERS[tile.consumers]
     begin, copy_all = opening(tile.stages), copying(tile, sharing(tile))
     multiply_all, write, place_of = multiplying(tile, release_in_all), storing(tile), placing_in_pairs(rows, columns)
 
@@ -108,18 +133,18 @@ def build(case: Case) -> NumbaKernel:
         group, thread = cuda.threadIdx.x // GROUP, cuda.threadIdx.x % GROUP
         down, across = (m + (CLUSTER * rows - 1)) // (CLUSTER * rows), (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
-            begin(stages, maps, CLUSTER * CONSUMERS)
+            begin(stages, maps, CLUSTER * consumers)
             prefetch_map(c_map)
         synchronize_cluster()
         turn = Turn(uint32(0), uint32(0))
         pair_index = cuda.blockIdx.x // CLUSTER
         if group == 0:
-            give_registers(PRODUCER_REGISTERS)
+            give_registers(fewer)
             while thread == 0 and pair_index < down * across:
                 turn = copy_all(stages, turn, maps, place_of(pair_index, down, across), k)
                 pair_index += cuda.gridDim.x // CLUSTER
         else:
-            add_registers(CONSUMER_REGISTERS)
+            add_registers(more)
             member = Member(group - 1, thread)
             while pair_index < down * across:
                 place = place_of(pair_index, down, across)
@@ -143,12 +168,12 @@ def build(case: Case) -> NumbaKernel:
     return NumbaKernel(
         wgmma_clustered,
         grid=(across, CLUSTER * ceil_div(down, CLUSTER)),
-        block=(THREADS, 1),
+        block=(tile.threads, 1),
         cluster=CLUSTER,
         dynamic_bytes=tile.shared_bytes,
         tensor_maps=(a_map, b_map, map_of_c(case)),
-        launch_bounds=(THREADS, 1),
-        variant=str(columns),
+        launch_bounds=(tile.threads, 1),
+        variant=f"{rows}x{columns}",
         persistent_blocks=lambda multiprocessors: fewest(pairs, max(1, multiprocessors // CLUSTER)) * CLUSTER,
         grid_dependent=True,
         tile_of=of_block,
@@ -160,6 +185,6 @@ KERNEL = replace(
     name="wgmmaClustered",
     summary="wgmmaStored in clusters of two blocks, which share tiles of B",
     build=build,
-    tile_elements=lambda case: tile_of(case, SHARED).tile_elements(case),
+    tile_elements=lambda case: tile_of(case).tile_elements(case),
     ladder="two blocks share their tiles of B",
 )

@@ -29,11 +29,10 @@ from smembench.kernels.intrinsics.warp_group import (
     commit_products,
     finish_products,
     give_registers,
-    products,
 )
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.structs import Matrix, Place
-from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile, epilogue, unsupported
+from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile, epilogue, products_of, unsupported
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
@@ -41,8 +40,7 @@ from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import NARROW
 
 TILE = Tile(rows=128, columns=256, stages=4)
-CONSUMERS = TILE.rows // ROWS
-THREADS = (1 + CONSUMERS) * GROUP
+CONSUMERS, THREADS = TILE.consumers, TILE.threads
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 56, 224
 """Per thread, together the 65,536 of a multiprocessor: 128 · (56 + 2 · 224) = 64,512."""
 
@@ -84,11 +82,7 @@ def multiplying(tile: Tile, release: DeviceFunction) -> DeviceFunction:
     ``release(free, stage, thread)`` says that the group, of which this is a thread, has read a stage.
     """
     depth, elements, a_elements, sums = tile.depth, tile.elements, tile.a_elements, tile.columns // 2
-    multiply, after, group_elements = (
-        products(tile.columns, tile.dtype, tile.b_layout),
-        next_turn(tile.stages),
-        ROWS * tile.depth,
-    )
+    multiply, after, group_elements = products_of(tile), next_turn(tile.stages), ROWS * tile.depth
 
     def multiply_all(results: Array, stages: Stages, turn: Turn, member: Member, k: Index) -> Turn:
         for i in range(sums):

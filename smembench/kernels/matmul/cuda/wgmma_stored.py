@@ -11,7 +11,6 @@ A warp's own stores of results reach 16 bytes of each of eight rows, half a sect
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -52,19 +51,20 @@ MULTIPROCESSORS = 132
 """Of an H200 or an H100 SXM."""
 
 
-def cycles(tile: Tile, case: Case) -> int:
-    """How long a multiprocessor's tiles take per step along k, by what is counted, not timed.
+def step_cycles(tile: Tile) -> int:
+    """How long a step along k takes, by what is counted, not timed.
 
-    Products take 4 cycles per column. In lines of 128 bytes, one per cycle, shared memory gets the rows of A and the
-    columns of B once, and two groups read half of those rows and all columns.
+    The products of 32 results take a cycle. In lines of 128 bytes, one per cycle, shared memory gets the rows of A and
+    the columns of B once, and each consumer reads 64 of those rows, with three consumers twice, and all columns.
     """
-    lines = tile.rows + tile.columns + CONSUMERS * (ROWS + tile.columns)
-    return ceil_div(prod(tile.grid(case)), MULTIPROCESSORS) * max(4 * tile.columns, lines)
+    lines = tile.rows + tile.columns + tile.consumers * (ROWS * ceil_div(tile.consumers, 2) + tile.columns)
+    return max(tile.rows * tile.columns // 32, lines)
 
 
-def tile_of(case: Case, tiles: Sequence[Tile] = TILES) -> Tile:
-    """The fastest by ``cycles``: narrow ones where there would be few, without another round for a few more."""
-    return min(tiles, key=lambda tile: cycles(tile, case)).of(case)
+def tile_of(case: Case) -> Tile:
+    """The one with the fewest cycles: a narrow one where there would be few, without another round for a few more."""
+    rounds = {tile: ceil_div(prod(tile.grid(case)), MULTIPROCESSORS) for tile in TILES}
+    return min(TILES, key=lambda tile: rounds[tile] * step_cycles(tile)).of(case)
 
 
 def buffering(dtype: str) -> DeviceFunction:
