@@ -54,12 +54,17 @@ __device__ __forceinline__ void set_barrier(Barrier *barrier, unsigned arrivals)
 
 __device__ __forceinline__ void publish_barriers()
 {
-    asm volatile("fence.mbarrier_init.release.cluster; fence.proxy.async;" ::: "memory");
+    asm volatile("fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 __device__ __forceinline__ void acquire_map(Map source)
 {
     asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" :: "l"(source) : "memory");
+}
+
+__device__ __forceinline__ void prefetch_map(Map source)
+{
+    asm volatile("prefetch.tensormap [%0];" :: "l"(source) : "memory");
 }
 
 __device__ __forceinline__ void expect_bytes(Barrier *barrier, unsigned count)
