@@ -37,6 +37,7 @@ static inline void *dynamic_memory()
 
 static inline void publish_barriers() {}
 static inline void acquire_map(const void *) {}
+static inline void prefetch_map(const void *) {}
 static inline void publish_tile() {}
 static inline void commit_stores() {}
 static inline void begin_products() {}

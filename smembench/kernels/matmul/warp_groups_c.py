@@ -54,12 +54,17 @@ __device__ __forceinline__ void set_barrier(Barrier *barrier, unsigned arrivals)
 
 __device__ __forceinline__ void publish_barriers()
 {
-    asm volatile("fence.mbarrier_init.release.cluster; fence.proxy.async;" ::: "memory");
+    asm volatile("fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 __device__ __forceinline__ void acquire_map(Map source)
 {
     asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" :: "l"(source) : "memory");
+}
+
+__device__ __forceinline__ void prefetch_map(Map source)
+{
+    asm volatile("prefetch.tensormap [%0];" :: "l"(source) : "memory");
 }
 
 __device__ __forceinline__ void expect_bytes(Barrier *barrier, unsigned count)
@@ -223,6 +228,7 @@ __device__ __forceinline__ Turn multiply_all(float (&results)[COLUMNS / 2], cons
 #pragma unroll
     for (unsigned i = 0; i < COLUMNS / 2; ++i)
         results[i] = 0;
+    unsigned before = turn.stage;
     for (unsigned k0 = 0; k0 < k; k0 += DEPTH) {
         wait_for_phase(&stages.arrived[turn.stage], turn.phase);
         const T *tiles = &stages.tiles[turn.stage * ELEMENTS];
@@ -230,10 +236,14 @@ __device__ __forceinline__ Turn multiply_all(float (&results)[COLUMNS / 2], cons
         const T *a_tile = &tiles[member.group * GROUP_ROWS * DEPTH];
         multiply<COLUMNS, B_BY_ROWS>(results, a_tile, &tiles[A_ELEMENTS], member.thread);
         commit_products();
-        finish_products<0>();
-        release(&stages.free[turn.stage], member.thread);
+        finish_products<1>();
+        if (k0 > 0)
+            release(&stages.free[before], member.thread);
+        before = turn.stage;
         turn = next_turn(turn);
     }
+    finish_products<0>();
+    release(&stages.free[before], member.thread);
     return turn;
 }
 

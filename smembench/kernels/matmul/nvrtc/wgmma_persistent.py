@@ -11,9 +11,11 @@ PLACE_OF = """
 // Where the tile of this number begins, of so many down and across, in bands.
 __device__ __forceinline__ Place place_of(unsigned tile, unsigned down, unsigned across)
 {
-    unsigned above = tile / (across * BAND) * BAND, inside = tile % (across * BAND);
+    unsigned size = across * BAND, bands = tile / size;
+    unsigned above = bands * BAND, inside = tile - bands * size;  // one division for both, and below
     unsigned high = BAND < down - above ? BAND : down - above;
-    return {(above + inside % high) * ROWS, inside / high * COLUMNS};
+    unsigned column = inside / high;
+    return {(above + inside - column * high) * ROWS, column * COLUMNS};
 }
 """
 """The bands, in wgmmaStored too."""

@@ -58,8 +58,10 @@ wgmmaStored(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k,
     Maps maps{a_map, b_map};
     unsigned group = threadIdx.x / GROUP, thread = threadIdx.x % GROUP;
     unsigned down = (m + (ROWS - 1)) / ROWS, across = (n + (COLUMNS - 1)) / COLUMNS;
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         begin(stages, maps, CONSUMERS);
+        prefetch_map(c_map);
+    }
     __syncthreads();
     Turn turn{0, 0};
     unsigned tile_index = blockIdx.x;
@@ -72,8 +74,9 @@ wgmmaStored(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k,
         float results[COLUMNS / 2];
         Member member{group - 1, thread};
         for (; tile_index < down * across; tile_index += gridDim.x) {
+            Place place = place_of(tile_index, down, across);
             turn = multiply_all(results, stages, turn, member, k);
-            write(buffers, results, c_map, place_of(tile_index, down, across), member);
+            write(buffers, results, c_map, place, member);
         }
         finish_stores<0>();
     }
