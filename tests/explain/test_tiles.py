@@ -29,7 +29,7 @@ from smembench.views.explain import explanation, print_explanation
 
 STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", "wgmmaStored", "wgmmaClustered")
 KINDS = [("bfloat16", BY_ROWS), ("bfloat16", BY_COLUMNS), (FLOAT8, BY_COLUMNS), (TF32, BY_COLUMNS)]
-SIZES = [(1024, 1024, 1024), (1000, 1480, 1000), (64, 64, 64), (3592, 4112, 144)]
+SIZES = [(1024, 1024, 1024), (1000, 1480, 1000), (64, 64, 64), (3592, 4112, 144), (1704, 2808, 80)]
 OPERANDS = [
     Operand("A", 64),
     Operand("B", 256),
@@ -51,6 +51,14 @@ def sectors_bytes(rows: int, columns: int, itemsize: int) -> int:
     return 32 * sum((end - 1) // 32 - begin // 32 + 1 for begin, end in pieces)
 
 
+def sides(case: Case) -> tuple[int, int]:
+    """Rows and columns of a block's tile of results."""
+    *rows, columns = map(
+        int, (numba_kernel(case).variant or str(cuda_kernel("matmul", case.kernel).results[0])).split("x")
+    )
+    return (rows or [128])[0], columns
+
+
 def total(explained: Explanation, kind: str, matrix: str, figure: str) -> int:
     """Of all accesses of a kind to tiles of a matrix."""
     chosen = [each for each in explained.tiles if (each.access.kind, each.access.matrix) == (kind, matrix)]
@@ -70,14 +78,14 @@ def test_threads_write_every_result_once(name: str, m: int, n: int) -> None:
 
 
 @pytest.mark.parametrize("name", STEPS[4:])
-@pytest.mark.parametrize(("m", "n"), [(1024, 1024), (1000, 1480), (3592, 4096)])
+@pytest.mark.parametrize(("m", "n"), [(1024, 1024), (1000, 1480), (3592, 4096), (1704, 2808)])
 def test_threads_store_every_tile_of_results_in_shared_memory_once(name: str, m: int, n: int) -> None:
     """Four bytes per lane, also of results beyond C, which the TMA leaves out."""
     case = of(name, m, n, 2048)
     explained, (across, down) = explain(case), numba_kernel(case).grid
     (store,) = explained.shared
-    columns = int(numba_kernel(case).variant)
-    assert store.requests * 32 * 4 == across * columns * down * 128 * 2
+    rows, columns = sides(case)
+    assert store.requests * 32 * 4 == across * columns * down * rows * 2
 
 
 @pytest.mark.parametrize("name", STEPS[3:])
@@ -100,15 +108,16 @@ def test_every_row_of_tiles_copies_its_matrix_once_and_products_read_whole_tiles
     case = of(name, m, n, k, dtype, b_layout)
     explained, program, itemsize = explain(case), numba_kernel(case), ITEMSIZE[dtype]
     across, down = program.grid
-    columns = int(program.variant or cuda_kernel("matmul", name).results[0])
+    rows, columns = sides(case)
     assert total(explained, "copy", "A", "global_bytes") == across * sectors_bytes(m, k, itemsize)
     of_b = sectors_bytes(k, n, itemsize) if b_layout == BY_ROWS else sectors_bytes(n, k, itemsize)
     assert total(explained, "copy", "B", "global_bytes") == down // program.cluster * of_b
     steps = across * down * ceil(k * itemsize / 128)
-    assert total(explained, "copy", "A", "shared_bytes") == steps * 128 * 128
+    assert total(explained, "copy", "A", "shared_bytes") == steps * rows * 128
     assert total(explained, "copy", "B", "shared_bytes") == steps * columns * 128
-    assert total(explained, "operand", "A", "shared_bytes") == steps * 128 * 128
-    assert total(explained, "operand", "B", "shared_bytes") == steps * 2 * columns * 128
+    instructions = 2 if rows > 128 else 1  # three consumers multiply by half of the columns at a time
+    assert total(explained, "operand", "A", "shared_bytes") == steps * instructions * rows * 128
+    assert total(explained, "operand", "B", "shared_bytes") == steps * rows // 64 * columns * 128
     read = sum(total(explained, "operand", matrix, "shared_bytes") for matrix in "AB")
     assert sum(each.wavefronts for each in explained.tiles) * 128 == read
     written = sectors_bytes(m, n, ITEMSIZE[produced(dtype)]) if name in ("wgmmaStored", "wgmmaClustered") else 0
@@ -205,7 +214,7 @@ def test_tiles_are_readable_on_a_narrow_screen() -> None:
     lines = console.export_text().splitlines()
     assert max(map(len, lines)) <= 80
     (line,) = (line for line in lines if "copy of B" in line)
-    assert line.split() == ["66", "copy", "of", "B", "shared0", "64×64", "16.8", "MB", "8.39", "MB"]
+    assert line.split()[1:] == ["copy", "of", "B", "shared0", "64×64", "16.8", "MB", "8.39", "MB"]
     said = " ".join(" ".join(lines).split())
     assert "the TMA copies 25.2 MB from global memory (85.3 FLOP per byte; tiles of B to 2 blocks at once)" in said
 

@@ -138,13 +138,26 @@ def test_warp_groups_compute_one_tile_after_another(
     verify(gpu, case, launches=3)
 
 
-@pytest.mark.parametrize("compiler", ["numba", "nvrtc"])
-@pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
-@pytest.mark.parametrize(("m", "n", "variant"), [(1250, 2504, "256"), (1250, 1256, "128"), (300, 264, "64")])
-def test_tiles_of_every_width_are_right(
-    gpu: CudaDevice, m: int, n: int, variant: str, b_layout: str, compiler: str
+@pytest.mark.parametrize(
+    ("name", "compiler", "m", "n", "variant"),
+    [
+        *(
+            ("wgmmaStored", compiler, *tile)
+            for compiler in ("numba", "nvrtc")
+            for tile in ((1250, 2504, "256"), (1000, 2304, "192"), (1250, 1256, "128"), (300, 264, "64"))
+        ),
+        ("wgmmaClustered", "numba", 1250, 2504, "128x256"),
+        ("wgmmaClustered", "numba", 1250, 1256, "128x128"),
+        ("wgmmaClustered", "numba", 1704, 2808, "192x256"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("dtype", "b_layout"), [("bfloat16", BY_ROWS), ("bfloat16", BY_COLUMNS), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)]
+)
+def test_tiles_of_every_size_are_right(
+    gpu: CudaDevice, name: str, compiler: str, m: int, n: int, variant: str, dtype: str, b_layout: str
 ) -> None:
-    case = Case("matmul", "wgmmaStored", "cuda:0", "bfloat16", m, n, 1000, compiler=compiler, b_layout=b_layout)
+    case = Case("matmul", name, "cuda:0", dtype, m, n, 1008, compiler=compiler, b_layout=b_layout)
     kernel = registry.kernel_of(case)
     if reason := kernel.refusal(case, gpu.info.compute_capability):
         pytest.skip(reason)

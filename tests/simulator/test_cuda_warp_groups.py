@@ -8,6 +8,7 @@ import pytest
 
 import simulated
 from programs import assert_right, case_of, cuda_kernel, numba_kernel
+from smembench.kernels.matmul.cuda import wgmma_clustered
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_COLUMNS, BY_ROWS
 from smembench.model.formats import FLOAT8, HALVES, TF32
@@ -39,6 +40,12 @@ def test_products_are_right_at_the_edges_of_tiles(
 def test_blocks_compute_one_tile_after_another() -> None:
     """Five rows of tiles of 3 by 2 blocks: a band that is not full, and blocks with one tile more than others."""
     verify("wgmmaPersistent", (600, 520, 8), "bfloat16", BY_ROWS, blocks=4)
+
+
+@pytest.mark.parametrize(("dtype", "b_layout"), [("bfloat16", BY_ROWS), ("bfloat16", BY_COLUMNS), (FLOAT8, BY_COLUMNS)])
+def test_three_consumers_share_a_tile(monkeypatch: pytest.MonkeyPatch, dtype: str, b_layout: str) -> None:
+    monkeypatch.setattr(wgmma_clustered, "tile_of", wgmma_clustered.TALL.of)
+    verify("wgmmaClustered", (194, 264, 80), dtype, b_layout)
 
 
 @pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
