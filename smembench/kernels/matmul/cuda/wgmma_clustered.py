@@ -3,7 +3,9 @@
 1. Each block copies its own tile of A, and half of the tile of B, at once to itself and to the other block.
 2. A stage is free when the consumers of both blocks have read it: they arrive at the barriers of both.
 
-So 32 KiB per stage and block come from the L2 instead of 48.
+So 32 KiB per stage and block come from the L2 instead of 48. Where rows of A and B begin within lines of 128 bytes most
+copies touch two lines per row; then tiles may be taller, 192 rows by three consumers, with more products per line.
+Findings: results/reference/notes/tensor_cores.md.
 """
 
 from __future__ import annotations
@@ -48,8 +50,8 @@ SHARED = (*(tile for tile in TILES if tile.columns % 128 == 0), TALL)
 """Tiles whose columns are two copies of 128 bytes, or four; the last has three consumers."""
 REGISTERS = {2: (PRODUCER_REGISTERS, CONSUMER_REGISTERS), 3: (32, 160)}
 """Of a thread of the producer's group and of a consumer's, by the number of consumers."""
-REQUEST_CYCLES = 2.5
-"""Of a multiprocessor, per line of 128 bytes that its copies touch, where rows do not begin at lines: found at 8200."""
+LINE_CYCLES = 2.5
+"""Of a multiprocessor, per line of 128 bytes that its copies touch: 1.6 ns, timed where rows begin within lines."""
 
 
 def cycles(tile: Tile, case: Case) -> float:
@@ -64,7 +66,7 @@ def cycles(tile: Tile, case: Case) -> float:
     lines = sum(count * (2 - gcd(ROW_BYTES, ITEMSIZE[case.dtype] * side) / ROW_BYTES) for count, side in rows)
     across, down = tile.grid(case)
     rounds = ceil_div(across * ceil_div(down, CLUSTER), MULTIPROCESSORS // CLUSTER)
-    return rounds * max(step_cycles(tile), REQUEST_CYCLES * lines)
+    return rounds * max(step_cycles(tile), LINE_CYCLES * lines)
 
 
 def tile_of(case: Case) -> Tile:

@@ -1,8 +1,8 @@
 """wgmmaSpecialized: one warp group copies while two multiply, with four stages of tiles between them.
 
 1. The producer, one thread of the first warp group, waits until a stage is free and starts the copies of its tiles.
-2. Each consumer, a warp group for 64 of the tile's 128 rows, waits until a stage has arrived, multiplies 64 × 256
-   results, and says that it is free.
+2. Each consumer, a warp group for 64 of the tile's 128 rows, waits until a stage has arrived, starts to multiply
+   64 × 256 results, waits for the products of the stage before, and says that that one is free.
 3. The producer's group gives registers to the consumers, whose threads hold 128 results each.
 
 Copies run up to four stages ahead of the products, so neither waits for the other. Two groups hold the results that
