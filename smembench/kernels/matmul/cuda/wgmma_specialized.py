@@ -79,8 +79,8 @@ def copying(tile: Tile, copy: DeviceFunction) -> DeviceFunction:
 def multiplying(tile: Tile, release: DeviceFunction) -> DeviceFunction:
     """``(results, stages, turn, member, k)``: a group's sums over all of k; returns the next turn.
 
-    ``release(free, stage, thread)`` says that the group, of which this is a thread, has read a stage. It does so when the
-    next stage's products have begun, so there are at least two stages.
+    ``release(free, stage, thread)`` says that the group, of which this is a thread, has read a stage: when the products
+    of the next one have begun, so that there are at least two stages.
     """
     depth, elements, a_elements, sums = tile.depth, tile.elements, tile.a_elements, tile.columns // 2
     multiply, after, group_elements = products_of(tile), next_turn(tile.stages), ROWS * tile.depth
