@@ -40,6 +40,7 @@ static inline void acquire_map(const void *) {}
 static inline void prefetch_map(const void *) {}
 static inline void publish_tile() {}
 static inline void commit_stores() {}
+static inline unsigned own_group() { return threadIdx.x / 128; }
 static inline void begin_products() {}
 static inline void commit_products() {}
 template <unsigned NEWEST> static inline void finish_stores() {}

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-
 from smembench.kernels.intrinsics.bulk_copy import (
     BARRIER,
     COPY,
@@ -25,14 +23,12 @@ from smembench.kernels.intrinsics.bulk_copy import (
 )
 from smembench.kernels.intrinsics.lowering import (
     Context,
-    Signature,
     Typer,
-    Values,
     register,
     register_instruction,
     types,
 )
-from smembench.kernels.numba_cuda import cuda, uint32
+from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.types import Array, Index
 
 CLUSTER_BLOCKS = "cluster_blocks"
@@ -45,16 +41,14 @@ _TO_ALL = (
     "[$0], [$1, {$2, $3}], [$4], mask; }"
 )
 _ARRIVE = "{ .reg .b32 there; mapa.shared::cluster.u32 there, $0, $1; mbarrier.arrive.shared::cluster.b64 _, [there]; }"
-_SYNCHRONIZE = "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;"
+_MEET = "barrier.cluster.arrive.relaxed; barrier.cluster.wait.acquire;"
 
 
-def rank_in_cluster() -> Index:
-    """This block's rank in its cluster."""
-    return uint32(cuda.blockIdx.x % getattr(cuda, CLUSTER_BLOCKS, 1))
+def meet_cluster() -> None:
+    """Wait until all threads of the cluster have come here, when barriers that they published are set up for all.
 
-
-def synchronize_cluster() -> None:
-    """Wait until all threads of the cluster have come here; a barrier of the block, too."""
+    It orders nothing else: with what else was written before, each thread would wait until the whole GPU could see it.
+    """
     cuda.syncthreads()
 
 
@@ -73,20 +67,10 @@ def arrive_at(barriers: Array, index: Index, rank: Index) -> None:
     arrive(barriers, index)
 
 
-def _lower_rank(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-    function = ir.FunctionType(ir.IntType(32), [])
-    return builder.call(ir.InlineAsm(function, "mov.u32 $0, %cluster_ctarank;", "=r"), args)
-
-
-def _type_rank(_context: Context) -> Typer:
-    return lambda: types.uint32
-
-
 def _type_arrival(_context: Context) -> Typer:
     return lambda barriers, index, rank: types.void
 
 
-register(rank_in_cluster, _type_rank, _lower_rank)
-register_instruction(synchronize_cluster, _SYNCHRONIZE)
+register_instruction(meet_cluster, _MEET)
 register(start_copy_to_all, type_copy, lower_copy(_TO_ALL), *COPY)
 register(arrive_at, _type_arrival, lower_on_barrier(_ARRIVE, "r,r,"), *BARRIER, types.Integer)

@@ -25,6 +25,7 @@ from smembench.kernels.intrinsics.lowering import (
     Context,
     Signature,
     Type,
+    Typer,
     Values,
     register,
     register_instruction,
@@ -41,12 +42,25 @@ GROUP, ROWS = 128, 64
 
 _STEP_BYTES = 32
 """Bytes along k of one instruction."""
+_OWN_GROUP = (
+    "{ .reg .u32 group; mov.u32 group, %tid.x; "
+    f"div.u32 group, group, {GROUP}; shfl.sync.idx.b32 $0, group, 0, 31, -1; }}"
+)
 _FLOAT = ir.FloatType()
 _FORMATS = {"float16": "f16", "bfloat16": "bf16", TF32: "tf32", FLOAT8: "e4m3"}
 _SWIZZLED = 1 << 62
 """In a descriptor: swizzled rows of 128 bytes."""
 _ADDRESSES = 0x3FFFF
 """The bits of a shared address that a descriptor takes; the higher ones tell the blocks of a cluster apart."""
+
+
+def own_group() -> Index:
+    """The number of this thread's warp group in its block, along x.
+
+    A warp's lanes take it from the first one, so that the compiler knows that it is the same for all: what follows from
+    it, such as where tiles begin, is computed once per warp, in uniform registers, from which ``wgmma`` takes it.
+    """
+    return cuda.threadIdx.x // GROUP
 
 
 class Operand(NamedTuple):
@@ -183,6 +197,15 @@ def _wgmma(columns: int, dtype: str, *, by_rows: bool) -> str:
     )
 
 
+def _lower_own_group(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+    return builder.call(ir.InlineAsm(ir.FunctionType(ir.IntType(32), []), _OWN_GROUP, "=r", side_effect=True), args)
+
+
+def _type_own_group(_context: Context) -> Typer:
+    return lambda: types.uint32
+
+
+register(own_group, _type_own_group, _lower_own_group)
 register_instruction(begin_products, "wgmma.fence.sync.aligned;")
 register_instruction(commit_products, "wgmma.commit_group.sync.aligned;")
 register_instruction(finish_products, "wgmma.wait_group.sync.aligned {};", constant=True)

@@ -106,6 +106,9 @@ template <unsigned NEWEST> __device__ __forceinline__ void finish_stores()
     asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(NEWEST) : "memory");
 }
 
+// A thread's warp group; the same for a warp, as the compiler can tell.
+__device__ __forceinline__ unsigned own_group() { return __shfl_sync(0xffffffff, threadIdx.x / GROUP, 0); }
+
 __device__ __forceinline__ void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
 __device__ __forceinline__ void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }

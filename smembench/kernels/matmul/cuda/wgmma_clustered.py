@@ -14,15 +14,21 @@ from dataclasses import replace
 from math import gcd
 
 from smembench.kernels.common.grids import ceil_div
-from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILE_ALIGNMENT, expect_bytes, prefetch_map, start_copy
+from smembench.kernels.intrinsics.bulk_copy import (
+    ROW_BYTES,
+    TILE_ALIGNMENT,
+    expect_bytes,
+    prefetch_map,
+    start_copy,
+    wait_for_phase,
+)
 from smembench.kernels.intrinsics.bulk_store import finish_stores
 from smembench.kernels.intrinsics.clusters import (
     arrive_at,
-    rank_in_cluster,
+    meet_cluster,
     start_copy_to_all,
-    synchronize_cluster,
 )
-from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers
+from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers, own_group
 from smembench.kernels.matmul.cuda import wgmma_stored
 from smembench.kernels.matmul.cuda.wgmma_persistent import BAND, fewest, in_order, placing
 from smembench.kernels.matmul.cuda.wgmma_specialized import (
@@ -31,6 +37,7 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
     Turn,
     copying,
     multiplying,
+    next_turn,
     opening,
 )
 from smembench.kernels.matmul.cuda.wgmma_stored import BUFFERS, MULTIPROCESSORS, TILES, map_of_c, step_cycles, storing
@@ -74,6 +81,12 @@ def tile_of(case: Case) -> Tile:
     return min(SHARED, key=lambda tile: cycles(tile, case)).of(case)
 
 
+@device
+def rank() -> Index:
+    """This block's number in its cluster."""
+    return uint32(cuda.blockIdx.x % CLUSTER)
+
+
 def sharing(tile: Tile) -> DeviceFunction:
     """``(stages, stage, maps, place, k0)``: for one thread, start a block's part of the copies of a stage."""
     elements, at_b, depth = tile.elements, tile.a_elements, tile.depth
@@ -85,7 +98,7 @@ def sharing(tile: Tile) -> DeviceFunction:
         at = stage * elements
         expect_bytes(stages.arrived, stage, size)
         start_copy(stages.tiles, at, maps.a, k0, place.row, stages.arrived, stage)
-        mine = rank_in_cluster() * (copies * width)
+        mine = rank() * (copies * width)
         for part in range(copies):
             to, col = at + at_b + (mine + part * width) * depth, place.col + mine + part * width
             column, row = (col, k0) if by_rows else (k0, col)
@@ -101,13 +114,28 @@ def release_in_all(free: Array, stage: Index, thread: Index) -> None:
         arrive_at(free, stage, thread)
 
 
+def waiting(count: int) -> DeviceFunction:
+    """``(stages, turn)``: for the thread that copies, wait until all stages have been read.
+
+    Before a block ends, whose shared memory goes then: the consumers of the other block arrive at its barriers.
+    """
+    after = next_turn(count)
+
+    def wait_for_readers(stages: Stages, turn: Turn) -> None:
+        for _ in range(count):
+            wait_for_phase(stages.free, turn.stage, 1 - turn.phase)
+            turn = after(turn)
+
+    return device(wait_for_readers)
+
+
 def placing_in_pairs(rows: int, columns: int) -> DeviceFunction:
     """``(pair, down, across)``: where this block's tile of a pair begins, of ``down`` × ``across`` pairs."""
     place_of_pair = placing(CLUSTER * rows, columns, BAND // CLUSTER)
 
     def place_of(pair: Index, down: Index, across: Index) -> Place:
         place = place_of_pair(pair, down, across)
-        return Place(place.row + rank_in_cluster() * rows, place.col)
+        return Place(place.row + rank() * rows, place.col)
 
     return device(place_of)
 
@@ -120,6 +148,7 @@ def build(case: Case) -> NumbaKernel:
     rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.columns // 2
     consumers, (fewer, more) = tile.consumers, REGISTERS[tile.consumers]
     begin, copy_all = opening(tile.stages), copying(tile, sharing(tile))
+    wait_for_readers = waiting(tile.stages)
     multiply_all, write, place_of = multiplying(tile, release_in_all), storing(tile), placing_in_pairs(rows, columns)
 
     def wgmma_clustered(
@@ -132,19 +161,21 @@ def build(case: Case) -> NumbaKernel:
         free = cuda.shared.array(count, barrier)
         stages, maps = Stages(tiles, arrived, free), Maps(a_map, b_map)
         results = cuda.local.array(sums, total)
-        group, thread = cuda.threadIdx.x // GROUP, cuda.threadIdx.x % GROUP
+        group, thread = own_group(), cuda.threadIdx.x % GROUP
         down, across = (m + (CLUSTER * rows - 1)) // (CLUSTER * rows), (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
             begin(stages, maps, CLUSTER * consumers)
             prefetch_map(c_map)
-        synchronize_cluster()
+        meet_cluster()
         turn = Turn(uint32(0), uint32(0))
         pair_index = cuda.blockIdx.x // CLUSTER
         if group == 0:
             give_registers(fewer)
-            while thread == 0 and pair_index < down * across:
-                turn = copy_all(stages, turn, maps, place_of(pair_index, down, across), k)
-                pair_index += cuda.gridDim.x // CLUSTER
+            if thread == 0:
+                while pair_index < down * across:
+                    turn = copy_all(stages, turn, maps, place_of(pair_index, down, across), k)
+                    pair_index += cuda.gridDim.x // CLUSTER
+                wait_for_readers(stages, turn)
         else:
             add_registers(more)
             member = Member(group - 1, thread)
@@ -154,7 +185,6 @@ def build(case: Case) -> NumbaKernel:
                 write(buffers, results, c_map, place, member)
                 pair_index += cuda.gridDim.x // CLUSTER
             finish_stores(0)
-        synchronize_cluster()  # before its shared memory goes, which the other block may still reach
 
     across, down = tile.grid(case)
     pairs = across * ceil_div(down, CLUSTER)

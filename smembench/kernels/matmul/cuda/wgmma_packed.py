@@ -17,7 +17,7 @@ from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILE_ALIGNMENT, pl
 from smembench.kernels.intrinsics.bulk_store import see_stores
 from smembench.kernels.intrinsics.scratch import meet, scratch
 from smembench.kernels.intrinsics.traced import traced
-from smembench.kernels.intrinsics.warp_group import GROUP, add_registers, give_registers
+from smembench.kernels.intrinsics.warp_group import GROUP, add_registers, give_registers, own_group
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.cuda.wgmma_persistent import fewest, in_order, placing
 from smembench.kernels.matmul.cuda.wgmma_specialized import (
@@ -99,7 +99,7 @@ def build(case: Case) -> NumbaKernel:
         free = cuda.shared.array(count, barrier)
         stages, maps = Stages(tiles, arrived, free), Maps(a_map, b_map)
         results = cuda.local.array(sums, total)
-        group, thread = cuda.threadIdx.x // GROUP, cuda.threadIdx.x % GROUP
+        group, thread = own_group(), cuda.threadIdx.x % GROUP
         down, across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
         if packs_a and not traced():
             pack(tiles, Matrix(a, m, k, lda), a_copy)

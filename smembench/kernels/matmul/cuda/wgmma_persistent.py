@@ -15,7 +15,7 @@ from math import prod
 
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import TILE_ALIGNMENT
-from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers
+from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers, own_group
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.cuda.wgmma_specialized import (
     CONSUMER_REGISTERS,
@@ -89,7 +89,7 @@ def build(case: Case) -> NumbaKernel:
         free = cuda.shared.array(count, barrier)
         stages, maps = Stages(tiles, arrived, free), Maps(a_map, b_map)
         results = cuda.local.array(sums, total)
-        group, thread = cuda.threadIdx.x // GROUP, cuda.threadIdx.x % GROUP
+        group, thread = own_group(), cuda.threadIdx.x % GROUP
         down, across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
             begin(stages, maps, CONSUMERS)

@@ -29,6 +29,7 @@ from smembench.kernels.intrinsics.warp_group import (
     commit_products,
     finish_products,
     give_registers,
+    own_group,
 )
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.structs import Matrix, Place
@@ -145,7 +146,7 @@ def build(case: Case) -> NumbaKernel:
         stages, maps = Stages(tiles, arrived, free), Maps(a_map, b_map)
         results = cuda.local.array(sums, total)
         place = Place(cuda.blockIdx.y * rows, cuda.blockIdx.x * columns)
-        group, thread = cuda.threadIdx.x // GROUP, cuda.threadIdx.x % GROUP
+        group, thread = own_group(), cuda.threadIdx.x % GROUP
         if cuda.threadIdx.x == 0:
             begin(stages, maps, CONSUMERS)
         cuda.syncthreads()

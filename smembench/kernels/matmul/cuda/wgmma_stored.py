@@ -19,7 +19,7 @@ from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILE_ALIGNMENT, place_in_tile, prefetch_map
 from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, publish_tile, start_store
 from smembench.kernels.intrinsics.halves import store_pair
-from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers
+from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers, own_group
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.cuda.wgmma_persistent import fewest, in_order, placing
 from smembench.kernels.matmul.cuda.wgmma_specialized import (
@@ -138,7 +138,7 @@ def build(case: Case) -> NumbaKernel:
         free = cuda.shared.array(count, barrier)
         stages, maps = Stages(tiles, arrived, free), Maps(a_map, b_map)
         results = cuda.local.array(sums, total)
-        group, thread = cuda.threadIdx.x // GROUP, cuda.threadIdx.x % GROUP
+        group, thread = own_group(), cuda.threadIdx.x % GROUP
         down, across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
             begin(stages, maps, CONSUMERS)

@@ -14,7 +14,7 @@ wgmmaSpecialized(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned 
     Stages stages{(T *)dynamic_memory(), arrived, free};
     Maps maps{a_map, b_map};
     Place place{blockIdx.y * ROWS, blockIdx.x * COLUMNS};
-    unsigned group = threadIdx.x / GROUP, thread = threadIdx.x % GROUP;
+    unsigned group = own_group(), thread = threadIdx.x % GROUP;
     if (threadIdx.x == 0)
         begin(stages, maps, CONSUMERS);
     __syncthreads();

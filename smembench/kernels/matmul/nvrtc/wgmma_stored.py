@@ -56,7 +56,7 @@ wgmmaStored(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k,
     __shared__ Barrier arrived[STAGES], free[STAGES];
     Stages stages{tiles, arrived, free};
     Maps maps{a_map, b_map};
-    unsigned group = threadIdx.x / GROUP, thread = threadIdx.x % GROUP;
+    unsigned group = own_group(), thread = threadIdx.x % GROUP;
     unsigned down = (m + (ROWS - 1)) / ROWS, across = (n + (COLUMNS - 1)) / COLUMNS;
     if (threadIdx.x == 0) {
         begin(stages, maps, CONSUMERS);
