@@ -167,8 +167,11 @@ def test_so_they_do_in_cuda_c(name: str, side: int, variant: str, b_layout: str,
 def hold(name: str, instruction: str, report: str, code: bytes) -> None:
     """Hold a kernel's machine code, and ptxas's report of it, to what makes these kernels fast."""
     packed = name == "wgmmaPacked"
-    found = Counter(map(mnemonic, opcodes(code)))
+    listed = list(map(mnemonic, opcodes(code)))
+    found = Counter(listed)
     assert found[instruction]
+    last = len(listed) - listed[::-1].index(instruction)
+    assert "R2UR" not in listed[listed.index(instruction) : last]  # descriptors are computed once per warp
     assert found["UTMALDG"]
     if not packed:
         assert not found["LDS"] + found["LDG"]  # no operand passes through registers
