@@ -65,6 +65,28 @@ def test_rows_that_lie_in_two_lines_get_taller_tiles(m: int, n: int, k: int, b_l
     assert wgmma_clustered.tile_of(case).rows == rows
 
 
+@pytest.mark.parametrize("name", ["wgmmaPersistent", "wgmmaStored", "wgmmaClustered"])
+@given(st.integers(1, 5000), st.integers(1, 5000))
+def test_every_tile_of_c_is_a_block_s(name: str, m: int, n: int) -> None:
+    """In narrow bands where all tiles run at once, and in wide ones, of which the last is seldom full."""
+    program = numba_kernel(case_of(cuda_kernel("matmul", name), m, 8 * n, 64, "bfloat16"))
+    across, down = program.grid
+    assert program.tile_of is not None
+    found = Counter(map(program.tile_of, range(across * down)))
+    assert found == Counter((column, row) for row in range(down) for column in range(across))
+
+
+def test_tiles_that_all_run_at_once_go_in_narrow_bands() -> None:
+    """What a GPU's multiprocessors near each other compute needs fewer tiles of A and B then."""
+    few, many = (
+        numba_kernel(case_of(cuda_kernel("matmul", "wgmmaStored"), n, n, 64, "bfloat16")) for n in (2048, 4096)
+    )
+    assert few.tile_of is not None
+    assert many.tile_of is not None
+    assert [few.tile_of(block) for block in (0, 3, 4)] == [(0, 0), (0, 3), (1, 0)]
+    assert [many.tile_of(block) for block in (0, 15, 16)] == [(0, 0), (0, 15), (1, 0)]
+
+
 @given(st.sampled_from([1, 2, 4]), st.integers(1, 40))
 def test_the_swizzle_moves_every_element_of_a_tile_to_a_place_of_its_own(itemsize: int, rows: int) -> None:
     columns = 128 // itemsize

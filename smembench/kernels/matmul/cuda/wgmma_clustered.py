@@ -30,7 +30,7 @@ from smembench.kernels.intrinsics.clusters import (
 )
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers, own_group
 from smembench.kernels.matmul.cuda import wgmma_stored
-from smembench.kernels.matmul.cuda.wgmma_persistent import BAND, fewest, in_order, placing
+from smembench.kernels.matmul.cuda.wgmma_persistent import MULTIPROCESSORS, fewest, in_order, placing
 from smembench.kernels.matmul.cuda.wgmma_specialized import (
     CONSUMER_REGISTERS,
     PRODUCER_REGISTERS,
@@ -40,7 +40,7 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
     next_turn,
     opening,
 )
-from smembench.kernels.matmul.cuda.wgmma_stored import BUFFERS, MULTIPROCESSORS, TILES, map_of_c, step_cycles, storing
+from smembench.kernels.matmul.cuda.wgmma_stored import BUFFERS, TILES, map_of_c, step_cycles, storing
 from smembench.kernels.matmul.structs import Place
 from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile
 from smembench.kernels.numba_cuda import SIMULATED, DeviceFunction, cuda, device, number, uint32
@@ -131,7 +131,7 @@ def waiting(count: int) -> DeviceFunction:
 
 def placing_in_pairs(rows: int, columns: int) -> DeviceFunction:
     """``(pair, down, across)``: where this block's tile of a pair begins, of ``down`` × ``across`` pairs."""
-    place_of_pair = placing(CLUSTER * rows, columns, BAND // CLUSTER)
+    place_of_pair = placing(CLUSTER * rows, columns, CLUSTER)
 
     def place_of(pair: Index, down: Index, across: Index) -> Place:
         place = place_of_pair(pair, down, across)
@@ -188,7 +188,7 @@ def build(case: Case) -> NumbaKernel:
 
     across, down = tile.grid(case)
     pairs = across * ceil_div(down, CLUSTER)
-    pair_of = in_order(replace(tile, rows=CLUSTER * rows), case, BAND // CLUSTER)
+    pair_of = in_order(replace(tile, rows=CLUSTER * rows), case, CLUSTER)
 
     def of_block(block: int) -> tuple[int, int]:
         column, row = pair_of(block // CLUSTER)

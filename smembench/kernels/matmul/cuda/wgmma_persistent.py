@@ -2,7 +2,7 @@
 
 1. The producer goes on with the next tile's copies while the consumers still write the results of the last one.
 2. Tiles follow each other down a band of sixteen rows of tiles, then to the right, so that blocks that run at the same
-   time share tiles of A and B in the L2.
+   time share tiles of A and B in the L2. Where all tiles run at once, bands of four rows are faster.
 3. Where fewer blocks need no more rounds, fewer run: 128 for 512 tiles, four each, as most of 132 would have. Findings:
    results/reference/notes/tensor_cores.md.
 """
@@ -37,18 +37,25 @@ from smembench.kernels.types import Array, Index
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import NARROW
 
-BAND = 16
-"""Rows of tiles in a band."""
+MULTIPROCESSORS = 132
+"""Of an H200 or an H100 SXM."""
+BAND, NARROW_BAND = 16, 4
+"""Rows of tiles in a band, and in one of so few tiles that all run at once."""
 
 
-def placing(rows: int, columns: int, band: int = BAND) -> DeviceFunction:
-    """``(tile, down, across)``: where the tile of this number begins, of ``down`` × ``across`` of so many elements."""
+def placing(rows: int, columns: int, cluster: int = 1) -> DeviceFunction:
+    """``(tile, down, across)``: where the tile of this number begins, of ``down`` × ``across`` of so many elements.
+
+    ``cluster``: blocks that compute such a tile together.
+    """
+    at_once, narrow, wide = MULTIPROCESSORS // cluster, NARROW_BAND // cluster, BAND // cluster
 
     def place_of(tile: Index, down: Index, across: Index) -> Place:
+        band = uint32(narrow if down * across <= at_once else wide)
         size = across * band
         bands = tile // size
         above, inside = bands * band, tile - bands * size  # one division for both, and below
-        high = min(uint32(band), down - above)
+        high = min(band, down - above)
         column = inside // high
         return Place((above + inside - column * high) * rows, column * columns)
 
@@ -60,9 +67,9 @@ def fewest(tiles: int, most: int) -> int:
     return ceil_div(tiles, ceil_div(tiles, most))
 
 
-def in_order(tile: Tile, case: Case, band: int = BAND) -> Callable[[int], tuple[int, int]]:
+def in_order(tile: Tile, case: Case, cluster: int = 1) -> Callable[[int], tuple[int, int]]:
     """Which tile of a case, across and down, has this number."""
-    place_of, (across, down) = placing(tile.rows, tile.columns, band), tile.grid(case)
+    place_of, (across, down) = placing(tile.rows, tile.columns, cluster), tile.grid(case)
 
     def tile_of(number: int) -> tuple[int, int]:
         place = place_of(number, down, across)

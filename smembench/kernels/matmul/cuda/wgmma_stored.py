@@ -21,7 +21,7 @@ from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores
 from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers, own_group
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.cuda.wgmma_persistent import fewest, in_order, placing
+from smembench.kernels.matmul.cuda.wgmma_persistent import MULTIPROCESSORS, fewest, in_order, placing
 from smembench.kernels.matmul.cuda.wgmma_specialized import (
     CONSUMER_REGISTERS,
     CONSUMERS,
@@ -47,8 +47,6 @@ HEIGHT, BUFFERS = ROWS // (GROUP // WARP), 2
 """Rows of a warp's results, and buffers that it has for them."""
 WIDE = Tile(rows=128, columns=256, stages=4, buffers=CONSUMERS * ROWS * BUFFERS)
 TILES = (WIDE, replace(WIDE, columns=192), replace(WIDE, columns=128, stages=5), replace(WIDE, columns=64, stages=7))
-MULTIPROCESSORS = 132
-"""Of an H200 or an H100 SXM."""
 
 
 def step_cycles(tile: Tile) -> int:

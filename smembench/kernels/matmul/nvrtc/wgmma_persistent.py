@@ -11,9 +11,10 @@ PLACE_OF = """
 // Where the tile of this number begins, of so many down and across, in bands.
 __device__ __forceinline__ Place place_of(unsigned tile, unsigned down, unsigned across)
 {
-    unsigned size = across * BAND, bands = tile / size;
-    unsigned above = bands * BAND, inside = tile - bands * size;  // one division for both, and below
-    unsigned high = BAND < down - above ? BAND : down - above;
+    unsigned band = down * across <= MULTIPROCESSORS ? NARROW_BAND : BAND;
+    unsigned size = across * band, bands = tile / size;
+    unsigned above = bands * band, inside = tile - bands * size;  // one division for both, and below
+    unsigned high = band < down - above ? band : down - above;
     unsigned column = inside / high;
     return {(above + inside - column * high) * ROWS, column * COLUMNS};
 }
@@ -52,5 +53,10 @@ wgmmaPersistent(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k
 }
 """
 
-CONSTANTS = {**wgmma_specialized.CONSTANTS, "BAND": wgmma_persistent.BAND}
+CONSTANTS = {
+    **wgmma_specialized.CONSTANTS,
+    "MULTIPROCESSORS": wgmma_persistent.MULTIPROCESSORS,
+    "NARROW_BAND": wgmma_persistent.NARROW_BAND,
+    "BAND": wgmma_persistent.BAND,
+}
 KERNEL = warp_group_port(wgmma_persistent.KERNEL, PLACE_OF + _SOURCE, TILE.of, CONSTANTS)
