@@ -60,7 +60,8 @@ def own_group() -> Index:
     A warp's lanes take it from the first one, so that the compiler knows that it is the same for all: what follows from
     it, such as where tiles begin, is computed once per warp, in uniform registers, from which ``wgmma`` takes it.
     """
-    return cuda.threadIdx.x // GROUP
+    group: Index = cuda.threadIdx.x // GROUP
+    return group
 
 
 class Operand(NamedTuple):
