@@ -4,7 +4,7 @@ Blocks of a cluster have ranks from 0 on. A tile that all of them need is copied
 shared memory, and its bytes arrive at the same barrier of each (PTX ISA, "cp.async.bulk.tensor", multicast). Needs
 compute capability 9.0.
 
-In the simulator, which runs one block after another, a cluster is a single block. A trace has the block's rank.
+In the simulator, which runs one block after another, a cluster is a single block. A trace knows how many it has.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _MEET = "barrier.cluster.arrive.relaxed; barrier.cluster.wait.acquire;"
 
 
 def meet_cluster() -> None:
-    """Wait until all threads of the cluster have come here, when barriers that they published are set up for all.
+    """Wait until all threads of the cluster have come here; barriers that they published before are set up for all then.
 
-    It orders nothing else: with what else was written before, each thread would wait until the whole GPU could see it.
+    It orders nothing else: an arrival that released all earlier writes would be a fence of the whole GPU for each thread.
     """
     cuda.syncthreads()
 

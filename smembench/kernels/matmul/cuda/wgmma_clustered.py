@@ -2,6 +2,7 @@
 
 1. Each block copies its own tile of A, and half of the tile of B, at once to itself and to the other block.
 2. A stage is free when the consumers of both blocks have read it: they arrive at the barriers of both.
+3. A block ends when both have read all of its stages, since its barriers end with it.
 
 So 32 KiB per stage and block come from the L2 instead of 48. Where rows of A and B begin within lines of 128 bytes most
 copies touch two lines per row; then tiles may be taller, 192 rows by three consumers, with more products per line.
@@ -115,10 +116,7 @@ def release_in_all(free: Array, stage: Index, thread: Index) -> None:
 
 
 def waiting(count: int) -> DeviceFunction:
-    """``(stages, turn)``: for the thread that copies, wait until all stages have been read.
-
-    Before a block ends, whose shared memory goes then: the consumers of the other block arrive at its barriers.
-    """
+    """``(stages, turn)``: for the thread that copies, wait until both blocks' consumers have read all stages."""
     after = next_turn(count)
 
     def wait_for_readers(stages: Stages, turn: Turn) -> None:
