@@ -4,7 +4,7 @@ Blocks of a cluster have ranks from 0 on. A tile that all of them need is copied
 shared memory, and its bytes arrive at the same barrier of each (PTX ISA, "cp.async.bulk.tensor", multicast). Needs
 compute capability 9.0.
 
-In the simulator, which runs one block after another, a cluster is a single block. A trace knows how many it has.
+In the simulator, which runs one block after another, a cluster is a single block; in a trace it has all of its blocks.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _MEET = "barrier.cluster.arrive.relaxed; barrier.cluster.wait.acquire;"
 
 
 def meet_cluster() -> None:
-    """Wait until all threads of the cluster have come here; barriers that they published before are set up for all then.
+    """Wait until all threads of the cluster have come here; barriers that they published are then set up for all.
 
-    It orders nothing else: an arrival that released all earlier writes would be a fence of the whole GPU for each thread.
+    It orders nothing else: arrivals that release earlier writes are fences of the whole GPU, one per thread.
     """
     cuda.syncthreads()
 
