@@ -182,7 +182,7 @@ def explain_kernel(
 
     device, capability = target(capability=capability)
     (case,) = cases(kernel, blocks=block, dtypes=dtype, pads=str(pad_width), n=n, stride=stride, device=device)
-    return shown(Explained, explained(case, capability))
+    return shown(Explained, explained(case, capability, device.sm_count if device else None))
 
 
 def explain_function(

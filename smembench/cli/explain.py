@@ -94,7 +94,7 @@ def explain(
         ),
     ] = None,
     run: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="A stored run: use the roofs of its GPU. (default: the GPU here)")
+        Path | None, typer.Option(metavar="DIR", help="A stored run: explain for its GPU. (default: the GPU here)")
     ] = None,
     best_pad: Annotated[
         bool, typer.Option("--best-pad", help="Find the smallest pad without conflicts of loads or stores.")
@@ -182,13 +182,14 @@ def explain(
     if csv is not None and not measure:
         raise UsageError(f"--csv {csv}: is written with --measure; use --json for the explanation itself")
     device, capability = target(run, capability)
+    multiprocessors = device.sm_count if device else None
     found = cases(
         kernel, blocks=block, dtypes=dtype, pads=pad_width, stride=stride, b_layout=b_layout, device=device, **sizes
     )
     for mistake in registry.mistakes():
         say(stderr, mistake)
     if measure:
-        _measure(found, capability, device.sm_count if device else None, csv, json=json)
+        _measure(found, capability, multiprocessors, csv, json=json)
         return
     (case, *more) = found
     if more:
@@ -211,10 +212,10 @@ def explain(
         check_extra("explain --html", "jinja2")
         from smembench.report.explanation import explanation_page
 
-        page_file.write(explanation_page(explained(case, capability), capability, device))
+        page_file.write(explanation_page(explained(case, capability, multiprocessors), capability, device))
         say(stderr, f"wrote {html}")
         return
-    said = explained(case, capability)
+    said = explained(case, capability, multiprocessors)
     if json:
         typer.echo(as_json(**to_dict(said, capability, device)), nl=False)
     else:

@@ -158,7 +158,8 @@ class Result(Shown):
                 f"{kernel}: no such case was measured on a GPU here; "
                 f"smembench.explain_kernel({kernel!r}) explains kernels that were not measured"
             )
-        return shown(Explained, explained(found, capability_of(self.run.description.device(found.device))))
+        device = self.run.description.device(found.device)
+        return shown(Explained, explained(found, capability_of(device), device.sm_count if device else None))
 
     def __getitem__(self, column: str) -> pd.Series[Any]:
         return self.frame[column]

@@ -126,9 +126,12 @@ def _device(run: Path | None, capability: str | None) -> DeviceInfo | None:
     return gpus[0]
 
 
-def explained(case: Case, capability: str | None) -> Explanation:
-    """A trace of the case, with the registers of its machine code if a compiler is installed."""
-    return analysis.explain(case, capability, machine_code(case, capability))
+def explained(case: Case, capability: str | None, multiprocessors: int | None = None) -> Explanation:
+    """A trace of the case, with the registers of its machine code if a compiler is installed.
+
+    ``multiprocessors``: of the GPU on which a persistent grid's blocks share tiles, if it is known.
+    """
+    return analysis.explain(case, capability, machine_code(case, capability), multiprocessors)
 
 
 def counted(cases: Sequence[Case], capability: str | None, multiprocessors: int | None = None) -> list[Comparison]:

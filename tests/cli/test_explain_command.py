@@ -80,6 +80,17 @@ def test_the_roofs_are_those_of_a_stored_run(program: Program) -> None:
     assert max(found["roofs"], key=lambda roof: roof["least_ms"])["name"] == "L1 and shared memory"
 
 
+def test_blocks_share_tiles_as_they_do_on_the_gpu_of_a_stored_run(program: Program) -> None:
+    """Without a GPU each of streamK's tiles has a block of its own, and none waits for another."""
+
+    def loaded(*options: str) -> set[str]:
+        found = json.loads(program("explain", "streamK", "--block", "8x8", "--n", "300", *options, "--json").stdout)
+        return {access["array"] for access in found["global"] if access["kind"] == "load"}
+
+    assert loaded("--cc", "9.0") == {"A", "B"}
+    assert loaded("--run", DOCUMENTS) >= {"A", "B", "block_flags"}
+
+
 def test_sizes_are_those_of_the_problem(program: Program) -> None:
     """Rectangles too; a size that the problem does not have is an error that names the others."""
     product = json.loads(program("explain", "tiled", "--m", "40", "--n", "50", "--k", "70", "--json").stdout)
