@@ -102,6 +102,7 @@ def run(
             metavar="TIME",
             parser=SECONDS,
             help="How long a host may take to come, out of a queue too, and to answer. (default: 60s)",
+            show_default=False,
             rich_help_panel=_CLUSTER,
         ),
     ] = 60.0,

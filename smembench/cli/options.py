@@ -71,7 +71,12 @@ def of_axis(axis: Axis, metavar: str = "N,…") -> Any:
 
 Kernels = Annotated[
     str | None,
-    typer.Option("--kernel", metavar="NAME,…", help="Kernels by name. (default: all)", autocompletion=complete_kernel),
+    typer.Option(
+        "--kernel",
+        metavar="NAME,…",
+        help="Kernels by name. (default: the standard ones)",
+        autocompletion=complete_kernel,
+    ),
 ]
 Blocks = Annotated[str | None, of_axis(BLOCK, "XxY,…")]
 Dtypes = Annotated[str | None, of_axis(Axis("dtype", "Element types.", "float32"), "NAME,…")]

@@ -39,7 +39,7 @@ def report(
     and every case. Of a folder, all runs in it are read. Of several runs of one configuration, the newest is shown and
     compared with the one before. Of a fleet's folder the page shows which GPU is slow, with strips and tables of all.
     --png and --svg write the charts as files, and HTML only if -o is given. Needs the report extra: pip install
-    'smembench[report]'.
+    'smembench\\[report]'.
 
     Examples:
 

@@ -95,7 +95,7 @@ def _sentence(run: Run, rungs: Sequence[Rung], limit: str) -> str:
     if not rungs:
         return ""
     lowest, best = rungs[0].row, min((rung.row for rung in rungs), key=lambda row: row.elapsed_ms or 0.0)
-    said = [f"The fastest is {label(best)}"]
+    said = [f"The fastest step is {label(best)}"]
     if tells_apart(run, lowest, best):
         said.append(f"{number((lowest.elapsed_ms or 0.0) / (best.elapsed_ms or 1.0))} times as fast as {label(lowest)}")
     elif best is not lowest:

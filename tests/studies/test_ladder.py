@@ -117,7 +117,9 @@ def test_a_gain_within_the_noise_is_in_brackets(rows: Rows) -> None:
     found = rows({"naive": [2.0, 3.0, 4.0], "tiled": [2.0, 2.9, 4.0]}, problem="matmul")
     assert climbed(found)["tiled 32x32"][2] == "(1.03×)"
     (section,) = ladder(Run(found, RUN))
-    assert section.sentence.startswith("The fastest is tiled 32x32, no different from naive 32x32 within the noise. ")
+    assert section.sentence.startswith(
+        "The fastest step is tiled 32x32, no different from naive 32x32 within the noise."
+    )
     assert section.sentence.endswith("gains in brackets are within the noise.")
     assert [column.heading for column in section.columns] == ["step", "elapsed ms", "GFLOP/s", "gain", "what changes"]
 
