@@ -14,7 +14,7 @@ from greenlet import getcurrent, greenlet
 
 from smembench.devices.base import POISON
 from smembench.explain.trace import replaced
-from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, places_in_tile
+from smembench.kernels.intrinsics.bulk_copy import places_in_tile
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import SIMULATED, cuda
 from smembench.kernels.program import NumbaKernel, TensorMap
@@ -76,7 +76,8 @@ class Mapped:
         rows, columns, stride = described.rows, described.columns, described.stride
         shape, strides = (rows, columns), (stride * array.itemsize, array.itemsize)
         self._matrix = np.lib.stride_tricks.as_strided(array, shape, strides)
-        self._shape = (described.tile_rows, ROW_BYTES // array.itemsize)
+        self._shape = (described.tile_rows, described.row_bytes // array.itemsize)
+        self._row_bytes = described.row_bytes
 
     def box(self, row: int, column: int) -> Array:
         """The elements of a tile, with zeros beyond the matrix."""
@@ -87,7 +88,7 @@ class Mapped:
 
     def write(self, row: int, column: int, tile: Array) -> None:
         """Write what a swizzled tile has, but for what lies beyond the matrix."""
-        box = tile[places_in_tile(tile.itemsize, *np.indices(self._shape))]
+        box = tile[places_in_tile(tile.itemsize, *np.indices(self._shape), self._row_bytes)]
         inside = self._matrix[row : row + self._shape[0], column : column + self._shape[1]]
         inside[:] = box[: inside.shape[0], : inside.shape[1]]
 

@@ -119,15 +119,16 @@ def tile_traffic(tiles: Mapping[TileAccess, int], source: Callable[[int], str]) 
 
 def core_matrices(operand: Operand, start: int) -> Iterator[list[int]]:
     """The addresses of the rows of each core matrix of an operand that begins at an address of shared memory."""
-    for left in range(operand.row_bytes // ROW_BYTES):
+    row_bytes = operand.swizzle or ROW_BYTES
+    for left in range(operand.row_bytes // row_bytes):
         for top in range(operand.rows // CORE_ROWS):
             corner = start + left * operand.leading + top * operand.stride
-            for chunk in range(0, ROW_BYTES, CHUNK):
-                yield [swizzled(corner + row * ROW_BYTES + chunk, operand.swizzle) for row in range(CORE_ROWS)]
+            for chunk in range(0, row_bytes, CHUNK):
+                yield [swizzled(corner + row * row_bytes + chunk, operand.swizzle) for row in range(CORE_ROWS)]
 
 
 def swizzled(address: int, swizzle: int) -> int:
-    """Where the 16 bytes lie that would lie at an address: with a swizzle of 128 bytes; 0 for none."""
+    """Where the 16 bytes lie that would lie at an address, with a swizzle of 128 or 64 bytes; 0 for none."""
     return address ^ (address // ROW_BYTES % (swizzle // CHUNK) * CHUNK if swizzle else 0)
 
 
@@ -185,16 +186,17 @@ class TileRecorder:
 
 def _moved(line: int, kind: str, array: str, matrix: Matrix, blocks: int, column: int, row: int) -> TileAccess:
     whole, rows, itemsize = matrix.described, matrix.described.tile_rows, matrix.itemsize
+    row_bytes = whole.row_bytes
     high = min(max(whole.rows - row, 0), rows)
-    wide = min(max(whole.columns - column, 0) * itemsize, ROW_BYTES) if high else 0
+    wide = min(max(whole.columns - column, 0) * itemsize, row_bytes) if high else 0
     first = (np.arange(row, row + high) * whole.stride + column) * itemsize
     parts = _parts(first, wide) if wide else np.zeros((2, high), np.int64)
     # Beside elements zeros are a packet of their own; a row of zeros alone is a line in any case.
-    zeros = high * _packet(-(-(ROW_BYTES - wide) // SECTOR_BYTES), blocks, _LEAST_ZEROS if wide else 0)
-    arriving = int(_packet(parts, blocks, _LEAST).sum()) + int(zeros) + (rows - high) * _LINE
+    zeros = high * _packet(-(-(row_bytes - wide) // SECTOR_BYTES), blocks, _LEAST_ZEROS if wide else 0)
+    arriving = int(_packet(parts, blocks, _LEAST).sum()) + int(zeros) + (rows - high) * row_bytes // SECTOR_BYTES
     return TileAccess(
-        *(line, kind, matrix.name, array, rows, ROW_BYTES // itemsize),
-        shared_bytes=blocks * rows * ROW_BYTES,
+        *(line, kind, matrix.name, array, rows, row_bytes // itemsize),
+        shared_bytes=blocks * rows * row_bytes,
         global_bytes=SECTOR_BYTES * int(parts.sum()),
         arriving_bytes=SECTOR_BYTES * blocks * arriving if kind == "copy" else 0,
         blocks=blocks,

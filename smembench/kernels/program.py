@@ -28,19 +28,20 @@ class _OnGpu:
 
 
 MAPPED_ROW_BYTES = 128
-"""Bytes of a row of a tile that a tensor map describes."""
+"""Bytes of a row of a tile that a tensor map describes, at most."""
 
 
 class TensorMap(NamedTuple):
-    """A matrix as the Tensor Memory Accelerator copies it: tile by tile, into rows of 128 bytes, swizzled.
+    """A matrix as the Tensor Memory Accelerator copies it: tile by tile, into rows of 64 or 128 bytes, swizzled.
 
     Attributes:
         array: its place among the arrays of a launch, 0 for the output.
         rows, columns: of the matrix.
         stride: elements from one row to the next, 16 bytes or a multiple.
-        tile_rows: rows of a tile, of ``MAPPED_ROW_BYTES`` each.
+        tile_rows: rows of a tile.
         copied: whether it is of a copy of the array, with this stride, for which there is memory beside the arrays;
             the kernel makes the copy.
+        row_bytes: of a tile's row, over which chunks of 16 are swizzled.
     """
 
     array: int
@@ -49,6 +50,7 @@ class TensorMap(NamedTuple):
     stride: int
     tile_rows: int
     copied: bool = False
+    row_bytes: int = MAPPED_ROW_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from smembench.kernels.program import MAPPED_ROW_BYTES, TensorMap
+from smembench.kernels.program import TensorMap
 
 _TYPES = {1: "UINT8", 2: "UINT16", 4: "UINT32"}
 """By the bytes of an element: copies do not depend on what the bits mean."""
@@ -64,10 +64,10 @@ def encoded(described: TensorMap, address: int, itemsize: int) -> Any:
             address,
             [driver.cuuint64_t(described.columns), driver.cuuint64_t(described.rows)],
             [driver.cuuint64_t(itemsize * described.stride)],
-            [driver.cuuint32_t(MAPPED_ROW_BYTES // itemsize), driver.cuuint32_t(described.tile_rows)],
+            [driver.cuuint32_t(described.row_bytes // itemsize), driver.cuuint32_t(described.tile_rows)],
             [driver.cuuint32_t(1), driver.cuuint32_t(1)],
             driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
-            driver.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,
+            getattr(driver.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{described.row_bytes}B"),
             driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
             driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
         )

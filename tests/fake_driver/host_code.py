@@ -15,7 +15,7 @@ import numpy as np
 
 from programs import cuda_c_kernel, numba_kernel
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.program import MAPPED_ROW_BYTES, TensorMap
+from smembench.kernels.program import TensorMap
 from smembench.model.case import Case
 
 HERE = Path(__file__).parent
@@ -108,8 +108,8 @@ def compile_library(source: Path, library: Path, includes: Iterable[Path]) -> Pa
 
 def host_map(described: TensorMap, array: Any) -> Any:
     """The tensor map of a NumPy array, as the fake driver encodes it (``HostMap`` of host_kernel.h)."""
-    size, tile_columns = array.itemsize, MAPPED_ROW_BYTES // array.itemsize
-    _, rows, columns, stride, tile_rows, _ = described
+    size, tile_columns = array.itemsize, described.row_bytes // array.itemsize
+    _, rows, columns, stride, tile_rows, *_ = described
     return np.array([array.ctypes.data, columns, rows, stride * size, tile_columns, tile_rows], np.uint64)
 
 

@@ -48,11 +48,12 @@ template <unsigned NEWEST> static inline void finish_products() {}
 template <unsigned COUNT> static inline void add_registers() {}
 template <unsigned COUNT> static inline void give_registers() {}
 
-// An element of a swizzled tile, whose rows have 128 bytes.
-template <class T> static inline T &in_tile(T *tile, unsigned row, unsigned column)
+// An element of a swizzled tile, whose rows have 64 or 128 bytes.
+template <class T> static inline T &in_tile(T *tile, unsigned row, unsigned column, unsigned columns = 128 / sizeof(T))
 {
-    constexpr unsigned WIDE = 16 / sizeof(T), COLUMNS = 128 / sizeof(T);
-    return tile[row * COLUMNS + (column / WIDE ^ row % 8) * WIDE + column % WIDE];
+    constexpr unsigned WIDE = 16 / sizeof(T);
+    unsigned swizzle = columns * sizeof(T) == 128 ? row % 8 : row / 2 % 4;
+    return tile[row * columns + (column / WIDE ^ swizzle) * WIDE + column % WIDE];
 }
 
 // Where an element is in the matrix of a tensor map, null outside it.
@@ -69,7 +70,7 @@ static void start_copy(T *tile, const void *source, unsigned column, unsigned ro
     for (unsigned i = 0; i < map.tile_rows; ++i)
         for (unsigned j = 0; j < map.tile_columns; ++j) {
             const T *from = in_matrix<T>(map, row + i, column + j);
-            in_tile(tile, i, j) = from ? *from : T(0);
+            in_tile(tile, i, j, map.tile_columns) = from ? *from : T(0);
         }
     change(barrier, 0, -long(map.tile_rows * map.tile_columns * sizeof(T)));
 }
@@ -80,7 +81,7 @@ template <class T> static void start_store(const void *target, unsigned column, 
     for (unsigned i = 0; i < map.tile_rows; ++i)
         for (unsigned j = 0; j < map.tile_columns; ++j)
             if (T *to = in_matrix<T>(map, row + i, column + j))
-                *to = in_tile(tile, i, j);
+                *to = in_tile(tile, i, j, map.tile_columns);
 }
 
 static inline float widened(unsigned short bits)
@@ -103,12 +104,12 @@ template <class T> static inline void store_pair(T *to, float one, float other)
 template <unsigned WIDTH, bool BY_ROWS, class T>
 static void multiply(float (&sums)[WIDTH / 2], const T *a_tile, const T *b_tile, unsigned thread)
 {
-    constexpr unsigned DEPTH = 128 / sizeof(T);
+    constexpr unsigned DEPTH = 128 / sizeof(T), PIECE = WIDTH % DEPTH ? DEPTH / 2 : DEPTH;
     for (unsigned i = 0; i < WIDTH / 2; ++i) {
         unsigned row = thread / 32 * 16 + thread % 32 / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + thread % 4 * 2 + i % 2;
-        const T *b = BY_ROWS ? b_tile + column / DEPTH * DEPTH * DEPTH : b_tile;
+        const T *b = BY_ROWS ? b_tile + column / PIECE * PIECE * DEPTH : b_tile;
         for (unsigned k = 0; k < DEPTH; ++k) {
-            T of_b = BY_ROWS ? in_tile(b, k, column % DEPTH) : in_tile(b, column, k);
+            T of_b = BY_ROWS ? in_tile(b, k, column % PIECE, PIECE) : in_tile(b, column, k);
             sums[i] += widened(in_tile(a_tile, row, k)) * widened(of_b);
         }
     }

@@ -95,9 +95,12 @@ def test_a_port_is_right_on_ragged_sizes(kernel: Kernel, launches: dict[str, Lau
         ("wgmma", (130, 136, 200), ""),
         ("wgmmaSpecialized", (130, 264, 392), ""),
         ("wgmmaPersistent", (2200, 264, 72), ""),
-        ("wgmmaStored", (1250, 2504, 72), "256"),
+        ("wgmmaStored", (1250, 2920, 72), "256"),
+        ("wgmmaStored", (1250, 2512, 72), "224"),
         ("wgmmaStored", (1250, 2496, 72), "192"),
+        ("wgmmaStored", (1250, 1672, 72), "160"),
         ("wgmmaStored", (1250, 1256, 72), "128"),
+        ("wgmmaStored", (1250, 840, 72), "96"),
         ("wgmmaStored", (300, 264, 200), "64"),
     ],
 )

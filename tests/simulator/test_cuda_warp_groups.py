@@ -8,7 +8,8 @@ import pytest
 
 import simulated
 from programs import assert_right, case_of, cuda_kernel, numba_kernel
-from smembench.kernels.matmul.cuda import wgmma_clustered
+from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_packed, wgmma_stored
+from smembench.kernels.matmul.warp_groups import Tile
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_COLUMNS, BY_ROWS
 from smembench.model.formats import FLOAT8, HALVES, TF32
@@ -40,6 +41,21 @@ def test_products_are_right_at_the_edges_of_tiles(
 def test_blocks_compute_one_tile_after_another() -> None:
     """Five rows of tiles of 3 by 2 blocks: a band that is not full, and blocks with one tile more than others."""
     verify("wgmmaPersistent", (600, 520, 8), "bfloat16", BY_ROWS, blocks=4)
+
+
+@pytest.mark.parametrize("name", ["wgmmaStored", "wgmmaPacked"])
+@pytest.mark.parametrize(
+    ("dtype", "b_layout"), [("bfloat16", BY_ROWS), ("float16", BY_COLUMNS), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)]
+)
+@pytest.mark.parametrize("tile", wgmma_stored.TILES, ids=lambda tile: tile.columns)
+def test_tiles_of_every_width_are_right(
+    monkeypatch: pytest.MonkeyPatch, name: str, dtype: str, b_layout: str, tile: Tile
+) -> None:
+    """Two tiles across, the second ragged; where columns are no multiple of 64, rows of B and C have 64 bytes."""
+    for module in (wgmma_stored, wgmma_packed):
+        monkeypatch.setattr(module, "tile_of", tile.of)
+    odd = 1 if name == "wgmmaPacked" else 0
+    verify(name, (70, tile.columns + 24 + odd, 80 + odd), dtype, b_layout)
 
 
 @pytest.mark.parametrize(("dtype", "b_layout"), [("bfloat16", BY_ROWS), ("bfloat16", BY_COLUMNS), (FLOAT8, BY_COLUMNS)])

@@ -4,8 +4,8 @@ One thread starts the copy of a whole tile, described by a tensor map (``kernels
 the matrix arrive as zeros. A barrier has a phase, 0 at first, that ends when all arrivals expected of it have been made
 and all bytes announced to it have come (PTX ISA, "mbarrier", "cp.async.bulk.tensor"). Needs compute capability 9.0.
 
-A tile has rows of 128 bytes, swizzled: chunk c of row r, 16 bytes, lies where chunk c ^ (r % 8) would. So eight rows of
-a column of chunks lie in different banks.
+A tile has rows of 128 bytes, swizzled: chunk c of row r, 16 bytes, lies where chunk c ^ (r % 8) would; in rows of 64
+bytes, where chunk c ^ (r // 2 % 4) would. So eight rows of a column of chunks lie in different banks.
 
 In the simulator a copy is done at once. A trace records copies, which are no accesses of threads, and which threads set
 up and use a barrier; no wait waits.
@@ -42,7 +42,7 @@ TILE_ALIGNMENT = 1024
 """Bytes: eight rows of a tile, over which the swizzle repeats."""
 
 ROW_BYTES, CHUNK = MAPPED_ROW_BYTES, 16
-"""Bytes of a tile's row, and of the chunks that the swizzle moves."""
+"""Bytes of a tile's row at most, and of the chunks that the swizzle moves."""
 
 TILES = "tile_accesses"
 """The name of what records accesses to tiles, in a trace's ``cuda``."""
@@ -115,23 +115,28 @@ def start_copy(
 def swizzled(box: NDArray[Any]) -> NDArray[Any]:
     """The elements of a tile, rows by columns, in the order in which they lie in shared memory."""
     found = np.empty(box.size, box.dtype)
-    found[places_in_tile(box.itemsize, *np.indices(box.shape))] = box
+    found[places_in_tile(box.itemsize, *np.indices(box.shape), box.shape[1] * box.itemsize)] = box
     return found
 
 
-def places_in_tile(itemsize: int, row: Any, column: Any) -> Any:
+def row_bytes_of(columns: int, itemsize: int) -> int:
+    """Bytes of the rows in which so many columns are copied: 128, or 64 where the columns are no multiple of that."""
+    return ROW_BYTES if columns * itemsize % ROW_BYTES == 0 else ROW_BYTES // 2
+
+
+def places_in_tile(itemsize: int, row: Any, column: Any, row_bytes: int = ROW_BYTES) -> Any:
     """Where elements of a swizzled tile lie, in elements from its beginning."""
-    per_row, per_chunk = ROW_BYTES // itemsize, CHUNK // itemsize
-    return row * per_row + (column // per_chunk ^ row % 8) * per_chunk + column % per_chunk
+    return place_in_tile(itemsize, row_bytes)(row, column)
 
 
 @cache
-def place_in_tile(itemsize: int) -> DeviceFunction:
+def place_in_tile(itemsize: int, row_bytes: int = ROW_BYTES) -> DeviceFunction:
     """``(row, column)``: ``places_in_tile`` in a kernel."""
-    per_row, per_chunk = ROW_BYTES // itemsize, CHUNK // itemsize
+    per_row, per_chunk = row_bytes // itemsize, CHUNK // itemsize
+    per_line, chunks = ROW_BYTES // row_bytes, row_bytes // CHUNK
 
     def place(row: Index, column: Index) -> Index:
-        return row * per_row + (column // per_chunk ^ row % 8) * per_chunk + column % per_chunk
+        return row * per_row + (column // per_chunk ^ row // per_line % chunks) * per_chunk + column % per_chunk
 
     return device(place)
 

@@ -3,7 +3,8 @@
 After ``begin_products`` a group starts products that add to its sums, and commits them; the sums may be used after
 ``finish_products``. Tiles are swizzled as ``bulk_copy`` leaves them, with rows of 128 bytes: of A 64 rows, along k. B's
 lie as their matrix does, which for other than 16-bit types is by columns. Then they have a row along k for each column.
-By rows they have as many rows as there are elements in one, and for more columns one tile follows another.
+By rows they have a row per element along k, and for more columns one tile follows another; their rows have 64 bytes
+where the columns are no multiple of those of 128.
 
 The sums, 64 rows by n columns, are shared out among the group's 128 threads. Thread t has row
 16·(t // 32) + t % 32 // 4 and the one 8 below, and of each 8 columns the two from 2·(t % 4) on: four sums per 8
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.bulk_copy import CHUNK, ROW_BYTES, TILES, places_in_tile, shared_address
+from smembench.kernels.intrinsics.bulk_copy import CHUNK, ROW_BYTES, TILES, places_in_tile, row_bytes_of, shared_address
 from smembench.kernels.intrinsics.lowering import (
     Context,
     Signature,
@@ -48,8 +49,8 @@ _OWN_GROUP = (
 )
 _FLOAT = ir.FloatType()
 _FORMATS = {"float16": "f16", "bfloat16": "bf16", TF32: "tf32", FLOAT8: "e4m3"}
-_SWIZZLED = 1 << 62
-"""In a descriptor: swizzled rows of 128 bytes."""
+_SWIZZLES = {128: 1 << 62, 64: -1 << 63}
+"""In a descriptor, by the bytes of swizzled rows: bits 62 and 63 of a signed constant."""
 _ADDRESSES = 0x3FFFF
 """The bits of a shared address that a descriptor takes; the higher ones tell the blocks of a cluster apart."""
 
@@ -70,7 +71,7 @@ class Operand(NamedTuple):
     Attributes:
         name: of the matrix.
         rows: of the tile, along k if it is ``transposed``.
-        row_bytes: 128, or a multiple: then tiles of 128 bytes follow each other.
+        row_bytes: those over which chunks are swizzled, or a multiple: then tiles of so many follow each other.
         leading, stride: bytes from one of these to the next, and from eight rows to the next eight.
         swizzle: bytes over which chunks of 16 are swizzled; 0 for none.
     """
@@ -117,11 +118,12 @@ def products(columns: int, dtype: str, b_layout: str, first: int = 0) -> DeviceF
     begin in it, in elements, and the thread's number in its group.
     """
     groups, by_rows = columns // 8, b_layout == BY_ROWS
-    depth = depth_of(dtype)
+    depth, piece_bytes = depth_of(dtype), row_bytes_of(columns, ITEMSIZE[dtype])
+    piece = piece_bytes // ITEMSIZE[dtype]
     operand_a, operand_b = Operand("A", ROWS), Operand("B", columns)
     if by_rows:
-        row_bytes = columns * ITEMSIZE[dtype]
-        operand_b = Operand("B", depth, row_bytes, transposed=True, leading=depth * ROW_BYTES)
+        strides = {"leading": depth * piece_bytes, "stride": 8 * piece_bytes, "swizzle": piece_bytes}
+        operand_b = Operand("B", depth, columns * ITEMSIZE[dtype], transposed=True, **strides)
 
     def start(sums: Array, tiles: Array, at_a: Index, at_b: Index, thread: Index) -> None:
         if isinstance(tiles, np.ndarray):
@@ -130,7 +132,8 @@ def products(columns: int, dtype: str, b_layout: str, first: int = 0) -> DeviceF
             a = tiles[int(at_a) + places_in_tile(size, rows[:, None], along)]
             b_places = places_in_tile(size, wanted, along[:, None])
             if by_rows:
-                b_places = wanted // depth * depth**2 + places_in_tile(size, along[:, None], wanted % depth)
+                inside = places_in_tile(size, along[:, None], wanted % piece, piece_bytes)
+                b_places = wanted // piece * piece * depth + inside
             both = widened(a, dtype, "float32") @ widened(tiles[int(at_b) + b_places], dtype, "float32")
             sums[first : first + columns // 2] += both.reshape(2, groups, 2).transpose(1, 0, 2).ravel()
         elif hasattr(cuda, TILES):
@@ -179,8 +182,7 @@ def _descriptor(builder: ir.IRBuilder, address: ir.Value, operand: Operand) -> i
     within = builder.and_(address, ir.Constant(word, _ADDRESSES))
     start = builder.zext(builder.lshr(within, ir.Constant(word, 4)), wide)
     strides = operand.leading // CHUNK << 16 | operand.stride // CHUNK << 32
-    # A signed constant: bit 62 is the highest that is set.
-    return builder.or_(start, ir.Constant(wide, _SWIZZLED | strides))
+    return builder.or_(start, ir.Constant(wide, _SWIZZLES[operand.swizzle] | strides))
 
 
 def _wgmma(columns: int, dtype: str, *, by_rows: bool) -> str:
@@ -189,7 +191,7 @@ def _wgmma(columns: int, dtype: str, *, by_rows: bool) -> str:
     sums = "{" + ",".join(f"${i}" for i in range(count)) + "}"
     transposed = f", 0, {int(by_rows)}" if ITEMSIZE[dtype] == 2 else ""
     along_a = _STEP_BYTES // CHUNK
-    along_b = step_k * ROW_BYTES // CHUNK if by_rows else along_a
+    along_b = step_k * row_bytes_of(columns, ITEMSIZE[dtype]) // CHUNK if by_rows else along_a
     return "".join(
         f"{{ .reg .b64 a, b; add.s64 a, ${count}, {along_a * step}; add.s64 b, ${count + 1}, {along_b * step}; "
         f"wgmma.mma_async.sync.aligned.m{ROWS}n{columns}k{step_k}.f32.{kind}.{kind} "

@@ -2,7 +2,7 @@
 
 A block's tile of C is computed from tiles of A and B in shared memory, 128 bytes deep along k, which the Tensor Memory
 Accelerator copies. Several pairs of them, stages, follow each other in shared memory: of A all rows, then of B all
-columns; where it lies by rows, 128 bytes of columns after another.
+columns; where it lies by rows, 128 bytes of columns after another, or 64.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 from smembench.kernels.common.grids import ceil_div
-from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, expect_bytes, start_copy
+from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, expect_bytes, row_bytes_of, start_copy
 from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, depth_of, products
 from smembench.kernels.matmul.structs import Matrix, Place
@@ -94,6 +94,16 @@ class Tile:
         return (self.rows + self.columns) * self.depth
 
     @property
+    def piece_bytes(self) -> int:
+        """Of a row of B in which columns are copied, where it lies by rows: 128, or 64."""
+        return row_bytes_of(self.columns, ITEMSIZE[self.dtype])
+
+    @property
+    def result_bytes(self) -> int:
+        """Of a row in which results are written: 128, or 64."""
+        return row_bytes_of(self.columns, ITEMSIZE[produced(self.dtype)])
+
+    @property
     def shared_bytes(self) -> int:
         """Of all stages and buffers, for every case."""
         return (self.stages * (self.rows + self.columns) + self.buffers) * ROW_BYTES
@@ -109,7 +119,7 @@ class Tile:
     def maps(self, case: Case) -> tuple[TensorMap, TensorMap]:
         """Of A and B."""
         assert case.k is not None
-        of_b = TensorMap(2, case.k, case.n, case.n, self.depth)
+        of_b = TensorMap(2, case.k, case.n, case.n, self.depth, row_bytes=self.piece_bytes)
         if self.b_layout == BY_COLUMNS:
             of_b = TensorMap(2, case.n, case.k, case.k, self.columns)
         return TensorMap(1, case.m, case.k, case.k, self.rows), of_b
@@ -117,10 +127,11 @@ class Tile:
     def copies(self) -> DeviceFunction:
         """``(stages, stage, maps, place, k0)``: for one thread, start the copies of a stage from k0 on."""
         a_elements, elements, columns, depth = self.a_elements, self.elements, self.columns, self.depth
-        size = elements * ITEMSIZE[self.dtype]
+        itemsize = ITEMSIZE[self.dtype]
+        size, piece = elements * itemsize, self.piece_bytes // itemsize
 
         def by_rows(stages: Stages, stage: Index, at: Index, b_map: Index, col: Index, k0: Index) -> None:
-            for column in range(0, columns, depth):
+            for column in range(0, columns, piece):
                 to = at + uint32(column) * depth
                 start_copy(stages.tiles, to, b_map, col + uint32(column), k0, stages.arrived, stage)
 

@@ -30,7 +30,7 @@ def _product(columns: int, kind: str) -> str:
 """
 
 
-_PRODUCTS = "".join(_product(columns, kind) for columns in (64, 128, 192, 256) for kind in ("bf16", "f16"))
+_PRODUCTS = "".join(_product(columns, kind) for columns in range(64, 257, 32) for kind in ("bf16", "f16"))
 
 _INTRINSICS = """
 typedef const void *Map;
@@ -128,25 +128,28 @@ template <unsigned COUNT> __device__ __forceinline__ void give_registers()
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(COUNT) : "memory");
 }
 
-// Where a swizzled operand begins and its strides, in units of 16 bytes.
-__device__ __forceinline__ unsigned long long descriptor(const T *tile, unsigned leading)
+// Where a swizzled operand with so many bytes per row begins and its strides, in units of 16 bytes.
+__device__ __forceinline__ unsigned long long descriptor(const T *tile, unsigned leading, unsigned row_bytes)
 {
     unsigned start = (shared_address(tile) & 0x3FFFF) / CHUNK;
-    return start | leading / CHUNK << 16 | (8 * ROW_BYTES / CHUNK | 1ull << 30) << 32;
+    unsigned long long swizzle = row_bytes == ROW_BYTES ? 1 : 2;
+    return start | leading / CHUNK << 16 | (8 * row_bytes / CHUNK | swizzle << 30) << 32;
 }
 
 template <unsigned WIDTH, bool BY_ROWS>
 __device__ __forceinline__ void start_product(float (&sums)[WIDTH / 2], unsigned long long a, unsigned long long b)
 {
-    static_assert(WIDTH == 64 || WIDTH == 128 || WIDTH == 192 || WIDTH == 256);
+    static_assert(WIDTH % 32 == 0 && WIDTH >= 64 && WIDTH <= 256);
 PRODUCTS}
 
 template <unsigned WIDTH, bool BY_ROWS>
 __device__ __forceinline__ void multiply(float (&sums)[WIDTH / 2], const T *a_tile, const T *b_tile, unsigned thread)
 {
     constexpr unsigned STEP = 16, ALONG_A = STEP * sizeof(T) / CHUNK;
-    constexpr unsigned ALONG_B = BY_ROWS ? STEP * ROW_BYTES / CHUNK : ALONG_A;
-    unsigned long long a = descriptor(a_tile, CHUNK), b = descriptor(b_tile, BY_ROWS ? DEPTH * ROW_BYTES : CHUNK);
+    constexpr unsigned B_BYTES = BY_ROWS ? PIECE_BYTES : ROW_BYTES;
+    constexpr unsigned ALONG_B = BY_ROWS ? STEP * B_BYTES / CHUNK : ALONG_A;
+    unsigned long long a = descriptor(a_tile, CHUNK, ROW_BYTES);
+    unsigned long long b = descriptor(b_tile, BY_ROWS ? DEPTH * B_BYTES : CHUNK, B_BYTES);
 #pragma unroll
     for (unsigned step = 0; step < DEPTH / STEP; ++step)
         start_product<WIDTH, BY_ROWS>(sums, a + ALONG_A * step, b + ALONG_B * step);
@@ -200,7 +203,7 @@ __device__ __forceinline__ void copy(const Stages &stages, unsigned stage, const
     start_copy(at, maps.a, k0, place.row, arrived);
     at += A_ELEMENTS;
     if (B_BY_ROWS)
-        for (unsigned column = 0; column < COLUMNS; column += DEPTH)
+        for (unsigned column = 0; column < COLUMNS; column += PIECE_BYTES / sizeof(T))
             start_copy(&at[column * DEPTH], maps.b, place.col + column, k0, arrived);
     else
         start_copy(at, maps.b, k0, place.col, arrived);
@@ -281,6 +284,7 @@ def warp_group_port(
         sides = {"ROWS": tile.rows, "COLUMNS": tile.columns, "DEPTH": tile.depth, "STAGES": tile.stages}
         types = {"BFLOAT16": int(case.dtype == "bfloat16"), "B_BY_ROWS": int(case.b_layout == BY_ROWS)}
         lengths = {"TILE_ALIGNMENT": TILE_ALIGNMENT, "ROW_BYTES": ROW_BYTES, "CHUNK": CHUNK}
+        lengths["PIECE_BYTES"] = tile.piece_bytes  # as of results
         return {**sides, **types, **lengths, "GROUP": GROUP, "GROUP_ROWS": ROWS, **(constants or {})}
 
     def unsupported(case: Case) -> str | None:

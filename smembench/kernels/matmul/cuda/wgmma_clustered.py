@@ -201,7 +201,7 @@ def build(case: Case) -> NumbaKernel:
         block=(tile.threads, 1),
         cluster=CLUSTER,
         dynamic_bytes=tile.shared_bytes,
-        tensor_maps=(a_map, b_map, map_of_c(case)),
+        tensor_maps=(a_map, b_map, map_of_c(case, tile)),
         launch_bounds=(tile.threads, 1),
         variant=f"{rows}x{columns}",
         persistent_blocks=lambda multiprocessors: fewest(pairs, max(1, multiprocessors // CLUSTER)) * CLUSTER,

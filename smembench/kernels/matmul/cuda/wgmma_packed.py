@@ -51,7 +51,8 @@ def writing(tile: Tile) -> DeviceFunction:
     """
     dtype = produced(tile.dtype)
     itemsize, columns, begin = ITEMSIZE[dtype], tile.columns, after_stages(tile)
-    fill, place_of, width = buffering(dtype), place_in_tile(itemsize), ROW_BYTES // itemsize
+    row_bytes = tile.result_bytes
+    fill, place_of, width = buffering(dtype, row_bytes), place_in_tile(itemsize, row_bytes), row_bytes // itemsize
     size = HEIGHT * width
 
     def write(shared: Array, results: Array, C: Matrix, place: Place, member: Member) -> None:
@@ -85,7 +86,7 @@ def build(case: Case) -> NumbaKernel:
     begin, copy_all, pack = opening(tile.stages), copying(tile, tile.copies()), packing(case.dtype, THREADS)
     multiply_all, write, place_of = multiplying(tile, release), writing(tile), placing(rows, columns)
     of_a, of_b = maps_of(case, tile)
-    copies = (each._replace(tile_rows=height(case.dtype)) for each in (of_a, of_b))
+    copies = (each._replace(tile_rows=height(case.dtype), row_bytes=ROW_BYTES) for each in (of_a, of_b))
     packs_a, packs_b, by_rows = of_a.copied, of_b.copied, case.b_layout == BY_ROWS
     counts = scratch("packed", "uint32", 2)
 

@@ -16,7 +16,7 @@ from functools import partial
 from math import prod
 
 from smembench.kernels.common.grids import ceil_div
-from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILE_ALIGNMENT, place_in_tile, prefetch_map
+from smembench.kernels.intrinsics.bulk_copy import TILE_ALIGNMENT, place_in_tile, prefetch_map
 from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, publish_tile, start_store
 from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers, own_group
@@ -46,7 +46,8 @@ from smembench.model.problem import ITEMSIZE
 HEIGHT, BUFFERS = ROWS // (GROUP // WARP), 2
 """Rows of a warp's results, and buffers that it has for them."""
 WIDE = Tile(rows=128, columns=256, stages=4, buffers=CONSUMERS * ROWS * BUFFERS)
-TILES = (WIDE, replace(WIDE, columns=192), replace(WIDE, columns=128, stages=5), replace(WIDE, columns=64, stages=7))
+STAGES = {256: 4, 224: 4, 192: 4, 160: 5, 128: 5, 96: 6, 64: 7}
+TILES = tuple(replace(WIDE, columns=columns, stages=stages) for columns, stages in STAGES.items())
 
 
 def step_cycles(tile: Tile) -> int:
@@ -65,12 +66,12 @@ def tile_of(case: Case) -> Tile:
     return min(TILES, key=lambda tile: rounds[tile] * step_cycles(tile)).of(case)
 
 
-def buffering(dtype: str) -> DeviceFunction:
-    """``(shared, at, results, part, lane)``: store a lane's results of 128 bytes of its warp's rows in a buffer.
+def buffering(dtype: str, row_bytes: int) -> DeviceFunction:
+    """``(shared, at, results, part, lane)``: store a lane's results of so many bytes of its warp's rows in a buffer.
 
-    ``dtype`` is that of C. ``at``: where the buffer begins. ``part``: which 128 bytes.
+    ``dtype`` is that of C. ``at``: where the buffer begins. ``part``: which bytes of the rows.
     """
-    store, width, place_of = store_pair(dtype), ROW_BYTES // ITEMSIZE[dtype], place_in_tile(ITEMSIZE[dtype])
+    store, width, place_of = store_pair(dtype), row_bytes // ITEMSIZE[dtype], place_in_tile(ITEMSIZE[dtype], row_bytes)
 
     def fill(shared: Array, at: Index, results: Array, part: Index, lane: Index) -> None:
         for pair in range(width // 4):
@@ -91,8 +92,8 @@ def storing(tile: Tile) -> DeviceFunction:
 
     ``shared``: shared memory as elements of C.
     """
-    dtype = produced(tile.dtype)
-    fill, width, columns = buffering(dtype), ROW_BYTES // ITEMSIZE[dtype], tile.columns
+    dtype, columns, row_bytes = produced(tile.dtype), tile.columns, tile.result_bytes
+    fill, width = buffering(dtype, row_bytes), row_bytes // ITEMSIZE[dtype]
     size, others, begin = HEIGHT * width, BUFFERS - 1, after_stages(tile)
 
     def write(shared: Array, results: Array, c_map: Index, place: Place, member: Member) -> None:
@@ -112,9 +113,9 @@ def storing(tile: Tile) -> DeviceFunction:
     return device(write)
 
 
-def map_of_c(case: Case) -> TensorMap:
+def map_of_c(case: Case, tile: Tile) -> TensorMap:
     """Tiles of a warp's results."""
-    return TensorMap(0, case.m, case.n, case.n, HEIGHT)
+    return TensorMap(0, case.m, case.n, case.n, HEIGHT, row_bytes=tile.result_bytes)
 
 
 def build(case: Case) -> NumbaKernel:
@@ -165,7 +166,7 @@ def build(case: Case) -> NumbaKernel:
         grid=grid,
         block=(THREADS, 1),
         dynamic_bytes=tile.shared_bytes,
-        tensor_maps=(*tile.maps(case), map_of_c(case)),
+        tensor_maps=(*tile.maps(case), map_of_c(case, tile)),
         launch_bounds=(THREADS, 1),
         variant=str(columns),
         persistent_blocks=partial(fewest, prod(grid)),

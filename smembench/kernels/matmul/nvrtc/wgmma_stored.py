@@ -7,16 +7,16 @@ from smembench.kernels.matmul.nvrtc.wgmma_persistent import CONSTANTS, PLACE_OF
 from smembench.kernels.matmul.warp_groups_c import warp_group_port
 
 _SOURCE = """
-constexpr unsigned WARP = 32, WIDTH = ROW_BYTES / sizeof(T);
+constexpr unsigned WARP = 32, WIDTH = PIECE_BYTES / sizeof(T);
 
 // Where an element of a swizzled tile lies.
 __device__ __forceinline__ unsigned place_in_tile(unsigned row, unsigned col)
 {
     constexpr unsigned WIDE = CHUNK / sizeof(T);
-    return row * WIDTH + (col / WIDE ^ row % 8) * WIDE + col % WIDE;
+    return row * WIDTH + (col / WIDE ^ row / (ROW_BYTES / PIECE_BYTES) % (PIECE_BYTES / CHUNK)) * WIDE + col % WIDE;
 }
 
-// Store a lane's results of 128 bytes of its warp's rows in a buffer.
+// Store a lane's results of PIECE_BYTES of its warp's rows in a buffer.
 __device__ __forceinline__ void fill(T *buffer, const float (&results)[COLUMNS / 2], unsigned part, unsigned lane)
 {
 #pragma unroll
