@@ -19,7 +19,7 @@ from smembench.explain.analysis import Explanation, explain
 from smembench.explain.banks import wavefronts
 from smembench.explain.record import costs_dict
 from smembench.explain.tiles import core_matrices, operand_wavefronts
-from smembench.kernels.intrinsics.bulk_copy import places_in_tile
+from smembench.kernels.intrinsics.bulk_copy import places_in_tile, row_bytes_of
 from smembench.kernels.intrinsics.warp_group import Operand
 from smembench.kernels.matmul.problem import Matmul
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
@@ -41,12 +41,12 @@ def of(name: str, m: int, n: int, k: int, dtype: str = "bfloat16", b_layout: str
     return replace(case_of(cuda_kernel("matmul", name), m, n, k, dtype), b_layout=b_layout)
 
 
-def sectors_bytes(rows: int, columns: int, itemsize: int) -> int:
-    """Of the sectors of a matrix, once for each 128 bytes of a row that have some of the sector."""
+def sectors_bytes(rows: int, columns: int, itemsize: int, piece: int = 128) -> int:
+    """Of the sectors of a matrix, once for each piece of a row, of so many bytes, that has some of the sector."""
     width = columns * itemsize
     pieces = (
-        (row * width + begin, row * width + min(begin + 128, width))
-        for row, begin in product(range(rows), range(0, width, 128))
+        (row * width + begin, row * width + min(begin + piece, width))
+        for row, begin in product(range(rows), range(0, width, piece))
     )
     return 32 * sum((end - 1) // 32 - begin // 32 + 1 for begin, end in pieces)
 
@@ -110,7 +110,9 @@ def test_every_row_of_tiles_copies_its_matrix_once_and_products_read_whole_tiles
     across, down = program.grid
     rows, columns = sides(case)
     assert total(explained, "copy", "A", "global_bytes") == across * sectors_bytes(m, k, itemsize)
-    of_b = sectors_bytes(k, n, itemsize) if b_layout == BY_ROWS else sectors_bytes(n, k, itemsize)
+    of_b = sectors_bytes(n, k, itemsize)
+    if b_layout == BY_ROWS:
+        of_b = sectors_bytes(k, n, itemsize, row_bytes_of(columns, itemsize))
     assert total(explained, "copy", "B", "global_bytes") == down // program.cluster * of_b
     steps = across * down * ceil(k * itemsize / 128)
     assert total(explained, "copy", "A", "shared_bytes") == steps * rows * 128
@@ -120,7 +122,9 @@ def test_every_row_of_tiles_copies_its_matrix_once_and_products_read_whole_tiles
     assert total(explained, "operand", "B", "shared_bytes") == steps * rows // 64 * columns * 128
     read = sum(total(explained, "operand", matrix, "shared_bytes") for matrix in "AB")
     assert sum(each.wavefronts for each in explained.tiles) * 128 == read
-    written = sectors_bytes(m, n, ITEMSIZE[produced(dtype)]) if name in ("wgmmaStored", "wgmmaClustered") else 0
+    of_c = ITEMSIZE[produced(dtype)]
+    stored = name in ("wgmmaStored", "wgmmaClustered")
+    written = sectors_bytes(m, n, of_c, row_bytes_of(columns, of_c)) if stored else 0
     assert total(explained, "store", "C", "global_bytes") == written
 
 

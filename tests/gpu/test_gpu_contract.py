@@ -144,7 +144,15 @@ def test_warp_groups_compute_one_tile_after_another(
         *(
             ("wgmmaStored", compiler, *tile)
             for compiler in ("numba", "nvrtc")
-            for tile in ((1250, 2504, "256"), (1000, 2304, "192"), (1250, 1256, "128"), (300, 264, "64"))
+            for tile in (
+                (1250, 2920, "256"),
+                (1250, 2512, "224"),
+                (1250, 2496, "192"),
+                (1250, 1672, "160"),
+                (1250, 1256, "128"),
+                (1250, 840, "96"),
+                (300, 264, "64"),
+            )
         ),
         ("wgmmaClustered", "numba", 1250, 2504, "128x256"),
         ("wgmmaClustered", "numba", 1250, 1256, "128x128"),
