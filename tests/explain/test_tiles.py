@@ -29,7 +29,7 @@ from smembench.views.explain import explanation, print_explanation
 
 STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", "wgmmaStored", "wgmmaClustered")
 KINDS = [("bfloat16", BY_ROWS), ("bfloat16", BY_COLUMNS), (FLOAT8, BY_COLUMNS), (TF32, BY_COLUMNS)]
-SIZES = [(1024, 1024, 1024), (1000, 1480, 1000), (64, 64, 64), (3592, 4112, 144), (1704, 2808, 80)]
+SIZES = [(1024, 1024, 1024), (1536, 1536, 80), (1000, 1480, 1000), (64, 64, 64), (3592, 4112, 144), (1704, 2808, 80)]
 OPERANDS = [
     Operand("A", 64),
     Operand("B", 256),

@@ -35,12 +35,14 @@ STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", "wgmmaS
     [
         (512, 512, 64),
         (1024, 1024, 64),  # 128 tiles
-        (1025, 1025, 96),  # 99 tiles in one round, not 153 in two
+        (1025, 1025, 128),  # 81 tiles in one round, not 153 in two; 96 would copy 64 bytes of rows within lines
+        (1088, 1088, 96),  # 108 tiles in one round
         (1408, 1408, 128),  # 121 tiles in one round
         (1536, 1536, 160),  # 120 tiles in one round; 96 would be wider, 144 take two
         (1792, 1792, 224),
         (2048, 2048, 256),
-        (4097, 4097, 224),  # five rounds of 224 columns are less than five of 256
+        (4097, 4097, 192),  # six rounds of 192 columns are less than five of 256
+        (5120, 5120, 224),  # seven rounds of 224 columns are less than seven of 256
         (8200, 64, 64),
     ],
 )
