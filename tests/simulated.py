@@ -88,7 +88,8 @@ class Mapped:
 
     def write(self, row: int, column: int, tile: Array) -> None:
         """Write what a swizzled tile has, but for what lies beyond the matrix."""
-        box = tile[places_in_tile(tile.itemsize, *np.indices(self._shape), self._row_bytes)]
+        rows, columns = np.indices(self._shape)
+        box = tile[places_in_tile(tile.itemsize, rows, columns, self._row_bytes)]
         inside = self._matrix[row : row + self._shape[0], column : column + self._shape[1]]
         inside[:] = box[: inside.shape[0], : inside.shape[1]]
 

@@ -115,7 +115,8 @@ def start_copy(
 def swizzled(box: NDArray[Any]) -> NDArray[Any]:
     """The elements of a tile, rows by columns, in the order in which they lie in shared memory."""
     found = np.empty(box.size, box.dtype)
-    found[places_in_tile(box.itemsize, *np.indices(box.shape), box.shape[1] * box.itemsize)] = box
+    row, column = np.indices(box.shape)
+    found[places_in_tile(box.itemsize, row, column, box.shape[1] * box.itemsize)] = box
     return found
 
 
