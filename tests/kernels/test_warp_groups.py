@@ -71,7 +71,7 @@ def test_rows_that_lie_in_two_lines_get_taller_tiles(m: int, n: int, k: int, b_l
 
 @pytest.mark.parametrize("name", ["wgmmaPersistent", "wgmmaStored", "wgmmaClustered"])
 @given(st.integers(1, 5000), st.integers(1, 5000))
-def test_every_tile_of_c_is_a_block_s(name: str, m: int, n: int) -> None:
+def test_every_tile_of_c_has_one_block(name: str, m: int, n: int) -> None:
     """In narrow bands where all tiles run at once, and in wide ones, of which the last is seldom full."""
     program = numba_kernel(case_of(cuda_kernel("matmul", name), m, 8 * n, 64, "bfloat16"))
     across, down = program.grid
@@ -81,7 +81,7 @@ def test_every_tile_of_c_is_a_block_s(name: str, m: int, n: int) -> None:
 
 
 def test_tiles_that_all_run_at_once_go_in_narrow_bands() -> None:
-    """What a GPU's multiprocessors near each other compute needs fewer tiles of A and B then."""
+    """Four rows of tiles where one round is enough, wide ones where it is not."""
     few, many = (
         numba_kernel(case_of(cuda_kernel("matmul", "wgmmaStored"), n, n, 64, "bfloat16")) for n in (2048, 4096)
     )

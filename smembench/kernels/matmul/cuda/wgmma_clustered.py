@@ -24,11 +24,7 @@ from smembench.kernels.intrinsics.bulk_copy import (
     wait_for_phase,
 )
 from smembench.kernels.intrinsics.bulk_store import finish_stores
-from smembench.kernels.intrinsics.clusters import (
-    arrive_at,
-    meet_cluster,
-    start_copy_to_all,
-)
+from smembench.kernels.intrinsics.clusters import arrive_at, meet_cluster, start_copy_to_all
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers, own_group
 from smembench.kernels.matmul.cuda import wgmma_stored
 from smembench.kernels.matmul.cuda.wgmma_persistent import MULTIPROCESSORS, fewest, in_order, placing
