@@ -65,7 +65,8 @@ def tile_of(case: Case) -> Tile:
     """The one with the fewest cycles: a narrow one where there would be few, without another round for a few more.
 
     Where rows of B begin within lines of 128 bytes it is one that copies 128 bytes of a row at a time, since copies of
-    64 bytes touch more lines in all: at 5000³ tiles of 224 columns took 0.75 ms, those of 256 0.59 ms.
+    64 bytes touch more lines in all: at 5000³ in bfloat16 on an H200, tiles of 224 columns took 0.75 ms and tiles of
+    256 took 0.59 ms.
     """
     whole_lines = case.b_layout == BY_COLUMNS or case.n * ITEMSIZE[case.dtype] % ROW_BYTES == 0
     tiles = (tile.of(case) for tile in TILES)
