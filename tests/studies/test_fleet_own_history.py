@@ -106,3 +106,22 @@ def test_another_driver_is_said_and_not_compared(results: Path) -> None:
     found = judge(Fleet(fleet.path, newer), before)
     assert found.unknown[0] == "node0 cuda:0: its earlier runs are of another driver or other clocks"
     assert not found.slow
+
+
+def test_of_two_gpus_history_alone_is_asked(results: Path) -> None:
+    """So its p-values are multiplied by the number of metrics, and in a fleet by twice as many."""
+    slow = {1: Special(slow={"tiled": 0.013})}
+    of_two = verdict(morning(results, 2, slow, night=NIGHTS))
+    of_many = verdict(morning(results, 4, slow, night=NIGHTS))
+    few, many = (p_of(found, "tiled", member=1) for found in (of_two, of_many))
+    assert 0 < few < many < 1
+    assert many == pytest.approx(2 * few)
+
+
+def p_of(found: Verdict, kernel: str, member: int) -> float:
+    """Of a device's distance to its own history."""
+    (one,) = (metric for metric in found.groups[0].metrics if kernel in metric.name)
+    figure = one.figures[member]
+    assert figure
+    assert figure.history
+    return figure.history.p

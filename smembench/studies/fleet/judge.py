@@ -16,7 +16,7 @@ import numpy as np
 
 from smembench.model.hardware import EVENT_NOISE_MS
 from smembench.stats.noise import Floats
-from smembench.stats.outliers import Outliers, outliers
+from smembench.stats.outliers import FEWEST, Outliers, outliers
 from smembench.stats.summary import centre_spread
 from smembench.studies.compare.comparability import distrust
 from smembench.studies.compare.pairing import Timed
@@ -92,7 +92,8 @@ def _group(
     """The devices of one model, and what is known of each metric."""
     names = list(dict.fromkeys(chain.from_iterable(timed[member.identity] for member in members)))
     times, noise = _arrays(names, [timed[member.identity] for member in members])
-    questions = len(names) * (2 if any(held.get(member.identity) for member in members) else 1)
+    asked = (len(members) >= FEWEST) + any(bool(held.get(member.identity)) for member in members)
+    questions = len(names) * asked
     level = rules.false_alarms / max(questions, 1)
     found = outliers(times, noise, math.log1p(rules.threshold), level)
     metrics = []

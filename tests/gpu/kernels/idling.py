@@ -22,10 +22,13 @@ BLOCKS = 4
 """Per multiprocessor."""
 
 _SOURCE = """
+// In memory, so that a kernel that idles and one that does not have the same machine code.
+__device__ volatile unsigned permille = PERMILLE;
+
 __device__ void idle(long long begin)
 {
     long long end = clock64();
-    end += (end - begin) * PERMILLE / 1000;
+    end += (end - begin) * permille / 1000;
     while (clock64() < end);
 }
 
