@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
+from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
-from math import inf
+from math import inf, nan
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -170,6 +172,19 @@ def test_the_runs_against_themselves_have_no_false_verdict() -> None:
     assert f"<!-- aa -->{found.false} of {found.judged}<!-- end -->" in README
     assert found.false == 0
     assert (len(runs), found.pairs) == (10, 45)
+
+
+def test_two_gpus_at_once_are_as_fast_as_each_alone() -> None:
+    together, alone = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
+    for fleet in sorted((ROOT / "results/reference/two-gpus").glob("*-fleet")):
+        runs = [load(path.parent) for path in fleet.glob("*/*/run.json")]
+        for row in (row for run in runs for row in run.rows):
+            (together if len(runs) == 2 else alone)[row.case_id].append(row.elapsed_ms or nan)
+    assert {len(times) for times in (*together.values(), *alone.values())} == {3}
+    worst = max(abs(median(times) / median(alone[case]) - 1) for case, times in together.items())
+    assert together.keys() == alone.keys()
+    assert worst < 0.005
+    assert f"<!-- together -->{100 * worst:.2f}<!-- end -->" in README
 
 
 def test_the_table_of_nights_is_that_of_the_study() -> None:
