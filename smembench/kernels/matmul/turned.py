@@ -40,16 +40,31 @@ def map_of_c(case: Case, tile: Tile) -> TensorMap:
 def storing(tile: Tile) -> DeviceFunction:
     """``(shared, results, c_map, place, member)``: start to write a thread's results of the block's tile at a place.
 
-    ``shared``: shared memory as elements of C. A buffer is filled only after the one before it has been read, so that a
-    group meets once per buffer; the first one of a tile is none that the last one was, since they are even in number.
+    ``shared``: shared memory as elements of C.
     """
-    height, across, begin = box_rows(tile), boxes_across(tile), tile.after_stages
+    left, right = _storing_columns(tile, 0), _storing_columns(tile, 1)
+
+    def write(shared: Array, results: Array, c_map: Index, place: Place, member: Member) -> None:
+        col = place.col + member.group * (2 * ROWS)
+        left(shared, results, c_map, Place(place.row, col), member)
+        right(shared, results, c_map, Place(place.row, col + ROWS), member)
+
+    return device(write)
+
+
+def _storing_columns(tile: Tile, half: int) -> DeviceFunction:
+    """As ``storing``, of the first or second 64 columns of a group, at their place.
+
+    A buffer is filled only after the one before it has been read, so that a group meets once per buffer. Both halves
+    have as many, so that a tile's first buffer is never its last one.
+    """
+    height, across = box_rows(tile), boxes_across(tile)
     down, width = tile.rows // height, ROWS // across
-    box = height * width
+    box, begin = height * width, tile.after_stages
     fill = filling(produced(tile.dtype), height)
 
     def write(shared: Array, results: Array, c_map: Index, place: Place, member: Member) -> None:
-        for part in range(2 * down):
+        for part in range(half * down, (half + 1) * down):
             at = begin + (member.group * BUFFERS + part % BUFFERS) * (across * box)
             fill(shared, at, results, part * (height // 2), member.thread)
             publish_tile()
@@ -57,10 +72,9 @@ def storing(tile: Tile) -> DeviceFunction:
                 finish_stores(0)
             meet_group(member.group + 1)
             if member.thread == 0:
-                row = place.row + uint32(part % down * height)
-                col = place.col + member.group * (2 * ROWS) + uint32(part // down * ROWS)
+                row = place.row + uint32((part - half * down) * height)
                 for number in range(across):
-                    start_store(c_map, col + uint32(number * width), row, shared, at + number * box)
+                    start_store(c_map, place.col + uint32(number * width), row, shared, at + number * box)
                 commit_stores()
 
     return device(write)
@@ -85,14 +99,16 @@ def _filling_halves(dtype: str, height: int) -> DeviceFunction:
 
 
 def _filling_words(dtype: str, height: int) -> DeviceFunction:
-    """One by one, into one of two boxes."""
-    place_of, box = place_in_tile(ITEMSIZE[dtype]), height * ROW_BYTES // ITEMSIZE[dtype]
+    """One by one: of each eight rows, two below each other, and two beside them. A group's 64 columns are two boxes."""
+    place_of, width = place_in_tile(ITEMSIZE[dtype]), ROW_BYTES // ITEMSIZE[dtype]
 
     def fill(shared: Array, at: Index, results: Array, first: Index, thread: Index) -> None:
         lane, warp = thread % WARP, thread // WARP
         row, col = lane % 4 * 2, warp % 2 * 16 + lane // 4
-        for i in range(height // 2):
-            below, right = uint32(i // 4 * 8 + i % 2), uint32(i % 4 // 2 * 8)
-            shared[at + warp // 2 * box + place_of(row + below, col + right)] = results[first + i]
+        box = at + warp // 2 * (height * width)
+        for corner in range(4):
+            place = box + place_of(row + uint32(corner % 2), col + uint32(corner // 2 * 8))
+            for down in range(height // 8):
+                shared[place + uint32(down * 8 * width)] = results[first + down * 4 + corner]
 
     return device(fill)

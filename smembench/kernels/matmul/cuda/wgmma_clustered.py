@@ -6,6 +6,8 @@
 
 So 32 KiB per stage and block come from the L2 instead of 48. Where rows of A and B begin within lines of 128 bytes most
 copies touch two lines per row; then tiles may be taller, 192 rows by three consumers, with more products per line.
+Tiles of 128 rows may leave most of the last round empty; others are computed as their transpose, whose 64 rows per
+instruction are columns of B, so that any multiple of 16 rows takes two consumers.
 Findings: results/reference/notes/tensor_cores.md.
 """
 
@@ -52,17 +54,20 @@ CLUSTER = 1 if SIMULATED else 2
 """Blocks; the simulator runs one block after another."""
 TALL = Tile(rows=192, columns=256, stages=3, buffers=3 * ROWS * BUFFERS)
 """With three consumers."""
-BOXES = {96: 48, 112: 16, 144: 48, 160: 32, 176: 16}
+WRITTEN = {80: 80, 144: 48, 160: 32}
+"""Of turned tiles the rows that a consumer writes at a time, in 16 bits, by all of their rows."""
 TURNED = tuple(
-    Tile(rows=rows, columns=256, stages=4, buffers=2 * BUFFERS * box, turned=True) for rows, box in BOXES.items()
+    Tile(rows=rows, columns=256, stages=4, buffers=2 * BUFFERS * written, turned=True)
+    for rows, written in WRITTEN.items()
 )
-"""By their rows, and those of 64 columns in 16 bits that a consumer writes at a time."""
 SHARED = (*(tile for tile in TILES if tile.columns % 128 == 0), TALL, *TURNED)
 """Tiles whose columns are two copies of 128 bytes, or four."""
 REGISTERS = {2: (PRODUCER_REGISTERS, CONSUMER_REGISTERS), 3: (32, 160)}
 """Of a thread of the producer's group and of a consumer's, by the number of consumers."""
-LINE_CYCLES = 2.5
-"""Of a multiprocessor, per line of 128 bytes that its copies touch: 1.6 ns, timed where rows begin within lines."""
+LINE_CYCLES = 2.25
+"""Of a multiprocessor, per line of 128 bytes that its copies touch, where rows begin within lines."""
+MORE = 1.05
+"""How much longer a turned tile takes, and one with fewer than four stages."""
 
 
 def cycles(tile: Tile, case: Case) -> float:
@@ -77,11 +82,16 @@ def cycles(tile: Tile, case: Case) -> float:
     lines = sum(count * (2 - gcd(ROW_BYTES, ITEMSIZE[case.dtype] * side) / ROW_BYTES) for count, side in rows)
     across, down = tile.grid(case)
     rounds = ceil_div(across * ceil_div(down, CLUSTER), MULTIPROCESSORS // CLUSTER)
-    return rounds * max(step_cycles(tile), LINE_CYCLES * lines)
+    more = MORE ** (tile.turned + (tile.stages < 4))
+    return rounds * more * max(step_cycles(tile), LINE_CYCLES * lines)
 
 
 def tile_of(case: Case) -> Tile:
-    """The one with the fewest ``cycles``: the tall one for rows in two lines, since it has more products per copy."""
+    """The one with the fewest ``cycles``.
+
+    It is a tall one for rows in two lines, since it has more products per copy, and a turned one where its rows fill
+    rounds that others leave half empty.
+    """
     return min(SHARED, key=lambda tile: cycles(tile, case)).of(case)
 
 
