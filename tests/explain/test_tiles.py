@@ -258,7 +258,10 @@ def test_tiles_are_held_against_counters_of_their_own() -> None:
 
 @pytest.mark.parametrize("table", ["h200-explain-wgmma", "h100-explain-wgmma", "h100-explain-multicast"])
 def test_what_gpus_counted_of_tiles_is_predicted_to_the_last_byte(monkeypatch: pytest.MonkeyPatch, table: str) -> None:
-    """Ragged in all three sizes, and copies to two blocks of rows that begin anywhere in a line; no turned tiles yet."""
+    """Ragged in all three sizes, and copies to two blocks of rows that begin anywhere in a line.
+
+    They were counted before there were turned tiles.
+    """
     plain = [tile for tile in wgmma_clustered.SHARED if not tile.turned]
     monkeypatch.setattr(wgmma_clustered, "SHARED", plain)
     explained: dict[str, Explanation] = {}
