@@ -55,8 +55,8 @@ def storing(tile: Tile) -> DeviceFunction:
 def _storing_columns(tile: Tile, half: int) -> DeviceFunction:
     """As ``storing``, of the first or second 64 columns of a group, at their place.
 
-    A buffer is filled only after the one before it has been read, so that a group meets once per buffer. Both halves
-    have as many, so that a tile's first buffer is never its last one.
+    A group meets once per buffer: when it is full, and the other one has been read, which is filled next. The halves
+    have equally many, so that the next tile goes on with the other one, too.
     """
     height, across = box_rows(tile), boxes_across(tile)
     down, width = tile.rows // height, ROWS // across

@@ -67,7 +67,7 @@ REGISTERS = {2: (PRODUCER_REGISTERS, CONSUMER_REGISTERS), 3: (32, 160)}
 LINE_CYCLES = 2.25
 """Of a multiprocessor, per line of 128 bytes that its copies touch, where rows begin within lines."""
 MORE = 1.05
-"""How much longer a turned tile takes, and one with fewer than four stages."""
+"""How much longer a turned tile takes, and as much again one with fewer than four stages."""
 
 
 def cycles(tile: Tile, case: Case) -> float:
