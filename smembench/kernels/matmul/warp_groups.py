@@ -182,14 +182,16 @@ def products_of(tile: Tile) -> DeviceFunction:
     left = products(columns, tile.dtype, tile.b_layout)
     right = products(columns, tile.dtype, tile.b_layout, first=columns // 2)
 
+    @device
     def all_columns(sums: Array, tiles: Array, at: Index, member: Member) -> None:
         left(sums, tiles, at + member.group * own, at + a_elements, member.thread)
 
+    @device
     def both_halves(sums: Array, tiles: Array, at: Index, member: Member) -> None:
         all_columns(sums, tiles, at, member)
         right(sums, tiles, at + member.group * own, at + a_elements + b_elements, member.thread)
 
-    return device(all_columns if tile.instructions == 1 else both_halves)
+    return all_columns if tile.instructions == 1 else both_halves
 
 
 def _turned_products(tile: Tile) -> DeviceFunction:
