@@ -15,6 +15,7 @@ from greenlet import getcurrent, greenlet
 from smembench.devices.base import POISON
 from smembench.explain.trace import replaced
 from smembench.kernels.intrinsics.bulk_copy import places_in_tile
+from smembench.kernels.intrinsics.warp_group import GROUP, GROUP_BARRIER
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import SIMULATED, cuda
 from smembench.kernels.program import NumbaKernel, TensorMap
@@ -98,8 +99,8 @@ class Mapped:
 def _numba_mended() -> Iterator[None]:
     """Patch Numba: threads of a block take turns, count in uint32, and shared arrays are poisoned and found by line.
 
-    ``cuda.syncwarp`` waits for the warp alone, ``cuda.shfl_sync`` and ``cuda.shfl_down_sync`` exist, and they may stand
-    in functions of other modules than the kernel's.
+    ``cuda.syncwarp`` waits for the warp alone, ``cuda.shfl_sync``, ``cuda.shfl_down_sync`` and a barrier of a warp
+    group exist, and they may stand in functions of other modules than the kernel's.
     """
     from numba.cuda.simulator import kernel, kernelapi
 
@@ -118,6 +119,7 @@ def _numba_mended() -> Iterator[None]:
             (kernelapi, "FakeCUDAShared", _with_one_array_per_line(kernelapi.FakeCUDAShared)),
             (kernelapi.FakeCUDAModule, "syncwarp", lambda _, mask=2**WARP - 1: _thread().syncwarp(mask)),
             (kernelapi.FakeCUDAModule, "shfl_sync", lambda _, *given: _thread().shuffle(*given)),
+            (kernelapi.FakeCUDAModule, GROUP_BARRIER, lambda _: _thread().syncgroup()),
             (kernelapi.FakeCUDAModule, "nanosleep", lambda _, ns: _thread().give_way()),
             (kernelapi.FakeCUDAModule, "shfl_down_sync", lambda _, *given: _thread().shuffle_down(*given)),
         ):
@@ -137,8 +139,8 @@ def _block_in_turns(kernel: Any) -> Any:
 
     In Numba's own, threads run in any order that Python chooses, and one more thread polls whether all wait. That is
     slow, and the effect of a missing barrier is random. Here threads are greenlets that take turns, first to last and
-    then back, so a thread that reads what another has yet to write fails every time. Who waits for its warp goes on
-    before those that wait for the block.
+    then back, so a thread that reads what another has yet to write fails every time. Who waits for its warp or its warp
+    group goes on before those that wait for the block.
     """
 
     class Turn(greenlet):  # type: ignore[misc]
@@ -146,6 +148,8 @@ def _block_in_turns(kernel: Any) -> Any:
             super().__init__(run)
             self.blockIdx, self.threadIdx, self.thread_id = block, thread, np.uint32(number)
             self.warp: list[Turn] = []
+            self.group: list[Turn] = []
+            self.meets = False  # it waits for its group
             self.waits_for = 0  # lanes
             self.given: dict[int, list[Any]] = {}  # in all shuffles, by their masks
 
@@ -158,6 +162,14 @@ def _block_in_turns(kernel: Any) -> Any:
             missing = [i for i, lane in enumerate(self.warp) if mask >> i & 1 and lane.waits_for != mask]
             assert not missing, f"lanes {missing} are missing where their warp waits for them"
             self.syncthreads()  # all have looked
+            self.waits_for = 0
+
+        def syncgroup(self) -> None:
+            self.meets = True
+            if all(turn.meets for turn in self.group):
+                for turn in self.group:
+                    turn.meets, turn.waits_for = False, 1
+            self.syncthreads()  # until all go on in the same round
             self.waits_for = 0
 
         def give_way(self) -> None:
@@ -187,9 +199,11 @@ def _block_in_turns(kernel: Any) -> Any:
             for first in range(0, len(turns), WARP):
                 warp = turns[first : first + WARP]
                 for turn in warp:
-                    turn.warp = warp
+                    turn.warp, turn.group = warp, turns[first // GROUP * GROUP :][:GROUP]
             while turns:
-                for turn in [turn for turn in turns if turn.waits_for] or turns:
+                going = [turn for turn in turns if not turn.meets]
+                assert going, "threads are missing where their group waits for them"
+                for turn in [turn for turn in going if turn.waits_for] or going:
                     turn.switch()
                 turns = [turn for turn in reversed(turns) if not turn.dead]
 

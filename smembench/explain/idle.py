@@ -20,7 +20,7 @@ from smembench.toolchains.source_lines import Lined
 _Issued = tuple[str, str, str]
 """What counters tell apart: space, kind and way of an access site."""
 _WAYS = {"load": "matrix", "store": "asynchronous"}
-"""The ways of instructions whose width is not read."""
+"""The ways of instructions whose width is not read; those of stmatrix, which no kernel guards, are left out."""
 
 
 def idle_requests(traced: Trace, requests: Sequence[Request], code: MachineCode, warps: int) -> dict[str, int]:

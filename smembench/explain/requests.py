@@ -37,8 +37,8 @@ class AccessSite:
         kind: ``load``, ``store`` or ``atomic``; for the others as the space.
         array: the problem's name for it, or shared0, shared1, constant0 …
         width: bytes per lane.
-        way: ``matrix`` for ``ldmatrix``, ``asynchronous`` for ``cp.async`` and ``WAITING``, which are counted otherwise
-            than plain loads and stores; for those it is empty.
+        way: ``matrix`` for ``ldmatrix`` and ``stmatrix``, ``asynchronous`` for ``cp.async`` and ``WAITING``, which are
+            counted otherwise than plain loads and stores; for those it is empty.
         place: line of the statement, which may be a helper's, as in the machine code's line information; 0 in global
             and constant memory.
     """

@@ -12,11 +12,14 @@ from smembench.explain.branches import counted
 from smembench.explain.requests import WAITING, AccessSite
 from smembench.kernels.intrinsics import async_copy
 from smembench.kernels.intrinsics.async_copy import copy_element_async, copy_vector_async, copy_vector_async_if
-from smembench.kernels.intrinsics.matrix import load_matrices, load_matrices_transposed
+from smembench.kernels.intrinsics.matrix import load_matrices, load_matrices_transposed, store_matrices_transposed
 from smembench.kernels.intrinsics.traced import load_waiting
+from smembench.model.formats import HALVES
 
+_STORE_MATRICES = store_matrices_transposed(HALVES[0])
+"""Those of other types have its name."""
 WAYS: Mapping[str, str] = {
-    **{each.__name__: "matrix" for each in (load_matrices, load_matrices_transposed)},
+    **{each.__name__: "matrix" for each in (load_matrices, load_matrices_transposed, _STORE_MATRICES)},
     **{each.__name__: "asynchronous" for each in (copy_vector_async, copy_vector_async_if, copy_element_async)},
     load_waiting.__name__: WAITING,
 }

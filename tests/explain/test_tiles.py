@@ -21,6 +21,7 @@ from smembench.explain.record import costs_dict
 from smembench.explain.tiles import core_matrices, operand_wavefronts
 from smembench.kernels.intrinsics.bulk_copy import places_in_tile, row_bytes_of
 from smembench.kernels.intrinsics.warp_group import Operand
+from smembench.kernels.matmul.cuda import wgmma_clustered
 from smembench.kernels.matmul.problem import Matmul
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import FLOAT8, TF32, produced
@@ -29,11 +30,18 @@ from smembench.views.explain import explanation, print_explanation
 
 STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", "wgmmaStored", "wgmmaClustered")
 KINDS = [("bfloat16", BY_ROWS), ("bfloat16", BY_COLUMNS), (FLOAT8, BY_COLUMNS), (TF32, BY_COLUMNS)]
-SIZES = [(1024, 1024, 1024), (1536, 1536, 80), (1000, 1480, 1000), (64, 64, 64), (3592, 4112, 144), (1704, 2808, 80)]
+SIZES = [
+    *((1024, 1024, 1024), (1536, 1536, 80), (1000, 1480, 1000), (64, 64, 64), (3592, 4112, 144)),
+    *((2096, 2384, 80), (1704, 2808, 80), (2048, 2200, 80)),  # a tall tile, and turned ones
+]
+TURNED = ", turned"
+"""How a variant ends whose tile is computed as its transpose."""
 OPERANDS = [
     Operand("A", 64),
     Operand("B", 256),
     Operand("B", 64, 512, transposed=True, leading=64 * 128),
+    Operand("A", 144),
+    Operand("B", 64, transposed=True, leading=64 * 128),
 ]
 
 
@@ -53,10 +61,13 @@ def sectors_bytes(rows: int, columns: int, itemsize: int, piece: int = 128) -> i
 
 def sides(case: Case) -> tuple[int, int]:
     """Rows and columns of a block's tile of results."""
-    *rows, columns = map(
-        int, (numba_kernel(case).variant or str(cuda_kernel("matmul", case.kernel).results[0])).split("x")
-    )
+    variant = numba_kernel(case).variant or str(cuda_kernel("matmul", case.kernel).results[0])
+    *rows, columns = map(int, variant.removesuffix(TURNED).split("x"))
     return (rows or [128])[0], columns
+
+
+def is_turned(case: Case) -> bool:
+    return numba_kernel(case).variant.endswith(TURNED)
 
 
 def total(explained: Explanation, kind: str, matrix: str, figure: str) -> int:
@@ -78,14 +89,16 @@ def test_threads_write_every_result_once(name: str, m: int, n: int) -> None:
 
 
 @pytest.mark.parametrize("name", STEPS[4:])
-@pytest.mark.parametrize(("m", "n"), [(1024, 1024), (1000, 1480), (3592, 4096), (1704, 2808)])
+@pytest.mark.parametrize(("m", "n"), [(1024, 1024), (1000, 1480), (3592, 4096), (2096, 2384), (1704, 2808)])
 def test_threads_store_every_tile_of_results_in_shared_memory_once(name: str, m: int, n: int) -> None:
-    """Four bytes per lane, also of results beyond C, which the TMA leaves out."""
+    """Four bytes per lane, or in turned tiles 16, also of results beyond C, which the TMA leaves out."""
     case = of(name, m, n, 2048)
     explained, (across, down) = explain(case), numba_kernel(case).grid
     (store,) = explained.shared
     rows, columns = sides(case)
-    assert store.requests * 32 * 4 == across * columns * down * rows * 2
+    width = 16 if is_turned(case) else 4
+    assert store.requests * 32 * width == across * columns * down * rows * 2
+    assert store.of_all * 128 == store.requests * 32 * width
 
 
 @pytest.mark.parametrize("name", STEPS[3:])
@@ -117,9 +130,11 @@ def test_every_row_of_tiles_copies_its_matrix_once_and_products_read_whole_tiles
     steps = across * down * ceil(k * itemsize / 128)
     assert total(explained, "copy", "A", "shared_bytes") == steps * rows * 128
     assert total(explained, "copy", "B", "shared_bytes") == steps * columns * 128
-    instructions = 2 if rows > 128 else 1  # three consumers multiply by half of the columns at a time
-    assert total(explained, "operand", "A", "shared_bytes") == steps * instructions * rows * 128
-    assert total(explained, "operand", "B", "shared_bytes") == steps * rows // 64 * columns * 128
+    of_a, of_b = rows * (2 if rows > 128 else 1), columns * rows // 64  # three consumers multiply half of the columns
+    if is_turned(case):
+        of_a, of_b = rows * columns // 64, columns
+    assert total(explained, "operand", "A", "shared_bytes") == steps * of_a * 128
+    assert total(explained, "operand", "B", "shared_bytes") == steps * of_b * 128
     read = sum(total(explained, "operand", matrix, "shared_bytes") for matrix in "AB")
     assert sum(each.wavefronts for each in explained.tiles) * 128 == read
     of_c = ITEMSIZE[produced(dtype)]
@@ -156,7 +171,7 @@ def test_a_shorter_loop_stands_for_the_whole(monkeypatch: pytest.MonkeyPatch, na
     assert explain(case).tiles == shorter.tiles
 
 
-@pytest.mark.parametrize("operand", OPERANDS, ids=["A", "B by columns", "B by rows"])
+@pytest.mark.parametrize("operand", OPERANDS, ids=["A", "B by columns", "B by rows", "A turned", "B turned"])
 def test_a_core_matrix_takes_one_wavefront_with_the_swizzle_and_eight_without(operand: Operand) -> None:
     size = operand.rows * operand.row_bytes
     assert operand_wavefronts(operand, 0) == size // 128
@@ -242,8 +257,13 @@ def test_tiles_are_held_against_counters_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("table", ["h200-explain-wgmma", "h100-explain-wgmma", "h100-explain-multicast"])
-def test_what_gpus_counted_of_tiles_is_predicted_to_the_last_byte(table: str) -> None:
-    """Ragged in all three sizes, and copies to two blocks of rows that begin anywhere in a line."""
+def test_what_gpus_counted_of_tiles_is_predicted_to_the_last_byte(monkeypatch: pytest.MonkeyPatch, table: str) -> None:
+    """Ragged in all three sizes, and copies to two blocks of rows that begin anywhere in a line.
+
+    They were counted before there were turned tiles.
+    """
+    plain = [tile for tile in wgmma_clustered.SHARED if not tile.turned]
+    monkeypatch.setattr(wgmma_clustered, "SHARED", plain)
     explained: dict[str, Explanation] = {}
     rows = records((ROOT / f"results/reference/{table}.csv").read_text())
     for row, figure in ((row, figure) for row in rows for figure in counters.TILES if row["figure"] == figure.name):

@@ -19,6 +19,7 @@ from smembench.kernels.intrinsics.bulk_copy import arrive, expect_bytes, places_
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, places_of_sums
 from smembench.kernels.matmul.cuda import wgmma_clustered
 from smembench.kernels.matmul.cuda.wgmma_stored import TILES, step_cycles, tile_of
+from smembench.kernels.matmul.warp_groups import Tile
 from smembench.model.case import BY_COLUMNS, BY_ROWS
 from smembench.model.formats import FLOAT8, HALVES, TF32
 from smembench.model.hardware import BANKS, WORD_BYTES
@@ -27,6 +28,8 @@ from smembench.toolchains.cubin import usage
 from smembench.toolchains.machine_code import opcodes
 from smembench.toolchains.mnemonics import mnemonic
 
+BLOCK_BYTES = 227 * 1024
+"""Of shared memory, that a block may have (compute capability 9.0)."""
 STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", "wgmmaStored", "wgmmaClustered")
 
 
@@ -56,17 +59,28 @@ def test_a_tile_is_as_wide_as_takes_fewest_cycles(m: int, n: int, columns: int) 
 @pytest.mark.parametrize(
     ("m", "n", "k", "b_layout", "rows"),
     [
+        (1024, 1024, 1024, BY_ROWS, 128),
+        (2048, 2048, 2048, BY_ROWS, 128),
+        (4096, 4096, 4096, BY_ROWS, 128),
         (8192, 8192, 8192, BY_ROWS, 128),
-        (8200, 8200, 8200, BY_ROWS, 192),  # rows of A and B begin in the middle of a sector
-        (8200, 8200, 8200, BY_COLUMNS, 192),
-        (8192, 8200, 8192, BY_ROWS, 128),  # those of B alone, of which a block copies half
-        (8192, 8192, 8200, BY_COLUMNS, 192),
+        (16384, 16384, 16384, BY_ROWS, 128),
         (4000, 4000, 4000, BY_ROWS, 128),  # rows begin at sectors
+        (4104, 4104, 4104, BY_ROWS, 192),  # rows of A and B begin in the middle of a sector
+        (4104, 4104, 4104, BY_COLUMNS, 192),
+        (8192, 8200, 8192, BY_ROWS, 128),  # those of B alone, of which a block copies half
+        (1480, 1480, 1480, BY_ROWS, 80),  # 60 pairs of tiles for 66 pairs of multiprocessors; of 128 rows 36
+        (3072, 3072, 3072, BY_ROWS, 144),  # two rounds of 66 pairs; of 128 rows 144 pairs in three
+        (5120, 5120, 5120, BY_ROWS, 160),  # five rounds of 160 rows are less than seven of 128
+        (2048, 2200, 2048, BY_ROWS, 160),  # a round of 160 rows is less than two of 128
+        (4504, 4504, 4504, BY_ROWS, 128),
     ],
 )
-def test_rows_that_lie_in_two_lines_get_taller_tiles(m: int, n: int, k: int, b_layout: str, rows: int) -> None:
+def test_rows_that_lie_in_two_lines_get_taller_tiles_and_empty_rounds_turned_ones(
+    m: int, n: int, k: int, b_layout: str, rows: int
+) -> None:
     case = replace(case_of(cuda_kernel("matmul", "wgmmaClustered"), m, n, k, "bfloat16"), b_layout=b_layout)
-    assert wgmma_clustered.tile_of(case).rows == rows
+    tile = wgmma_clustered.tile_of(case)
+    assert (tile.rows, tile.turned) == (rows, rows not in (128, 192))
 
 
 @pytest.mark.parametrize("name", ["wgmmaPersistent", "wgmmaStored", "wgmmaClustered"])
@@ -164,6 +178,33 @@ def test_tiles_go_from_the_tma_to_the_tensor_cores_and_only_the_lesson_spills(
     odd = name == "wgmmaPacked"
     case = replace(case_of(cuda_kernel("matmul", name), 1000, 1000, 1008 + odd, dtype), b_layout=b_layout)
     hold(name, instruction, *numba.TOOLCHAIN.machine_code(case, numba_kernel(case), "9.0"))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("by_nvvm")
+@pytest.mark.parametrize(
+    ("dtype", "b_layout", "instruction"),
+    [
+        ("bfloat16", BY_ROWS, "HGMMA"),
+        ("float16", BY_COLUMNS, "HGMMA"),
+        (TF32, BY_COLUMNS, "HGMMA"),
+        (FLOAT8, BY_COLUMNS, "QGMMA"),
+    ],
+)
+@pytest.mark.parametrize("tile", wgmma_clustered.TURNED, ids=lambda tile: tile.rows)
+def test_turned_tiles_do_not_spill_either(
+    monkeypatch: pytest.MonkeyPatch, tile: Tile, dtype: str, b_layout: str, instruction: str
+) -> None:
+    monkeypatch.setattr(wgmma_clustered, "tile_of", tile.of)
+    case = replace(case_of(cuda_kernel("matmul", "wgmmaClustered"), 1000, 1000, 1008, dtype), b_layout=b_layout)
+    report, code = numba.TOOLCHAIN.machine_code(case, numba_kernel(case), "9.0")
+    hold("wgmmaClustered", instruction, report, code)
+    assert bool(Counter(map(mnemonic, opcodes(code)))["STSM"]) == (dtype != TF32)
+
+
+@pytest.mark.parametrize("tile", wgmma_clustered.SHARED, ids=lambda tile: f"{tile.rows}x{tile.columns}")
+def test_a_tile_fits_a_blocks_shared_memory_beside_its_barriers(tile: Tile) -> None:
+    assert tile.shared_bytes + 2 * tile.stages * 8 <= BLOCK_BYTES
 
 
 @pytest.mark.parametrize("dtype", HALVES)

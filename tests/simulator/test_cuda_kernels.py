@@ -13,6 +13,7 @@ import simulated
 from programs import NUMBA, assert_right, case_of, cuda_kernel
 from smembench.kernels import registry
 from smembench.kernels.common.grids import block_of, covering
+from smembench.kernels.intrinsics.warp_group import GROUP, meet_group
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.problems import PROBLEMS
@@ -162,6 +163,37 @@ def test_lanes_see_what_others_wrote_after_a_barrier_of_their_warp(synchronised:
     else:
         with pytest.raises(AssertionError, match="elements differ"):
             in_lines(shifted)
+
+
+def in_groups(function: Any) -> None:
+    """Hold a copy of 256 elements by two warp groups to the reference."""
+    verify(replace(WRONG, m=1, n=256, block=Block(256, 1)), as_kernel(function))
+
+
+def test_a_thread_that_its_group_waits_for_in_vain_is_an_error() -> None:
+    def alone(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        if cuda.threadIdx.x != 5:
+            meet_group(1 + cuda.threadIdx.x // GROUP)
+
+    with pytest.raises(AssertionError, match="threads are missing where their group waits"):
+        in_groups(alone)
+
+
+@pytest.mark.parametrize("synchronised", [True, False])
+def test_threads_see_what_others_wrote_after_a_barrier_of_their_group(synchronised: bool) -> None:
+    def shifted(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        tile = cuda.shared.array(256, number("float32"))
+        at = cuda.threadIdx.x
+        tile[at] = inp[at]
+        if synchronised:
+            meet_group(1 + at // GROUP)
+        out[at ^ 64] = tile[at ^ 64]
+
+    if synchronised:
+        in_groups(shifted)
+    else:
+        with pytest.raises(AssertionError, match="elements differ"):
+            in_groups(shifted)
 
 
 @pytest.mark.parametrize("way", [1, 7], ids=["from threads after", "from threads before"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -62,6 +63,17 @@ def test_tiles_of_every_width_are_right(
 def test_three_consumers_share_a_tile(monkeypatch: pytest.MonkeyPatch, dtype: str, b_layout: str) -> None:
     monkeypatch.setattr(wgmma_clustered, "tile_of", wgmma_clustered.TALL.of)
     verify("wgmmaClustered", (194, 264, 80), dtype, b_layout)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "b_layout"),
+    [*product(HALVES, [BY_ROWS, BY_COLUMNS]), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)],
+)
+@pytest.mark.parametrize("tile", wgmma_clustered.TURNED, ids=lambda tile: tile.rows)
+def test_turned_tiles_are_right(monkeypatch: pytest.MonkeyPatch, tile: Tile, dtype: str, b_layout: str) -> None:
+    """A ragged one below a whole one and to its right."""
+    monkeypatch.setattr(wgmma_clustered, "tile_of", tile.of)
+    verify("wgmmaClustered", (tile.rows + 18, 264, 80), dtype, b_layout)
 
 
 @pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])

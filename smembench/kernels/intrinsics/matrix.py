@@ -16,8 +16,10 @@ t = lane % 4, and two 16-bit elements to a register, the lower half first:
 matrix l // 8, 16 bytes that begin at a multiple of 16, and gets of each matrix what the table says of A's register 0.
 Transposed it gets column g, rows 2t and 2t+1. Shared memory serves a matrix, eight rows of 16 bytes, at a time.
 
-All need compute capability 8.0 and all lanes of the warp. In the simulator lanes exchange what they have by shuffles;
-in a trace they access the same addresses, and values mean nothing.
+``stmatrix`` (PTX ISA, "stmatrix") stores four such matrices the other way, by the same addresses.
+
+All need compute capability 8.0, ``stmatrix`` 9.0, and all lanes of the warp. In the simulator lanes exchange what they
+have by shuffles; in a trace they access the same addresses, and values mean nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, register, types
+from smembench.kernels.intrinsics.bulk_copy import shared_address
+from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, assemble, register, types
 from smembench.kernels.intrinsics.vector import BYTES, pointer_to
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, number
 from smembench.kernels.types import Array, Index, Scalar
@@ -40,8 +43,8 @@ MATRICES = 4
 A_REGISTERS, B_REGISTERS, SUMS = 4, 2, 4
 """Of a fragment, per lane."""
 _PTX = {"bfloat16": "bf16", "float16": "f16"}
-_SHARED_SPACE = 3
 _WORD, _FLOAT = ir.IntType(32), ir.FloatType()
+_PLACES = (types.Array, types.Integer, types.Array, types.Integer, types.Integer)
 
 
 def pack(low: Scalar, high: Scalar) -> Any:
@@ -61,7 +64,7 @@ def load_matrices(part: Array, place: Index, tile: Array, index: Index, lane: In
     Raises:
         ValueError: in the simulator and in a trace, for an index that is no multiple of 8.
     """
-    row = _row(tile, index)
+    row = tile[_row(tile, index)]
     for matrix in range(MATRICES):
         given = cuda.shfl_sync(ALL_LANES, row, 8 * matrix + lane // 4)
         part[place + matrix] = pack(*(_at(given, lane % 4 * 2 + half) for half in (0, 1)))
@@ -73,16 +76,16 @@ def load_matrices_transposed(part: Array, place: Index, tile: Array, index: Inde
     Raises:
         ValueError: as load_matrices.
     """
-    row = _row(tile, index)
+    row = tile[_row(tile, index)]
     for matrix in range(MATRICES):
         given = [cuda.shfl_sync(ALL_LANES, row, 8 * matrix + lane % 4 * 2 + half) for half in (0, 1)]
         part[place + matrix] = pack(*(_at(each, lane // 4) for each in given))
 
 
-def _row(tile: Array, index: Index) -> Any:
+def _row(tile: Array, index: Index) -> slice:
     if index % (BYTES // tile.itemsize):
         raise ValueError(f"index {index}: a row of a matrix begins at a multiple of 8 elements")
-    return tile[index : index + BYTES // tile.itemsize]
+    return slice(index, index + BYTES // tile.itemsize)
 
 
 def _at(row: Any, index: Any) -> Any:
@@ -155,9 +158,7 @@ def store_two(dtype: str) -> DeviceFunction:
 
     def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
         pointer = pointer_to(context, builder, *signature.args[:2], *args[:2])
-        # The first operand becomes the upper half.
-        kind = ir.FunctionType(_WORD, [_FLOAT, _FLOAT])
-        both = builder.call(ir.InlineAsm(kind, f"cvt.rn.{_PTX[dtype]}x2.f32 $0, $2, $1;", "=r,f,f"), args[2:])
+        both = _rounded_pair(builder, dtype, *args[2:])
         stored = builder.store(both, builder.bitcast(pointer, _WORD.as_pointer()))
         stored.align = 4
         return context.get_dummy_value()
@@ -167,6 +168,46 @@ def store_two(dtype: str) -> DeviceFunction:
 
     register(store, lambda _context: typer, lower, types.Array, types.Integer, types.Float, types.Float)
     return store
+
+
+def _rounded_pair(builder: ir.IRBuilder, dtype: str, low: ir.Value, high: ir.Value) -> ir.Value:
+    """Two float32 as a register of two elements of this type; the first operand becomes the upper half."""
+    kind = ir.FunctionType(_WORD, [_FLOAT, _FLOAT])
+    return builder.call(ir.InlineAsm(kind, f"cvt.rn.{_PTX[dtype]}x2.f32 $0, $1, $2;", "=r,f,f"), [high, low])
+
+
+@cache
+def store_matrices_transposed(dtype: str) -> DeviceFunction:
+    """``(tile, index, sums, first, lane)``: round eight sums, two per matrix, and store four matrices transposed.
+
+    ``index`` is where this lane's row begins in the tile. A lane's two sums of a matrix, from ``first`` on, go to
+    column g, rows 2t and 2t+1.
+    """
+
+    def store_transposed(tile: Array, index: Index, sums: Array, first: Index, lane: Index) -> None:
+        mine = tuple(formats.rounded(np.asarray(sums[first : first + 2 * MATRICES], np.float32), dtype))
+        given = [cuda.shfl_sync(ALL_LANES, mine, 4 * column + lane % 8 // 2) for column in range(8)]
+        tile[_row(tile, index)] = tuple(_at(each, lane // 8 * 2 + lane % 2) for each in given)
+
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+        kinds = signature.args
+
+        def loaded(number: int) -> ir.Value:
+            place = builder.add(args[3], ir.Constant(args[3].type, number))
+            pointer = pointer_to(context, builder, kinds[2], kinds[3], args[2], place)
+            return builder.load(builder.bitcast(pointer, _FLOAT.as_pointer()))
+
+        pairs = [_rounded_pair(builder, dtype, loaded(2 * i), loaded(2 * i + 1)) for i in range(MATRICES)]
+        address = shared_address(context, builder, kinds[0], kinds[1], args[0], args[1])
+        assembly = "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [$0], {$1, $2, $3, $4};"
+        assemble(builder, assembly, "r,r,r,r,r,", address, *pairs)
+        return context.get_dummy_value()
+
+    def typer(tile: Type, index: Type, sums: Type, first: Type, lane: Type) -> Type | None:
+        return types.void if tile.dtype == number(dtype) and sums.dtype == types.float32 else None
+
+    register(store_transposed, lambda _context: typer, lower, *_PLACES)
+    return store_transposed
 
 
 def _type_pack(_context: Context) -> Typer:
@@ -202,8 +243,7 @@ def _type_load_matrices(_context: Context) -> Typer:
 
 def _lowering_of(shape: str) -> Any:
     def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        address = pointer_to(context, builder, *signature.args[2:4], *args[2:4])
-        address = builder.addrspacecast(address, address.type.pointee.as_pointer(_SHARED_SPACE))
+        address = shared_address(context, builder, *signature.args[2:4], *args[2:4])
         words = ir.LiteralStructType([_WORD] * MATRICES)
         assembly = ir.InlineAsm(
             ir.FunctionType(words, [_WORD]),
@@ -211,7 +251,7 @@ def _lowering_of(shape: str) -> Any:
             "=r,=r,=r,=r,r,~{memory}",
             side_effect=True,
         )
-        found = builder.call(assembly, [builder.ptrtoint(address, _WORD)])
+        found = builder.call(assembly, [address])
         for matrix in range(MATRICES):
             place = builder.add(args[1], ir.Constant(args[1].type, matrix))
             target = pointer_to(context, builder, signature.args[0], signature.args[1], args[0], place)
@@ -220,8 +260,6 @@ def _lowering_of(shape: str) -> Any:
 
     return lower
 
-
-_PLACES = (types.Array, types.Integer, types.Array, types.Integer, types.Integer)
 
 register(pack, _type_pack, _lower_pack, types.Number, types.Number)
 register(load_two, _type_load_two, _lower_load_two, types.Array, types.Integer)

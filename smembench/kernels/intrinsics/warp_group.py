@@ -6,6 +6,8 @@ lie as their matrix does, which for other than 16-bit types is by columns. Then 
 By rows they have a row per element along k, and for more columns one tile follows another; their rows have 64 bytes
 where the columns are no multiple of those of 128.
 
+A turned product is the transpose: its 64 rows are columns of B, and its columns are rows of A.
+
 The sums, 64 rows by n columns, are shared out among the group's 128 threads. Thread t has row
 16·(t // 32) + t % 32 // 4 and the one 8 below, and of each 8 columns the two from 2·(t % 4) on: four sums per 8
 columns, by rows (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16").
@@ -21,13 +23,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.bulk_copy import CHUNK, ROW_BYTES, TILES, places_in_tile, row_bytes_of, shared_address
+from smembench.kernels.intrinsics.bulk_copy import (
+    CHUNK,
+    ROW_BYTES,
+    TILES,
+    narrow,
+    places_in_tile,
+    row_bytes_of,
+    shared_address,
+)
 from smembench.kernels.intrinsics.lowering import (
     Context,
     Signature,
     Type,
     Typer,
     Values,
+    assemble,
     register,
     register_instruction,
     types,
@@ -40,6 +51,9 @@ from smembench.model.problem import ITEMSIZE
 
 GROUP, ROWS = 128, 64
 """Threads of a warp group; rows of its products."""
+
+GROUP_BARRIER = "syncgroup"
+"""The name of a group's barrier in the simulator's ``cuda``."""
 
 _STEP_BYTES = 32
 """Bytes along k of one instruction."""
@@ -85,6 +99,12 @@ class Operand(NamedTuple):
     swizzle: int = ROW_BYTES
 
 
+def meet_group(number: Index) -> None:
+    """Wait until all threads of this group have come here; its number in the block, not 0, is the barrier's."""
+    if hasattr(cuda, GROUP_BARRIER):
+        getattr(cuda, GROUP_BARRIER)()
+
+
 def begin_products() -> None:
     """Order the sums' registers before the products that follow."""
 
@@ -110,35 +130,37 @@ def depth_of(dtype: str) -> int:
     return ROW_BYTES // ITEMSIZE[dtype]
 
 
-@cache
-def products(columns: int, dtype: str, b_layout: str, first: int = 0) -> DeviceFunction:
-    """``(sums, tiles, at_a, at_b, thread)``: start the products of a tile of A and one of B of so many columns.
-
-    Args of the function: the thread's sums, ``columns // 2`` from ``first`` on, shared memory, where the two tiles
-    begin in it, in elements, and the thread's number in its group.
-    """
-    groups, by_rows = columns // 8, b_layout == BY_ROWS
+def operand_b(columns: int, dtype: str, b_layout: str) -> Operand:
+    """So many columns of B, as they lie."""
+    if b_layout != BY_ROWS:
+        return Operand("B", columns)
     depth, piece_bytes = depth_of(dtype), row_bytes_of(columns, ITEMSIZE[dtype])
-    piece = piece_bytes // ITEMSIZE[dtype]
-    operand_a, operand_b = Operand("A", ROWS), Operand("B", columns)
-    if by_rows:
-        strides = {"leading": depth * piece_bytes, "stride": 8 * piece_bytes, "swizzle": piece_bytes}
-        operand_b = Operand("B", depth, columns * ITEMSIZE[dtype], transposed=True, **strides)
+    strides = {"leading": depth * piece_bytes, "stride": 8 * piece_bytes, "swizzle": piece_bytes}
+    return Operand("B", depth, columns * ITEMSIZE[dtype], transposed=True, **strides)
 
-    def start(sums: Array, tiles: Array, at_a: Index, at_b: Index, thread: Index) -> None:
+
+@cache
+def products(columns: int, dtype: str, b_layout: str, first: int = 0, *, turned: bool = False) -> DeviceFunction:
+    """``(sums, tiles, at_left, at_right, thread)``: start the products of a tile of A and one of B of so many columns.
+
+    Args of the function: the thread's sums, ``columns // 2`` from ``first`` on, shared memory, where the tile whose
+    rows are those of the product and the other one begin in it, in elements, and the thread's number in its group.
+    If the product is ``turned`` the first is B's, and ``columns`` are rows of A.
+    """
+    groups, depth = columns // 8, depth_of(dtype)
+    left, right = Operand("A", ROWS), operand_b(columns, dtype, b_layout)
+    if turned:
+        left, right = operand_b(ROWS, dtype, b_layout), Operand("A", columns)
+
+    def start(sums: Array, tiles: Array, at_left: Index, at_right: Index, thread: Index) -> None:
         if isinstance(tiles, np.ndarray):
-            rows, wanted = places_of_sums(columns, int(thread))
-            size, along = tiles.itemsize, np.arange(depth)
-            a = tiles[int(at_a) + places_in_tile(size, rows[:, None], along)]
-            b_places = places_in_tile(size, wanted, along[:, None])
-            if by_rows:
-                inside = places_in_tile(size, along[:, None], wanted % piece, piece_bytes)
-                b_places = wanted // piece * piece * depth + inside
-            both = widened(a, dtype, "float32") @ widened(tiles[int(at_b) + b_places], dtype, "float32")
-            sums[first : first + columns // 2] += both.reshape(2, groups, 2).transpose(1, 0, 2).ravel()
+            operands = zip((at_left, at_right), (left, right), places_of_sums(columns, int(thread)), strict=True)
+            places = (int(at) + _places(operand, which, tiles.itemsize, depth) for at, operand, which in operands)
+            rows, wanted = (widened(tiles[place], dtype, "float32") for place in places)
+            sums[first : first + columns // 2] += (rows @ wanted.T).reshape(2, groups, 2).transpose(1, 0, 2).ravel()
         elif hasattr(cuda, TILES):
-            getattr(cuda, TILES).multiplied(tiles, at_a, operand_a)
-            getattr(cuda, TILES).multiplied(tiles, at_b, operand_b)
+            getattr(cuda, TILES).multiplied(tiles, at_left, left)
+            getattr(cuda, TILES).multiplied(tiles, at_right, right)
 
     def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
         kinds = signature.args
@@ -147,10 +169,10 @@ def products(columns: int, dtype: str, b_layout: str, first: int = 0) -> DeviceF
         places = [builder.gep(data, [ir.Constant(wide, first + index)]) for index in range(columns // 2)]
         a, b = (
             _descriptor(builder, shared_address(context, builder, kinds[1], kinds[at], args[1], args[at]), operand)
-            for at, operand in ((2, operand_a), (3, operand_b))
+            for at, operand in ((2, left), (3, right))
         )
         values = [builder.load(place) for place in places]
-        assembly = _wgmma(columns, dtype, by_rows=by_rows)
+        assembly = _wgmma(columns, dtype, left, right)
         result = ir.LiteralStructType([_FLOAT] * len(values))
         constraints = ",".join(["=f"] * len(values) + ["l", "l"] + [str(i) for i in range(len(values))])
         function = ir.FunctionType(result, [wide, wide, *[_FLOAT] * len(values)])
@@ -160,7 +182,7 @@ def products(columns: int, dtype: str, b_layout: str, first: int = 0) -> DeviceF
             builder.store(builder.extract_value(found, index), place)
         return context.get_dummy_value()
 
-    def typer(sums: Type, tiles: Type, at_a: Type, at_b: Type, thread: Type) -> Type | None:
+    def typer(sums: Type, tiles: Type, at_left: Type, at_right: Type, thread: Type) -> Type | None:
         fits = tiles.dtype.bitwidth == 8 * ITEMSIZE[dtype]
         return types.void if sums.dtype == types.float32 and fits else None
 
@@ -176,6 +198,15 @@ def places_of_sums(columns: int, thread: int) -> tuple[Any, Any]:
     return rows, pairs.ravel()
 
 
+def _places(operand: Operand, which: Any, itemsize: int, depth: int) -> Any:
+    """Where these rows or columns of an operand lie along k, one after another, in elements from its beginning."""
+    along, which = np.arange(depth), which[:, None]
+    if not operand.transposed:
+        return places_in_tile(itemsize, which, along)
+    piece = operand.swizzle // itemsize
+    return which // piece * piece * depth + places_in_tile(itemsize, along, which % piece, operand.swizzle)
+
+
 def _descriptor(builder: ir.IRBuilder, address: ir.Value, operand: Operand) -> ir.Value:
     """Where a swizzled operand begins and its strides, in units of 16 bytes."""
     wide, word = ir.IntType(64), ir.IntType(32)
@@ -185,19 +216,23 @@ def _descriptor(builder: ir.IRBuilder, address: ir.Value, operand: Operand) -> i
     return builder.or_(start, ir.Constant(wide, _SWIZZLES[operand.swizzle] | strides))
 
 
-def _wgmma(columns: int, dtype: str, *, by_rows: bool) -> str:
-    """Four instructions; a tile advances by 32 bytes of its rows, that of B by rows by as many rows as these have."""
+def _wgmma(columns: int, dtype: str, left: Operand, right: Operand) -> str:
+    """Four instructions; each has the next 32 bytes along k of both operands."""
     count, kind, step_k = columns // 2, _FORMATS[dtype], _STEP_BYTES // ITEMSIZE[dtype]
     sums = "{" + ",".join(f"${i}" for i in range(count)) + "}"
-    transposed = f", 0, {int(by_rows)}" if ITEMSIZE[dtype] == 2 else ""
-    along_a = _STEP_BYTES // CHUNK
-    along_b = step_k * row_bytes_of(columns, ITEMSIZE[dtype]) // CHUNK if by_rows else along_a
+    transposed = f", {int(left.transposed)}, {int(right.transposed)}" if ITEMSIZE[dtype] == 2 else ""
+    along_a, along_b = (_advance(operand, step_k) for operand in (left, right))
     return "".join(
         f"{{ .reg .b64 a, b; add.s64 a, ${count}, {along_a * step}; add.s64 b, ${count + 1}, {along_b * step}; "
         f"wgmma.mma_async.sync.aligned.m{ROWS}n{columns}k{step_k}.f32.{kind}.{kind} "
         f"{sums}, a, b, 1, 1, 1{transposed}; }}\n"
         for step in range(ROW_BYTES // _STEP_BYTES)
     )
+
+
+def _advance(operand: Operand, step_k: int) -> int:
+    """By what a descriptor grows per instruction: so many elements along k, which are rows of a transposed tile."""
+    return (step_k * operand.swizzle if operand.transposed else _STEP_BYTES) // CHUNK
 
 
 def _lower_own_group(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
@@ -208,7 +243,17 @@ def _type_own_group(_context: Context) -> Typer:
     return lambda: types.uint32
 
 
+def _lower_meeting(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+    assemble(builder, f"bar.sync $0, {GROUP};", "r,", narrow(builder, args[0]))
+    return context.get_dummy_value()
+
+
+def _type_meeting(_context: Context) -> Typer:
+    return lambda number: types.void
+
+
 register(own_group, _type_own_group, _lower_own_group)
+register(meet_group, _type_meeting, _lower_meeting, types.Integer)
 register_instruction(begin_products, "wgmma.fence.sync.aligned;")
 register_instruction(commit_products, "wgmma.commit_group.sync.aligned;")
 register_instruction(finish_products, "wgmma.wait_group.sync.aligned {};", constant=True)

@@ -22,6 +22,8 @@ from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import HALVES, produced
 from smembench.model.problem import ITEMSIZE
 
+BUFFERS = 2
+"""Buffers for results, of each that fills them, a warp or a warp group."""
 ALIGNED_BYTES = 16
 """A row of a matrix with a tensor map begins at a multiple of these."""
 
@@ -55,12 +57,15 @@ class Tile:
     Attributes:
         stages: pairs of tiles of A and B.
         buffers: rows of 128 bytes after them, through which results go.
+        turned: whether it is computed as its transpose: each warp group that multiplies has 128 of the columns, and all
+            rows, which may be any multiple of 16 then.
     """
 
     rows: int
     columns: int
     stages: int = 1
     buffers: int = 0
+    turned: bool = False
     dtype: str = "bfloat16"
     b_layout: str = BY_ROWS
 
@@ -70,8 +75,22 @@ class Tile:
 
     @property
     def consumers(self) -> int:
-        """Warp groups that multiply, each 64 of the rows."""
-        return self.rows // ROWS
+        """Warp groups that multiply, each 64 of the rows, or 128 of the columns of a turned tile."""
+        return self.columns // (2 * ROWS) if self.turned else self.rows // ROWS
+
+    @property
+    def instructions(self) -> int:
+        """Of a consumer's products: those of two are for half of its columns each.
+
+        With more than two consumers the results of all columns do not fit the registers that a thread has at launch, as
+        an instruction's have to.
+        """
+        return 2 if self.turned or self.consumers > 2 else 1
+
+    @property
+    def sums(self) -> int:
+        """Results that a thread of a consumer has."""
+        return self.rows * self.columns // (self.consumers * GROUP)
 
     @property
     def threads(self) -> int:
@@ -107,6 +126,11 @@ class Tile:
     def shared_bytes(self) -> int:
         """Of all stages and buffers, for every case."""
         return (self.stages * (self.rows + self.columns) + self.buffers) * ROW_BYTES
+
+    @property
+    def after_stages(self) -> int:
+        """Where buffers begin in shared memory, in elements of C."""
+        return self.stages * self.elements * ITEMSIZE[self.dtype] // ITEMSIZE[produced(self.dtype)]
 
     def tile_elements(self, case: Case) -> int:
         """Of all stages and buffers."""
@@ -150,20 +174,36 @@ class Tile:
 
 
 def products_of(tile: Tile) -> DeviceFunction:
-    """``(sums, tiles, at_a, at_b, thread)``: start a group's products of 64 rows of A and a tile's columns of B.
+    """``(sums, tiles, at, member)``: start a group's products of a stage's tiles, which begin at ``at``."""
+    if tile.turned:
+        return _turned_products(tile)
+    columns, own = tile.columns // tile.instructions, ROWS * tile.depth
+    a_elements, b_elements = tile.a_elements, columns * tile.depth
+    left = products(columns, tile.dtype, tile.b_layout)
+    right = products(columns, tile.dtype, tile.b_layout, first=columns // 2)
 
-    With more than two consumers the results of all columns do not fit the registers that a thread has at launch, as an
-    instruction's have to; two instructions have half of the columns each.
-    """
-    if tile.consumers <= 2:
-        return products(tile.columns, tile.dtype, tile.b_layout)
-    half, elements = tile.columns // 2, tile.columns // 2 * tile.depth
-    left = products(half, tile.dtype, tile.b_layout)
-    right = products(half, tile.dtype, tile.b_layout, first=half // 2)
+    @device
+    def all_columns(sums: Array, tiles: Array, at: Index, member: Member) -> None:
+        left(sums, tiles, at + member.group * own, at + a_elements, member.thread)
 
-    def both(sums: Array, tiles: Array, at_a: Index, at_b: Index, thread: Index) -> None:
-        left(sums, tiles, at_a, at_b, thread)
-        right(sums, tiles, at_a, at_b + elements, thread)
+    @device
+    def both_halves(sums: Array, tiles: Array, at: Index, member: Member) -> None:
+        all_columns(sums, tiles, at, member)
+        right(sums, tiles, at + member.group * own, at + a_elements + b_elements, member.thread)
+
+    return all_columns if tile.instructions == 1 else both_halves
+
+
+def _turned_products(tile: Tile) -> DeviceFunction:
+    """``products_of`` a turned tile: of all rows, and of twice 64 columns."""
+    rows, a_elements, own = tile.rows, tile.a_elements, ROWS * tile.depth
+    left = products(rows, tile.dtype, tile.b_layout, turned=True)
+    right = products(rows, tile.dtype, tile.b_layout, first=rows // 2, turned=True)
+
+    def both(sums: Array, tiles: Array, at: Index, member: Member) -> None:
+        at_b = at + a_elements + member.group * (2 * own)
+        left(sums, tiles, at_b, at, member.thread)
+        right(sums, tiles, at_b + own, at, member.thread)
 
     return device(both)
 

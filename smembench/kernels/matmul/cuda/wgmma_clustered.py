@@ -6,6 +6,8 @@
 
 So 32 KiB per stage and block come from the L2 instead of 48. Where rows of A and B begin within lines of 128 bytes most
 copies touch two lines per row; then tiles may be taller, 192 rows by three consumers, with more products per line.
+Tiles of 128 rows may leave most of the last round empty; others are computed as their transpose, whose 64 rows per
+instruction are columns of B, so that any multiple of 16 rows takes two consumers.
 Findings: results/reference/notes/tensor_cores.md.
 """
 
@@ -26,6 +28,7 @@ from smembench.kernels.intrinsics.bulk_copy import (
 from smembench.kernels.intrinsics.bulk_store import finish_stores
 from smembench.kernels.intrinsics.clusters import arrive_at, meet_cluster, start_copy_to_all
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers, own_group
+from smembench.kernels.matmul import turned
 from smembench.kernels.matmul.cuda import wgmma_stored
 from smembench.kernels.matmul.cuda.wgmma_persistent import MULTIPROCESSORS, fewest, in_order, placing
 from smembench.kernels.matmul.cuda.wgmma_specialized import (
@@ -37,9 +40,9 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
     next_turn,
     opening,
 )
-from smembench.kernels.matmul.cuda.wgmma_stored import BUFFERS, TILES, map_of_c, step_cycles, storing
+from smembench.kernels.matmul.cuda.wgmma_stored import TILES, step_cycles
 from smembench.kernels.matmul.structs import Place
-from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile
+from smembench.kernels.matmul.warp_groups import BUFFERS, Maps, Member, Stages, Tile
 from smembench.kernels.numba_cuda import SIMULATED, DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
@@ -50,12 +53,21 @@ from smembench.model.problem import ITEMSIZE
 CLUSTER = 1 if SIMULATED else 2
 """Blocks; the simulator runs one block after another."""
 TALL = Tile(rows=192, columns=256, stages=3, buffers=3 * ROWS * BUFFERS)
-SHARED = (*(tile for tile in TILES if tile.columns % 128 == 0), TALL)
-"""Tiles whose columns are two copies of 128 bytes, or four; the last has three consumers."""
+"""With three consumers."""
+WRITTEN = {80: 80, 144: 48, 160: 32}
+"""Of turned tiles the rows that a consumer writes at a time, in 16 bits, by all of their rows."""
+TURNED = tuple(
+    Tile(rows=rows, columns=256, stages=4, buffers=2 * BUFFERS * written, turned=True)
+    for rows, written in WRITTEN.items()
+)
+SHARED = (*(tile for tile in TILES if tile.columns % 128 == 0), TALL, *TURNED)
+"""Tiles whose columns are two copies of 128 bytes, or four."""
 REGISTERS = {2: (PRODUCER_REGISTERS, CONSUMER_REGISTERS), 3: (32, 160)}
 """Of a thread of the producer's group and of a consumer's, by the number of consumers."""
-LINE_CYCLES = 2.5
-"""Of a multiprocessor, per line of 128 bytes that its copies touch: 1.6 ns, timed where rows begin within lines."""
+LINE_CYCLES = 2.25
+"""Of a multiprocessor, per line of 128 bytes that its copies touch, where rows begin within lines."""
+MORE = 1.05
+"""How much longer a turned tile takes, and as much again one with fewer than four stages."""
 
 
 def cycles(tile: Tile, case: Case) -> float:
@@ -70,11 +82,16 @@ def cycles(tile: Tile, case: Case) -> float:
     lines = sum(count * (2 - gcd(ROW_BYTES, ITEMSIZE[case.dtype] * side) / ROW_BYTES) for count, side in rows)
     across, down = tile.grid(case)
     rounds = ceil_div(across * ceil_div(down, CLUSTER), MULTIPROCESSORS // CLUSTER)
-    return rounds * max(step_cycles(tile), LINE_CYCLES * lines)
+    more = MORE ** (tile.turned + (tile.stages < 4))
+    return rounds * more * max(step_cycles(tile), LINE_CYCLES * lines)
 
 
 def tile_of(case: Case) -> Tile:
-    """The one with the fewest ``cycles``: the tall one for rows in two lines, since it has more products per copy."""
+    """The one with the fewest ``cycles``.
+
+    It is a tall one for rows in two lines, since it has more products per copy, and a turned one where its rows fill
+    rounds that others leave half empty.
+    """
     return min(SHARED, key=lambda tile: cycles(tile, case)).of(case)
 
 
@@ -139,11 +156,13 @@ def build(case: Case) -> NumbaKernel:
     element, result, barrier = number(case.dtype), number(produced(case.dtype)), number("uint64")
     total = number("float32")
     tile = tile_of(case)
-    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.columns // 2
+    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.sums
     consumers, (fewer, more) = tile.consumers, REGISTERS[tile.consumers]
     begin, copy_all = opening(tile.stages), copying(tile, sharing(tile))
     wait_for_readers = waiting(tile.stages)
-    multiply_all, write, place_of = multiplying(tile, release_in_all), storing(tile), placing_in_pairs(rows, columns)
+    multiply_all, place_of = multiplying(tile, release_in_all), placing_in_pairs(rows, columns)
+    results_of = turned if tile.turned else wgmma_stored
+    write, of_c = results_of.storing(tile), results_of.map_of_c(case, tile)
 
     def wgmma_clustered(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
@@ -197,9 +216,9 @@ def build(case: Case) -> NumbaKernel:
         block=(tile.threads, 1),
         cluster=CLUSTER,
         dynamic_bytes=tile.shared_bytes,
-        tensor_maps=(a_map, b_map, map_of_c(case, tile)),
+        tensor_maps=(a_map, b_map, of_c),
         launch_bounds=(tile.threads, 1),
-        variant=f"{rows}x{columns}",
+        variant=f"{rows}x{columns}{', turned' * tile.turned}",
         persistent_blocks=lambda multiprocessors: fewest(pairs, max(1, multiprocessors // CLUSTER)) * CLUSTER,
         grid_dependent=True,
         tile_of=of_block,

@@ -31,7 +31,7 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
     opening,
     release,
 )
-from smembench.kernels.matmul.cuda.wgmma_stored import HEIGHT, STAGES, TILES, WIDE, after_stages, buffering, quickest
+from smembench.kernels.matmul.cuda.wgmma_stored import HEIGHT, STAGES, TILES, WIDE, buffering, quickest
 from smembench.kernels.matmul.packing import copied, height, packing
 from smembench.kernels.matmul.structs import Matrix, Place
 from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile, unsupported
@@ -58,7 +58,7 @@ def writing(tile: Tile) -> DeviceFunction:
     ``shared``: shared memory as elements of C.
     """
     dtype = produced(tile.dtype)
-    itemsize, columns, begin = ITEMSIZE[dtype], tile.columns, after_stages(tile)
+    itemsize, columns, begin = ITEMSIZE[dtype], tile.columns, tile.after_stages
     row_bytes = tile.result_bytes
     fill, place_of, width = buffering(dtype, row_bytes), place_in_tile(itemsize, row_bytes), row_bytes // itemsize
     size = HEIGHT * width

@@ -83,8 +83,8 @@ def multiplying(tile: Tile, release: DeviceFunction) -> DeviceFunction:
     ``release(free, stage, thread)`` says that the group, of which this is a thread, has read a stage: when the products
     of the next one have begun, so that there are at least two stages.
     """
-    depth, elements, a_elements, sums = tile.depth, tile.elements, tile.a_elements, tile.columns // 2
-    multiply, after, group_elements = products_of(tile), next_turn(tile.stages), ROWS * tile.depth
+    depth, elements, sums = tile.depth, tile.elements, tile.sums
+    multiply, after = products_of(tile), next_turn(tile.stages)
 
     def multiply_all(results: Array, stages: Stages, turn: Turn, member: Member, k: Index) -> Turn:
         for i in range(sums):
@@ -92,9 +92,8 @@ def multiplying(tile: Tile, release: DeviceFunction) -> DeviceFunction:
         before = turn.stage
         for k0 in range(0, k, depth):
             wait_for_phase(stages.arrived, turn.stage, turn.phase)
-            at = turn.stage * elements
             begin_products()
-            multiply(results, stages.tiles, at + member.group * group_elements, at + a_elements, member.thread)
+            multiply(results, stages.tiles, turn.stage * elements, member)
             commit_products()
             finish_products(1)
             if k0 > 0:

@@ -35,7 +35,7 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
     release,
 )
 from smembench.kernels.matmul.structs import Place
-from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile, unsupported
+from smembench.kernels.matmul.warp_groups import BUFFERS, Maps, Member, Stages, Tile, unsupported
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel, TensorMap
 from smembench.kernels.types import Array, Index
@@ -44,8 +44,8 @@ from smembench.model.formats import NARROW, produced
 from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 
-HEIGHT, BUFFERS = ROWS // (GROUP // WARP), 2
-"""Rows of a warp's results, and buffers that it has for them."""
+HEIGHT = ROWS // (GROUP // WARP)
+"""Rows of a warp's results."""
 WIDE = Tile(rows=128, columns=256, stages=4, buffers=CONSUMERS * ROWS * BUFFERS)
 STAGES = {256: 4, 224: 4, 192: 4, 160: 5, 128: 5, 96: 6, 64: 7}
 TILES = tuple(replace(WIDE, columns=columns, stages=stages) for columns, stages in STAGES.items())
@@ -55,9 +55,11 @@ def step_cycles(tile: Tile) -> int:
     """How long a step along k takes, by what is counted, not timed.
 
     The products of 32 results take a cycle. In lines of 128 bytes, one per cycle, shared memory gets the rows of A and
-    the columns of B once, and each consumer reads 64 of those rows, with three consumers twice, and all columns.
+    the columns of B once, and each instruction of a consumer reads 64 of those rows and its part of the columns, or of
+    a turned tile 64 of the columns and all rows.
     """
-    lines = tile.rows + tile.columns + tile.consumers * (ROWS * ceil_div(tile.consumers, 2) + tile.columns)
+    width = tile.rows if tile.turned else tile.columns // tile.instructions
+    lines = tile.rows + tile.columns + tile.consumers * tile.instructions * (ROWS + width)
     return max(tile.rows * tile.columns // 32, lines)
 
 
@@ -94,11 +96,6 @@ def buffering(dtype: str, row_bytes: int) -> DeviceFunction:
     return device(fill)
 
 
-def after_stages(tile: Tile) -> int:
-    """Where buffers begin in shared memory, in elements of C."""
-    return tile.stages * tile.elements * ITEMSIZE[tile.dtype] // ITEMSIZE[produced(tile.dtype)]
-
-
 def storing(tile: Tile) -> DeviceFunction:
     """``(shared, results, c_map, place, member)``: start to write a thread's results of the block's tile at a place.
 
@@ -106,7 +103,7 @@ def storing(tile: Tile) -> DeviceFunction:
     """
     dtype, columns, row_bytes = produced(tile.dtype), tile.columns, tile.result_bytes
     fill, width = buffering(dtype, row_bytes), row_bytes // ITEMSIZE[dtype]
-    size, others, begin = HEIGHT * width, BUFFERS - 1, after_stages(tile)
+    size, others, begin = HEIGHT * width, BUFFERS - 1, tile.after_stages
 
     def write(shared: Array, results: Array, c_map: Index, place: Place, member: Member) -> None:
         lane, warp = member.thread % WARP, member.group * (GROUP // WARP) + member.thread // WARP

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from smembench.kernels.matmul.cuda import wgmma_stored
 from smembench.kernels.matmul.nvrtc.wgmma_persistent import CONSTANTS, PLACE_OF
+from smembench.kernels.matmul.warp_groups import BUFFERS
 from smembench.kernels.matmul.warp_groups_c import warp_group_port
 
 _SOURCE = """
@@ -87,5 +88,5 @@ KERNEL = warp_group_port(
     wgmma_stored.KERNEL,
     PLACE_OF + _SOURCE,
     wgmma_stored.tile_of,
-    {**CONSTANTS, "HEIGHT": wgmma_stored.HEIGHT, "BUFFERS": wgmma_stored.BUFFERS},
+    {**CONSTANTS, "HEIGHT": wgmma_stored.HEIGHT, "BUFFERS": BUFFERS},
 )

@@ -1,0 +1,114 @@
+"""How results of turned tiles leave: a thread's neighbouring sums are of one column of C, in rows below each other.
+
+A warp group has 64 columns of C at a time. It stores some of their rows in a buffer in shared memory, swizzled, so
+without bank conflicts, and meets; then one of its threads starts to write the buffer into C, while the group goes on
+with its other buffer.
+"""
+
+from __future__ import annotations
+
+from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, place_in_tile
+from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, publish_tile, start_store
+from smembench.kernels.intrinsics.matrix import store_matrices_transposed
+from smembench.kernels.intrinsics.warp_group import ROWS, meet_group
+from smembench.kernels.matmul.structs import Place
+from smembench.kernels.matmul.warp_groups import BUFFERS, Member, Tile
+from smembench.kernels.numba_cuda import DeviceFunction, device, uint32
+from smembench.kernels.program import TensorMap
+from smembench.kernels.types import Array, Index
+from smembench.model.case import Case
+from smembench.model.formats import produced
+from smembench.model.hardware import WARP
+from smembench.model.problem import ITEMSIZE
+
+
+def boxes_across(tile: Tile) -> int:
+    """Boxes of 128 bytes per row in which a buffer's 64 columns are written."""
+    return ROWS * ITEMSIZE[produced(tile.dtype)] // ROW_BYTES
+
+
+def box_rows(tile: Tile) -> int:
+    """Rows of a buffer."""
+    return tile.buffers // (tile.consumers * BUFFERS * boxes_across(tile))
+
+
+def map_of_c(case: Case, tile: Tile) -> TensorMap:
+    """Boxes of a buffer."""
+    return TensorMap(0, case.m, case.n, case.n, box_rows(tile))
+
+
+def storing(tile: Tile) -> DeviceFunction:
+    """``(shared, results, c_map, place, member)``: start to write a thread's results of the block's tile at a place.
+
+    ``shared``: shared memory as elements of C.
+    """
+    left, right = _storing_columns(tile, 0), _storing_columns(tile, 1)
+
+    def write(shared: Array, results: Array, c_map: Index, place: Place, member: Member) -> None:
+        col = place.col + member.group * (2 * ROWS)
+        left(shared, results, c_map, Place(place.row, col), member)
+        right(shared, results, c_map, Place(place.row, col + ROWS), member)
+
+    return device(write)
+
+
+def _storing_columns(tile: Tile, half: int) -> DeviceFunction:
+    """As ``storing``, of the first or second 64 columns of a group, at their place.
+
+    A group meets once per buffer: when it is full, and the other one has been read, which is filled next. The halves
+    have equally many, so that the next tile goes on with the other one, too.
+    """
+    height, across = box_rows(tile), boxes_across(tile)
+    down, width = tile.rows // height, ROWS // across
+    box, begin = height * width, tile.after_stages
+    fill = filling(produced(tile.dtype), height)
+
+    def write(shared: Array, results: Array, c_map: Index, place: Place, member: Member) -> None:
+        for part in range(half * down, (half + 1) * down):
+            at = begin + (member.group * BUFFERS + part % BUFFERS) * (across * box)
+            fill(shared, at, results, part * (height // 2), member.thread)
+            publish_tile()
+            if member.thread == 0:
+                finish_stores(0)
+            meet_group(member.group + 1)
+            if member.thread == 0:
+                row = place.row + uint32((part - half * down) * height)
+                for number in range(across):
+                    start_store(c_map, place.col + uint32(number * width), row, shared, at + number * box)
+                commit_stores()
+
+    return device(write)
+
+
+def filling(dtype: str, height: int) -> DeviceFunction:
+    """``(shared, at, results, first, thread)``: store a thread's results from ``first`` on in its group's buffer."""
+    return (_filling_words if ITEMSIZE[dtype] == 4 else _filling_halves)(dtype, height)
+
+
+def _filling_halves(dtype: str, height: int) -> DeviceFunction:
+    """By matrices, of which a warp stores two across and two down at once."""
+    store, place_of = store_matrices_transposed(dtype), place_in_tile(ITEMSIZE[dtype])
+
+    def fill(shared: Array, at: Index, results: Array, first: Index, thread: Index) -> None:
+        lane = thread % WARP
+        row, col = lane // 16 * 8 + lane % 8, thread // WARP * 16 + lane // 8 % 2 * 8
+        for step in range(height // 16):
+            store(shared, at + place_of(row + uint32(step * 16), col), results, first + step * 8, lane)
+
+    return device(fill)
+
+
+def _filling_words(dtype: str, height: int) -> DeviceFunction:
+    """One by one: of each eight rows, two below each other, and two beside them. A group's 64 columns are two boxes."""
+    place_of, width = place_in_tile(ITEMSIZE[dtype]), ROW_BYTES // ITEMSIZE[dtype]
+
+    def fill(shared: Array, at: Index, results: Array, first: Index, thread: Index) -> None:
+        lane, warp = thread % WARP, thread // WARP
+        row, col = lane % 4 * 2, warp % 2 * 16 + lane // 4
+        box = at + warp // 2 * (height * width)
+        for corner in range(4):
+            place = box + place_of(row + uint32(corner % 2), col + uint32(corner // 2 * 8))
+            for down in range(height // 8):
+                shared[place + uint32(down * 8 * width)] = results[first + down * 4 + corner]
+
+    return device(fill)
