@@ -443,7 +443,7 @@ def test_kills_and_hangs_at_random_moments_lose_nothing(config: Path, tmp_path: 
             process.communicate(timeout=120)
             assert process.returncode in (0, 1, 130, -signal.SIGKILL)
             folder = fleet_folder(root)
-            until(lambda: not orphans())
+            until(lambda: not orphans(root))
             for device, samples in stored(folder).items():
                 assert samples >= before.get(device, set())
                 before[device] = samples
@@ -456,6 +456,7 @@ def test_kills_and_hangs_at_random_moments_lose_nothing(config: Path, tmp_path: 
     assert faults
 
 
-def orphans() -> list[int]:
-    """Processes that measure and whose fleet is gone."""
-    return [int(path.name) for path in Path("/proc").glob("[0-9]*") if CHILD in words(int(path.name))]
+def orphans(root: Path) -> list[int]:
+    """Processes that measure into a folder whose fleet is gone."""
+    found = ((int(path.name), words(int(path.name))) for path in Path("/proc").glob("[0-9]*"))
+    return [pid for pid, said in found if CHILD in said and bytes(root) in said]
