@@ -247,8 +247,12 @@ def _begin_and_end(path: Path) -> tuple[datetime, datetime]:
         (["quick", "--jobqueue", "cron"], "none of slurm"),
         (["quick", "--job-option", "queue=gpu"], "goes with --slurm"),
         (["quick", "--slurm", "--job-option", "queue"], "write key=value"),
-        (["quick", "--slurm", "--job-option", "colour=red", "--dry-run"], "colour=red"),
+        (["quick", "--slurm", "--job-option", "colour=red", "--dry-run"], "argument 'colour'\n"),
+        (["quick", "--jobs", 3], "goes with --slurm"),
         (["quick", "--tls-ca", "ca.pem"], "go with --scheduler"),
+        (["quick", "--slurm", "--tls-ca", "ca.pem"], "give both"),
+        (["quick", "--slurm", "--tls-ca", "ca.pem", "--tls-cert", "cert.pem"], "ca.pem: there is no such file"),
+        (["quick", "--device", "cpu", "--stall-timeout", 0], "give a time above 0"),
         (["quick", "--slurm", "--scheduler", "tcp://127.0.0.1:1"], "give one of them"),
         (["quick", "--resume", "results/x"], "not both"),
         ([], "give a CONFIG"),
@@ -287,6 +291,15 @@ def test_a_job_script_is_dask_jobqueues_and_nothing_is_submitted(program: Progra
         assert f"#SBATCH {line}" in lines
     assert "--nthreads 9" in lines[-1]
     assert ran.stderr == "16 of these would be submitted, with the scheduler's address; nothing was\n"
+
+
+def test_a_text_for_a_list_of_a_job_is_one_line_and_dasks_polling_stays_off(program: Program) -> None:
+    options = ("job_extra_directives=--exclusive", "job_script_prologue=module load cuda")
+    chosen = [word for option in options for word in ("--job-option", option)]
+    *header, off, prologue, _ = program("fleet", "run", "quick", "--slurm", *chosen, "--dry-run").stdout.splitlines()
+    assert header[-1] == "#SBATCH --exclusive"
+    assert off == "export DASK_DISTRIBUTED__DIAGNOSTICS__NVML=False"
+    assert prologue == "module load cuda"
 
 
 @pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "slurm"])

@@ -33,13 +33,8 @@ SYSTEMS = {
 _NO_POLLING = "export DASK_DISTRIBUTED__DIAGNOSTICS__NVML=False"
 _BEFORE_IMPORT = {"distributed.diagnostics.nvml": False}
 """Dask's own polling of the GPUs would disturb what is measured on them, and end where NVML is broken."""
-_JOB = {
-    "job_name": "smembench",
-    "cores": 8,
-    "processes": 1,
-    "memory": "8GB",
-    "job_script_prologue": [_NO_POLLING],
-}
+_PROLOGUE = "job_script_prologue"
+_JOB = {"job_name": "smembench", "cores": 8, "processes": 1, "memory": "8GB"}
 """What a job asks for unless --job-option says otherwise: a Dask worker with as many threads as a host has GPUs."""
 _OWN: dict[str, dict[str, Any]] = {"htcondor": {"disk": "1GB"}}
 """What a queueing system asks for in place of a walltime, which it does not know."""
@@ -184,7 +179,7 @@ def job_cluster(where: Where, *, dry: bool = False) -> Any:
     scheduler = {"scheduler_options": {"dashboard": False, "dashboard_address": _LOOPBACK, **bound}}
     own = _OWN.get(where.jobqueue, {"walltime": "01:00:00"})
     try:
-        return kind(job_cls=_ending(kind.job_cls), **{**_JOB, **own, **scheduler, **protocol, **where.job_options})
+        return kind(job_cls=_ending(kind.job_cls), **{**_JOB, **own, **scheduler, **protocol, **_job_options(where)})
     except (TypeError, ValueError, OSError, RuntimeError) as error:
         raise _refused(where, error) from None
 
@@ -203,6 +198,24 @@ def _ending(job: Any) -> type:
             self.status = Status.closed
 
     return Job
+
+
+def _job_options(where: Where) -> dict[str, Any]:
+    """The job's options as dask-jobqueue takes them, with a list around a text where it takes a list.
+
+    What is to run before the worker, given or from Dask's own configuration, comes after what every job needs.
+    """
+    import dask
+
+    def configured(name: str) -> Any:
+        return dask.config.get(f"jobqueue.{where.jobqueue}.{name}", None)
+
+    given = {
+        name: [value] if isinstance(value, str) and isinstance(configured(name), list) else value
+        for name, value in where.job_options.items()
+    }
+    before = given.get(_PROLOGUE, configured(_PROLOGUE)) or ()
+    return {**given, _PROLOGUE: [_NO_POLLING, *before]}
 
 
 def _refused(where: Where, error: Exception) -> UsageError:
