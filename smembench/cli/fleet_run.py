@@ -252,7 +252,8 @@ def _dry_run(
         return
     if resume is not None:
         content = read_fleet_file(resume)
-        config, entries = from_stored(content.config.data), [e for e in content.devices if e.state != "complete"]
+        config = from_stored(content.config.data)
+        entries = [e.model_copy(update={"state": "waiting"}) for e in content.devices if e.state != "complete"]
     else:
         assert config is not None
         entries = would_measure(where, devices, workers, limit)

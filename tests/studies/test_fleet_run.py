@@ -281,6 +281,22 @@ def test_a_dry_run_lists_devices_and_counts_cases(program: Program, tmp_path: Pa
     assert not (tmp_path / "results").exists()
 
 
+def test_a_dry_run_of_a_fleet_that_goes_on_counts_what_failed_before(program: Program, tmp_path: Path) -> None:
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY)
+    program("fleet", "run", path, "--device", "cpu", "--workers", 2, "--output", tmp_path / "results", "--quiet")
+    (folder,) = (tmp_path / "results").iterdir()
+    content = read_fleet_file(folder)
+    failed = content.devices[0].model_copy(update={"state": "failed", "reason": "interrupted"})
+    write_fleet_file(folder, content.model_copy(update={"devices": (failed, *content.devices[1:])}))
+    ran = program("fleet", "run", "--resume", folder, "--dry-run")
+    assert ran.stdout.split("\t")[1] == "interrupted\n"
+    assert ran.stderr.splitlines() == [
+        "2 cases per device, all devices at once: at most 0.6 s of samples",
+        "1 device of 1 host; nothing was measured",
+    ]
+
+
 def test_a_job_script_is_dask_jobqueues_and_nothing_is_submitted(program: Program) -> None:
     options = ("queue=gpu", "walltime=00:20:00", "job_extra_directives=['--gpus-per-node=8']", "cores=9")
     chosen = [word for option in options for word in ("--job-option", option)]
