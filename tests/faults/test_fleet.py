@@ -441,13 +441,13 @@ def test_kills_and_hangs_at_random_moments_lose_nothing(config: Path, tmp_path: 
                 process.send_signal(rng.choice([signal.SIGINT, signal.SIGKILL]))
                 faults += 1
             process.communicate(timeout=120)
-            assert process.returncode in (0, 1, 130, -signal.SIGKILL)
+            assert process.returncode in (0, 1, 3, 130, -signal.SIGKILL)  # 3: one was slow, on a busy host
             folder = fleet_folder(root)
             until(lambda: not orphans(root))
             for device, samples in stored(folder).items():
                 assert samples >= before.get(device, set())
                 before[device] = samples
-            if process.returncode == 0:
+            if all(entry.state == "complete" for entry in read_fleet_file(folder).devices):
                 break
             process = start("--resume", folder, "--stall-timeout", "15s")
         assert_whole(folder, 4, before)
