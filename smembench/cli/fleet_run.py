@@ -124,7 +124,7 @@ def run(
     the hosts' memory, such as copies, is measured on one GPU of a host after the other.
 
     A GPU that fails has a line with the reason, and the others finish. Each GPU has a run's folder with a journal:
-    --resume goes on with what is not complete. The exit code is 1 if a case or a GPU failed.
+    --resume goes on with what is not complete. Exit code 3: a GPU is slow; 1: a case or a GPU failed.
 
     Examples:
 
@@ -143,6 +143,9 @@ def run(
 
     tls = given(ca=tls_ca, cert=tls_cert, key=tls_key)
     one_of(scheduler=bool(scheduler), slurm=slurm, jobqueue=bool(jobqueue))
+    for name, limit in {"stall": stall_timeout, "host": host_timeout}.items():
+        if limit is not None and limit <= 0:
+            raise UsageError(f"--{name}-timeout {limit:g}: give a time above 0, such as 30s")
     where = _where(scheduler, "slurm" if slurm else jobqueue, jobs, job_option or (), tls)
     names = _devices(device, workers)
     flags = sampling.config()
@@ -199,8 +202,15 @@ def _where(scheduler: str, jobqueue: str, jobs: int, job_options: Sequence[str],
         raise UsageError(f"--jobqueue {jobqueue}: none of {', '.join(SYSTEMS)}")
     if job_options and not jobqueue:
         raise UsageError(f"--job-option {job_options[0]}: goes with --slurm or --jobqueue")
+    if jobs > 1 and not jobqueue:
+        raise UsageError(f"--jobs {jobs}: goes with --slurm or --jobqueue")
     if tls and not (scheduler or jobqueue):
         raise UsageError("--tls-ca, --tls-cert, --tls-key: go with --scheduler, --slurm or --jobqueue")
+    if tls and not {"ca", "cert"} <= tls.keys():
+        raise UsageError("--tls-ca and --tls-cert: give both, and --tls-key if the key is in a file of its own")
+    for name, path in tls.items():
+        if not path.is_file():
+            raise UsageError(f"--tls-{name} {path}: there is no such file")
     found = {}
     for option in job_options:
         name, equals, text = option.partition("=")
@@ -242,7 +252,8 @@ def _dry_run(
         return
     if resume is not None:
         content = read_fleet_file(resume)
-        config, entries = from_stored(content.config.data), [e for e in content.devices if e.state != "complete"]
+        config = from_stored(content.config.data)
+        entries = [e.model_copy(update={"state": "waiting"}) for e in content.devices if e.state != "complete"]
     else:
         assert config is not None
         entries = would_measure(where, devices, workers, limit)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from smembench.store.fleet_json import label
 from smembench.store.schema import Row
 from smembench.studies.fleet.members import Member
 from smembench.studies.fleet.verdict import Distance, Verdict
@@ -100,8 +99,7 @@ def slow(verdict: Verdict) -> list[Record]:
 
 def _which(member: Member) -> dict[str, object]:
     uuid = member.info.uuid if member.info else None
-    device = label("", member.device, member.number).strip()
-    return {"host": member.host, "device": device, "uuid": uuid, "model": member.model}
+    return {"host": member.host, "device": member.name, "uuid": uuid, "model": member.model}
 
 
 def _distance(against: str, found: Distance | None) -> dict[str, object]:

@@ -323,6 +323,85 @@ def test_a_cluster_with_tls_is_joined_with_its_certificates_alone(config: Path, 
     assert_whole(fleet_folder(tmp_path / "results"), 1, {})
 
 
+SBATCH = """#!/bin/sh
+cd "$(dirname "$0")"
+mkdir taken || { echo "sbatch: error: there is room for one job" >&2; exit 1; }
+cp "$1" job
+setsid bash job >/dev/null 2>&1 </dev/null &
+echo "Submitted batch job $!"
+"""
+SCANCEL = """#!/bin/sh
+cd "$(dirname "$0")"
+kill -- "-$1" || kill "$1"
+rmdir taken
+echo "$1" >> cancelled
+"""
+JOBS = ("--slurm", "--job-option", "interface=lo", "--job-option", "cores=2", "--job-option", "memory=1GB")
+
+
+@pytest.fixture
+def queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a queueing system with Slurm's commands, which starts one job at a time and refuses others."""
+    folder = tmp_path / "queue"
+    folder.mkdir()
+    command(folder / "sbatch", SBATCH)
+    command(folder / "scancel", SCANCEL)
+    monkeypatch.setitem(ENV, "PATH", os.pathsep.join((str(folder), os.environ["PATH"])))
+    return folder
+
+
+def command(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def cancelled(queue: Path) -> int:
+    """How many jobs were cancelled."""
+    return len((queue / "cancelled").read_text().splitlines())
+
+
+@pytest.mark.slow
+def test_ctrl_c_cancels_the_job_of_a_fleet_and_a_resume_submits_another(
+    queue: Path, config: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "results"
+    process = start(config, "--device", "cpu", "--output", root, *JOBS)
+    until(lambda: trials(root))
+    process.send_signal(signal.SIGINT)
+    _, err = ended(process, 130)
+    folder = fleet_folder(root)
+    assert f"--resume {folder}" in err.splitlines()[-1]
+    assert reasons(folder) == ["interrupted"]
+    assert cancelled(queue) == 1
+    before = stored(folder)
+    assert before
+
+    ended(start("--resume", folder, *JOBS), 0)
+    assert_whole(folder, 1, before)
+    assert cancelled(queue) == 2
+
+
+def test_jobs_that_are_refused_are_one_line_and_the_others_are_cancelled(
+    queue: Path, config: Path, tmp_path: Path
+) -> None:
+    _, err = ended(start(config, "--device", "cpu", "--output", tmp_path / "results", "--jobs", 3, *JOBS), 2)
+    (line,) = err.splitlines()
+    assert line.endswith("sbatch: error: there is room for one job")
+    assert cancelled(queue) == 1
+    assert not list((tmp_path / "results").iterdir())
+
+
+def test_ctrl_c_while_a_job_is_submitted_is_one_line_and_leaves_nothing(
+    queue: Path, config: Path, tmp_path: Path
+) -> None:
+    command(queue / "sbatch", f"#!/bin/sh\ntouch {queue / 'asked'}\nexec sleep 60\n")
+    process = start(config, "--device", "cpu", "--output", tmp_path / "results", *JOBS)
+    until((queue / "asked").exists)
+    os.killpg(process.pid, signal.SIGINT)
+    assert ended(process, 130, 30) == ("", "smembench: interrupted\n")
+    assert not list((tmp_path / "results").iterdir())
+
+
 @pytest.mark.slow
 @pytest.mark.skipif("SMEMBENCH_SLURM" not in os.environ, reason="SMEMBENCH_SLURM names no partition to submit jobs to")
 def test_a_job_of_slurm_that_is_cancelled_is_two_rows_and_the_next_job_goes_on(config: Path, tmp_path: Path) -> None:
@@ -362,13 +441,13 @@ def test_kills_and_hangs_at_random_moments_lose_nothing(config: Path, tmp_path: 
                 process.send_signal(rng.choice([signal.SIGINT, signal.SIGKILL]))
                 faults += 1
             process.communicate(timeout=120)
-            assert process.returncode in (0, 1, 130, -signal.SIGKILL)
+            assert process.returncode in (0, 1, 3, 130, -signal.SIGKILL)  # 3: one was slow, on a busy host
             folder = fleet_folder(root)
-            until(lambda: not orphans())
+            until(lambda: not orphans(root))
             for device, samples in stored(folder).items():
                 assert samples >= before.get(device, set())
                 before[device] = samples
-            if process.returncode == 0:
+            if all(entry.state == "complete" for entry in read_fleet_file(folder).devices):
                 break
             process = start("--resume", folder, "--stall-timeout", "15s")
         assert_whole(folder, 4, before)
@@ -377,6 +456,7 @@ def test_kills_and_hangs_at_random_moments_lose_nothing(config: Path, tmp_path: 
     assert faults
 
 
-def orphans() -> list[int]:
-    """Processes that measure and whose fleet is gone."""
-    return [int(path.name) for path in Path("/proc").glob("[0-9]*") if CHILD in words(int(path.name))]
+def orphans(root: Path) -> list[int]:
+    """Processes that measure into a folder whose fleet is gone."""
+    found = ((int(path.name), words(int(path.name))) for path in Path("/proc").glob("[0-9]*"))
+    return [pid for pid, said in found if CHILD in said and bytes(root) in said]

@@ -247,8 +247,12 @@ def _begin_and_end(path: Path) -> tuple[datetime, datetime]:
         (["quick", "--jobqueue", "cron"], "none of slurm"),
         (["quick", "--job-option", "queue=gpu"], "goes with --slurm"),
         (["quick", "--slurm", "--job-option", "queue"], "write key=value"),
-        (["quick", "--slurm", "--job-option", "colour=red", "--dry-run"], "colour=red"),
+        (["quick", "--slurm", "--job-option", "colour=red", "--dry-run"], "argument 'colour'\n"),
+        (["quick", "--jobs", 3], "goes with --slurm"),
         (["quick", "--tls-ca", "ca.pem"], "go with --scheduler"),
+        (["quick", "--slurm", "--tls-ca", "ca.pem"], "give both"),
+        (["quick", "--slurm", "--tls-ca", "ca.pem", "--tls-cert", "cert.pem"], "ca.pem: there is no such file"),
+        (["quick", "--device", "cpu", "--stall-timeout", 0], "give a time above 0"),
         (["quick", "--slurm", "--scheduler", "tcp://127.0.0.1:1"], "give one of them"),
         (["quick", "--resume", "results/x"], "not both"),
         ([], "give a CONFIG"),
@@ -277,6 +281,22 @@ def test_a_dry_run_lists_devices_and_counts_cases(program: Program, tmp_path: Pa
     assert not (tmp_path / "results").exists()
 
 
+def test_a_dry_run_of_a_fleet_that_goes_on_counts_what_failed_before(program: Program, tmp_path: Path) -> None:
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY)
+    program("fleet", "run", path, "--device", "cpu", "--workers", 2, "--output", tmp_path / "results", "--quiet")
+    (folder,) = (tmp_path / "results").iterdir()
+    content = read_fleet_file(folder)
+    failed = content.devices[0].model_copy(update={"state": "failed", "reason": "interrupted"})
+    write_fleet_file(folder, content.model_copy(update={"devices": (failed, *content.devices[1:])}))
+    ran = program("fleet", "run", "--resume", folder, "--dry-run")
+    assert ran.stdout.split("\t")[1] == "interrupted\n"
+    assert ran.stderr.splitlines() == [
+        "2 cases per device, all devices at once: at most 0.6 s of samples",
+        "1 device of 1 host; nothing was measured",
+    ]
+
+
 def test_a_job_script_is_dask_jobqueues_and_nothing_is_submitted(program: Program) -> None:
     options = ("queue=gpu", "walltime=00:20:00", "job_extra_directives=['--gpus-per-node=8']", "cores=9")
     chosen = [word for option in options for word in ("--job-option", option)]
@@ -287,6 +307,15 @@ def test_a_job_script_is_dask_jobqueues_and_nothing_is_submitted(program: Progra
         assert f"#SBATCH {line}" in lines
     assert "--nthreads 9" in lines[-1]
     assert ran.stderr == "16 of these would be submitted, with the scheduler's address; nothing was\n"
+
+
+def test_a_text_for_a_list_of_a_job_is_one_line_and_dasks_polling_stays_off(program: Program) -> None:
+    options = ("job_extra_directives=--exclusive", "job_script_prologue=module load cuda")
+    chosen = [word for option in options for word in ("--job-option", option)]
+    *header, off, prologue, _ = program("fleet", "run", "quick", "--slurm", *chosen, "--dry-run").stdout.splitlines()
+    assert header[-1] == "#SBATCH --exclusive"
+    assert off == "export DASK_DISTRIBUTED__DIAGNOSTICS__NVML=False"
+    assert prologue == "module load cuda"
 
 
 @pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "slurm"])

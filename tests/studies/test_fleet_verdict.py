@@ -80,6 +80,31 @@ def test_a_member_without_figures_is_named(stored: Run) -> None:
     assert found.exit_code == 1
 
 
+def test_a_member_whose_figures_do_not_count_is_told_why(stored: Run) -> None:
+    crowded = member(stored, 8)
+    assert crowded.run
+    rows = [replace(row, cpu_waiting=0.6) for row in crowded.run.rows]
+    crowded = replace(crowded, run=replace(crowded.run, rows=rows))
+    found = judge(fleet([*(member(stored, number) for number in range(8)), crowded]))
+    said = "node8 cuda:0: no figure counts: measured on a busy host, where it waited for cores"
+    assert found.unknown[0] == said
+
+
+def test_of_one_round_the_interval_of_its_samples_is_the_noise(stored: Run) -> None:
+    """Fifteen percent slower, within what twenty percent of noise allow."""
+    members = [member(stored, number, 0.15 * (number == 0)) for number in range(8)]
+    found = judge(fleet([_one_round(one, 0.2 if place == 0 else 0.002) for place, one in enumerate(members)]))
+    assert not found.slow
+    assert judge(fleet([_one_round(one, 0.002) for one in members])).slow
+
+
+def _one_round(one: Member, precision: float) -> Member:
+    assert one.run
+    samples = {case: dict(list(rounds.items())[:1]) for case, rounds in one.run.samples.items()}
+    rows = [replace(row, precision=precision) for row in one.run.rows]
+    return replace(one, run=replace(one.run, rows=rows, samples=samples))
+
+
 def test_of_two_that_differ_neither_is_named() -> None:
     found = judge(made_fleet(2, {1: Special(slow=0.04)}))
     assert not found.slow

@@ -183,6 +183,16 @@ def test_metrics_are_valid_and_say_which_gpu_is_slow(fleet: Verdict) -> None:
     assert len(families["smembench_fleet_distance_ratio"].samples) == 16 * len(TIMES) - 1
 
 
+def test_processes_that_measure_the_same_cpu_are_metrics_of_their_own(fleet: Verdict) -> None:
+    numbered = [
+        replace(one, host="a", device="cpu", info=None, number=n + 1) for n, one in enumerate(fleet.fleet.members)
+    ]
+    found = replace(fleet, fleet=replace(fleet.fleet, members=numbered))
+    assert [json.loads(line)["device"] for line in json_lines(found).splitlines()][:2] == ["cpu #1", "cpu #2"]
+    series = [line for line in open_metrics(found).splitlines() if line.startswith("smembench_fleet_device_ok{")]
+    assert len({line.rpartition(" ")[0] for line in series}) == 16
+
+
 def test_a_fleet_without_figures_is_shown(fleet: Verdict) -> None:
     silent = [replace(one, run=None, reason="no answer") for one in fleet.fleet.members]
     found = judge(replace(fleet.fleet, members=silent))

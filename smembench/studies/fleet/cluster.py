@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from smembench.model.errors import UsageError
-from smembench.model.text import one_line
+from smembench.model.text import one_line, visible
 from smembench.store.files import read_whole
 
 if TYPE_CHECKING:
@@ -32,13 +33,8 @@ SYSTEMS = {
 _NO_POLLING = "export DASK_DISTRIBUTED__DIAGNOSTICS__NVML=False"
 _BEFORE_IMPORT = {"distributed.diagnostics.nvml": False}
 """Dask's own polling of the GPUs would disturb what is measured on them, and end where NVML is broken."""
-_JOB = {
-    "job_name": "smembench",
-    "cores": 8,
-    "processes": 1,
-    "memory": "8GB",
-    "job_script_prologue": [_NO_POLLING],
-}
+_PROLOGUE = "job_script_prologue"
+_JOB = {"job_name": "smembench", "cores": 8, "processes": 1, "memory": "8GB"}
 """What a job asks for unless --job-option says otherwise: a Dask worker with as many threads as a host has GPUs."""
 _OWN: dict[str, dict[str, Any]] = {"htcondor": {"disk": "1GB"}}
 """What a queueing system asks for in place of a walltime, which it does not know."""
@@ -83,8 +79,7 @@ def connected(where: Where, workers: int) -> Iterator[Client]:
         if where.here:
             address: Any = stack.enter_context(_local(workers))
         elif where.jobqueue:
-            address = stack.enter_context(job_cluster(where))
-            address.scale(jobs=where.jobs)
+            address = stack.enter_context(_submitted(where))
         else:
             address = _address(where)
         yield stack.enter_context(Client(address, security=security(where), set_as_default=False))
@@ -93,7 +88,7 @@ def connected(where: Where, workers: int) -> Iterator[Client]:
 def _silence() -> None:
     """Keep Dask's own lines and tracebacks off stderr: what is wrong becomes a row or an error here."""
     for name in list(logging.root.manager.loggerDict):
-        if name.partition(".")[0] in ("distributed", "tornado"):
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
@@ -147,6 +142,26 @@ def _local(workers: int) -> Iterator[Any]:
         yield cluster
 
 
+@contextmanager
+def _submitted(where: Where) -> Iterator[Any]:
+    """The cluster of a queueing system, with its jobs submitted.
+
+    Raises:
+        UsageError: if the queueing system refuses one or is not there; the others are cancelled.
+    """
+
+    async def submit() -> None:
+        cluster.scale(jobs=where.jobs)
+        await cluster
+
+    with job_cluster(where) as cluster:
+        try:
+            cluster.sync(submit)
+        except (RuntimeError, ValueError, OSError) as error:
+            raise _refused(where, error) from None
+        yield cluster
+
+
 def job_cluster(where: Where, *, dry: bool = False) -> Any:
     """The cluster of a queueing system; it submits nothing before it is scaled.
 
@@ -164,10 +179,51 @@ def job_cluster(where: Where, *, dry: bool = False) -> Any:
     scheduler = {"scheduler_options": {"dashboard": False, "dashboard_address": _LOOPBACK, **bound}}
     own = _OWN.get(where.jobqueue, {"walltime": "01:00:00"})
     try:
-        return kind(**{**_JOB, **own, **scheduler, **protocol, **where.job_options})
-    except (TypeError, ValueError, OSError) as error:
-        given = " ".join(f"{name}={value}" for name, value in where.job_options.items())
-        raise UsageError(f"--jobqueue {where.jobqueue} {given}: {one_line(error)}") from None
+        return kind(job_cls=_ending(kind.job_cls), **{**_JOB, **own, **scheduler, **protocol, **_job_options(where)})
+    except (TypeError, ValueError, OSError, RuntimeError) as error:
+        raise _refused(where, error) from None
+
+
+def _ending(job: Any) -> type:
+    """A class of jobs of which each has ended or failed when its cluster is closed, as Dask asserts there."""
+    from distributed import Status
+
+    class Job(job):  # type: ignore[misc]
+        async def start(self) -> None:
+            self.status = Status.failed  # until it is submitted
+            await super().start()
+
+        async def close(self) -> None:
+            await super().close()
+            self.status = Status.closed
+
+    return Job
+
+
+def _job_options(where: Where) -> dict[str, Any]:
+    """The job's options as dask-jobqueue takes them, with a list around a text where it takes a list.
+
+    What is to run before the worker, given or from Dask's own configuration, comes after what every job needs.
+    """
+    import dask
+
+    def configured(name: str) -> Any:
+        return dask.config.get(f"jobqueue.{where.jobqueue}.{name}", None)
+
+    given = {
+        name: [value] if isinstance(value, str) and isinstance(configured(name), list) else value
+        for name, value in where.job_options.items()
+    }
+    before = given.get(_PROLOGUE, configured(_PROLOGUE)) or ()
+    return {**given, _PROLOGUE: [_NO_POLLING, *before]}
+
+
+def _refused(where: Where, error: Exception) -> UsageError:
+    """The error for jobs that are not taken: what the queueing system's command said, or dask-jobqueue at first."""
+    _, submitted, said = str(error).partition("stderr:\n")
+    text = visible(" ".join(said.split())) if submitted else one_line(error).partition(". ")[0]
+    given = "".join(f" {name}={value}" for name, value in where.job_options.items())
+    return UsageError(f"--jobqueue {where.jobqueue}{given}: {text}")
 
 
 def security(where: Where) -> Security | None:
@@ -192,9 +248,20 @@ def check_installed(*, jobqueue: bool) -> None:
         import distributed  # noqa: F401
 
         if jobqueue:
-            import dask_jobqueue  # noqa: F401
+            with _same_signals():
+                import dask_jobqueue  # noqa: F401
     except ImportError as error:
         raise UsageError(f"fleet run needs the package {error.name}: pip install 'smembench[fleet]'") from None
+
+
+@contextmanager
+def _same_signals() -> Iterator[None]:
+    """Keep what Ctrl-C does: dask_jobqueue, once imported, has it end the process at once, with exit code 0."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def addresses(client: Client) -> Sequence[str]:

@@ -123,11 +123,16 @@ def _arrays(names: Sequence[str], timed: Sequence[Mapping[str, Timed]]) -> tuple
     for row, name in enumerate(names):
         for column, items in enumerate(timed):
             if (item := items.get(name)) is not None:
-                clock = EVENT_NOISE_MS / item.centre if item.row.case.kind == "cuda" else 0.0
-                unit = max(math.sqrt(item.rounds[0]), clock)
                 times[row, column] = math.log(item.centre)
-                noise[row, column] = unit * math.sqrt(centre_spread(len(item.units)))
+                noise[row, column] = _noise(item)
     return times, noise
+
+
+def _noise(item: Timed) -> float:
+    """The standard error of a time's logarithm: from its rounds, of one round from the interval of its samples."""
+    clock = EVENT_NOISE_MS / item.centre if item.row.case.kind == "cuda" else 0.0
+    alone = (item.row.precision or 0.0) / _HALF if len(item.units) == 1 else 0.0
+    return max(math.sqrt(item.rounds[0]), clock, alone) * math.sqrt(centre_spread(len(item.units)))
 
 
 def _known(value: float) -> float | None:

@@ -44,6 +44,11 @@ class Member:
         return f"{found}#{self.number}" if self.number else found
 
     @property
+    def name(self) -> str:
+        """The device on its host, one process of several as another: ``cuda:3``, ``cpu #2``."""
+        return label("", self.device, self.number)
+
+    @property
     def label(self) -> str:
         """The device as a table names it: ``node7 cuda:3``, ``node7 cpu #2``."""
         return label(self.host, self.device, self.number)

@@ -24,7 +24,7 @@ def _lines(verdict: Verdict) -> Iterator[dict[str, object]]:
         found, run = slow.get(member.identity), member.run
         yield {
             "host": member.host,
-            "device": member.device,
+            "device": member.name,
             "uuid": member.info.uuid if member.info else None,
             "model": member.model,
             "run_id": run.id if run else None,
@@ -80,4 +80,4 @@ def _ok(member: Member) -> bool:
 
 def _labels(member: Member) -> dict[str, str]:
     uuid = member.info.uuid if member.info else None
-    return {"host": member.host, "device": member.device, "uuid": uuid or "", "model": member.model}
+    return {"host": member.host, "device": member.name, "uuid": uuid or "", "model": member.model}

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from smembench.stats.outliers import FEWEST, Outliers
+from smembench.studies.compare.comparability import distrust
 from smembench.studies.fleet.history import History
 from smembench.studies.fleet.members import Fleet, Member
 from smembench.studies.fleet.verdict import Group, Metric, Rules
@@ -39,7 +40,14 @@ def _silent(fleet: Fleet, groups: Sequence[tuple[Group, Outliers]]) -> Iterator[
     judged = {member.identity for group, _ in groups for member in group.members}
     for member in fleet.members:
         if member.identity not in judged:
-            yield f"{member.label}: {member.reason or 'nothing was measured'}"
+            yield f"{member.label}: {member.reason or _without_figures(member)}"
+
+
+def _without_figures(member: Member) -> str:
+    """Why a device whose run is complete has no figure to be held against others."""
+    rows = member.run.rows if member.run else []
+    reasons = [distrust(row.status, row.reason, None, row.cpu_waiting, verified=row.verified) for row in rows]
+    return f"no figure counts: {max(reasons, key=reasons.count)}" if reasons else "nothing was measured"
 
 
 def _of_group(group: Group, found: Outliers, held: Mapping[str, History], rules: Rules) -> Iterator[str]:
