@@ -147,7 +147,6 @@ def test_the_squares_past_cublas_are_those_of_the_run(mark: str, run: Path) -> N
     [
         ("packed", 4097, "torch", "wgmmaPacked", 1),
         ("small", 1024, "wgmmaStored", "torch", 3),
-        ("sectors", 8200, "wgmmaClustered", "torch", 2),
     ],
 )
 def test_what_tensor_cores_gain_and_lack_is_that_of_the_run(
@@ -156,6 +155,15 @@ def test_what_tensor_cores_gain_and_lack_is_that_of_the_run(
     rows = [row for row in load(TENSOR).rows if row.n == n and row.dtype == "bfloat16"]
     times = {row.kernel: row.elapsed_ms or 0.0 for row in rows}
     assert f"<!-- {mark} -->{times[slow] / times[fast]:.{digits}f}<!-- end -->" in README
+
+
+def test_the_ratios_at_ragged_sizes_are_those_of_the_run() -> None:
+    times: dict[tuple[object, ...], dict[str, float]] = {}
+    for row in load(ROOT / "results/reference/20261125T022913Z-ragged").rows:
+        times.setdefault((row.m, row.n, row.k, row.b_layout), {})[row.kernel] = row.elapsed_ms or nan
+    ratios = [each["torch"] / each["wgmmaClustered"] for each in times.values()]
+    assert len(ratios) == 12
+    assert f"<!-- ragged -->{min(ratios):.2f} to {max(ratios):.2f}<!-- end -->" in README
 
 
 def test_how_far_the_same_library_differs_is_that_of_the_run() -> None:
