@@ -109,13 +109,19 @@ def test_another_driver_is_said_and_not_compared(results: Path) -> None:
 
 
 def test_of_two_gpus_history_alone_is_asked(results: Path) -> None:
-    """So its p-values are multiplied by the number of metrics, and in a fleet by twice as many."""
+    """So its p-values are adjusted for as many questions as metrics, and in a fleet for twice as many."""
     slow = {1: Special(slow={"tiled": 0.013})}
     of_two = verdict(morning(results, 2, slow, night=NIGHTS))
     of_many = verdict(morning(results, 4, slow, night=NIGHTS))
     few, many = (p_of(found, "tiled", member=1) for found in (of_two, of_many))
     assert 0 < few < many < 1
     assert many == pytest.approx(2 * few)
+
+
+def test_metrics_that_are_all_a_little_slower_count_together(results: Path) -> None:
+    of_all = verdict(morning(results, 2, {1: Special(slow=0.013)}, night=NIGHTS))
+    of_one = verdict(morning(results, 2, {1: Special(slow={"tiled": 0.013})}, night=NIGHTS))
+    assert p_of(of_all, "tiled", member=1) < p_of(of_one, "tiled", member=1) / 2
 
 
 def p_of(found: Verdict, kernel: str, member: int) -> float:

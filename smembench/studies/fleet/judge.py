@@ -1,7 +1,7 @@
 """Judge a fleet: each device against the others of its model, and against its own earlier runs.
 
-Both questions are asked of every metric of every device. A device's p-values are multiplied by the number of questions
-(Bonferroni), so one rate holds for all: the share of normal devices that is named. How the rule was chosen, and what it
+Both questions are asked of every metric of every device. A device's p-values are adjusted together (Benjamini and
+Hochberg), so one rate holds for all: the share of normal devices that is named. How the rule was chosen, and what it
 finds: results/reference/notes/fleet.md.
 """
 
@@ -15,7 +15,7 @@ from itertools import chain
 import numpy as np
 
 from smembench.model.hardware import EVENT_NOISE_MS
-from smembench.stats.noise import Floats
+from smembench.stats.noise import Floats, discovery_rates
 from smembench.stats.outliers import FEWEST, Outliers, outliers
 from smembench.stats.summary import centre_spread
 from smembench.studies.compare.comparability import distrust
@@ -92,28 +92,46 @@ def _group(
     """The devices of one model, and what is known of each metric."""
     names = list(dict.fromkeys(chain.from_iterable(timed[member.identity] for member in members)))
     times, noise = _arrays(names, [timed[member.identity] for member in members])
-    asked = (len(members) >= FEWEST) + any(bool(held.get(member.identity)) for member in members)
-    questions = len(names) * asked
-    level = rules.false_alarms / max(questions, 1)
-    found = outliers(times, noise, math.log1p(rules.threshold), level)
-    metrics = []
-    for row, name in enumerate(names):
-        figures: list[Figure | None] = []
-        for column, member in enumerate(members):
-            if (item := timed[member.identity].get(name)) is None:
-                figures.append(None)
-                continue
-            own = held[member.identity].distances.get(name) if member.identity in held else None
-            figures.append(
-                Figure(
-                    item.row,
-                    _distance(found, noise, row, column, questions),
-                    own and replace(own, p=min(own.p * questions, 1.0)),
-                )
-            )
-        median_ms = float(np.exp(np.nanmedian(times[row])))
-        metrics.append(Metric(name, median_ms, _known(found.spread[row]), _known(found.limit[row]), figures))
+    own = [held[member.identity].distances if member.identity in held else {} for member in members]
+    questions = len(names) * max((len(members) >= FEWEST) + any(map(bool, own)), 1)
+    found = outliers(times, noise, math.log1p(rules.threshold), rules.false_alarms / questions)
+    figures = [
+        _adjusted(
+            [
+                _figure(timed[member.identity].get(name), _distance(found, noise, row, column), own[column].get(name))
+                for row, name in enumerate(names)
+            ]
+        )
+        for column, member in enumerate(members)
+    ]
+    metrics = [
+        Metric(
+            name,
+            float(np.exp(np.nanmedian(times[row]))),
+            _known(found.spread[row]),
+            _known(found.limit[row]),
+            [one[row] for one in figures],
+        )
+        for row, name in enumerate(names)
+    ]
     return Group(model, members, metrics), found
+
+
+def _figure(item: Timed | None, fleet: Distance | None, history: Distance | None) -> Figure | None:
+    return Figure(item.row, fleet, history) if item else None
+
+
+def _adjusted(figures: Sequence[Figure | None]) -> list[Figure | None]:
+    """A device's figures, with the p-values of all its questions adjusted together."""
+    distances = [one for figure in figures if figure for one in (figure.fleet, figure.history) if one]
+    values = iter(discovery_rates(np.array([one.p for one in distances])).tolist())
+
+    def adjusted(one: Distance | None) -> Distance | None:
+        return one and replace(one, p=next(values))
+
+    return [
+        figure and replace(figure, fleet=adjusted(figure.fleet), history=adjusted(figure.history)) for figure in figures
+    ]
 
 
 def _arrays(names: Sequence[str], timed: Sequence[Mapping[str, Timed]]) -> tuple[Floats, Floats]:
@@ -139,11 +157,11 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else math.expm1(value)
 
 
-def _distance(found: Outliers, noise: Floats, row: int, column: int, questions: int) -> Distance | None:
+def _distance(found: Outliers, noise: Floats, row: int, column: int) -> Distance | None:
     if math.isnan(p := float(found.p[row, column])):
         return None
     size, half = float(found.distance[row, column]), _HALF * float(noise[row, column])
-    return Distance(math.expm1(size), math.expm1(size - half), math.expm1(size + half), min(p * questions, 1.0))
+    return Distance(math.expm1(size), math.expm1(size - half), math.expm1(size + half), p)
 
 
 def _slow(group: Group, place: int, rules: Rules) -> Slow | None:

@@ -50,8 +50,8 @@ class Distance:
     """How far a device is from what it is held against, as a fraction: 0.03 is 3 % slower, below 0 is faster.
 
     ``low`` and ``high`` are its 95 % interval: against the fleet what the noise of its own rounds leaves, against its
-    history also that between runs. ``p`` is the probability that a normal device shows so much in any of its metrics,
-    against either.
+    history also that between runs. ``p`` is adjusted for all questions of the device, which are its metrics against
+    either: a normal device has one so small in at most this share of cases.
     """
 
     size: float
