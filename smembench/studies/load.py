@@ -9,6 +9,7 @@ from smembench.run.axes import split
 from smembench.store import journal
 from smembench.store.csv_files import read_rows, read_samples
 from smembench.store.files import resolved, there
+from smembench.store.fleet_json import FLEET
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, JOURNAL, RUN, SAMPLES, read_description
 
@@ -34,7 +35,8 @@ def load(path: Path, *, predicted: bool = True) -> Run:
     if there(folder / JOURNAL):
         return _from_journal(folder, predicted=predicted)
     if not there(folder / CASES):
-        raise UsageError(f"{folder}: holds no {CASES}; give a run's folder")
+        fleet = "; smembench fleet show compares a fleet with earlier ones" if there(folder / FLEET) else ""
+        raise UsageError(f"{folder}: holds no {CASES}; give a run's folder{fleet}")
     rows, description = read_rows(folder / CASES), read_description(folder)
     samples = read_samples(folder / SAMPLES) if there(folder / SAMPLES) else {}
     return Run(rows, description, samples, path, complete=description.complete is not False)

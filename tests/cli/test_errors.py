@@ -95,6 +95,7 @@ REFUSED = [
     ("compare {nightly} {root}/README.md", "README.md: not a cases.csv"),
     ("compare {nightly} {documents},", "there is no such file or folder"),
     ("compare {nightly} {root}/results", "results: holds no cases.csv"),
+    ("show {root}/results/reference/two-gpus/20261125T013946Z-fleet", "smembench fleet show compares a fleet"),
     ("compare {nightly} {documents},{documents}", "is given twice on one side"),
     ("compare {nightly} {documents} --threshold nan", "--threshold 'nan' is not a percentage"),
     ("compare {nightly} {documents} --across cuda", "there are: device, driver, clocks"),

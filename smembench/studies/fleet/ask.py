@@ -35,7 +35,8 @@ def ask_hosts(
             client.wait_for_workers(jobs, timeout=limit)
         except TimeoutError:
             if not addresses(client):
-                raise SmembenchError(f"no Dask worker came within {duration(limit)}") from None
+                late = f"no Dask worker came within {duration(limit)}; --host-timeout waits longer"
+                raise SmembenchError(late) from None
         places: dict[str, list[str]] = {}
         came = addresses(client)
         for address in came:
