@@ -206,8 +206,8 @@ def _where(scheduler: str, jobqueue: str, jobs: int, job_options: Sequence[str],
         raise UsageError(f"--jobs {jobs}: goes with --slurm or --jobqueue")
     if tls and not (scheduler or jobqueue):
         raise UsageError("--tls-ca, --tls-cert, --tls-key: go with --scheduler, --slurm or --jobqueue")
-    if tls and not {"ca", "cert"} <= tls.keys():
-        raise UsageError("--tls-ca and --tls-cert: give both, and --tls-key if the key is in a file of its own")
+    if "key" in tls and "cert" not in tls:
+        raise UsageError("--tls-key: goes with --tls-cert")
     for name, path in tls.items():
         if not path.is_file():
             raise UsageError(f"--tls-{name} {path}: there is no such file")

@@ -391,6 +391,19 @@ def test_jobs_that_are_refused_are_one_line_and_the_others_are_cancelled(
     assert not list((tmp_path / "results").iterdir())
 
 
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [("echo queue is closed; exit 3", "queue is closed"), ("exit 3", "its command ended with exit code 3")],
+    ids=["a reason on stdout", "no reason"],
+)
+def test_a_refused_job_is_told_by_whatever_its_command_said(
+    queue: Path, config: Path, tmp_path: Path, script: str, words: str
+) -> None:
+    command(queue / "sbatch", f"#!/bin/sh\n{script}\n")
+    _, err = ended(start(config, "--device", "cpu", "--output", tmp_path / "results", *JOBS), 2)
+    assert err.splitlines()[-1].endswith(words)
+
+
 def test_ctrl_c_while_a_job_is_submitted_is_one_line_and_leaves_nothing(
     queue: Path, config: Path, tmp_path: Path
 ) -> None:

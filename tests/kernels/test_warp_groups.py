@@ -73,6 +73,10 @@ def test_a_tile_is_as_wide_as_takes_fewest_cycles(m: int, n: int, columns: int) 
         (5120, 5120, 5120, BY_ROWS, 160),  # five rounds of 160 rows are less than seven of 128
         (2048, 2200, 2048, BY_ROWS, 160),  # a round of 160 rows is less than two of 128
         (4504, 4504, 4504, BY_ROWS, 128),
+        (7000, 7000, 7000, BY_ROWS, 128),
+        (3000, 3000, 3000, BY_ROWS, 144),
+        (5000, 5000, 5000, BY_ROWS, 160),
+        (8200, 8200, 8200, BY_ROWS, 160),
     ],
 )
 def test_rows_that_lie_in_two_lines_get_taller_tiles_and_empty_rounds_turned_ones(

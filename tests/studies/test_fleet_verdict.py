@@ -86,7 +86,7 @@ def test_a_member_whose_figures_do_not_count_is_told_why(stored: Run) -> None:
     rows = [replace(row, cpu_waiting=0.6) for row in crowded.run.rows]
     crowded = replace(crowded, run=replace(crowded.run, rows=rows))
     found = judge(fleet([*(member(stored, number) for number in range(8)), crowded]))
-    said = "node8 cuda:0: no figure counts: measured on a busy host, where it waited for cores"
+    said = "node8 cuda:0: none of its figures can be used: measured on a busy host, where it waited for cores"
     assert found.unknown[0] == said
 
 

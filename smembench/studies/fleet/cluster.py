@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -33,9 +34,13 @@ SYSTEMS = {
 _NO_POLLING = "export DASK_DISTRIBUTED__DIAGNOSTICS__NVML=False"
 _BEFORE_IMPORT = {"distributed.diagnostics.nvml": False}
 """Dask's own polling of the GPUs would disturb what is measured on them, and end where NVML is broken."""
-_PROLOGUE = "job_script_prologue"
+_PROLOGUE, _OLD_PROLOGUE = "job_script_prologue", "env_extra"
+_OLD_LISTS = (_OLD_PROLOGUE, "job_extra", "extra")
+"""Options that are lists, by names that dask-jobqueue still takes and no longer configures."""
 _JOB = {"job_name": "smembench", "cores": 8, "processes": 1, "memory": "8GB"}
 """What a job asks for unless --job-option says otherwise: a Dask worker with as many threads as a host has GPUs."""
+_CALLED = re.compile(r"Exit code: (.*?)\nCommand:\n.*\nstdout:\n(.*)\nstderr:\n(.*)", re.DOTALL)
+"""What dask-jobqueue says of a command that failed."""
 _OWN: dict[str, dict[str, Any]] = {"htcondor": {"disk": "1GB"}}
 """What a queueing system asks for in place of a walltime, which it does not know."""
 
@@ -178,14 +183,18 @@ def job_cluster(where: Where, *, dry: bool = False) -> Any:
     bound = {"host": "127.0.0.1"} if dry else {}
     scheduler = {"scheduler_options": {"dashboard": False, "dashboard_address": _LOOPBACK, **bound}}
     own = _OWN.get(where.jobqueue, {"walltime": "01:00:00"})
+    options = {**_JOB, **own, **scheduler, **protocol, **_job_options(where)}
     try:
-        return kind(job_cls=_ending(kind.job_cls), **{**_JOB, **own, **scheduler, **protocol, **_job_options(where)})
+        return kind(job_cls=_with_status(kind.job_cls), **options)
     except (TypeError, ValueError, OSError, RuntimeError) as error:
         raise _refused(where, error) from None
 
 
-def _ending(job: Any) -> type:
-    """A class of jobs of which each has ended or failed when its cluster is closed, as Dask asserts there."""
+def _with_status(job: Any) -> type:
+    """The class of jobs, with the status of one that was refused or cancelled, too.
+
+    Dask asserts it when a cluster closes, and dask-jobqueue does not set it.
+    """
     from distributed import Status
 
     class Job(job):  # type: ignore[misc]
@@ -207,36 +216,53 @@ def _job_options(where: Where) -> dict[str, Any]:
     """
     import dask
 
+    section = where.job_options.get("config_name", where.jobqueue)
+
     def configured(name: str) -> Any:
-        return dask.config.get(f"jobqueue.{where.jobqueue}.{name}", None)
+        return dask.config.get(f"jobqueue.{section}.{name}", None)
+
+    def is_list(name: str) -> bool:
+        return name in _OLD_LISTS or isinstance(configured(name), list)
 
     given = {
-        name: [value] if isinstance(value, str) and isinstance(configured(name), list) else value
+        name: [value] if isinstance(value, str) and is_list(name) else value
         for name, value in where.job_options.items()
     }
-    before = given.get(_PROLOGUE, configured(_PROLOGUE)) or ()
-    return {**given, _PROLOGUE: [_NO_POLLING, *before]}
+    before = [given.get(name, configured(name)) or () for name in (_PROLOGUE, _OLD_PROLOGUE)]
+    return {**given, _PROLOGUE: [_NO_POLLING, *(before[0] or before[1])]}
 
 
 def _refused(where: Where, error: Exception) -> UsageError:
-    """The error for jobs that are not taken: what the queueing system's command said, or dask-jobqueue at first."""
-    _, submitted, said = str(error).partition("stderr:\n")
-    text = visible(" ".join(said.split())) if submitted else one_line(error).partition(". ")[0]
+    """The error for jobs that are not taken: what the queueing system's command said, or else dask-jobqueue."""
+    if found := _CALLED.search(str(error)):
+        code, out, err = found.groups()
+        said = err.strip() or out.strip() or f"its command ended with exit code {code}"
+        text = visible(" ".join(said.split()))
+    else:
+        text = one_line(error).partition(". Very likely")[0]
     given = "".join(f" {name}={value}" for name, value in where.job_options.items())
     return UsageError(f"--jobqueue {where.jobqueue}{given}: {text}")
 
 
 def security(where: Where) -> Security | None:
-    """Dask's security options from --tls-ca, --tls-cert and --tls-key; None leaves them to Dask's own configuration."""
+    """Dask's security options, from --tls-ca, --tls-cert and --tls-key before Dask's own configuration; None without.
+
+    Raises:
+        UsageError: if neither has the authority or a certificate.
+    """
     if not where.tls:
         return None
     from distributed import Security
 
-    files = {name: str(path) for name, path in where.tls.items()}
-    roles = {
-        f"tls_{role}_{part}": files.get(part) for role in ("client", "scheduler", "worker") for part in ("cert", "key")
-    }
-    return Security(require_encryption=True, tls_ca_file=files.get("ca"), **roles)
+    files = {name: str(path.resolve()) for name, path in where.tls.items()}  # jobs may begin in another folder
+    given: dict[str, str | None] = {"tls_ca_file": files["ca"]} if "ca" in files else {}
+    if "cert" in files:  # with its own key, never with one from the configuration
+        roles = [f"tls_{role}" for role in ("client", "scheduler", "worker")]
+        given |= {f"{role}_{part}": files.get(part) for role in roles for part in ("cert", "key")}
+    found = Security(require_encryption=True, **given)
+    if not (found.tls_ca_file and found.tls_client_cert):
+        raise UsageError("TLS needs --tls-ca and --tls-cert, or distributed.comm.tls in Dask's own configuration")
+    return found
 
 
 def check_installed(*, jobqueue: bool) -> None:

@@ -96,11 +96,10 @@ def _group(
     questions = len(names) * max((len(members) >= FEWEST) + any(map(bool, own)), 1)
     found = outliers(times, noise, math.log1p(rules.threshold), rules.false_alarms / questions)
     figures = [
-        _adjusted(
-            [
-                _figure(timed[member.identity].get(name), _distance(found, noise, row, column), own[column].get(name))
-                for row, name in enumerate(names)
-            ]
+        _figures(
+            [timed[member.identity].get(name) for name in names],
+            [_distance(found, noise, row, column) for row in range(len(names))],
+            [own[column].get(name) for name in names],
         )
         for column, member in enumerate(members)
     ]
@@ -117,21 +116,18 @@ def _group(
     return Group(model, members, metrics), found
 
 
-def _figure(item: Timed | None, fleet: Distance | None, history: Distance | None) -> Figure | None:
-    return Figure(item.row, fleet, history) if item else None
+def _figures(
+    items: Sequence[Timed | None], fleet: Sequence[Distance | None], history: Sequence[Distance | None]
+) -> list[Figure | None]:
+    """A device's figures, with the p-values of all its tests adjusted together."""
+    tests = _adjusted([one if item else None for item, one in zip([*items, *items], [*fleet, *history], strict=True)])
+    both = zip(tests[: len(items)], tests[len(items) :], strict=True)
+    return [Figure(item.row, *distances) if item else None for item, distances in zip(items, both, strict=True)]
 
 
-def _adjusted(figures: Sequence[Figure | None]) -> list[Figure | None]:
-    """A device's figures, with the p-values of all its questions adjusted together."""
-    distances = [one for figure in figures if figure for one in (figure.fleet, figure.history) if one]
-    values = iter(discovery_rates(np.array([one.p for one in distances])).tolist())
-
-    def adjusted(one: Distance | None) -> Distance | None:
-        return one and replace(one, p=next(values))
-
-    return [
-        figure and replace(figure, fleet=adjusted(figure.fleet), history=adjusted(figure.history)) for figure in figures
-    ]
+def _adjusted(tests: Sequence[Distance | None]) -> list[Distance | None]:
+    rates = iter(discovery_rates(np.array([one.p for one in tests if one])).tolist())
+    return [replace(one, p=next(rates)) if one else None for one in tests]
 
 
 def _arrays(names: Sequence[str], timed: Sequence[Mapping[str, Timed]]) -> tuple[Floats, Floats]:

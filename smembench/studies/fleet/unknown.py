@@ -47,7 +47,7 @@ def _without_figures(member: Member) -> str:
     """Why a device whose run is complete has no figure to be held against others."""
     rows = member.run.rows if member.run else []
     reasons = [distrust(row.status, row.reason, None, row.cpu_waiting, verified=row.verified) for row in rows]
-    return f"no figure counts: {max(reasons, key=reasons.count)}" if reasons else "nothing was measured"
+    return f"none of its figures can be used: {max(reasons, key=reasons.count)}" if reasons else "nothing was measured"
 
 
 def _of_group(group: Group, found: Outliers, held: Mapping[str, History], rules: Rules) -> Iterator[str]:
@@ -70,7 +70,7 @@ def _of_group(group: Group, found: Outliers, held: Mapping[str, History], rules:
         )
         yield (
             f"{what}: between {len(group.members)} devices {_some([one.name for one in blind])} vary so much that a "
-            f"device less than {reach} % slower is not told from the others"
+            f"device less than {reach} % slower in one of them alone is not told from the others"
         )
 
 

@@ -50,8 +50,8 @@ class Distance:
     """How far a device is from what it is held against, as a fraction: 0.03 is 3 % slower, below 0 is faster.
 
     ``low`` and ``high`` are its 95 % interval: against the fleet what the noise of its own rounds leaves, against its
-    history also that between runs. ``p`` is adjusted for all questions of the device, which are its metrics against
-    either: a normal device has one so small in at most this share of cases.
+    history also that between runs. ``p`` is adjusted over all tests of the device, each metric against the fleet and
+    against its history (Benjamini and Hochberg): the chance that a normal device has any so small is at most ``p``.
     """
 
     size: float
@@ -83,7 +83,8 @@ class Metric:
         name: as ``members.metric`` gives it.
         median_ms: over the group.
         spread: standard deviation between normal devices as a fraction; None for fewer than three.
-        limit: a device is told from the others if it is slower by more, as a fraction; None for fewer than three.
+        limit: a device is told from the others if it is slower by more in this metric alone, as a fraction; less is
+            enough if it is slow in several. None for fewer than three.
         figures: in the order of the group's members; None for a device without this figure.
     """
 
