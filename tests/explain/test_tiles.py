@@ -32,9 +32,9 @@ STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", "wgmmaS
 KINDS = [("bfloat16", BY_ROWS), ("bfloat16", BY_COLUMNS), (FLOAT8, BY_COLUMNS), (TF32, BY_COLUMNS)]
 SIZES = [
     *((1024, 1024, 1024), (1536, 1536, 80), (1000, 1480, 1000), (64, 64, 64), (3592, 4112, 144)),
-    *((2096, 2384, 80), (1704, 2808, 80), (2048, 2200, 80)),  # a tall tile, and turned ones
+    *((2096, 2384, 80), (1704, 2808, 80), (2048, 2200, 80)),  # a tall tile, and swapped ones
 ]
-TURNED = ", turned"
+SWAPPED = ", swapped"
 """How a variant ends whose tile is computed as its transpose."""
 OPERANDS = [
     Operand("A", 64),
@@ -62,12 +62,12 @@ def sectors_bytes(rows: int, columns: int, itemsize: int, piece: int = 128) -> i
 def sides(case: Case) -> tuple[int, int]:
     """Rows and columns of a block's tile of results."""
     variant = numba_kernel(case).variant or str(cuda_kernel("matmul", case.kernel).results[0])
-    *rows, columns = map(int, variant.removesuffix(TURNED).split("x"))
+    *rows, columns = map(int, variant.removesuffix(SWAPPED).split("x"))
     return (rows or [128])[0], columns
 
 
-def is_turned(case: Case) -> bool:
-    return numba_kernel(case).variant.endswith(TURNED)
+def is_swapped(case: Case) -> bool:
+    return numba_kernel(case).variant.endswith(SWAPPED)
 
 
 def total(explained: Explanation, kind: str, matrix: str, figure: str) -> int:
@@ -91,12 +91,12 @@ def test_threads_write_every_result_once(name: str, m: int, n: int) -> None:
 @pytest.mark.parametrize("name", STEPS[4:])
 @pytest.mark.parametrize(("m", "n"), [(1024, 1024), (1000, 1480), (3592, 4096), (2096, 2384), (1704, 2808)])
 def test_threads_store_every_tile_of_results_in_shared_memory_once(name: str, m: int, n: int) -> None:
-    """Four bytes per lane, or in turned tiles 16, also of results beyond C, which the TMA leaves out."""
+    """Four bytes per lane, or in swapped tiles 16, also of results beyond C, which the TMA leaves out."""
     case = of(name, m, n, 2048)
     explained, (across, down) = explain(case), numba_kernel(case).grid
     (store,) = explained.shared
     rows, columns = sides(case)
-    width = 16 if is_turned(case) else 4
+    width = 16 if is_swapped(case) else 4
     assert store.requests * 32 * width == across * columns * down * rows * 2
     assert store.of_all * 128 == store.requests * 32 * width
 
@@ -131,7 +131,7 @@ def test_every_row_of_tiles_copies_its_matrix_once_and_products_read_whole_tiles
     assert total(explained, "copy", "A", "shared_bytes") == steps * rows * 128
     assert total(explained, "copy", "B", "shared_bytes") == steps * columns * 128
     of_a, of_b = rows * (2 if rows > 128 else 1), columns * rows // 64  # three consumers multiply half of the columns
-    if is_turned(case):
+    if is_swapped(case):
         of_a, of_b = rows * columns // 64, columns
     assert total(explained, "operand", "A", "shared_bytes") == steps * of_a * 128
     assert total(explained, "operand", "B", "shared_bytes") == steps * of_b * 128
@@ -171,7 +171,7 @@ def test_a_shorter_loop_stands_for_the_whole(monkeypatch: pytest.MonkeyPatch, na
     assert explain(case).tiles == shorter.tiles
 
 
-@pytest.mark.parametrize("operand", OPERANDS, ids=["A", "B by columns", "B by rows", "A turned", "B turned"])
+@pytest.mark.parametrize("operand", OPERANDS, ids=["A", "B by columns", "B by rows", "A swapped", "B swapped"])
 def test_a_core_matrix_takes_one_wavefront_with_the_swizzle_and_eight_without(operand: Operand) -> None:
     size = operand.rows * operand.row_bytes
     assert operand_wavefronts(operand, 0) == size // 128
@@ -260,15 +260,15 @@ def test_tiles_are_held_against_counters_of_their_own() -> None:
 def test_what_gpus_counted_of_tiles_is_predicted_to_the_last_byte(monkeypatch: pytest.MonkeyPatch, table: str) -> None:
     """Ragged in all three sizes, and copies to two blocks of rows that begin anywhere in a line.
 
-    They were counted before there were turned tiles.
+    They were counted before there were swapped tiles.
     """
-    plain = [tile for tile in wgmma_clustered.SHARED if not tile.turned]
+    plain = [tile for tile in wgmma_clustered.SHARED if not tile.swapped]
     monkeypatch.setattr(wgmma_clustered, "SHARED", plain)
     assert_predicted(table)
 
 
-def test_what_a_gpu_counted_of_turned_tiles_is_predicted_to_the_last_byte() -> None:
-    assert_predicted("h200-explain-turned")
+def test_what_a_gpu_counted_of_swapped_tiles_is_predicted_to_the_last_byte() -> None:
+    assert_predicted("h200-explain-swapped")
 
 
 def assert_predicted(table: str) -> None:

@@ -157,9 +157,9 @@ def test_warp_groups_compute_one_tile_after_another(
         ("wgmmaClustered", "numba", 1250, 2504, "128x256"),
         ("wgmmaClustered", "numba", 1250, 1256, "128x128"),
         ("wgmmaClustered", "numba", 2096, 2384, "192x256"),
-        ("wgmmaClustered", "numba", 1480, 1480, "80x256, turned"),
-        ("wgmmaClustered", "numba", 1704, 2808, "144x256, turned"),
-        ("wgmmaClustered", "numba", 2040, 2200, "160x256, turned"),
+        ("wgmmaClustered", "numba", 1480, 1480, "80x256, swapped"),
+        ("wgmmaClustered", "numba", 1704, 2808, "144x256, swapped"),
+        ("wgmmaClustered", "numba", 2040, 2200, "160x256, swapped"),
     ],
 )
 @pytest.mark.parametrize(

@@ -79,12 +79,12 @@ def test_a_tile_is_as_wide_as_takes_fewest_cycles(m: int, n: int, columns: int) 
         (8200, 8200, 8200, BY_ROWS, 160),
     ],
 )
-def test_rows_that_lie_in_two_lines_get_taller_tiles_and_empty_rounds_turned_ones(
+def test_rows_that_lie_in_two_lines_get_taller_tiles_and_empty_rounds_swapped_ones(
     m: int, n: int, k: int, b_layout: str, rows: int
 ) -> None:
     case = replace(case_of(cuda_kernel("matmul", "wgmmaClustered"), m, n, k, "bfloat16"), b_layout=b_layout)
     tile = wgmma_clustered.tile_of(case)
-    assert (tile.rows, tile.turned) == (rows, rows not in (128, 192))
+    assert (tile.rows, tile.swapped) == (rows, rows not in (128, 192))
 
 
 @pytest.mark.parametrize("name", ["wgmmaPersistent", "wgmmaStored", "wgmmaClustered"])
@@ -195,8 +195,8 @@ def test_tiles_go_from_the_tma_to_the_tensor_cores_and_only_the_lesson_spills(
         (FLOAT8, BY_COLUMNS, "QGMMA"),
     ],
 )
-@pytest.mark.parametrize("tile", wgmma_clustered.TURNED, ids=lambda tile: tile.rows)
-def test_turned_tiles_do_not_spill_either(
+@pytest.mark.parametrize("tile", wgmma_clustered.SWAPPED, ids=lambda tile: tile.rows)
+def test_swapped_tiles_do_not_spill_either(
     monkeypatch: pytest.MonkeyPatch, tile: Tile, dtype: str, b_layout: str, instruction: str
 ) -> None:
     monkeypatch.setattr(wgmma_clustered, "tile_of", tile.of)

@@ -69,8 +69,8 @@ def test_three_consumers_share_a_tile(monkeypatch: pytest.MonkeyPatch, dtype: st
     ("dtype", "b_layout"),
     [*product(HALVES, [BY_ROWS, BY_COLUMNS]), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)],
 )
-@pytest.mark.parametrize("tile", wgmma_clustered.TURNED, ids=lambda tile: tile.rows)
-def test_turned_tiles_are_right(monkeypatch: pytest.MonkeyPatch, tile: Tile, dtype: str, b_layout: str) -> None:
+@pytest.mark.parametrize("tile", wgmma_clustered.SWAPPED, ids=lambda tile: tile.rows)
+def test_swapped_tiles_are_right(monkeypatch: pytest.MonkeyPatch, tile: Tile, dtype: str, b_layout: str) -> None:
     """A ragged one below a whole one and to its right."""
     monkeypatch.setattr(wgmma_clustered, "tile_of", tile.of)
     verify("wgmmaClustered", (tile.rows + 18, 264, 80), dtype, b_layout)

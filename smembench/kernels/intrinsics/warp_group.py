@@ -6,7 +6,7 @@ lie as their matrix does, which for other than 16-bit types is by columns. Then 
 By rows they have a row per element along k, and for more columns one tile follows another; their rows have 64 bytes
 where the columns are no multiple of those of 128.
 
-A turned product is the transpose: its 64 rows are columns of B, and its columns are rows of A.
+With the operands swapped the product is the transpose: its 64 rows are columns of B, and its columns are rows of A.
 
 The sums, 64 rows by n columns, are shared out among the group's 128 threads. Thread t has row
 16·(t // 32) + t % 32 // 4 and the one 8 below, and of each 8 columns the two from 2·(t % 4) on: four sums per 8
@@ -140,16 +140,16 @@ def operand_b(columns: int, dtype: str, b_layout: str) -> Operand:
 
 
 @cache
-def products(columns: int, dtype: str, b_layout: str, first: int = 0, *, turned: bool = False) -> DeviceFunction:
+def products(columns: int, dtype: str, b_layout: str, first: int = 0, *, swapped: bool = False) -> DeviceFunction:
     """``(sums, tiles, at_left, at_right, thread)``: start the products of a tile of A and one of B of so many columns.
 
     Args of the function: the thread's sums, ``columns // 2`` from ``first`` on, shared memory, where the tile whose
     rows are those of the product and the other one begin in it, in elements, and the thread's number in its group.
-    If the product is ``turned`` the first is B's, and ``columns`` are rows of A.
+    If they are ``swapped`` the first is B's, and ``columns`` are rows of A.
     """
     groups, depth = columns // 8, depth_of(dtype)
     left, right = Operand("A", ROWS), operand_b(columns, dtype, b_layout)
-    if turned:
+    if swapped:
         left, right = operand_b(ROWS, dtype, b_layout), Operand("A", columns)
 
     def start(sums: Array, tiles: Array, at_left: Index, at_right: Index, thread: Index) -> None:

@@ -57,15 +57,15 @@ class Tile:
     Attributes:
         stages: pairs of tiles of A and B.
         buffers: rows of 128 bytes after them, through which results go.
-        turned: whether it is computed as its transpose: each warp group that multiplies has 128 of the columns, and all
-            rows, which may be any multiple of 16 then.
+        swapped: whether the operands are swapped, so that it is computed as its transpose: each warp group that
+            multiplies has 128 of the columns, and all rows, which may be any multiple of 16 then.
     """
 
     rows: int
     columns: int
     stages: int = 1
     buffers: int = 0
-    turned: bool = False
+    swapped: bool = False
     dtype: str = "bfloat16"
     b_layout: str = BY_ROWS
 
@@ -75,8 +75,8 @@ class Tile:
 
     @property
     def consumers(self) -> int:
-        """Warp groups that multiply, each 64 of the rows, or 128 of the columns of a turned tile."""
-        return self.columns // (2 * ROWS) if self.turned else self.rows // ROWS
+        """Warp groups that multiply, each 64 of the rows, or 128 of the columns of a swapped tile."""
+        return self.columns // (2 * ROWS) if self.swapped else self.rows // ROWS
 
     @property
     def instructions(self) -> int:
@@ -85,7 +85,7 @@ class Tile:
         With more than two consumers the results of all columns do not fit the registers that a thread has at launch, as
         an instruction's have to.
         """
-        return 2 if self.turned or self.consumers > 2 else 1
+        return 2 if self.swapped or self.consumers > 2 else 1
 
     @property
     def sums(self) -> int:
@@ -175,8 +175,8 @@ class Tile:
 
 def products_of(tile: Tile) -> DeviceFunction:
     """``(sums, tiles, at, member)``: start a group's products of a stage's tiles, which begin at ``at``."""
-    if tile.turned:
-        return _turned_products(tile)
+    if tile.swapped:
+        return _swapped_products(tile)
     columns, own = tile.columns // tile.instructions, ROWS * tile.depth
     a_elements, b_elements = tile.a_elements, columns * tile.depth
     left = products(columns, tile.dtype, tile.b_layout)
@@ -194,11 +194,11 @@ def products_of(tile: Tile) -> DeviceFunction:
     return all_columns if tile.instructions == 1 else both_halves
 
 
-def _turned_products(tile: Tile) -> DeviceFunction:
-    """``products_of`` a turned tile: of all rows, and of twice 64 columns."""
+def _swapped_products(tile: Tile) -> DeviceFunction:
+    """``products_of`` a swapped tile: of all rows, and of twice 64 columns."""
     rows, a_elements, own = tile.rows, tile.a_elements, ROWS * tile.depth
-    left = products(rows, tile.dtype, tile.b_layout, turned=True)
-    right = products(rows, tile.dtype, tile.b_layout, first=rows // 2, turned=True)
+    left = products(rows, tile.dtype, tile.b_layout, swapped=True)
+    right = products(rows, tile.dtype, tile.b_layout, first=rows // 2, swapped=True)
 
     def both(sums: Array, tiles: Array, at: Index, member: Member) -> None:
         at_b = at + a_elements + member.group * (2 * own)

@@ -6,8 +6,8 @@
 
 So 32 KiB per stage and block come from the L2 instead of 48. Where rows of A and B begin within lines of 128 bytes most
 copies touch two lines per row; then tiles may be taller, 192 rows by three consumers, with more products per line.
-Tiles of 128 rows may leave most of the last round empty; others are computed as their transpose, whose 64 rows per
-instruction are columns of B, so that any multiple of 16 rows takes two consumers.
+Tiles of 128 rows may leave most of the last round empty; in others the operands are swapped ("swap AB"): the 64 rows
+per instruction are columns of B, so that two consumers take any multiple of 16 rows.
 Findings: results/reference/notes/tensor_cores.md.
 """
 
@@ -28,7 +28,7 @@ from smembench.kernels.intrinsics.bulk_copy import (
 from smembench.kernels.intrinsics.bulk_store import finish_stores
 from smembench.kernels.intrinsics.clusters import arrive_at, meet_cluster, start_copy_to_all
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers, own_group
-from smembench.kernels.matmul import turned
+from smembench.kernels.matmul import swapped
 from smembench.kernels.matmul.cuda import wgmma_stored
 from smembench.kernels.matmul.cuda.wgmma_persistent import MULTIPROCESSORS, fewest, in_order, placing
 from smembench.kernels.matmul.cuda.wgmma_specialized import (
@@ -54,24 +54,24 @@ CLUSTER = 1 if SIMULATED else 2
 """Blocks; the simulator runs one block after another."""
 TALL = Tile(rows=192, columns=256, stages=3, buffers=3 * ROWS * BUFFERS)
 """With three consumers."""
-WRITTEN = {80: 80, 144: 48, 160: 32}
-"""Of turned tiles the rows that a consumer writes at a time, in 16 bits, by all of their rows."""
-TURNED = tuple(
-    Tile(rows=rows, columns=256, stages=4, buffers=2 * BUFFERS * written, turned=True)
-    for rows, written in WRITTEN.items()
+BUFFER_ROWS = {80: 80, 144: 48, 160: 32}
+"""By a swapped tile's rows: those of a buffer, with results of 16 bits."""
+SWAPPED = tuple(
+    Tile(rows=rows, columns=256, stages=4, buffers=2 * BUFFERS * written, swapped=True)
+    for rows, written in BUFFER_ROWS.items()
 )
-SHARED = (*(tile for tile in TILES if tile.columns % 128 == 0), TALL, *TURNED)
+SHARED = (*(tile for tile in TILES if tile.columns % 128 == 0), TALL, *SWAPPED)
 """Tiles whose columns are two copies of 128 bytes, or four."""
 REGISTERS = {2: (PRODUCER_REGISTERS, CONSUMER_REGISTERS), 3: (32, 160)}
 """Of a thread of the producer's group and of a consumer's, by the number of consumers."""
 LINE_CYCLES = 2.25
-"""Of a multiprocessor, per line of 128 bytes that its copies touch, where rows begin within lines."""
-MORE = 1.05
-"""How much longer a turned tile takes, and as much again one with fewer than four stages."""
+"""Of a multiprocessor, per line of 128 bytes that its copies touch; fitted to times of rows that begin within lines."""
+SLOWDOWN = 1.05
+"""By this factor a swapped tile is slower than counted, and one with fewer than four stages; fitted to times, too."""
 
 
 def cycles(tile: Tile, case: Case) -> float:
-    """How long a multiprocessor's tiles take per step along k, as ``step_cycles`` of ``wgmma_stored``.
+    """How long a multiprocessor's tiles take per step along k: ``step_cycles`` of ``wgmma_stored``, and what was timed.
 
     A block copies its rows of A and half of B's. Where rows of these matrices begin at multiples of fewer than 128
     bytes most of a tile's rows, 128 bytes each, lie in two lines.
@@ -82,14 +82,14 @@ def cycles(tile: Tile, case: Case) -> float:
     lines = sum(count * (2 - gcd(ROW_BYTES, ITEMSIZE[case.dtype] * side) / ROW_BYTES) for count, side in rows)
     across, down = tile.grid(case)
     rounds = ceil_div(across * ceil_div(down, CLUSTER), MULTIPROCESSORS // CLUSTER)
-    more = MORE ** (tile.turned + (tile.stages < 4))
+    more = SLOWDOWN ** (tile.swapped + (tile.stages < 4))
     return rounds * more * max(step_cycles(tile), LINE_CYCLES * lines)
 
 
 def tile_of(case: Case) -> Tile:
     """The one with the fewest ``cycles``.
 
-    It is a tall one for rows in two lines, since it has more products per copy, and a turned one where its rows fill
+    It is a tall one for rows in two lines, since it has more products per copy, and a swapped one where its rows fill
     rounds that others leave half empty.
     """
     return min(SHARED, key=lambda tile: cycles(tile, case)).of(case)
@@ -161,7 +161,7 @@ def build(case: Case) -> NumbaKernel:
     begin, copy_all = opening(tile.stages), copying(tile, sharing(tile))
     wait_for_readers = waiting(tile.stages)
     multiply_all, place_of = multiplying(tile, release_in_all), placing_in_pairs(rows, columns)
-    results_of = turned if tile.turned else wgmma_stored
+    results_of = swapped if tile.swapped else wgmma_stored
     write, of_c = results_of.storing(tile), results_of.map_of_c(case, tile)
 
     def wgmma_clustered(
@@ -218,7 +218,7 @@ def build(case: Case) -> NumbaKernel:
         dynamic_bytes=tile.shared_bytes,
         tensor_maps=(a_map, b_map, of_c),
         launch_bounds=(tile.threads, 1),
-        variant=f"{rows}x{columns}{', turned' * tile.turned}",
+        variant=f"{rows}x{columns}{', swapped' * tile.swapped}",
         persistent_blocks=lambda multiprocessors: fewest(pairs, max(1, multiprocessors // CLUSTER)) * CLUSTER,
         grid_dependent=True,
         tile_of=of_block,

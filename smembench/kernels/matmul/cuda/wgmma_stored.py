@@ -56,9 +56,9 @@ def step_cycles(tile: Tile) -> int:
 
     The products of 32 results take a cycle. In lines of 128 bytes, one per cycle, shared memory gets the rows of A and
     the columns of B once, and each instruction of a consumer reads 64 of those rows and its part of the columns, or of
-    a turned tile 64 of the columns and all rows.
+    a swapped tile 64 of the columns and all rows.
     """
-    width = tile.rows if tile.turned else tile.columns // tile.instructions
+    width = tile.rows if tile.swapped else tile.columns // tile.instructions
     lines = tile.rows + tile.columns + tile.consumers * tile.instructions * (ROWS + width)
     return max(tile.rows * tile.columns // 32, lines)
 

@@ -1,4 +1,4 @@
-"""How results of turned tiles leave: a thread's neighbouring sums are of one column of C, in rows below each other.
+"""Writing the results of tiles with swapped operands: a thread's neighbouring sums are of one column of C.
 
 A warp group has 64 columns of C at a time. It stores some of their rows in a buffer in shared memory, swizzled, so
 without bank conflicts, and meets; then one of its threads starts to write the buffer into C, while the group goes on
