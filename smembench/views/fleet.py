@@ -90,7 +90,15 @@ def fleet_lines(verdict: Verdict) -> list[str]:
     lines = [f"slow: {_said(one, names)}" for one in verdict.slow]
     lines += [f"failed: {some(those, 'devices')}: {why}" for why, those in told.items()]
     known = {f"{member}: {why}" for why, those in told.items() for member in those}
-    return [*lines, *(f"unknown: {text}" for text in verdict.unknown if text not in known)]
+    lines += [f"unknown: {text}" for text in verdict.unknown if text not in known]
+    return [_shortened(line, names) for line in lines]
+
+
+def _shortened(text: str, names: Mapping[str, str]) -> str:
+    """A line with the short names of its metrics."""
+    for name, short in names.items():
+        text = text.replace(name, short)
+    return text
 
 
 def many(members: Sequence[Member]) -> str:
@@ -233,7 +241,7 @@ def devices(group: Group, verdict: Verdict, headings: Sequence[str], *, every: b
 
 def _cell(line: _Line, place: int) -> str:
     point = line.points[place]
-    return "–" if point is None else f"{100 * point.deviation:+.1f}"
+    return "–" if point is None else f"{100 * point.deviation:+z.1f}"
 
 
 def _rules(verdict: Verdict) -> str:
@@ -249,7 +257,7 @@ def _said(one: Slow, names: Mapping[str, str]) -> str:
     uuid = f" {one.member.info.uuid}" if one.member.info and one.member.info.uuid else ""
     said = [
         f"{names.get(reason.metric, reason.metric)} {percent(1 + reason.distance.size)} "
-        f"({100 * reason.distance.low:+.1f} to {100 * reason.distance.high:+.1f}) against {reason.against}"
+        f"({100 * reason.distance.low:+z.1f} to {100 * reason.distance.high:+z.1f}) against {reason.against}"
         for reason in one.reasons[:_REASONS]
     ]
     said += [f"{rest} more metric{'s' * (rest > 1)}"] if (rest := len(one.reasons) - _REASONS) > 0 else []

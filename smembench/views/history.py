@@ -229,7 +229,7 @@ def short(case_id: str) -> str:
 
 def percent(ratio: float) -> str:
     """A ratio as a change: ``+4.1 %``."""
-    return f"{100 * (ratio - 1):+.1f} %"
+    return f"{100 * (ratio - 1):+z.1f} %"
 
 
 def _name(device: Device, series: Sequence[Series], *, several: bool) -> str:

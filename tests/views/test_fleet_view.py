@@ -87,6 +87,18 @@ def test_tables_fit_80_columns_and_any_encoding(fleet: Verdict, encoding: str) -
     assert any("memcpy" in line and "cuda:3" in line and mark in line for line in lines)
 
 
+def test_no_deviation_is_minus_zero() -> None:
+    _, devices = fleet_sections(verdict_of(8), fine=True)
+    shown = [cell for cells in devices.cells for cell in cells]
+    assert "+0.0" in shown
+    assert "-0.0" not in shown
+
+
+def test_what_two_gpus_cannot_tell_is_said_with_the_short_name_of_the_metric() -> None:
+    (line,) = fleet_lines(verdict_of(2, gpu1=Special(slow={"memcpy": 0.2})))
+    assert "% slower than node0 cuda:0 in memcpy: which of two devices" in line
+
+
 def test_a_large_fleet_names_those_that_stand_out_and_counts_the_others() -> None:
     found = verdict_of(60, gpu17=Special(slow=0.1), gpu40=Special(slow={"tiled": 0.04}))
     _, devices = fleet_sections(found, fine=True)

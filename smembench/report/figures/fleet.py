@@ -12,8 +12,8 @@ from smembench.views.sections import Section, grouped, table
 
 _BINS = 160
 """Places on an axis at which devices are drawn as one point."""
-_ROOM = 0.4
-"""Share of the axis to the right of the slowest device, for its name."""
+_MARGIN, _ROOM = 0.03, 0.4
+"""Shares of the axis to the left of the fastest device, and to the right of the slowest, for its name."""
 
 
 def deviations(group: Group, verdict: Verdict, names: Mapping[str, str]) -> Chart:
@@ -39,7 +39,8 @@ def deviations(group: Group, verdict: Verdict, names: Mapping[str, str]) -> Char
         if one.limit is not None
     ]
     low, high = min([*every, -0.01]), max([*every, 0.01, *(one.limit for one in group.metrics if one.limit)])
-    step = (high - low) / _BINS
+    width = high - low
+    step = width / _BINS
     others, slow = [], []
     for name, there in of.items():
         ordinary = [point for point in there if not point.slow]
@@ -50,7 +51,9 @@ def deviations(group: Group, verdict: Verdict, names: Mapping[str, str]) -> Char
         for point in sorted((point for point in there if point.slow), key=lambda point: -point.deviation):
             at, who = 100 * point.deviation, point.member.label
             slow.append({"metric": name, "at": at, "who": who, "says": f"{name}: {who} is slow, {at:+.2f} %"})
-    x = number_axis("at", "% slower than the median", domain=[100 * low, 100 * (high + _ROOM * (high - low))])
+    x = number_axis(
+        "at", "% slower than the median", domain=[100 * (low - _MARGIN * width), 100 * (high + _ROOM * width)]
+    )
     y = names_axis("metric", list(of))
     size = {"field": "count", "type": "quantitative", "legend": None, "scale": {"range": [25, 250], "zero": True}}
     named = [those[0] for those in grouped(slow, lambda one: one["metric"]).values()]
@@ -59,8 +62,8 @@ def deviations(group: Group, verdict: Verdict, names: Mapping[str, str]) -> Char
         title=f"{model(group)}: {many(group.members)}",
         caption=(
             "How many per cent slower than the median each device is, a line per metric; a larger point is several "
-            "devices. Triangles are slow; the slowest has its name. Beyond the upright line a device is told from the "
-            "others."
+            "devices. Triangles are slow; the slowest has its name."
+            + (" Beyond the upright line a device is told from the others." if limits else "")
         ),
         spec={
             "height": 1.4 * ROW * len(of),
@@ -94,7 +97,7 @@ def _table(group: Group, of: Mapping[str, Sequence[Point]]) -> Section:
 
     def end(found: Sequence[Point], sign: int) -> str:
         point = max(found, key=lambda point: sign * point.deviation)
-        return f"{point.member.label} {100 * point.deviation:+.1f} %"
+        return f"{point.member.label} {100 * point.deviation:+z.1f} %"
 
     return table(
         f"{model(group)}: metrics of {many(group.members)}",
