@@ -59,7 +59,7 @@ class Tile:
         buffers: rows of 128 bytes after them, through which results go.
         swapped: whether the operands are swapped, so that it is computed as its transpose: each warp group that
             multiplies has 128 of the columns, and all rows, which may be any multiple of 16 then.
-        apart: rows of C from one of its rows to the next; it divides those of C.
+        apart: rows of C from one of its rows to the next, which divide those of C.
     """
 
     rows: int

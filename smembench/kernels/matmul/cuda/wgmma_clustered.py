@@ -4,10 +4,11 @@
 2. A stage is free when the consumers of both blocks have read it: they arrive at the barriers of both.
 3. A block ends when both have read all of its stages, since its barriers end with it.
 
-So 32 KiB per stage and block come from the L2 instead of 48. Where rows of A and B begin within lines of 128 bytes most
-copies touch two lines per row; then tiles may be taller, 192 rows by three consumers, with more products per line.
-Tiles of 128 rows may leave most of the last round empty; in others the operands are swapped ("swap AB"): the 64 rows
-per instruction are columns of B, so that two consumers take any multiple of 16 rows.
+So 32 KiB per stage and block come from the L2 instead of 48. Tiles of 128 rows may leave most of the last round empty;
+in others the operands are swapped ("swap AB"): the 64 rows per instruction are columns of B, so that two consumers take
+any multiple of 16 rows. Where rows of A and B begin within lines of 128 bytes most copies touch two lines per row. Then
+tiles may be taller, 192 rows by three consumers, with more products per line, or have every second, fourth or eighth
+row: more of these begin at the same place in a line, and a tile's copies along k begin where its first row's line does.
 Findings: results/reference/notes/tensor_cores.md.
 """
 
@@ -63,7 +64,7 @@ SWAPPED = tuple(
 SHARED = (*(tile for tile in TILES if tile.columns % 128 == 0), TALL, *SWAPPED)
 """Tiles whose columns are two copies of 128 bytes, or four."""
 APART = (1, 2, 4, 8)
-"""Rows of C from one row of a tile to the next."""
+"""A tile's rows are so far apart in C, where that divides C's."""
 REGISTERS = {2: (PRODUCER_REGISTERS, CONSUMER_REGISTERS), 3: (32, 160)}
 """Of a thread of the producer's group and of a consumer's, by the number of consumers."""
 LINE_CYCLES = 2.5
@@ -75,13 +76,13 @@ SLOWDOWN = 1.05
 def cycles(tile: Tile, case: Case) -> float:
     """How long a multiprocessor's tiles take per step along k: ``step_cycles`` of ``wgmma_stored``, and what was timed.
 
-    A block copies its rows of A and half of B's. Where rows of these matrices begin at multiples of fewer than 128
-    bytes most of a tile's rows, 128 bytes each, lie in two lines.
+    A block copies its rows of A and half of B's. Where those of a tile begin at multiples of fewer than 128 bytes most
+    of them, 128 bytes each, lie in two lines.
     """
     assert case.k is not None
     of_b = case.n if case.b_layout == BY_ROWS else case.k
     rows = ((tile.rows, tile.apart * case.k), (tile.columns // CLUSTER, of_b))
-    lines = sum(count * (2 - gcd(ROW_BYTES, ITEMSIZE[case.dtype] * apart) / ROW_BYTES) for count, apart in rows)
+    lines = sum(count * (2 - gcd(ROW_BYTES, ITEMSIZE[case.dtype] * stride) / ROW_BYTES) for count, stride in rows)
     rounds = ceil_div(prod(pair_of(tile).grid(case)), MULTIPROCESSORS // CLUSTER)
     more = SLOWDOWN ** (tile.swapped + (tile.stages < 4))
     return rounds * more * max(step_cycles(tile), LINE_CYCLES * lines)
@@ -90,8 +91,8 @@ def cycles(tile: Tile, case: Case) -> float:
 def tile_of(case: Case) -> Tile:
     """The one with the fewest ``cycles``.
 
-    It is a tall one for rows in two lines, since it has more products per copy, and a swapped one where its rows fill
-    rounds that others leave half empty.
+    It is a tall one for rows in two lines, since it has more products per copy, or one of rows that lie apart, since
+    fewer lie in two lines, and a swapped one where its rows fill rounds that others leave half empty.
     """
     tiles = [replace(tile, apart=apart) for apart in APART for tile in SHARED if case.m % apart == 0]
     return min(tiles, key=lambda tile: cycles(tile, case)).of(case)
@@ -149,9 +150,9 @@ def waiting(count: int) -> DeviceFunction:
 
 
 def line_before(tile: Tile) -> DeviceFunction:
-    """``(place, stride)``: where a line of 128 bytes begins along k, at or before the rows of the tile at a place.
+    """``(place, stride)``: the element along k, 0 or before it, at which the line begins where a tile's first row does.
 
-    ``stride``: of A, all of whose rows in the tile begin at the same place in a line if they lie far enough apart.
+    ``place``: the tile's. ``stride``: of A. What is copied from before a row is zeros.
     """
     apart, depth = tile.apart, tile.depth
 
