@@ -1,7 +1,13 @@
 // What ports by warp groups have from compute capability 9.0, for 16-bit types, of which bfloat16 is computed with: the
-// TMA copies and writes tiles at once, at barriers in shared memory threads take turns, products are ready at once.
+// TMA copies tiles at once, and reads and writes them when a thread waits for that, as late as it may on a GPU; at
+// barriers in shared memory threads take turns, products are ready at once.
 
 #pragma once
+
+#include <functional>
+#include <list>
+#include <map>
+#include <vector>
 
 #include "cuda_on_host.h"
 
@@ -39,14 +45,31 @@ static inline void publish_barriers() {}
 static inline void acquire_map(const void *) {}
 static inline void prefetch_map(const void *) {}
 static inline void publish_tile() {}
-static inline void commit_stores() {}
 static inline unsigned own_group() { return threadIdx.x / 128; }
 static inline void begin_products() {}
 static inline void commit_products() {}
-template <unsigned NEWEST> static inline void finish_stores() {}
 template <unsigned NEWEST> static inline void finish_products() {}
 template <unsigned COUNT> static inline void add_registers() {}
 template <unsigned COUNT> static inline void give_registers() {}
+
+// By thread, its groups of tiles to be written, the last one not yet committed.
+static std::map<unsigned, std::list<std::vector<std::function<void()>>>> stores;
+
+static inline auto &started()
+{
+    auto &groups = stores[threadIdx.x];
+    if (groups.empty())
+        groups.emplace_back();
+    return groups;
+}
+
+static inline void commit_stores() { started().emplace_back(); }
+template <unsigned NEWEST> static inline void finish_stores()
+{
+    for (auto &groups = started(); groups.size() > NEWEST + 1; groups.pop_front())
+        for (auto &write : groups.front())
+            write();
+}
 
 // An element of a swizzled tile, whose rows have 64 or 128 bytes.
 template <class T> static inline T &in_tile(T *tile, unsigned row, unsigned column, unsigned columns = 128 / sizeof(T))
@@ -77,11 +100,12 @@ static void start_copy(T *tile, const void *source, unsigned column, unsigned ro
 
 template <class T> static void start_store(const void *target, unsigned column, unsigned row, const T *tile)
 {
-    const auto &map = *(const HostMap *)target;
-    for (unsigned i = 0; i < map.tile_rows; ++i)
-        for (unsigned j = 0; j < map.tile_columns; ++j)
-            if (T *to = in_matrix<T>(map, row + i, column + j))
-                *to = in_tile(tile, i, j, map.tile_columns);
+    started().back().push_back([=, &map = *(const HostMap *)target] {
+        for (unsigned i = 0; i < map.tile_rows; ++i)
+            for (unsigned j = 0; j < map.tile_columns; ++j)
+                if (T *to = in_matrix<T>(map, row + i, column + j))
+                    *to = in_tile(tile, i, j, map.tile_columns);
+    });
 }
 
 static inline float widened(unsigned short bits)

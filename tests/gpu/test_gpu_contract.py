@@ -11,6 +11,7 @@ from programs import case_of, cuda_kernel, dtypes_of, first_dtype, numba_kernel
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
+from smembench.kernels.matmul.cuda import wgmma_stored
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Block, Case
@@ -176,6 +177,23 @@ def test_tiles_of_every_size_are_right(
     assert isinstance(program, GpuKernel)
     assert program.variant == variant
     verify(gpu, case)
+
+
+@pytest.mark.parametrize("compiler", ["numba", "nvrtc"])
+@pytest.mark.parametrize("dtype", ["float16", TF32])
+@pytest.mark.parametrize("columns", wgmma_stored.STAGES)
+def test_results_leave_a_buffer_before_those_of_the_next_tile_come(
+    gpu: CudaDevice, columns: int, dtype: str, compiler: str
+) -> None:
+    """Several tiles per block, of one step along k, so that the TMA may still read the last one's results."""
+    case = Case("matmul", "wgmmaStored", "cuda:0", dtype, 90_000, columns, 8, compiler=compiler, b_layout=BY_COLUMNS)
+    kernel = registry.kernel_of(case)
+    if reason := kernel.refusal(case, gpu.info.compute_capability):
+        pytest.skip(reason)
+    program = kernel.build(case)
+    assert isinstance(program, GpuKernel)
+    assert program.variant == str(columns)
+    verify(gpu, case, launches=5)
 
 
 @pytest.mark.parametrize("dtype", PROBLEMS["reduction"].dtypes)

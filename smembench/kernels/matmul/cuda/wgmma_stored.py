@@ -104,10 +104,14 @@ def storing(tile: Tile) -> DeviceFunction:
     dtype, columns, row_bytes = produced(tile.dtype), tile.columns, tile.result_bytes
     fill, width = buffering(dtype, row_bytes), row_bytes // ITEMSIZE[dtype]
     size, others, begin = HEIGHT * width, BUFFERS - 1, tile.after_stages
+    parts = columns // width
+    odd = parts % BUFFERS > 0
 
     def write(shared: Array, results: Array, c_map: Index, place: Place, member: Member) -> None:
         lane, warp = member.thread % WARP, member.group * (GROUP // WARP) + member.thread // WARP
-        for part in range(columns // width):
+        if odd and lane == 0:
+            finish_stores(0)  # the last tile ended with the buffer that this one begins with
+        for part in range(parts):
             at = begin + (warp * BUFFERS + part % BUFFERS) * size
             if lane == 0:
                 finish_stores(others)

@@ -32,9 +32,12 @@ __device__ __forceinline__ void fill(T *buffer, const float (&results)[COLUMNS /
 __device__ __forceinline__ void write(T *buffers, const float (&results)[COLUMNS / 2], Map c_map, Place place,
                                       Member member)
 {
+    constexpr unsigned PARTS = COLUMNS / WIDTH;
     unsigned lane = member.thread % WARP, warp = member.group * (GROUP / WARP) + member.thread / WARP;
+    if (PARTS % BUFFERS > 0 && lane == 0)
+        finish_stores<0>();  // the last tile ended with the buffer that this one begins with
 #pragma unroll
-    for (unsigned part = 0; part < COLUMNS / WIDTH; ++part) {
+    for (unsigned part = 0; part < PARTS; ++part) {
         T *buffer = &buffers[(warp * BUFFERS + part % BUFFERS) * HEIGHT * WIDTH];
         if (lane == 0)
             finish_stores<BUFFERS - 1>();
