@@ -87,8 +87,7 @@ def hold(kernel: Kernel, rng: random.Random, count: int, run: Run, terms: int = 
         if right == count:
             break
         case = drawn(rng, kernel, terms)
-        too_large = kernel.blocks and kernel.shared_bytes(case) > STATIC_SHARED_BYTES
-        if too_large or kernel.refusal(case):
+        if kernel.refusal(case) or kernel.static_bytes(case) > STATIC_SHARED_BYTES:
             refused += 1
             continue
         program = kernel.build(case)

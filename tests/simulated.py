@@ -78,21 +78,28 @@ class Mapped:
         shape, strides = (rows, columns), (stride * array.itemsize, array.itemsize)
         self._matrix = np.lib.stride_tricks.as_strided(array, shape, strides)
         self._shape = (described.tile_rows, described.row_bytes // array.itemsize)
-        self._row_bytes = described.row_bytes
+        self._row_bytes, self._apart = described.row_bytes, described.apart
 
     def box(self, row: int, column: int) -> Array:
         """The elements of a tile, with zeros beyond the matrix."""
         box = np.zeros(self._shape, self._matrix.dtype)
-        inside = self._matrix[row : row + self._shape[0], column : column + self._shape[1]]
-        box[: inside.shape[0], : inside.shape[1]] = inside
+        of_box, of_matrix = self._inside(row, column)
+        box[of_box] = self._matrix[of_matrix]
         return box
 
     def write(self, row: int, column: int, tile: Array) -> None:
         """Write what a swizzled tile has, but for what lies beyond the matrix."""
         rows, columns = np.indices(self._shape)
         box = tile[places_in_tile(tile.itemsize, rows, columns, self._row_bytes)]
-        inside = self._matrix[row : row + self._shape[0], column : column + self._shape[1]]
-        inside[:] = box[: inside.shape[0], : inside.shape[1]]
+        of_box, of_matrix = self._inside(row, column)
+        self._matrix[of_matrix] = box[of_box]
+
+    def _inside(self, row: int, column: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """What of a tile that begins there lies in the matrix: where in the tile, and where in the matrix."""
+        places = row + self._apart * np.arange(self._shape[0]), column + np.arange(self._shape[1])
+        within = [np.flatnonzero((at >= 0) & (at < side)) for at, side in zip(places, self._matrix.shape, strict=True)]
+        of_matrix = (at[which] for at, which in zip(places, within, strict=True))
+        return np.ix_(*within), np.ix_(*of_matrix)
 
 
 @contextmanager

@@ -30,17 +30,19 @@ def kinds_of_blocks(
 
 
 def kinds_of_tiles(
-    tile_of: Callable[[int], tuple[int, int]], grid: tuple[int, int], cluster: int
+    tile_of: Callable[[int], tuple[int, int]], grid: tuple[int, int], cluster: int, parts: int = 1
 ) -> dict[tuple[int, ...], int]:
     """As ``kinds_of_blocks``, for blocks along x that each have the tile of ``grid`` that ``tile_of`` says.
 
-    The ranks in a ``cluster`` are kinds of their own. Below the last tile with results it may have some without.
+    The ranks in a ``cluster`` are kinds of their own, and so are the ``parts`` of the grid, equally many rows of tiles
+    each. Below the last tile with results of a part it may have some without.
     """
     found: dict[tuple[int, ...], tuple[int, ...]] = {}
     counts: Counter[tuple[int, ...]] = Counter()
+    high = grid[1] // parts
     for block in range(prod(grid)):
         column, row = tile_of(block)
-        kind = max(column, grid[0] - 2), max(row, grid[1] - 1 - cluster), block % cluster
+        kind = max(column, grid[0] - 2), row // high, max(row % high, high - 1 - cluster), block % cluster
         counts[found.setdefault(kind, (block, 0))] += 1
     return dict(counts)
 

@@ -187,9 +187,10 @@ class TileRecorder:
 def _moved(line: int, kind: str, array: str, matrix: Matrix, blocks: int, column: int, row: int) -> TileAccess:
     whole, rows, itemsize = matrix.described, matrix.described.tile_rows, matrix.itemsize
     row_bytes = whole.row_bytes
-    high = min(max(whole.rows - row, 0), rows)
-    wide = min(max(whole.columns - column, 0) * itemsize, row_bytes) if high else 0
-    first = (np.arange(row, row + high) * whole.stride + column) * itemsize
+    high, above = _inside(whole.rows, row, rows, whole.apart)
+    width, left = _inside(whole.columns, column, row_bytes // itemsize)
+    wide = width * itemsize if high else 0
+    first = ((row + (above + np.arange(high)) * whole.apart) * whole.stride + column + left) * itemsize
     parts = _parts(first, wide) if wide else np.zeros((2, high), np.int64)
     # Beside elements zeros are a packet of their own; a row of zeros alone is a line in any case.
     zeros = high * _packet(-(-(row_bytes - wide) // SECTOR_BYTES), blocks, _LEAST_ZEROS if wide else 0)
@@ -201,6 +202,12 @@ def _moved(line: int, kind: str, array: str, matrix: Matrix, blocks: int, column
         arriving_bytes=SECTOR_BYTES * blocks * arriving if kind == "copy" else 0,
         blocks=blocks,
     )
+
+
+def _inside(side: int, first: int, count: int, apart: int = 1) -> tuple[int, int]:
+    """How many of ``count`` places from ``first`` on, so far ``apart``, a side has; and how many lie before it."""
+    before = min(max(-first, 0), count)
+    return min(max(-((first - side) // apart), 0), count) - before, before
 
 
 def _parts(first: np.ndarray[Any, Any], wide: int) -> np.ndarray[Any, Any]:

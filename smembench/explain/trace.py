@@ -162,7 +162,7 @@ def trace(
     given = [*arguments, *scalars, *maps]
     alike: dict[tuple[int, ...], int] = {(0, 0): prod(whole)}
     if program.tile_of is not None:
-        blocks = kinds_of_tiles(program.tile_of, whole, program.cluster) if ragged else alike
+        blocks = kinds_of_tiles(program.tile_of, whole, program.cluster, program.parts) if ragged else alike
         launches = [Launch(program.function, given, (prod(whole), 1), program.block, blocks)]
     elif segments is None:
         blocks = kinds_of_blocks(program.grid, whole, first_differ=program.first_differ) if ragged else alike

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from smembench.kernels.program import Program
+from smembench.kernels.program import GpuKernel, Program
 from smembench.model.case import BY_ROWS, DEFAULT_COMPILER, Block, Case
 from smembench.model.errors import UsageError
 from smembench.model.problem import ITEMSIZE
@@ -114,3 +114,8 @@ class Kernel:
     def shared_bytes(self, case: Case) -> int:
         """Bytes of the tile for this case."""
         return self.tile_elements(case) * ITEMSIZE[case.dtype]
+
+    def static_bytes(self, case: Case) -> int:
+        """Bytes of them that the kernel declares; the launch gives the others, which are dynamic."""
+        program = self.build(case)
+        return self.shared_bytes(case) - (program.dynamic_bytes if isinstance(program, GpuKernel) else 0)

@@ -23,6 +23,7 @@ __all__ = [
     "copy",
     "cuda",
     "device",
+    "int64",
     "lower_builtin",
     "number",
     "type_callable",
@@ -47,6 +48,7 @@ SIMULATED: bool = bool(config.ENABLE_CUDASIM)
 
 # The same casts in the simulator, without the detour over Numba's signatures that takes most of a simulated launch.
 _integers: Any = np if SIMULATED else numba
+int64: Callable[[Index], Index] = _integers.int64
 uint32: Callable[[Index], Index] = _integers.uint32
 uint64: Callable[[Index], Index] = _integers.uint64
 

@@ -42,6 +42,8 @@ class TensorMap(NamedTuple):
         copied: whether it is of a copy of the array, with this stride, for which there is memory beside the arrays;
             the kernel makes the copy.
         row_bytes: of a tile's row, over which chunks of 16 are swizzled.
+        apart: rows of the matrix from one row of a tile to the next, a power of two that divides ``rows``. From 2 on
+            the map has three dimensions: along a row, and row % apart and row // apart.
     """
 
     array: int
@@ -51,6 +53,7 @@ class TensorMap(NamedTuple):
     tile_rows: int
     copied: bool = False
     row_bytes: int = MAPPED_ROW_BYTES
+    apart: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +118,7 @@ class NumbaKernel(GpuKernel):
             last may in any grid; a trace then has both.
         tile_of: for a persistent grid along x, with a block per tile: which tile of ``grid``, (x, y), the block of this
             number computes.
+        parts: into how many equal parts its rows of tiles are divided, each with tiles of its own kinds.
     """
 
     function: Callable[..., None]
@@ -123,6 +127,7 @@ class NumbaKernel(GpuKernel):
     grid_dependent: bool = field(default=False, kw_only=True)
     first_differ: bool = field(default=False, kw_only=True)
     tile_of: Callable[[int], tuple[int, int]] | None = field(default=None, kw_only=True)
+    parts: int = field(default=1, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,7 @@ def _check_block(case: Case, block: Block, kernel: Kernel, limits: Limits) -> No
     if limits.max_block is not None and (block.x > limits.max_block[0] or block.y > limits.max_block[1]):
         x, y = limits.max_block
         raise UsageError(f"block {block}: over the limit of {x} × {y} threads on {case.device}")
-    shared = kernel.shared_bytes(case)
+    shared = kernel.static_bytes(case)
     if limits.max_shared_bytes is not None and shared > limits.max_shared_bytes:
         padding = f" with pad {case.pad}" if case.pad else ""
         raise UsageError(

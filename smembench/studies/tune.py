@@ -14,6 +14,7 @@ from smembench.devices.select import resolve
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.program import GpuKernel
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
 from smembench.model.hardware import STATIC_SHARED_BYTES
@@ -104,14 +105,18 @@ def _variants(base: Case, kernel: Kernel) -> list[Case]:
 
 def _fits(case: Case) -> bool:
     kernel = registry.kernel_of(case)
-    return kernel.refusal(case) is None and kernel.shared_bytes(case) <= STATIC_SHARED_BYTES
+    return kernel.refusal(case) is None and kernel.static_bytes(case) <= STATIC_SHARED_BYTES
 
 
 def predicted_cost(case: Case) -> PredictedCost | None:
-    """Cost of a whole launch from a trace of the kernel; None for CPU kernels and those that cannot be traced."""
+    """Cost of a whole launch from a trace of the kernel.
+
+    None for CPU kernels, for those that cannot be traced, and where the TMA copies tiles, which are no requests.
+    """
     from smembench.explain.analysis import explain
 
-    if case.kind != "cuda":
+    program = registry.kernel_of(case).build(case)
+    if not isinstance(program, GpuKernel) or program.tensor_maps:
         return None
     try:
         explained = explain(case)

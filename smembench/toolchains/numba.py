@@ -42,7 +42,7 @@ class _Dispatcher(Compiled[NumbaKernel]):
         from smembench.kernels.numba_cuda import cuda
 
         queue = cuda.external_stream(stream)
-        configured = self._dispatcher[program.grid, program.block, queue, program.dynamic_bytes]
+        configured = self._dispatcher[program.grid, program.block, queue]
         return lambda *arrays: configured(*arrays, *scalars)
 
     def fill(self, variable: str, values: Array, stream: int) -> None:
@@ -85,7 +85,7 @@ class Numba(Toolchain[NumbaKernel]):
 
     def compile(self, case: Case, program: NumbaKernel, capability: str) -> Compiled[NumbaKernel]:
         """A ``cuda.jit`` dispatcher; with tensor maps, which Numba's launch does not take, loaded code."""
-        if not program.tensor_maps:
+        if not program.tensor_maps and not program.dynamic_bytes:
             return _Dispatcher(case, program)
         from cuda.core import ObjectCode
 

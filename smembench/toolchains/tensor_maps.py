@@ -57,15 +57,21 @@ def encoded(described: TensorMap, address: int, itemsize: int) -> Any:
     from smembench.kernels.numba_cuda import checked
 
     kind = getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_TYPES[itemsize]}")
+    sides, strides = [described.columns, described.rows], [itemsize * described.stride]
+    box = [described.row_bytes // itemsize, described.tile_rows]
+    if (apart := described.apart) > 1:
+        sides[1:] = [apart, described.rows // apart]
+        strides.append(apart * strides[0])
+        box.insert(1, 1)
     made = checked(
         driver.cuTensorMapEncodeTiled(
             kind,
-            2,
+            len(sides),
             address,
-            [driver.cuuint64_t(described.columns), driver.cuuint64_t(described.rows)],
-            [driver.cuuint64_t(itemsize * described.stride)],
-            [driver.cuuint32_t(described.row_bytes // itemsize), driver.cuuint32_t(described.tile_rows)],
-            [driver.cuuint32_t(1), driver.cuuint32_t(1)],
+            [driver.cuuint64_t(side) for side in sides],
+            [driver.cuuint64_t(stride) for stride in strides],
+            [driver.cuuint32_t(side) for side in box],
+            [driver.cuuint32_t(1)] * len(sides),
             driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
             getattr(driver.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{described.row_bytes}B"),
             driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,

@@ -24,7 +24,6 @@ from smembench.explain import trace as tracing
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.record import to_dict
 from smembench.explain.roof import ARITHMETIC, MEMORY, ON_CHIP, Work, lowest, on_chip_share, ridge, roofs
-from smembench.kernels.matmul import step_shares
 from smembench.kernels.matmul.problem import Matmul
 from smembench.model.case import BY_COLUMNS, Block, Case
 from smembench.model.device import DeviceInfo
@@ -147,7 +146,6 @@ def test_a_few_blocks_stand_for_all_that_share_tiles(
     program = numba_kernel(product).on(multiprocessors)
     monkeypatch.setattr(tracing, "traceable", lambda kernel, case: program)
     monkeypatch.setattr(tracing, "kinds_of_blocks", lambda grid, *_, **__: {(at, 0): 1 for at in range(grid[0])})
-    monkeypatch.setattr(step_shares, "traced", lambda: False)
     monkeypatch.setattr(Matmul, "pattern", lambda self, case, results: case)
     whole = explain(product)
     assert few.traffic == whole.traffic

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from math import ceil
@@ -33,9 +34,8 @@ KINDS = [("bfloat16", BY_ROWS), ("bfloat16", BY_COLUMNS), (FLOAT8, BY_COLUMNS), 
 SIZES = [
     *((1024, 1024, 1024), (1536, 1536, 80), (1000, 1480, 1000), (64, 64, 64), (3592, 4112, 144)),
     *((2096, 2384, 80), (1704, 2808, 80), (2048, 2200, 80)),  # a tall tile, and swapped ones
+    *((4504, 4504, 72), (3500, 4504, 72)),  # rows that lie apart
 ]
-SWAPPED = ", swapped"
-"""How a variant ends whose tile is computed as its transpose."""
 OPERANDS = [
     Operand("A", 64),
     Operand("B", 256),
@@ -49,12 +49,16 @@ def of(name: str, m: int, n: int, k: int, dtype: str = "bfloat16", b_layout: str
     return replace(case_of(cuda_kernel("matmul", name), m, n, k, dtype), b_layout=b_layout)
 
 
-def sectors_bytes(rows: int, columns: int, itemsize: int, piece: int = 128) -> int:
-    """Of the sectors of a matrix, once for each piece of a row, of so many bytes, that has some of the sector."""
+def sectors_bytes(rows: int, columns: int, itemsize: int, piece: int = 128, starts: Sequence[int] = (0,)) -> int:
+    """Of the sectors of a matrix, once for each piece of a row, of so many bytes, that has some of the sector.
+
+    ``starts``: the element at which pieces of the first rows begin, and of the others in turn.
+    """
     width = columns * itemsize
     pieces = (
-        (row * width + begin, row * width + min(begin + piece, width))
-        for row, begin in product(range(rows), range(0, width, piece))
+        (row * width + max(begin, 0), row * width + min(begin + piece, width))
+        for row in range(rows)
+        for begin in range(starts[row % len(starts)] * itemsize, width, piece)
     )
     return 32 * sum((end - 1) // 32 - begin // 32 + 1 for begin, end in pieces)
 
@@ -62,12 +66,18 @@ def sectors_bytes(rows: int, columns: int, itemsize: int, piece: int = 128) -> i
 def sides(case: Case) -> tuple[int, int]:
     """Rows and columns of a block's tile of results."""
     variant = numba_kernel(case).variant or str(cuda_kernel("matmul", case.kernel).results[0])
-    *rows, columns = map(int, variant.removesuffix(SWAPPED).split("x"))
+    *rows, columns = map(int, variant.partition(",")[0].split("x"))
     return (rows or [128])[0], columns
 
 
 def is_swapped(case: Case) -> bool:
-    return numba_kernel(case).variant.endswith(SWAPPED)
+    return "swapped" in numba_kernel(case).variant
+
+
+def starts(case: Case) -> list[int]:
+    """Where along k the tiles of the first rows begin, and of the others in turn: at lines, where rows lie apart."""
+    depth = 128 // ITEMSIZE[case.dtype]
+    return [-(row * (case.k or 0) % depth) for row in range(numba_kernel(case).parts)]
 
 
 def total(explained: Explanation, kind: str, matrix: str, figure: str) -> int:
@@ -122,12 +132,13 @@ def test_every_row_of_tiles_copies_its_matrix_once_and_products_read_whole_tiles
     explained, program, itemsize = explain(case), numba_kernel(case), ITEMSIZE[dtype]
     across, down = program.grid
     rows, columns = sides(case)
-    assert total(explained, "copy", "A", "global_bytes") == across * sectors_bytes(m, k, itemsize)
-    of_b = sectors_bytes(n, k, itemsize)
+    begins, parts = starts(case), program.parts
+    assert total(explained, "copy", "A", "global_bytes") == across * sectors_bytes(m, k, itemsize, starts=begins)
+    of_b = sum(sectors_bytes(n, k, itemsize, starts=[begin]) for begin in begins)
     if b_layout == BY_ROWS:
-        of_b = sectors_bytes(k, n, itemsize, row_bytes_of(columns, itemsize))
-    assert total(explained, "copy", "B", "global_bytes") == down // program.cluster * of_b
-    steps = across * down * ceil(k * itemsize / 128)
+        of_b = parts * sectors_bytes(k, n, itemsize, row_bytes_of(columns, itemsize))
+    assert total(explained, "copy", "B", "global_bytes") == down // parts // program.cluster * of_b
+    steps = across * down // parts * sum(ceil((k - begin) * itemsize / 128) for begin in begins)
     assert total(explained, "copy", "A", "shared_bytes") == steps * rows * 128
     assert total(explained, "copy", "B", "shared_bytes") == steps * columns * 128
     of_a, of_b = rows * (2 if rows > 128 else 1), columns * rows // 64  # three consumers multiply half of the columns
@@ -260,14 +271,16 @@ def test_tiles_are_held_against_counters_of_their_own() -> None:
 def test_what_gpus_counted_of_tiles_is_predicted_to_the_last_byte(monkeypatch: pytest.MonkeyPatch, table: str) -> None:
     """Ragged in all three sizes, and copies to two blocks of rows that begin anywhere in a line.
 
-    They were counted before there were swapped tiles.
+    They were counted before there were swapped tiles, and rows that lie apart.
     """
     plain = [tile for tile in wgmma_clustered.SHARED if not tile.swapped]
     monkeypatch.setattr(wgmma_clustered, "SHARED", plain)
+    monkeypatch.setattr(wgmma_clustered, "APART", (1,))
     assert_predicted(table)
 
 
-def test_what_a_gpu_counted_of_swapped_tiles_is_predicted_to_the_last_byte() -> None:
+def test_what_a_gpu_counted_of_swapped_tiles_is_predicted_to_the_last_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wgmma_clustered, "APART", (1,))
     assert_predicted("h200-explain-swapped")
 
 

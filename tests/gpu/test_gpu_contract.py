@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from math import prod
 
@@ -11,7 +12,8 @@ from programs import case_of, cuda_kernel, dtypes_of, first_dtype, numba_kernel
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.cuda import wgmma_stored
+from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_stored
+from smembench.kernels.matmul.warp_groups import Tile
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Block, Case
@@ -65,7 +67,7 @@ def test_every_kernel_is_right_on_ragged_sizes(gpu: CudaDevice, kernel: Kernel) 
     compiled = list(dict.fromkeys([*product(dtypes, blocks[:1]), *product(dtypes[:1], blocks)]))
     for (dtype, block), (m, n, k) in [*product(compiled[:1], SHAPES), *product(compiled[1:], RAGGED)]:
         case = case_of(kernel, m, n, k, dtype, block)
-        if kernel.refusal(case, capability) or (kernel.blocks and kernel.shared_bytes(case) > limit):
+        if kernel.refusal(case, capability) or kernel.static_bytes(case) > limit:
             continue
         verify(gpu, case)
         done += 1
@@ -175,7 +177,21 @@ def test_tiles_of_every_size_are_right(
         pytest.skip(reason)
     program = kernel.build(case)
     assert isinstance(program, GpuKernel)
-    assert program.variant == variant
+    assert program.variant.split(", rows")[0] == variant
+    verify(gpu, case)
+
+
+@pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
+@pytest.mark.parametrize(("dtype", "k"), [("bfloat16", 1000), ("float16", 1048), (TF32, 516), (FLOAT8, 1040)])
+@pytest.mark.parametrize("apart", [2, 4, 8])
+@pytest.mark.parametrize("tile", wgmma_clustered.SHARED, ids=lambda tile: f"{tile.rows}x{tile.columns}")
+def test_tiles_whose_rows_lie_apart_are_right(
+    gpu: CudaDevice, monkeypatch: pytest.MonkeyPatch, tile: Tile, apart: int, dtype: str, k: int, b_layout: str
+) -> None:
+    case = Case("matmul", "wgmmaClustered", "cuda:0", dtype, 8 * (tile.rows // apart + 3), 1032, k, b_layout=b_layout)
+    if reason := registry.kernel_of(case).refusal(case, gpu.info.compute_capability):
+        pytest.skip(reason)
+    monkeypatch.setattr(wgmma_clustered, "tile_of", replace(tile, apart=apart).of)
     verify(gpu, case)
 
 

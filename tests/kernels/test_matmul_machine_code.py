@@ -125,4 +125,4 @@ def test_tiles_that_blocks_share_stay_in_registers(block: Block) -> None:
     assert parsed.spilled_bytes == 0
     # One loop of a tile's steps copies the next tiles, and one has the last tiles left.
     slices = 256 // (block.x * block.y)
-    assert opcodes(code).count(0x223) == 2 * 64 * (16 if slices <= 2 else 32) // slices
+    assert opcodes(code).count(0x223) == 2 * 64 * (16 if slices == 2 else 32) // slices

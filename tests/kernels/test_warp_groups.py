@@ -77,6 +77,7 @@ def test_a_tile_is_as_wide_as_takes_fewest_cycles(m: int, n: int, columns: int) 
         (3000, 3000, 3000, BY_ROWS, 144),
         (5000, 5000, 5000, BY_ROWS, 160),
         (8200, 8200, 8200, BY_ROWS, 160),
+        (8200, 8200, 8200, BY_COLUMNS, 160),
     ],
 )
 def test_rows_that_lie_in_two_lines_get_taller_tiles_and_empty_rounds_swapped_ones(
@@ -85,6 +86,26 @@ def test_rows_that_lie_in_two_lines_get_taller_tiles_and_empty_rounds_swapped_on
     case = replace(case_of(cuda_kernel("matmul", "wgmmaClustered"), m, n, k, "bfloat16"), b_layout=b_layout)
     tile = wgmma_clustered.tile_of(case)
     assert (tile.rows, tile.swapped) == (rows, rows not in (128, 192))
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "b_layout", "apart"),
+    [
+        (4096, 4096, 4096, BY_ROWS, 1),
+        (4000, 4000, 4000, BY_ROWS, 1),  # fewer lines, but the products take longer than the copies
+        (4104, 4104, 4104, BY_ROWS, 1),  # 2052 rows are six tiles of 192 twice, in pairs, for eleven
+        (4504, 4504, 4504, BY_ROWS, 2),
+        (4505, 4504, 4504, BY_ROWS, 1),  # an odd number of rows
+        (8192, 8192, 8200, BY_COLUMNS, 8),
+        (8200, 8200, 8200, BY_ROWS, 2),
+        (8200, 8200, 8200, BY_COLUMNS, 2),
+    ],
+)
+def test_rows_lie_apart_where_that_takes_fewer_lines_in_as_many_rounds(
+    m: int, n: int, k: int, b_layout: str, apart: int
+) -> None:
+    case = replace(case_of(cuda_kernel("matmul", "wgmmaClustered"), m, n, k, "bfloat16"), b_layout=b_layout)
+    assert wgmma_clustered.tile_of(case).apart == apart
 
 
 @pytest.mark.parametrize("name", ["wgmmaPersistent", "wgmmaStored", "wgmmaClustered"])

@@ -76,6 +76,17 @@ def test_swapped_tiles_are_right(monkeypatch: pytest.MonkeyPatch, tile: Tile, dt
     verify("wgmmaClustered", (tile.rows + 18, 264, 80), dtype, b_layout)
 
 
+@pytest.mark.parametrize(("dtype", "b_layout"), [("bfloat16", BY_ROWS), ("float16", BY_COLUMNS), (TF32, BY_COLUMNS)])
+@pytest.mark.parametrize("apart", [2, 8])
+@pytest.mark.parametrize("tile", [wgmma_clustered.SWAPPED[0], wgmma_clustered.SHARED[0]], ids=lambda tile: tile.rows)
+def test_tiles_whose_rows_lie_apart_are_right(
+    monkeypatch: pytest.MonkeyPatch, tile: Tile, apart: int, dtype: str, b_layout: str
+) -> None:
+    """Rows of A begin at several places within lines, and every second or eighth at the same; tiles are ragged."""
+    monkeypatch.setattr(wgmma_clustered, "tile_of", replace(tile, apart=apart).of)
+    verify("wgmmaClustered", (8 * (tile.rows // apart + 3), 264, 136), dtype, b_layout)
+
+
 @pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
 @pytest.mark.parametrize(
     ("size", "dtype"),

@@ -44,7 +44,7 @@ def test_candidates_fit_a_block_and_compute_the_problem() -> None:
     assert not {"memcpy", "copyGmem"} & {case.kernel for case in found.cases}
     for case in found.cases:
         kernel = registry.kernel_of(case)
-        assert kernel.shared_bytes(case) <= STATIC_SHARED_BYTES
+        assert kernel.static_bytes(case) <= STATIC_SHARED_BYTES
         if case.block is not None:
             assert THREADS[0] <= case.block.x * case.block.y <= THREADS[1]
     assert len(set(found.cases)) == len(found.cases)

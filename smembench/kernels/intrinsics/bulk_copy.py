@@ -53,7 +53,7 @@ _WAIT = (
     "{ .reg .pred done; again${:uid}: mbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1; "
     "@!done bra again${:uid}; }"
 )
-_LOAD = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$2, $3}], [$4];"
+LOAD = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$2, $3}], [$4];"
 
 
 def set_barrier(barriers: Array, index: Index, arrivals: Index) -> None:
@@ -260,4 +260,4 @@ register(prefetch_map, _type_map, _lower_on_map("prefetch.tensormap [$0];"), typ
 register(expect_bytes, _type_count, lower_on_barrier(_EXPECT, "r,r,"), *_COUNT)
 register(arrive, _type_barrier, lower_on_barrier("mbarrier.arrive.shared::cta.b64 _, [$0];", "r,"), *BARRIER)
 register(wait_for_phase, _type_count, lower_on_barrier(_WAIT, "r,r,"), *_COUNT)
-register(start_copy, type_copy, lower_copy(_LOAD), *COPY)
+register(start_copy, type_copy, lower_copy(LOAD), *COPY)

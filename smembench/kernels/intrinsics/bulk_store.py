@@ -33,7 +33,7 @@ from smembench.kernels.intrinsics.lowering import (
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.types import Array, Index
 
-_STORE = "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [$0, {$1, $2}], [$3];"
+STORE = "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [$0, {$1, $2}], [$3];"
 
 
 def publish_tile() -> None:
@@ -80,18 +80,27 @@ def see_stores() -> None:
     """After that barrier: let this thread's copies read what tiles of other blocks were written."""
 
 
-def _type_store(_context: Context) -> Typer:
+def type_store(_context: Context) -> Typer:
+    """Of the start of writing a tile."""
     return lambda target, column, row, tile, place: types.void
 
 
-def _lower_store(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-    target, column, row, tile, place = args
-    source = shared_address(context, builder, signature.args[3], signature.args[4], tile, place)
-    assemble(builder, _STORE, "l,r,r,r,", target, narrow(builder, column), narrow(builder, row), source)
-    return context.get_dummy_value()
+def lower_store(assembly: str) -> Any:
+    """Lowers the start of writing a tile: the map, where in the matrix, and the tile's place."""
+
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+        target, column, row, tile, place = args
+        source = shared_address(context, builder, signature.args[3], signature.args[4], tile, place)
+        assemble(builder, assembly, "l,r,r,r,", target, narrow(builder, column), narrow(builder, row), source)
+        return context.get_dummy_value()
+
+    return lower
 
 
-register(start_store, _type_store, _lower_store, *[types.Integer] * 3, types.Array, types.Integer)
+TILE_STORE = (*[types.Integer] * 3, types.Array, types.Integer)
+"""Types of its arguments."""
+
+register(start_store, type_store, lower_store(STORE), *TILE_STORE)
 register_instruction(publish_tile, "fence.proxy.async.shared::cta;")
 register_instruction(commit_stores, "cp.async.bulk.commit_group;")
 register_instruction(complete_stores, "cp.async.bulk.wait_group 0; fence.proxy.async.global;")

@@ -1,21 +1,19 @@
 """How blocks share the steps along k of all tiles evenly: which steps a block has, and which block has a step.
 
-The steps of one tile after the other are numbered. The first blocks have one step more than the others where the number
-of blocks does not divide them. A trace, with as many blocks for each of a few tiles, divides every tile evenly instead:
-its blocks have steps of one tile.
+The steps of one tile after the other are numbered, and block b begins at b · steps / blocks, rounded down. So blocks of
+one step more lie between the others, and where the tiles divide the blocks, none has steps of two tiles.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from smembench.kernels.intrinsics.traced import traced
-from smembench.kernels.numba_cuda import device
+from smembench.kernels.numba_cuda import device, uint32, uint64
 from smembench.kernels.types import Index
 
 
 class StepShares(NamedTuple):
-    """Of so many ``steps`` for so many ``blocks``, ``fewest`` for a block at least, and one more for the ``longer``."""
+    """``steps`` for so many ``blocks``: ``fewest`` for each, and one more for ``longer`` of them."""
 
     steps: Index
     blocks: Index
@@ -33,17 +31,10 @@ def step_shares(steps: Index, blocks: Index) -> StepShares:
 @device
 def first_step(shares: StepShares, block: Index) -> Index:
     """A block's first step; the number of steps for the block after the last."""
-    if traced():
-        return block * shares.steps // shares.blocks
-    return block * shares.fewest + min(block, shares.longer)
+    return block * shares.fewest + block * shares.longer // shares.blocks
 
 
 @device
 def block_with(shares: StepShares, step: Index) -> Index:
     """The block that has a step."""
-    if traced():
-        return ((step + 1) * shares.blocks - 1) // shares.steps
-    short_from = shares.longer * (shares.fewest + 1)
-    if step < short_from:
-        return step // (shares.fewest + 1)
-    return shares.longer + (step - short_from) // shares.fewest
+    return uint32((uint64(step + 1) * shares.blocks - 1) // shares.steps)

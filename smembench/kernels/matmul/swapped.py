@@ -8,8 +8,9 @@ with its other buffer.
 from __future__ import annotations
 
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, place_in_tile
-from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, publish_tile, start_store
+from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, publish_tile
 from smembench.kernels.intrinsics.matrix import store_matrices_transposed
+from smembench.kernels.intrinsics.rows_apart import storing_rows
 from smembench.kernels.intrinsics.warp_group import ROWS, meet_group
 from smembench.kernels.matmul.structs import Place
 from smembench.kernels.matmul.warp_groups import BUFFERS, Member, Tile
@@ -34,7 +35,7 @@ def box_rows(tile: Tile) -> int:
 
 def map_of_c(case: Case, tile: Tile) -> TensorMap:
     """Boxes of a buffer."""
-    return TensorMap(0, case.m, case.n, case.n, box_rows(tile))
+    return TensorMap(0, case.m, case.n, case.n, box_rows(tile), apart=tile.apart)
 
 
 def storing(tile: Tile) -> DeviceFunction:
@@ -58,10 +59,10 @@ def _storing_columns(tile: Tile, half: int) -> DeviceFunction:
     A group meets once per buffer: when it is full, and the other one has been read, which is filled next. The halves
     have equally many, so that the next tile goes on with the other one, too.
     """
-    height, across = box_rows(tile), boxes_across(tile)
+    height, across, apart = box_rows(tile), boxes_across(tile), tile.apart
     down, width = tile.rows // height, ROWS // across
     box, begin = height * width, tile.after_stages
-    fill = filling(produced(tile.dtype), height)
+    fill, start_store = filling(produced(tile.dtype), height), storing_rows(apart)
 
     def write(shared: Array, results: Array, c_map: Index, place: Place, member: Member) -> None:
         for part in range(half * down, (half + 1) * down):
@@ -72,7 +73,7 @@ def _storing_columns(tile: Tile, half: int) -> DeviceFunction:
                 finish_stores(0)
             meet_group(member.group + 1)
             if member.thread == 0:
-                row = place.row + uint32((part - half * down) * height)
+                row = place.row + uint32((part - half * down) * height * apart)
                 for number in range(across):
                     start_store(c_map, place.col + uint32(number * width), row, shared, at + number * box)
                 commit_stores()

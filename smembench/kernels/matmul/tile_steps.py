@@ -47,15 +47,23 @@ def all_of_k(k: Index, short: Index) -> Index:
 
 
 def tile_steps(
-    case: Case, tiling: Tiling, steps: int = 1, *, buffers: int = 2, parts: int = 1, first: DeviceFunction = all_of_k
+    case: Case,
+    tiling: Tiling,
+    steps: int = 1,
+    *,
+    buffers: int = 2,
+    parts: int = 1,
+    dynamic: bool = False,
+    first: DeviceFunction = all_of_k,
 ) -> TileSteps:
     """The functions for a case; ``mma_step`` does ``steps`` along k.
 
-    There are ``buffers`` of each tile, and registers for ``parts`` fragments of A and of B. ``first``: see ``begin``.
+    There are ``buffers`` of each tile, B's in ``dynamic`` shared memory if the launch gives it, and registers for
+    ``parts`` fragments of A and of B. ``first``: see ``begin``.
     """
     a_width, b_width = tiling.widths(case)
     return TileSteps(
-        allocate(tiling, buffers, parts),
+        allocate(tiling, buffers, parts, dynamic=dynamic),
         position(tiling),
         begin(tiling, a_width, b_width, first),
         load(tiling, a_width, b_width),
@@ -66,10 +74,10 @@ def tile_steps(
 
 
 @cache
-def allocate(tiling: Tiling, buffers: int, parts: int) -> DeviceFunction:
+def allocate(tiling: Tiling, buffers: int, parts: int, *, dynamic: bool = False) -> DeviceFunction:
     """``()``: the memory of a thread."""
     dtype = number(tiling.dtype)
-    a_elements, b_elements = buffers * tiling.a_elements, buffers * tiling.b_elements
+    a_elements, b_elements = buffers * tiling.a_elements, 0 if dynamic else buffers * tiling.b_elements
     results, down, across = tiling.results, parts * tiling.down, parts * tiling.across
     a_share, b_share = tiling.a_share, tiling.b_share
 

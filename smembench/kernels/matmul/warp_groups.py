@@ -59,6 +59,7 @@ class Tile:
         buffers: rows of 128 bytes after them, through which results go.
         swapped: whether the operands are swapped, so that it is computed as its transpose: each warp group that
             multiplies has 128 of the columns, and all rows, which may be any multiple of 16 then.
+        apart: rows of C from one of its rows to the next, which divide those of C.
     """
 
     rows: int
@@ -66,6 +67,7 @@ class Tile:
     stages: int = 1
     buffers: int = 0
     swapped: bool = False
+    apart: int = 1
     dtype: str = "bfloat16"
     b_layout: str = BY_ROWS
 
@@ -138,7 +140,7 @@ class Tile:
 
     def grid(self, case: Case) -> tuple[int, int]:
         """A block per tile."""
-        return ceil_div(case.n, self.columns), ceil_div(case.m, self.rows)
+        return ceil_div(case.n, self.columns), self.apart * ceil_div(case.m // self.apart, self.rows)
 
     def maps(self, case: Case) -> tuple[TensorMap, TensorMap]:
         """Of A and B."""
@@ -146,7 +148,7 @@ class Tile:
         of_b = TensorMap(2, case.k, case.n, case.n, self.depth, row_bytes=self.piece_bytes)
         if self.b_layout == BY_COLUMNS:
             of_b = TensorMap(2, case.n, case.k, case.k, self.columns)
-        return TensorMap(1, case.m, case.k, case.k, self.rows), of_b
+        return TensorMap(1, case.m, case.k, case.k, self.rows, apart=self.apart), of_b
 
     def copies(self) -> DeviceFunction:
         """``(stages, stage, maps, place, k0)``: for one thread, start the copies of a stage from k0 on."""

@@ -71,13 +71,19 @@ def tiling_of(case: Case) -> Tiling:
     """8 × 8 results per thread in warp tiles with interleaved lanes."""
     x, y = block_of(case)
     slices = THREADS // (x * y)
-    depth = 16 if slices <= 2 else 32
+    depth = 16 if slices == 2 else 32
     return Tiling(Block(x, y * slices), case.dtype, depth=depth, warps=True, interleaved=True, slices=slices)
 
 
 def stages_of(tiling: Tiling) -> int:
     """How many tiles of A and of B are on the way or in use: three where they fit."""
     return 3 if 3 * tiling.elements * ITEMSIZE[tiling.dtype] <= STATIC_SHARED_BYTES else 2
+
+
+def dynamic_bytes_of(tiling: Tiling) -> int:
+    """Bytes of B's tiles if they lie in dynamic shared memory, since A's and they take more than 48 KiB; else 0."""
+    size, stages = ITEMSIZE[tiling.dtype], stages_of(tiling)
+    return stages * tiling.b_elements * size if stages * tiling.elements * size > STATIC_SHARED_BYTES else 0
 
 
 def build(case: Case) -> NumbaKernel:
@@ -88,8 +94,11 @@ def build(case: Case) -> NumbaKernel:
     label, origin, short_of, first, *_ = predication(tiling, case)
     inside, stages, steps, members = bool(label), stages_of(tiling), depth // slices, THREADS // slices
     over = {1: steps // 4, 2: steps // 2}.get(slices, steps - 1)  # results/reference/notes/split_k.md
+    dynamic_bytes = dynamic_bytes_of(tiling)
     ends, start, copying = steps_with_copies(tiling, b_width, ORDER, over)
-    allocate, position, begin, load, store, *_ = tile_steps(case, tiling, buffers=stages, parts=2)
+    allocate, position, begin, load, store, *_ = tile_steps(
+        case, tiling, buffers=stages, parts=2, dynamic=dynamic_bytes > 0
+    )
     a_elements, b_elements = tiling.a_elements, tiling.b_elements
     a_slice, b_slice = steps * tiling.pitch, steps * columns
     load_first = load_fragments(tiling, ORDER, 0)
@@ -206,6 +215,7 @@ def build(case: Case) -> NumbaKernel:
     return replace(
         program,
         launch_bounds=(THREADS, 1),
+        dynamic_bytes=dynamic_bytes,
         persistent_blocks=partial(blocks_on, *shared),
         segments=partial(segments_on, *shared),
     )

@@ -4,17 +4,18 @@
 2. A stage is free when the consumers of both blocks have read it: they arrive at the barriers of both.
 3. A block ends when both have read all of its stages, since its barriers end with it.
 
-So 32 KiB per stage and block come from the L2 instead of 48. Where rows of A and B begin within lines of 128 bytes most
-copies touch two lines per row; then tiles may be taller, 192 rows by three consumers, with more products per line.
-Tiles of 128 rows may leave most of the last round empty; in others the operands are swapped ("swap AB"): the 64 rows
-per instruction are columns of B, so that two consumers take any multiple of 16 rows.
+So 32 KiB per stage and block come from the L2 instead of 48. Tiles of 128 rows may leave most of the last round empty;
+in others the operands are swapped ("swap AB"): the 64 rows per instruction are columns of B, so that two consumers take
+any multiple of 16 rows. Where rows of A and B begin within lines of 128 bytes most copies touch two lines per row. Then
+tiles may be taller, 192 rows by three consumers, with more products per line, or have every second, fourth or eighth
+row: more of these begin at the same place in a line, and a tile's copies along k begin where its first row's line does.
 Findings: results/reference/notes/tensor_cores.md.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from math import gcd
+from math import gcd, prod
 
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import (
@@ -22,11 +23,11 @@ from smembench.kernels.intrinsics.bulk_copy import (
     TILE_ALIGNMENT,
     expect_bytes,
     prefetch_map,
-    start_copy,
     wait_for_phase,
 )
 from smembench.kernels.intrinsics.bulk_store import finish_stores
 from smembench.kernels.intrinsics.clusters import arrive_at, meet_cluster, start_copy_to_all
+from smembench.kernels.intrinsics.rows_apart import copying_rows
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers, own_group
 from smembench.kernels.matmul import swapped
 from smembench.kernels.matmul.cuda import wgmma_stored
@@ -43,7 +44,7 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
 from smembench.kernels.matmul.cuda.wgmma_stored import TILES, step_cycles
 from smembench.kernels.matmul.structs import Place
 from smembench.kernels.matmul.warp_groups import BUFFERS, Maps, Member, Stages, Tile
-from smembench.kernels.numba_cuda import SIMULATED, DeviceFunction, cuda, device, number, uint32
+from smembench.kernels.numba_cuda import SIMULATED, DeviceFunction, cuda, device, int64, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import BY_ROWS, Case
@@ -62,9 +63,11 @@ SWAPPED = tuple(
 )
 SHARED = (*(tile for tile in TILES if tile.columns % 128 == 0), TALL, *SWAPPED)
 """Tiles whose columns are two copies of 128 bytes, or four."""
+APART = (1, 2, 4, 8)
+"""A tile's rows are so far apart in C, where that divides C's."""
 REGISTERS = {2: (PRODUCER_REGISTERS, CONSUMER_REGISTERS), 3: (32, 160)}
 """Of a thread of the producer's group and of a consumer's, by the number of consumers."""
-LINE_CYCLES = 2.25
+LINE_CYCLES = 2.5
 """Of a multiprocessor, per line of 128 bytes that its copies touch; fitted to times of rows that begin within lines."""
 SLOWDOWN = 1.05
 """By this factor a swapped tile is slower than counted, and one with fewer than four stages; fitted to times, too."""
@@ -73,15 +76,14 @@ SLOWDOWN = 1.05
 def cycles(tile: Tile, case: Case) -> float:
     """How long a multiprocessor's tiles take per step along k: ``step_cycles`` of ``wgmma_stored``, and what was timed.
 
-    A block copies its rows of A and half of B's. Where rows of these matrices begin at multiples of fewer than 128
-    bytes most of a tile's rows, 128 bytes each, lie in two lines.
+    A block copies its rows of A and half of B's. Where those of a tile begin at multiples of fewer than 128 bytes most
+    of them, 128 bytes each, lie in two lines.
     """
     assert case.k is not None
     of_b = case.n if case.b_layout == BY_ROWS else case.k
-    rows = ((tile.rows, case.k), (tile.columns // CLUSTER, of_b))
-    lines = sum(count * (2 - gcd(ROW_BYTES, ITEMSIZE[case.dtype] * side) / ROW_BYTES) for count, side in rows)
-    across, down = tile.grid(case)
-    rounds = ceil_div(across * ceil_div(down, CLUSTER), MULTIPROCESSORS // CLUSTER)
+    rows = ((tile.rows, tile.apart * case.k), (tile.columns // CLUSTER, of_b))
+    lines = sum(count * (2 - gcd(ROW_BYTES, ITEMSIZE[case.dtype] * stride) / ROW_BYTES) for count, stride in rows)
+    rounds = ceil_div(prod(pair_of(tile).grid(case)), MULTIPROCESSORS // CLUSTER)
     more = SLOWDOWN ** (tile.swapped + (tile.stages < 4))
     return rounds * more * max(step_cycles(tile), LINE_CYCLES * lines)
 
@@ -89,10 +91,16 @@ def cycles(tile: Tile, case: Case) -> float:
 def tile_of(case: Case) -> Tile:
     """The one with the fewest ``cycles``.
 
-    It is a tall one for rows in two lines, since it has more products per copy, and a swapped one where its rows fill
-    rounds that others leave half empty.
+    It is a tall one for rows in two lines, since it has more products per copy, or one of rows that lie apart, since
+    fewer lie in two lines, and a swapped one where its rows fill rounds that others leave half empty.
     """
-    return min(SHARED, key=lambda tile: cycles(tile, case)).of(case)
+    tiles = [replace(tile, apart=apart) for apart in APART for tile in SHARED if case.m % apart == 0]
+    return min(tiles, key=lambda tile: cycles(tile, case)).of(case)
+
+
+def pair_of(tile: Tile) -> Tile:
+    """The tile that a cluster's blocks compute together."""
+    return replace(tile, rows=CLUSTER * tile.rows)
 
 
 @device
@@ -107,6 +115,7 @@ def sharing(tile: Tile) -> DeviceFunction:
     by_rows, size = tile.b_layout == BY_ROWS, elements * ITEMSIZE[tile.dtype]
     width = depth if by_rows else tile.columns // CLUSTER  # columns of B per copy
     copies = tile.columns // width // CLUSTER
+    start_copy = copying_rows(tile.apart)
 
     def copy(stages: Stages, stage: Index, maps: Maps, place: Place, k0: Index) -> None:
         at = stage * elements
@@ -140,13 +149,31 @@ def waiting(count: int) -> DeviceFunction:
     return device(wait_for_readers)
 
 
-def placing_in_pairs(rows: int, columns: int) -> DeviceFunction:
-    """``(pair, down, across)``: where this block's tile of a pair begins, of ``down`` × ``across`` pairs."""
-    place_of_pair = placing(CLUSTER * rows, columns, CLUSTER)
+def line_before(tile: Tile) -> DeviceFunction:
+    """``(place, stride)``: the element along k, 0 or before it, at which the line begins where a tile's first row does.
+
+    ``place``: the tile's. ``stride``: of A. What is copied from before a row is zeros.
+    """
+    apart, depth = tile.apart, tile.depth
+
+    def line_of(place: Place, stride: Index) -> Index:
+        return -int64(place.row % apart * stride % depth)
+
+    return device(line_of)
+
+
+def placing_in_pairs(tile: Tile) -> DeviceFunction:
+    """``(pair, down, across)``: where this block's tile of a pair begins, of ``down`` × ``across`` pairs.
+
+    Pairs are ordered by the first of the rows that lie ``apart``, and then one below the other.
+    """
+    rows, apart, place_of_pair = tile.rows, tile.apart, placing(1, tile.columns, CLUSTER)
 
     def place_of(pair: Index, down: Index, across: Index) -> Place:
         place = place_of_pair(pair, down, across)
-        return Place(place.row + rank() * rows, place.col)
+        high = down // apart
+        first = place.row // high
+        return Place(first + apart * (rows * (CLUSTER * (place.row - first * high) + rank())), place.col)
 
     return device(place_of)
 
@@ -156,11 +183,11 @@ def build(case: Case) -> NumbaKernel:
     element, result, barrier = number(case.dtype), number(produced(case.dtype)), number("uint64")
     total = number("float32")
     tile = tile_of(case)
-    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.sums
+    rows, columns, count, sums, apart = tile.rows, tile.columns, tile.stages, tile.sums, tile.apart
     consumers, (fewer, more) = tile.consumers, REGISTERS[tile.consumers]
     begin, copy_all = opening(tile.stages), copying(tile, sharing(tile))
     wait_for_readers = waiting(tile.stages)
-    multiply_all, place_of = multiplying(tile, release_in_all), placing_in_pairs(rows, columns)
+    multiply_all, place_of, line_of = multiplying(tile, release_in_all), placing_in_pairs(tile), line_before(tile)
     results_of = swapped if tile.swapped else wgmma_stored
     write, of_c = results_of.storing(tile), results_of.map_of_c(case, tile)
 
@@ -175,7 +202,8 @@ def build(case: Case) -> NumbaKernel:
         stages, maps = Stages(tiles, arrived, free), Maps(a_map, b_map)
         results = cuda.local.array(sums, total)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
-        down, across = (m + (CLUSTER * rows - 1)) // (CLUSTER * rows), (n + (columns - 1)) // columns
+        down = apart * ((m // apart + (CLUSTER * rows - 1)) // (CLUSTER * rows))
+        across = (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
             begin(stages, maps, CLUSTER * consumers)
             prefetch_map(c_map)
@@ -186,7 +214,8 @@ def build(case: Case) -> NumbaKernel:
             give_registers(fewer)
             if thread == 0:
                 while pair_index < down * across:
-                    turn = copy_all(stages, turn, maps, place_of(pair_index, down, across), k)
+                    place = place_of(pair_index, down, across)
+                    turn = copy_all(stages, turn, maps, place, line_of(place, lda), k)
                     pair_index += cuda.gridDim.x // CLUSTER
                 wait_for_readers(stages, turn)
         else:
@@ -194,17 +223,17 @@ def build(case: Case) -> NumbaKernel:
             member = Member(group - 1, thread)
             while pair_index < down * across:
                 place = place_of(pair_index, down, across)
-                turn = multiply_all(results, stages, turn, member, k)
+                turn = multiply_all(results, stages, turn, member, k - line_of(place, lda))
                 write(buffers, results, c_map, place, member)
                 pair_index += cuda.gridDim.x // CLUSTER
             finish_stores(0)
 
-    across, down = tile.grid(case)
-    pairs = across * ceil_div(down, CLUSTER)
-    pair_of = in_order(replace(tile, rows=CLUSTER * rows), case, CLUSTER)
+    pair = pair_of(tile)
+    across, high = pair.grid(case)
+    place_of_pair = in_order(pair, case, CLUSTER)
 
     def of_block(block: int) -> tuple[int, int]:
-        column, row = pair_of(block // CLUSTER)
+        column, row = place_of_pair(block // CLUSTER)
         return column, CLUSTER * row + block % CLUSTER
 
     a_map, b_map = tile.maps(case)
@@ -212,16 +241,17 @@ def build(case: Case) -> NumbaKernel:
         b_map = b_map._replace(tile_rows=columns // CLUSTER)
     return NumbaKernel(
         wgmma_clustered,
-        grid=(across, CLUSTER * ceil_div(down, CLUSTER)),
+        grid=(across, CLUSTER * high),
         block=(tile.threads, 1),
         cluster=CLUSTER,
         dynamic_bytes=tile.shared_bytes,
         tensor_maps=(a_map, b_map, of_c),
         launch_bounds=(tile.threads, 1),
-        variant=f"{rows}x{columns}{', swapped' * tile.swapped}",
-        persistent_blocks=lambda multiprocessors: fewest(pairs, max(1, multiprocessors // CLUSTER)) * CLUSTER,
+        variant=f"{rows}x{columns}{', swapped' * tile.swapped}{f', rows {apart} apart' if apart > 1 else ''}",
+        persistent_blocks=lambda multiprocessors: fewest(across * high, max(1, multiprocessors // CLUSTER)) * CLUSTER,
         grid_dependent=True,
         tile_of=of_block,
+        parts=apart,
     )
 
 

@@ -106,7 +106,7 @@ def build(case: Case) -> NumbaKernel:
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
             while thread == 0 and tile_index < down * across:
-                turn = copy_all(stages, turn, maps, place_of(tile_index, down, across), k)
+                turn = copy_all(stages, turn, maps, place_of(tile_index, down, across), 0, k)
                 tile_index += cuda.gridDim.x
         else:
             add_registers(CONSUMER_REGISTERS)

@@ -64,13 +64,13 @@ def next_turn(stages: int) -> DeviceFunction:
 
 
 def copying(tile: Tile, copy: DeviceFunction) -> DeviceFunction:
-    """``(stages, turn, maps, place, k)``: for one thread, copy the tiles along all of k; returns the next turn."""
+    """``(stages, turn, maps, place, first, k)``: for one thread, copy the tiles from ``first`` to k; the next turn."""
     depth, after = tile.depth, next_turn(tile.stages)
 
-    def copy_all(stages: Stages, turn: Turn, maps: Maps, place: Place, k: Index) -> Turn:
-        for k0 in range(0, k, depth):
+    def copy_all(stages: Stages, turn: Turn, maps: Maps, place: Place, first: Index, k: Index) -> Turn:
+        for k0 in range(first, k, depth):
             wait_for_phase(stages.free, turn.stage, 1 - turn.phase)
-            copy(stages, turn.stage, maps, place, uint32(k0))
+            copy(stages, turn.stage, maps, place, k0)
             turn = after(turn)
         return turn
 
@@ -86,22 +86,31 @@ def multiplying(tile: Tile, release: DeviceFunction) -> DeviceFunction:
     depth, elements, sums = tile.depth, tile.elements, tile.sums
     multiply, after = products_of(tile), next_turn(tile.stages)
 
+    @device
+    def start_step(results: Array, stages: Stages, turn: Turn, member: Member) -> None:
+        wait_for_phase(stages.arrived, turn.stage, turn.phase)
+        begin_products()
+        multiply(results, stages.tiles, turn.stage * elements, member)
+        commit_products()
+
     def multiply_all(results: Array, stages: Stages, turn: Turn, member: Member, k: Index) -> Turn:
         for i in range(sums):
             results[i] = 0
         before = turn.stage
-        for k0 in range(0, k, depth):
-            wait_for_phase(stages.arrived, turn.stage, turn.phase)
-            begin_products()
-            multiply(results, stages.tiles, turn.stage * elements, member)
-            commit_products()
+        for k0 in range(depth, k, depth):
+            start_step(results, stages, turn, member)
             finish_products(1)
-            if k0 > 0:
+            if k0 > depth:
                 release(stages.free, before, member.thread)
             before, turn = turn.stage, after(turn)
+        # The last step waits for all products at once.
+        start_step(results, stages, turn, member)
         finish_products(0)
-        release(stages.free, before, member.thread)
-        return turn
+        if k > depth:
+            release(stages.free, before, member.thread)
+        release(stages.free, turn.stage, member.thread)
+        following: Turn = after(turn)
+        return following
 
     return device(multiply_all)
 
@@ -153,7 +162,7 @@ def build(case: Case) -> NumbaKernel:
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
             if thread == 0:
-                copy_all(stages, first, maps, place, k)
+                copy_all(stages, first, maps, place, 0, k)
         else:
             add_registers(CONSUMER_REGISTERS)
             member = Member(group - 1, thread)

@@ -18,8 +18,9 @@ from math import lcm, prod
 
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILE_ALIGNMENT, place_in_tile, prefetch_map
-from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, publish_tile, start_store
+from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, publish_tile
 from smembench.kernels.intrinsics.halves import store_pair
+from smembench.kernels.intrinsics.rows_apart import storing_rows
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers, own_group
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.cuda.wgmma_persistent import MULTIPROCESSORS, fewest, in_order, placing
@@ -106,6 +107,7 @@ def storing(tile: Tile) -> DeviceFunction:
     size, others, begin = HEIGHT * width, BUFFERS - 1, tile.after_stages
     parts = columns // width
     odd = parts % BUFFERS > 0
+    start_store, high = storing_rows(tile.apart), HEIGHT * tile.apart
 
     def write(shared: Array, results: Array, c_map: Index, place: Place, member: Member) -> None:
         lane, warp = member.thread % WARP, member.group * (GROUP // WARP) + member.thread // WARP
@@ -120,7 +122,7 @@ def storing(tile: Tile) -> DeviceFunction:
             publish_tile()
             cuda.syncwarp()
             if lane == 0:
-                start_store(c_map, place.col + uint32(part * width), place.row + warp * HEIGHT, shared, at)
+                start_store(c_map, place.col + uint32(part * width), place.row + warp * high, shared, at)
                 commit_stores()
 
     return device(write)
@@ -128,7 +130,7 @@ def storing(tile: Tile) -> DeviceFunction:
 
 def map_of_c(case: Case, tile: Tile) -> TensorMap:
     """Tiles of a warp's results."""
-    return TensorMap(0, case.m, case.n, case.n, HEIGHT, row_bytes=tile.result_bytes)
+    return TensorMap(0, case.m, case.n, case.n, HEIGHT, row_bytes=tile.result_bytes, apart=tile.apart)
 
 
 def build(case: Case) -> NumbaKernel:
@@ -161,7 +163,7 @@ def build(case: Case) -> NumbaKernel:
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
             while thread == 0 and tile_index < down * across:
-                turn = copy_all(stages, turn, maps, place_of(tile_index, down, across), k)
+                turn = copy_all(stages, turn, maps, place_of(tile_index, down, across), 0, k)
                 tile_index += cuda.gridDim.x
         else:
             add_registers(CONSUMER_REGISTERS)
