@@ -71,8 +71,10 @@ _groups: ContextVar[list[list[Callable[[], None]]]] = ContextVar("groups")
 
 def _started() -> list[list[Callable[[], None]]]:
     """In the simulator: this thread's groups of tiles to be written, the last one not yet committed."""
-    if (groups := _groups.get(None)) is None:
-        _groups.set(groups := [[]])
+    groups = _groups.get(None)
+    if groups is None:
+        groups = [[]]
+        _groups.set(groups)
     return groups
 
 
