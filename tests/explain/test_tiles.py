@@ -29,7 +29,8 @@ from smembench.model.formats import FLOAT8, TF32, produced
 from smembench.model.problem import ITEMSIZE
 from smembench.views.explain import explanation, print_explanation
 
-STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", "wgmmaStored", "wgmmaClustered")
+STORED = ("wgmmaStored", "wgmmaOverlapped", "wgmmaClustered")
+STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", *STORED)
 KINDS = [("bfloat16", BY_ROWS), ("bfloat16", BY_COLUMNS), (FLOAT8, BY_COLUMNS), (TF32, BY_COLUMNS)]
 SIZES = [
     *((1024, 1024, 1024), (1536, 1536, 80), (1000, 1480, 1000), (64, 64, 64), (3592, 4112, 144)),
@@ -149,7 +150,7 @@ def test_every_row_of_tiles_copies_its_matrix_once_and_products_read_whole_tiles
     read = sum(total(explained, "operand", matrix, "shared_bytes") for matrix in "AB")
     assert sum(each.wavefronts for each in explained.tiles) * 128 == read
     of_c = ITEMSIZE[produced(dtype)]
-    stored = name in ("wgmmaStored", "wgmmaClustered")
+    stored = name in STORED
     written = sectors_bytes(m, n, of_c, row_bytes_of(columns, of_c)) if stored else 0
     assert total(explained, "store", "C", "global_bytes") == written
 

@@ -30,7 +30,8 @@ from smembench.toolchains.mnemonics import mnemonic
 
 BLOCK_BYTES = 227 * 1024
 """Of shared memory, that a block may have (compute capability 9.0)."""
-STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", "wgmmaStored", "wgmmaClustered")
+STORED = ("wgmmaStored", "wgmmaOverlapped", "wgmmaClustered")
+STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", *STORED)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_rows_lie_apart_where_that_takes_fewer_lines_in_as_many_rounds(
     assert wgmma_clustered.tile_of(case).apart == apart
 
 
-@pytest.mark.parametrize("name", ["wgmmaPersistent", "wgmmaStored", "wgmmaClustered"])
+@pytest.mark.parametrize("name", ["wgmmaPersistent", *STORED])
 @given(st.integers(1, 5000), st.integers(1, 5000))
 def test_every_tile_of_c_has_one_block(name: str, m: int, n: int) -> None:
     """In narrow bands where all tiles run at once, and in wide ones, of which the last is seldom full."""
@@ -192,6 +193,8 @@ def _phase(barriers: Any) -> int:
         ("wgmma", FLOAT8, BY_COLUMNS, "QGMMA"),
         ("wgmmaPersistent", FLOAT8, BY_COLUMNS, "QGMMA"),
         ("wgmmaStored", FLOAT8, BY_COLUMNS, "QGMMA"),
+        ("wgmmaOverlapped", TF32, BY_COLUMNS, "HGMMA"),
+        ("wgmmaOverlapped", FLOAT8, BY_COLUMNS, "QGMMA"),
         ("wgmmaClustered", TF32, BY_COLUMNS, "HGMMA"),
         ("wgmmaPacked", "bfloat16", BY_ROWS, "HGMMA"),
         ("wgmmaPacked", FLOAT8, BY_COLUMNS, "QGMMA"),
@@ -267,7 +270,7 @@ def hold(name: str, instruction: str, report: str, code: bytes) -> None:
     assert found["UTMALDG"]
     if not packed:
         assert not found["LDS"] + found["LDG"]  # no operand passes through registers
-    assert bool(found["UTMASTG"]) == (packed or name in ("wgmmaStored", "wgmmaClustered"))
+    assert bool(found["UTMASTG"]) == (packed or name in STORED)
     assert bool(found["UCGABAR"]) == (name == "wgmmaClustered")
     registers, local = usage(code)
     assert (local > 0) == (name == "wgmmaSpilled")

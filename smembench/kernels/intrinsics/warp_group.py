@@ -140,12 +140,15 @@ def operand_b(columns: int, dtype: str, b_layout: str) -> Operand:
 
 
 @cache
-def products(columns: int, dtype: str, b_layout: str, first: int = 0, *, swapped: bool = False) -> DeviceFunction:
+def products(
+    columns: int, dtype: str, b_layout: str, first: int = 0, *, swapped: bool = False, fresh: bool = False
+) -> DeviceFunction:
     """``(sums, tiles, at_left, at_right, thread)``: start the products of a tile of A and one of B of so many columns.
 
     Args of the function: the thread's sums, ``columns // 2`` from ``first`` on, shared memory, where the tile whose
     rows are those of the product and the other one begin in it, in elements, and the thread's number in its group.
-    If they are ``swapped`` the first is B's, and ``columns`` are rows of A.
+    If they are ``swapped`` the first is B's, and ``columns`` are rows of A. If they are ``fresh`` the sums are these
+    products alone, whatever they were before.
     """
     groups, depth = columns // 8, depth_of(dtype)
     left, right = Operand("A", ROWS), operand_b(columns, dtype, b_layout)
@@ -157,29 +160,20 @@ def products(columns: int, dtype: str, b_layout: str, first: int = 0, *, swapped
             operands = zip((at_left, at_right), (left, right), places_of_sums(columns, int(thread)), strict=True)
             places = (int(at) + _places(operand, which, tiles.itemsize, depth) for at, operand, which in operands)
             rows, wanted = (widened(tiles[place], dtype, "float32") for place in places)
-            sums[first : first + columns // 2] += (rows @ wanted.T).reshape(2, groups, 2).transpose(1, 0, 2).ravel()
+            found = (rows @ wanted.T).reshape(2, groups, 2).transpose(1, 0, 2).ravel()
+            sums[first : first + columns // 2] = found + (0 if fresh else sums[first : first + columns // 2])
         elif hasattr(cuda, TILES):
             getattr(cuda, TILES).multiplied(tiles, at_left, left)
             getattr(cuda, TILES).multiplied(tiles, at_right, right)
 
     def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
         kinds = signature.args
-        data = context.make_array(kinds[0])(context, builder, args[0]).data
-        wide = ir.IntType(64)
-        places = [builder.gep(data, [ir.Constant(wide, first + index)]) for index in range(columns // 2)]
+        places = _places_of(context, builder, kinds[0], args[0], first, columns // 2)
         a, b = (
             _descriptor(builder, shared_address(context, builder, kinds[1], kinds[at], args[1], args[at]), operand)
             for at, operand in ((2, left), (3, right))
         )
-        values = [builder.load(place) for place in places]
-        assembly = _wgmma(columns, dtype, left, right)
-        result = ir.LiteralStructType([_FLOAT] * len(values))
-        constraints = ",".join(["=f"] * len(values) + ["l", "l"] + [str(i) for i in range(len(values))])
-        function = ir.FunctionType(result, [wide, wide, *[_FLOAT] * len(values)])
-        asm = ir.InlineAsm(function, assembly, f"{constraints},~{{memory}}", side_effect=True)
-        found = builder.call(asm, [a, b, *values])
-        for index, place in enumerate(places):
-            builder.store(builder.extract_value(found, index), place)
+        _change(builder, places, _wgmma(columns, dtype, left, right, fresh=fresh), a, b)
         return context.get_dummy_value()
 
     def typer(sums: Type, tiles: Type, at_left: Type, at_right: Type, thread: Type) -> Type | None:
@@ -188,6 +182,45 @@ def products(columns: int, dtype: str, b_layout: str, first: int = 0, *, swapped
 
     register(start, lambda _context: typer, lower, types.Array, types.Array, *[types.Integer] * 3)
     return start
+
+
+@cache
+def settling(count: int, first: int = 0) -> DeviceFunction:
+    """``(sums)``: so many sums from ``first`` on are complete: what follows does not use them before the last wait.
+
+    The compiler does not know that products go on behind their instruction.
+    """
+
+    def settle(sums: Array) -> None:
+        pass
+
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
+        _change(builder, _places_of(context, builder, signature.args[0], args[0], first, count), "")
+        return context.get_dummy_value()
+
+    register(settle, lambda _context: lambda sums: types.void, lower, types.Array)
+    return settle
+
+
+def _places_of(
+    context: Context, builder: ir.IRBuilder, kind: Type, sums: ir.Value, first: int, count: int
+) -> list[ir.Value]:
+    """Pointers to so many sums from ``first`` on."""
+    data = context.make_array(kind)(context, builder, sums).data
+    return [builder.gep(data, [ir.Constant(ir.IntType(64), first + index)]) for index in range(count)]
+
+
+def _change(builder: ir.IRBuilder, places: list[ir.Value], assembly: str, *operands: ir.Value) -> None:
+    """Inline PTX that changes the values at some places, each in one register, by operands of 64 bits."""
+    values = [builder.load(place) for place in places]
+    constraints = ["=f"] * len(values) + ["l"] * len(operands) + [str(index) for index in range(len(values))]
+    function = ir.FunctionType(
+        ir.LiteralStructType([_FLOAT] * len(values)), [*(operand.type for operand in operands), *[_FLOAT] * len(values)]
+    )
+    asm = ir.InlineAsm(function, assembly, ",".join([*constraints, "~{memory}"]), side_effect=True)
+    found = builder.call(asm, [*operands, *values])
+    for index, place in enumerate(places):
+        builder.store(builder.extract_value(found, index), place)
 
 
 def places_of_sums(columns: int, thread: int) -> tuple[Any, Any]:
@@ -216,8 +249,8 @@ def _descriptor(builder: ir.IRBuilder, address: ir.Value, operand: Operand) -> i
     return builder.or_(start, ir.Constant(wide, _SWIZZLES[operand.swizzle] | strides))
 
 
-def _wgmma(columns: int, dtype: str, left: Operand, right: Operand) -> str:
-    """Four instructions; each has the next 32 bytes along k of both operands."""
+def _wgmma(columns: int, dtype: str, left: Operand, right: Operand, *, fresh: bool) -> str:
+    """Four instructions; each has the next 32 bytes along k of both operands. A fresh first one adds to nothing."""
     count, kind, step_k = columns // 2, _FORMATS[dtype], _STEP_BYTES // ITEMSIZE[dtype]
     sums = "{" + ",".join(f"${i}" for i in range(count)) + "}"
     transposed = f", {int(left.transposed)}, {int(right.transposed)}" if ITEMSIZE[dtype] == 2 else ""
@@ -225,7 +258,7 @@ def _wgmma(columns: int, dtype: str, left: Operand, right: Operand) -> str:
     return "".join(
         f"{{ .reg .b64 a, b; add.s64 a, ${count}, {along_a * step}; add.s64 b, ${count + 1}, {along_b * step}; "
         f"wgmma.mma_async.sync.aligned.m{ROWS}n{columns}k{step_k}.f32.{kind}.{kind} "
-        f"{sums}, a, b, 1, 1, 1{transposed}; }}\n"
+        f"{sums}, a, b, {int(step > 0 or not fresh)}, 1, 1{transposed}; }}\n"
         for step in range(ROW_BYTES // _STEP_BYTES)
     )
 

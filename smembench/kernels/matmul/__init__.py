@@ -31,6 +31,7 @@ LADDER = (
     "wgmmaSpecialized",
     "wgmmaPersistent",
     "wgmmaStored",
+    "wgmmaOverlapped",
     "wgmmaClustered",
     "wgmmaPacked",
 )

@@ -59,6 +59,7 @@ class Tile:
         buffers: rows of 128 bytes after them, through which results go.
         swapped: whether the operands are swapped, so that it is computed as its transpose: each warp group that
             multiplies has 128 of the columns, and all rows, which may be any multiple of 16 then.
+        halved: whether each warp group that multiplies does so by halves of the columns.
         apart: rows of C from one of its rows to the next, which divide those of C.
     """
 
@@ -67,6 +68,7 @@ class Tile:
     stages: int = 1
     buffers: int = 0
     swapped: bool = False
+    halved: bool = False
     apart: int = 1
     dtype: str = "bfloat16"
     b_layout: str = BY_ROWS
@@ -87,7 +89,7 @@ class Tile:
         With more than two consumers the results of all columns do not fit the registers that a thread has at launch, as
         an instruction's have to.
         """
-        return 2 if self.swapped or self.consumers > 2 else 1
+        return 2 if self.swapped or self.halved or self.consumers > 2 else 1
 
     @property
     def sums(self) -> int:
@@ -177,37 +179,40 @@ class Tile:
 
 def products_of(tile: Tile) -> DeviceFunction:
     """``(sums, tiles, at, member)``: start a group's products of a stage's tiles, which begin at ``at``."""
+    left = part_of_products(tile, 0)
+    if tile.instructions == 1:
+        return left
+    right = part_of_products(tile, 1)
+
+    def both_parts(sums: Array, tiles: Array, at: Index, member: Member) -> None:
+        left(sums, tiles, at, member)
+        right(sums, tiles, at, member)
+
+    return device(both_parts)
+
+
+def part_of_products(tile: Tile, part: int, *, fresh: bool = False) -> DeviceFunction:
+    """As ``products_of``, one of as many parts as there are instructions: some of a group's columns.
+
+    If they are ``fresh`` the part's sums are these products alone.
+    """
+    own, count = ROWS * tile.depth, tile.instructions
     if tile.swapped:
-        return _swapped_products(tile)
-    columns, own = tile.columns // tile.instructions, ROWS * tile.depth
-    a_elements, b_elements = tile.a_elements, columns * tile.depth
-    left = products(columns, tile.dtype, tile.b_layout)
-    right = products(columns, tile.dtype, tile.b_layout, first=columns // 2)
+        rows, a_elements = tile.rows, tile.a_elements
+        of_rows = products(rows, tile.dtype, tile.b_layout, part * (rows // 2), swapped=True, fresh=fresh)
 
-    @device
-    def all_columns(sums: Array, tiles: Array, at: Index, member: Member) -> None:
-        left(sums, tiles, at + member.group * own, at + a_elements, member.thread)
+        def swapped(sums: Array, tiles: Array, at: Index, member: Member) -> None:
+            of_rows(sums, tiles, at + a_elements + (member.group * count + part) * own, at, member.thread)
 
-    @device
-    def both_halves(sums: Array, tiles: Array, at: Index, member: Member) -> None:
-        all_columns(sums, tiles, at, member)
-        right(sums, tiles, at + member.group * own, at + a_elements + b_elements, member.thread)
+        return device(swapped)
+    columns = tile.columns // count
+    of_columns = products(columns, tile.dtype, tile.b_layout, part * (columns // 2), fresh=fresh)
+    at_b = tile.a_elements + part * columns * tile.depth
 
-    return all_columns if tile.instructions == 1 else both_halves
+    def straight(sums: Array, tiles: Array, at: Index, member: Member) -> None:
+        of_columns(sums, tiles, at + member.group * own, at + at_b, member.thread)
 
-
-def _swapped_products(tile: Tile) -> DeviceFunction:
-    """``products_of`` a swapped tile: of all rows, and of twice 64 columns."""
-    rows, a_elements, own = tile.rows, tile.a_elements, ROWS * tile.depth
-    left = products(rows, tile.dtype, tile.b_layout, swapped=True)
-    right = products(rows, tile.dtype, tile.b_layout, first=rows // 2, swapped=True)
-
-    def both(sums: Array, tiles: Array, at: Index, member: Member) -> None:
-        at_b = at + a_elements + member.group * (2 * own)
-        left(sums, tiles, at_b, at, member.thread)
-        right(sums, tiles, at_b + own, at, member.thread)
-
-    return device(both)
+    return device(straight)
 
 
 def epilogue(columns: int, dtype: str) -> DeviceFunction:
