@@ -163,6 +163,7 @@ def _guarded(kernel: Kernel, path: str) -> Kernel:
         build=guard(kernel.build, *Program.__args__),
         unsupported=guard(kernel.unsupported, str, NoneType),
         tile_elements=guard(kernel.tile_elements, int),
+        dynamic_elements=guard(kernel.dynamic_elements, int),
         file=path,
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from smembench.kernels.program import GpuKernel, Program
+from smembench.kernels.program import Program
 from smembench.model.case import BY_ROWS, DEFAULT_COMPILER, Block, Case
 from smembench.model.errors import UsageError
 from smembench.model.problem import ITEMSIZE
@@ -15,7 +15,8 @@ EXTRA_KERNELS = "SMEMBENCH_KERNELS"
 """The environment variable that names kernel files outside the package."""
 
 
-def _nothing(case: Case) -> int:
+def no_elements(case: Case) -> int:
+    """The default of ``tile_elements`` and of ``dynamic_elements``."""
     return 0
 
 
@@ -50,6 +51,8 @@ class Kernel:
         default_blocks: its default blocks; the problem's if empty.
         pad: None for a kernel without a tile, else whether its tile is padded.
         tile_elements: elements of the shared tile (CUDA) or of one thread's tile buffer (CPU).
+        dynamic_elements: those of them in dynamic shared memory, whose bytes are the program's ``dynamic_bytes``; the
+            kernel declares the others.
         dtypes: the element types that it takes; all of the problem's if empty.
         b_layouts: of a product, how B may lie in memory.
         unsupported: why a case cannot be run for another reason, or None.
@@ -73,7 +76,8 @@ class Kernel:
     results: tuple[int, int] = (1, 1)
     default_blocks: tuple[Block, ...] = ()
     pad: bool | None = None
-    tile_elements: Callable[[Case], int] = _nothing
+    tile_elements: Callable[[Case], int] = no_elements
+    dynamic_elements: Callable[[Case], int] = no_elements
     dtypes: tuple[str, ...] = ()
     b_layouts: tuple[str, ...] = (BY_ROWS,)
     unsupported: Callable[[Case], str | None] = _anything
@@ -117,5 +121,4 @@ class Kernel:
 
     def static_bytes(self, case: Case) -> int:
         """Bytes of them that the kernel declares; the launch gives the others, which are dynamic."""
-        program = self.build(case)
-        return self.shared_bytes(case) - (program.dynamic_bytes if isinstance(program, GpuKernel) else 0)
+        return self.shared_bytes(case) - self.dynamic_elements(case) * ITEMSIZE[case.dtype]

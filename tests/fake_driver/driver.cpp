@@ -551,22 +551,31 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction, const CUlaunchC
     return CUDA_SUCCESS;
 }
 
-// The map is one that host forms copy by. What CUDA refuses of a matrix in rows is refused.
+// What CUDA refuses of a matrix in rows is refused, and of one whose rows are two dimensions. Of two dimensions the map is
+// one that host forms copy by; no host form copies by three.
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
                                 const cuuint64_t *sizes, const cuuint64_t *strides, const cuuint32_t *box,
-                                const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle swizzle,
+                                const cuuint32_t *steps, CUtensorMapInterleave, CUtensorMapSwizzle swizzle,
                                 CUtensorMapL2promotion, CUtensorMapFloatOOBfill)
 {
     ENTER;
-    const bool swizzled = swizzle == CU_TENSOR_MAP_SWIZZLE_128B;
     const int itemsize = type == CU_TENSOR_MAP_DATA_TYPE_UINT8 ? 1 : type == CU_TENSOR_MAP_DATA_TYPE_UINT16 ? 2 : 4;
-    if (rank != 2 || (uintptr_t)address % 16 || strides[0] % 16 || !sizes[0] || !sizes[1])
+    const unsigned row_bytes = itemsize * box[0], swizzled_bytes = swizzle == CU_TENSOR_MAP_SWIZZLE_64B ? 64 : 128;
+    if (rank < 2 || rank > 3 || (uintptr_t)address % 16)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!box[0] || box[0] > 256 || !box[1] || box[1] > 256 || (swizzled && itemsize * box[0] > 128))
+    for (unsigned i = 0; i < rank; ++i)
+        if (!sizes[i] || sizes[i] > 1ull << 31 || !box[i] || box[i] > 256 || !steps[i] || steps[i] > 8)
+            return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < rank - 1; ++i)
+        if (!strides[i] || strides[i] % 16 || strides[i] >= 1ull << 40 || (i && strides[i] % strides[i - 1]))
+            return CUDA_ERROR_INVALID_VALUE;
+    if (row_bytes % 16 || (swizzle != CU_TENSOR_MAP_SWIZZLE_NONE && row_bytes > swizzled_bytes))
         return CUDA_ERROR_INVALID_VALUE;
     *map = CUtensorMap{};
-    const HostMap encoded{(char *)address, sizes[0], sizes[1], strides[0], box[0], box[1]};
-    std::memcpy(map, &encoded, sizeof encoded);
+    if (rank == 2) {
+        const HostMap encoded{(char *)address, sizes[0], sizes[1], strides[0], box[0], box[1]};
+        std::memcpy(map, &encoded, sizeof encoded);
+    }
     return CUDA_SUCCESS;
 }
 

@@ -108,6 +108,7 @@ def compile_library(source: Path, library: Path, includes: Iterable[Path]) -> Pa
 
 def host_map(described: TensorMap, array: Any) -> Any:
     """The tensor map of a NumPy array, as the fake driver encodes it (``HostMap`` of host_kernel.h)."""
+    assert described.apart == 1
     size, tile_columns = array.itemsize, described.row_bytes // array.itemsize
     _, rows, columns, stride, tile_rows, *_ = described
     return np.array([array.ctypes.data, columns, rows, stride * size, tile_columns, tile_rows], np.uint64)

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 import smembench.kernels
-from programs import case_of, numba_kernel
+from programs import case_of, dtypes_of, numba_kernel
 from smembench.devices.base import OutOfBounds, check_guards
 from smembench.devices.select import canonical
 from smembench.kernels import registry
 from smembench.kernels.access import problem as access
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.program import GpuKernel
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
 from smembench.studies.reproduce.figures import FIGURES
@@ -86,6 +87,23 @@ def test_dynamic_shared_memory_is_the_tile(kernel: Kernel) -> None:
     case = replace(case_of(kernel, 5, 7, dtype="float64", block=Block(8, 4)), pad=3 if kernel.pad else 0)
     expected = tiles(kernel) * 4 * (8 + (case.pad or 0)) * 8
     assert numba_kernel(case).dynamic_bytes == kernel.shared_bytes(case) == expected
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [kernel for kernel in KERNELS if kernel.kind == "cuda" and not kernel.peer],
+    ids=lambda k: f"{k.problem}-{k.compiler}-{k.name}",
+)
+def test_a_launch_gives_the_dynamic_memory_that_is_declared(kernel: Kernel) -> None:
+    sizes, blocks = (256, 257, 4504), kernel.default_blocks or PROBLEMS[kernel.problem].default_blocks or (None,)
+    every = product(sizes, dtypes_of(kernel), blocks)
+    cases = (case_of(kernel, n, n, n, dtype, block) for n, dtype, block in every)
+    taken = [case for case in cases if kernel.refusal(case) is None]
+    for case in taken:
+        program = kernel.build(case)
+        dynamic_bytes = program.dynamic_bytes if isinstance(program, GpuKernel) else 0
+        assert kernel.shared_bytes(case) - dynamic_bytes == kernel.static_bytes(case) >= 0
+    assert taken
 
 
 def test_what_no_file_declares_is_not_found() -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from smembench.kernels.access.problem import LINE, tiles
 from smembench.kernels.common.grids import block_of, ceil_div, tile_elements, tile_width
-from smembench.kernels.kernel import Kernel
+from smembench.kernels.kernel import Kernel, no_elements
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
@@ -119,6 +119,7 @@ def variants(
             computes=computes,
             pad=pad,
             tile_elements=all_tiles,
+            dynamic_elements=all_tiles if dynamic else no_elements,
             standard=suffix in standard,
         )
 

@@ -59,5 +59,6 @@ KERNEL = Kernel(
     build=build,
     blocks=False,
     tile_elements=elements,
+    dynamic_elements=elements,
     unsupported=too_long,
 )

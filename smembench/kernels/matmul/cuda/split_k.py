@@ -80,10 +80,11 @@ def stages_of(tiling: Tiling) -> int:
     return 3 if 3 * tiling.elements * ITEMSIZE[tiling.dtype] <= STATIC_SHARED_BYTES else 2
 
 
-def dynamic_bytes_of(tiling: Tiling) -> int:
-    """Bytes of B's tiles if they lie in dynamic shared memory, since A's and they take more than 48 KiB; else 0."""
-    size, stages = ITEMSIZE[tiling.dtype], stages_of(tiling)
-    return stages * tiling.b_elements * size if stages * tiling.elements * size > STATIC_SHARED_BYTES else 0
+def dynamic_elements_of(tiling: Tiling) -> int:
+    """Elements of B's tiles if they lie in dynamic shared memory, since A's and they take more than 48 KiB; else 0."""
+    stages = stages_of(tiling)
+    fit = stages * tiling.elements * ITEMSIZE[tiling.dtype] <= STATIC_SHARED_BYTES
+    return 0 if fit else stages * tiling.b_elements
 
 
 def build(case: Case) -> NumbaKernel:
@@ -94,11 +95,9 @@ def build(case: Case) -> NumbaKernel:
     label, origin, short_of, first, *_ = predication(tiling, case)
     inside, stages, steps, members = bool(label), stages_of(tiling), depth // slices, THREADS // slices
     over = {1: steps // 4, 2: steps // 2}.get(slices, steps - 1)  # results/reference/notes/split_k.md
-    dynamic_bytes = dynamic_bytes_of(tiling)
+    dynamic = dynamic_elements_of(tiling)
     ends, start, copying = steps_with_copies(tiling, b_width, ORDER, over)
-    allocate, position, begin, load, store, *_ = tile_steps(
-        case, tiling, buffers=stages, parts=2, dynamic=dynamic_bytes > 0
-    )
+    allocate, position, begin, load, store, *_ = tile_steps(case, tiling, buffers=stages, parts=2, dynamic=dynamic > 0)
     a_elements, b_elements = tiling.a_elements, tiling.b_elements
     a_slice, b_slice = steps * tiling.pitch, steps * columns
     load_first = load_fragments(tiling, ORDER, 0)
@@ -215,7 +214,7 @@ def build(case: Case) -> NumbaKernel:
     return replace(
         program,
         launch_bounds=(THREADS, 1),
-        dynamic_bytes=dynamic_bytes,
+        dynamic_bytes=dynamic * ITEMSIZE[tiling.dtype],
         persistent_blocks=partial(blocks_on, *shared),
         segments=partial(segments_on, *shared),
     )
@@ -236,6 +235,7 @@ KERNEL = Kernel(
     results=(8, 8),
     default_blocks=SHAPES,
     tile_elements=lambda case: stages_of(tiling_of(case)) * tiling_of(case).elements,
+    dynamic_elements=lambda case: dynamic_elements_of(tiling_of(case)),
     needs="8.0",
     dtypes=("float32",),
     unsupported=unsupported,

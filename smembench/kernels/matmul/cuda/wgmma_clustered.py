@@ -255,11 +255,17 @@ def build(case: Case) -> NumbaKernel:
     )
 
 
+def tile_elements(case: Case) -> int:
+    """Elements of the stages and buffers of the case's tile, all in dynamic shared memory."""
+    return tile_of(case).tile_elements(case)
+
+
 KERNEL = replace(
     wgmma_stored.KERNEL,
     name="wgmmaClustered",
     summary="wgmmaStored in clusters of two blocks, which share tiles of B",
     build=build,
-    tile_elements=lambda case: tile_of(case).tile_elements(case),
+    tile_elements=tile_elements,
+    dynamic_elements=tile_elements,
     ladder="two blocks share their tiles of B",
 )

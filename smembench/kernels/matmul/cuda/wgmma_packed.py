@@ -160,6 +160,11 @@ def needless(case: Case) -> str | None:
     return f"{case.kernel} is for rows that the TMA does not take; it takes these: use wgmmaStored or wgmmaPersistent"
 
 
+def tile_elements(case: Case) -> int:
+    """Elements of the stages and buffers of the case's tile, all in dynamic shared memory."""
+    return tile_of(case).tile_elements(case)
+
+
 KERNEL = Kernel(
     problem="matmul",
     name="wgmmaPacked",
@@ -168,7 +173,8 @@ KERNEL = Kernel(
     build=build,
     blocks=False,
     results=(lcm(*STAGES), WIDE.rows),
-    tile_elements=lambda case: tile_of(case).tile_elements(case),
+    tile_elements=tile_elements,
+    dynamic_elements=tile_elements,
     dtypes=NARROW,
     b_layouts=(BY_ROWS, BY_COLUMNS),
     unsupported=needless,

@@ -140,6 +140,7 @@ KERNEL = Kernel(
     blocks=False,
     results=(TILE.columns, TILE.rows),
     tile_elements=TILE.tile_elements,
+    dynamic_elements=TILE.tile_elements,
     dtypes=NARROW,
     b_layouts=(BY_ROWS, BY_COLUMNS),
     unsupported=unsupported,

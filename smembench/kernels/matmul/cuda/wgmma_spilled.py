@@ -28,5 +28,6 @@ KERNEL = replace(
     build=build,
     results=(TILE.columns, TILE.rows),
     tile_elements=TILE.tile_elements,
+    dynamic_elements=TILE.tile_elements,
     ladder="a tile twice as wide, and registers spill",
 )

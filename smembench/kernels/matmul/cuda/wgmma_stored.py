@@ -190,6 +190,11 @@ def build(case: Case) -> NumbaKernel:
     )
 
 
+def tile_elements(case: Case) -> int:
+    """Elements of the stages and buffers of the case's tile, all in dynamic shared memory."""
+    return tile_of(case).tile_elements(case)
+
+
 KERNEL = Kernel(
     problem="matmul",
     name="wgmmaStored",
@@ -198,7 +203,8 @@ KERNEL = Kernel(
     build=build,
     blocks=False,
     results=(lcm(*STAGES), WIDE.rows),
-    tile_elements=lambda case: tile_of(case).tile_elements(case),
+    tile_elements=tile_elements,
+    dynamic_elements=tile_elements,
     dtypes=NARROW,
     b_layouts=(BY_ROWS, BY_COLUMNS),
     unsupported=partial(unsupported, stored=True),

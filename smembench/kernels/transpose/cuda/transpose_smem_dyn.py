@@ -75,5 +75,6 @@ KERNEL = Kernel(
     computes=TRANSPOSE,
     pad=False,
     tile_elements=tile_elements,
+    dynamic_elements=tile_elements,
     standard=False,
 )
