@@ -59,7 +59,8 @@ def launch(
     alike = _by_addresses if apart else by_cost
     smaller = problem.pattern(case, kernel.results)
     longer, times = problem.longer(case, smaller)
-    for _ in range(2 * max(segments or (0,))):  # each of a tile's blocks needs two steps, which it may copy ahead
+    # Each of a tile's blocks needs two steps, which it may copy ahead.
+    for _ in range(max(2 * max(segments or (0,)), program.edge_steps)):
         if times:
             smaller, (longer, times) = longer, problem.longer(case, longer)
     traces = [traced(smaller), *([traced(longer)] if times else [])]

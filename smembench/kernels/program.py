@@ -119,6 +119,7 @@ class NumbaKernel(GpuKernel):
         tile_of: for a persistent grid along x, with a block per tile: which tile of ``grid``, (x, y), the block of this
             number computes.
         parts: into how many equal parts its rows of tiles are divided, each with tiles of its own kinds.
+        edge_steps: steps along k of each tile that are not of its main loop; a trace has more than these.
     """
 
     function: Callable[..., None]
@@ -128,6 +129,7 @@ class NumbaKernel(GpuKernel):
     first_differ: bool = field(default=False, kw_only=True)
     tile_of: Callable[[int], tuple[int, int]] | None = field(default=None, kw_only=True)
     parts: int = field(default=1, kw_only=True)
+    edge_steps: int = field(default=0, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

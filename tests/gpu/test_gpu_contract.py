@@ -12,7 +12,7 @@ from programs import case_of, cuda_kernel, dtypes_of, first_dtype, numba_kernel
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_stored
+from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_overlapped, wgmma_stored
 from smembench.kernels.matmul.warp_groups import Tile
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
@@ -121,6 +121,7 @@ def test_a_persistent_grid_goes_round_more_than_once(gpu: CudaDevice, dtype: str
     ("name", "compiler"),
     [
         *product(["wgmmaPersistent", "wgmmaStored"], ["numba", "nvrtc"]),
+        ("wgmmaOverlapped", "numba"),
         ("wgmmaClustered", "numba"),
     ],
 )
@@ -157,6 +158,8 @@ def test_warp_groups_compute_one_tile_after_another(
                 (300, 264, "64"),
             )
         ),
+        ("wgmmaOverlapped", "numba", 1250, 2920, "256"),
+        ("wgmmaOverlapped", "numba", 1250, 1256, "128"),
         ("wgmmaClustered", "numba", 1250, 2504, "128x256"),
         ("wgmmaClustered", "numba", 1250, 1256, "128x128"),
         ("wgmmaClustered", "numba", 2096, 2384, "192x256"),
@@ -195,14 +198,19 @@ def test_tiles_whose_rows_lie_apart_are_right(
     verify(gpu, case)
 
 
-@pytest.mark.parametrize("compiler", ["numba", "nvrtc"])
+@pytest.mark.parametrize(
+    ("name", "compiler", "columns"),
+    [
+        *product(["wgmmaStored"], ["numba", "nvrtc"], wgmma_stored.STAGES),
+        *(("wgmmaOverlapped", "numba", tile.columns) for tile in wgmma_overlapped.HALVED),
+    ],
+)
 @pytest.mark.parametrize("dtype", ["float16", TF32])
-@pytest.mark.parametrize("columns", wgmma_stored.STAGES)
 def test_results_leave_a_buffer_before_those_of_the_next_tile_come(
-    gpu: CudaDevice, columns: int, dtype: str, compiler: str
+    gpu: CudaDevice, name: str, compiler: str, columns: int, dtype: str
 ) -> None:
     """Several tiles per block, of one step along k, so that the TMA may still read the last one's results."""
-    case = Case("matmul", "wgmmaStored", "cuda:0", dtype, 90_000, columns, 8, compiler=compiler, b_layout=BY_COLUMNS)
+    case = Case("matmul", name, "cuda:0", dtype, 90_000, columns, 8, compiler=compiler, b_layout=BY_COLUMNS)
     kernel = registry.kernel_of(case)
     if reason := kernel.refusal(case, gpu.info.compute_capability):
         pytest.skip(reason)

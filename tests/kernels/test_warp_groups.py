@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ from smembench.toolchains.mnemonics import mnemonic
 
 BLOCK_BYTES = 227 * 1024
 """Of shared memory, that a block may have (compute capability 9.0)."""
+FAR = 64
+"""So many instructions lie between products at least where what lies between them is something else."""
 STORED = ("wgmmaStored", "wgmmaOverlapped", "wgmmaClustered")
 STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", *STORED)
 
@@ -265,8 +268,9 @@ def hold(name: str, instruction: str, report: str, code: bytes) -> None:
     listed = list(map(mnemonic, opcodes(code)))
     found = Counter(listed)
     assert found[instruction]
-    last = len(listed) - listed[::-1].index(instruction)
-    assert "R2UR" not in listed[listed.index(instruction) : last]  # descriptors are computed once per warp
+    places = [place for place, each in enumerate(listed) if each == instruction]
+    between = (listed[one:next_] for one, next_ in pairwise(places) if next_ - one < FAR)
+    assert not any("R2UR" in each for each in between)  # descriptors are computed once per warp
     assert found["UTMALDG"]
     if not packed:
         assert not found["LDS"] + found["LDG"]  # no operand passes through registers

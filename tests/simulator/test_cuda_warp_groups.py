@@ -9,7 +9,7 @@ import pytest
 
 import simulated
 from programs import assert_right, case_of, cuda_kernel, numba_kernel
-from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_packed, wgmma_stored
+from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_overlapped, wgmma_packed, wgmma_stored
 from smembench.kernels.matmul.warp_groups import Tile
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_COLUMNS, BY_ROWS
@@ -45,19 +45,31 @@ def test_blocks_compute_one_tile_after_another() -> None:
     verify("wgmmaPersistent", (600, 520, 8), "bfloat16", BY_ROWS, blocks=4)
 
 
-@pytest.mark.parametrize("name", ["wgmmaStored", "wgmmaPacked"])
 @pytest.mark.parametrize(
     ("dtype", "b_layout"), [("bfloat16", BY_ROWS), ("float16", BY_COLUMNS), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)]
 )
-@pytest.mark.parametrize("tile", wgmma_stored.TILES, ids=lambda tile: tile.columns)
+@pytest.mark.parametrize(
+    ("name", "tile"),
+    [
+        *product(["wgmmaStored", "wgmmaPacked"], wgmma_stored.TILES),
+        *product(["wgmmaOverlapped"], wgmma_overlapped.HALVED),
+    ],
+    ids=lambda value: value.columns if isinstance(value, Tile) else value,
+)
 def test_tiles_of_every_width_are_right(
     monkeypatch: pytest.MonkeyPatch, name: str, dtype: str, b_layout: str, tile: Tile
 ) -> None:
     """Two tiles across, the second ragged; where columns are no multiple of 64, rows of B and C have 64 bytes."""
-    for module in (wgmma_stored, wgmma_packed):
+    for module in (wgmma_stored, wgmma_packed, wgmma_overlapped):
         monkeypatch.setattr(module, "tile_of", tile.of)
     odd = 1 if name == "wgmmaPacked" else 0
     verify(name, (70, tile.columns + 24 + odd, 80 + odd), dtype, b_layout)
+
+
+@pytest.mark.parametrize("steps", [1, 3, 4, 5, 6, 9])
+def test_any_number_of_steps_has_its_first_and_last_ones_by_halves(steps: int) -> None:
+    """Fewer than there are at the edges, no more, and more; three tiles for a block or two."""
+    verify("wgmmaOverlapped", (270, 72, 64 * steps - 8), "bfloat16", BY_ROWS, blocks=2)
 
 
 @pytest.mark.parametrize(("dtype", "b_layout"), [("bfloat16", BY_ROWS), ("bfloat16", BY_COLUMNS), (FLOAT8, BY_COLUMNS)])

@@ -241,6 +241,7 @@ def build(case: Case) -> NumbaKernel:
         persistent_blocks=partial(fewest, prod(grid)),
         grid_dependent=True,
         tile_of=in_order(tile, case),
+        edge_steps=2 * EDGE,
     )
 
 
