@@ -1,12 +1,13 @@
 """wgmmaOverlapped: wgmmaStored, whose tensor cores multiply while results are written.
 
-1. A consumer multiplies by halves of its columns, 128 each.
-2. At a tile's last two steps along k it has the left half's products first, and writes that half's results while the
-   right half's products run.
+1. A consumer multiplies by halves of the tile's columns.
+2. In a tile's last two steps along k it starts the left half's products first, and writes that half's results while
+   the tensor cores compute the right half.
 3. Then it starts the left half of the next tile's first two steps, and writes the right half's results meanwhile.
 
-Between them stand the two last stages and the two next ones, so there have to be four. A warp group stores 128 bytes of
-its 64 rows in a buffer; one of its threads starts to write it. Findings: results/reference/notes/tensor_cores.md.
+So two stages of one tile and two of the next are in use at a time. Products of fewer than four steps are filled up with
+zeros. A warp group stores 128 bytes of its 64 rows in a buffer; one of its threads starts to write it. Findings:
+results/reference/notes/tensor_cores.md.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 
 EDGE = 2
-"""Steps along k at either end of a tile whose halves follow each other: half of the stages."""
+"""Steps along k at either end of a tile in which one half follows the other: half of the stages."""
 HALVED = tuple(replace(tile, halved=True) for tile in TILES if tile.columns in (256, 128))
-"""Tiles whose halves are one or two copies of 128 bytes."""
+"""Tiles whose halves are one or two copies of 128 bytes wide."""
 
 
 def tile_of(case: Case) -> Tile:
@@ -226,7 +227,7 @@ def build(case: Case) -> NumbaKernel:
                 settle_right(results)
                 release_all(free, unread, EDGE, thread)
                 write_right(buffers, results, c_map, place, member)
-            finish_products(0)  # none is left, but ptxas would have more waits elsewhere without this one
+            finish_products(0)  # none is left; without this wait ptxas adds one elsewhere (C7517)
             finish_stores(0)
 
     grid = tile.grid(case)
