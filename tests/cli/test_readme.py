@@ -18,6 +18,8 @@ import documents_tables
 from conftest import ROOT, Program, records
 from nights.readme import BLOCK, table
 from smembench.explain.counters import ALLOWED
+from smembench.kernels.matmul.inputs import NORMAL
+from smembench.model.case import BY_ROWS
 from smembench.studies.compare.itself import compare_with_itself
 from smembench.studies.compilers import measured
 from smembench.studies.load import load
@@ -75,7 +77,7 @@ def test_the_sentence_on_odd_sizes_counts_its_table() -> None:
     assert f"of {len({row['case_id'].split('/')[1] for row in rows})} kernels on the H100" in README
 
 
-TENSOR = ROOT / "results/reference/20261124T082303Z-tensor"
+TENSOR = ROOT / "results/reference/20261125T155040Z-tensor"
 LIMITS = ROOT / "results/reference/20261123T164301Z-limits"
 LIMITS_H100 = ROOT / "results/reference/20261123T200119Z-limits"
 DOCUMENTED = ("copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad", "naive", "tiled")
@@ -152,9 +154,23 @@ def test_the_squares_past_cublas_are_those_of_the_run(mark: str, run: Path) -> N
 def test_what_tensor_cores_gain_and_lack_is_that_of_the_run(
     mark: str, n: int, slow: str, fast: str, digits: int
 ) -> None:
-    rows = [row for row in load(TENSOR).rows if row.n == n and row.dtype == "bfloat16"]
-    times = {row.kernel: row.elapsed_ms or 0.0 for row in rows}
+    times = times_of("bfloat16", n, BY_ROWS)
     assert f"<!-- {mark} -->{times[slow] / times[fast]:.{digits}f}<!-- end -->" in README
+
+
+def test_the_best_steps_are_those_of_the_run() -> None:
+    """Of products with normal inputs whose rows the TMA takes."""
+    shapes = {(row.dtype, row.n, row.b_layout) for row in load(TENSOR).rows if row.n not in (1025, 4097)}
+    every = [times_of(*shape) for shape in shapes]
+    ratios = [times["torch"] / min(ms for kernel, ms in times.items() if "wgmma" in kernel) for times in every]
+    assert len(ratios) == 23
+    assert f"<!-- best -->{min(ratios):.2f} to {max(ratios):.2f}<!-- end -->" in README
+
+
+def times_of(dtype: str, n: int, b_layout: str) -> dict[str, float]:
+    """By kernel, in ms, of products with normal inputs."""
+    rows = [row for row in load(TENSOR).rows if (row.dtype, row.n, row.b_layout) == (dtype, n, b_layout)]
+    return {row.kernel: row.elapsed_ms or 0.0 for row in rows if row.inputs == NORMAL and row.compiler != "nvrtc"}
 
 
 def test_the_ratios_at_ragged_sizes_are_those_of_the_run() -> None:

@@ -29,7 +29,7 @@ from smembench.model.formats import FLOAT8, TF32, produced
 from smembench.model.problem import ITEMSIZE
 from smembench.views.explain import explanation, print_explanation
 
-STORED = ("wgmmaStored", "wgmmaOverlapped", "wgmmaClustered")
+STORED = ("wgmmaStored", "wgmmaClustered", "wgmmaOverlapped")
 STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", *STORED)
 KINDS = [("bfloat16", BY_ROWS), ("bfloat16", BY_COLUMNS), (FLOAT8, BY_COLUMNS), (TF32, BY_COLUMNS)]
 SIZES = [
@@ -285,6 +285,11 @@ def test_what_gpus_counted_of_tiles_is_predicted_to_the_last_byte(monkeypatch: p
 def test_what_a_gpu_counted_of_swapped_tiles_is_predicted_to_the_last_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wgmma_clustered, "APART", (1,))
     assert_predicted("h200-explain-swapped")
+
+
+def test_what_a_gpu_counted_of_products_by_halves_is_predicted_to_the_last_byte() -> None:
+    """Ragged in all three, both layouts, and fewer steps along k than there are at the edges."""
+    assert_predicted("h200-explain-overlapped")
 
 
 def assert_predicted(table: str) -> None:

@@ -33,7 +33,7 @@ BLOCK_BYTES = 227 * 1024
 """Of shared memory, that a block may have (compute capability 9.0)."""
 FAR = 64
 """So many instructions lie between products at least where what lies between them is something else."""
-STORED = ("wgmmaStored", "wgmmaOverlapped", "wgmmaClustered")
+STORED = ("wgmmaStored", "wgmmaClustered", "wgmmaOverlapped")
 STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", *STORED)
 
 

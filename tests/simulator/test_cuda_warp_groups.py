@@ -15,7 +15,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_COLUMNS, BY_ROWS
 from smembench.model.formats import FLOAT8, HALVES, TF32
 
-STORED = ("wgmmaStored", "wgmmaOverlapped", "wgmmaClustered")
+STORED = ("wgmmaStored", "wgmmaClustered", "wgmmaOverlapped")
 STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", *STORED)
 
 

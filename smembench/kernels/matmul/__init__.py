@@ -31,8 +31,8 @@ LADDER = (
     "wgmmaSpecialized",
     "wgmmaPersistent",
     "wgmmaStored",
-    "wgmmaOverlapped",
     "wgmmaClustered",
+    "wgmmaOverlapped",
     "wgmmaPacked",
 )
 """The kernels in the order of the lesson, in which tables show them; others come after them."""
