@@ -115,10 +115,10 @@ def predicted_cost(case: Case) -> PredictedCost | None:
     """
     from smembench.explain.analysis import explain
 
-    program = registry.kernel_of(case).build(case)
-    if not isinstance(program, GpuKernel) or program.tensor_maps:
-        return None
     try:
+        program = registry.kernel_of(case).build(case)
+        if not isinstance(program, GpuKernel) or program.tensor_maps:
+            return None
         explained = explain(case)
     except UsageError:
         return None

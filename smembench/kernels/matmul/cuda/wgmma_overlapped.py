@@ -246,12 +246,18 @@ def build(case: Case) -> NumbaKernel:
     )
 
 
+def tile_elements(case: Case) -> int:
+    """Elements of the stages and buffers of the case's tile, all in dynamic shared memory."""
+    return tile_of(case).tile_elements(case)
+
+
 KERNEL = replace(
     wgmma_stored.KERNEL,
     name="wgmmaOverlapped",
     summary="wgmmaStored, whose tensor cores multiply while results are written",
     build=build,
     results=(lcm(*(tile.columns for tile in HALVED)), wgmma_stored.WIDE.rows),
-    tile_elements=lambda case: tile_of(case).tile_elements(case),
+    tile_elements=tile_elements,
+    dynamic_elements=tile_elements,
     ladder="tensor cores multiply while results are written",
 )
