@@ -87,10 +87,14 @@ class Mapped:
         box[of_box] = self._matrix[of_matrix]
         return box
 
-    def write(self, row: int, column: int, tile: Array) -> None:
-        """Write what a swizzled tile has, but for what lies beyond the matrix."""
+    def taken(self, tile: Array) -> Array:
+        """The elements of a swizzled tile that begins shared memory."""
         rows, columns = np.indices(self._shape)
-        box = tile[places_in_tile(tile.itemsize, rows, columns, self._row_bytes)]
+        taken: Array = tile[places_in_tile(tile.itemsize, rows, columns, self._row_bytes)]
+        return taken
+
+    def write(self, row: int, column: int, box: Array) -> None:
+        """Write the elements of a tile, but for what lies beyond the matrix."""
         of_box, of_matrix = self._inside(row, column)
         self._matrix[of_matrix] = box[of_box]
 

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from types import ModuleType
 
 import pytest
 
 import simulated
 from programs import assert_right, case_of, cuda_kernel, numba_kernel
-from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_overlapped, wgmma_packed, wgmma_stored
+from smembench.kernels.matmul.cuda import (
+    wgmma_clustered,
+    wgmma_overlapped,
+    wgmma_packed,
+    wgmma_specialized,
+    wgmma_stored,
+)
 from smembench.kernels.matmul.warp_groups import Tile
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_COLUMNS, BY_ROWS
@@ -64,6 +71,20 @@ def test_tiles_of_every_width_are_right(
         monkeypatch.setattr(module, "tile_of", tile.of)
     odd = 1 if name == "wgmmaPacked" else 0
     verify(name, (70, tile.columns + 24 + odd, 80 + odd), dtype, b_layout)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "reader"),
+    [(wgmma_specialized, "finish_products", "the tensor cores"), (wgmma_stored, "finish_stores", "the TMA")],
+)
+def test_memory_that_is_written_again_too_early_is_found(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, reader: str
+) -> None:
+    """Where a kernel waits for one group fewer than it has to."""
+    wait = getattr(module, name)
+    monkeypatch.setattr(module, name, lambda newest: wait(newest + 1))
+    with pytest.raises(AssertionError, match=f"memory was changed before {reader} had read it"):
+        verify("wgmmaStored", (300, 264, 576), "bfloat16", BY_ROWS, blocks=1)
 
 
 @pytest.mark.parametrize("steps", [1, 3, 4, 5, 6, 9])

@@ -5,14 +5,12 @@ After a barrier one of them starts to write the tile, and commits what it starte
 overwritten when ``finish_stores`` has waited for its group. What lies beyond the matrix is not written (PTX ISA,
 "cp.async.bulk.tensor", "cp.async.bulk.wait_group"). Needs compute capability 9.0.
 
-In the simulator a tile is read and written when its thread waits for that, as late as it may be on a GPU. A trace
-records the start, which is no access of a thread.
+In the simulator a tile is written when its thread waits for that (``deferred``). A trace records the start, which is no
+access of a thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
@@ -20,6 +18,7 @@ import numpy as np
 from llvmlite import ir
 
 from smembench.kernels.intrinsics.bulk_copy import TILES, narrow, shared_address
+from smembench.kernels.intrinsics.deferred import Groups
 from smembench.kernels.intrinsics.lowering import (
     Context,
     Signature,
@@ -33,6 +32,8 @@ from smembench.kernels.intrinsics.lowering import (
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.types import Array, Index
 
+_STORES = Groups("the TMA")
+
 STORE = "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [$0, {$1, $2}], [$3];"
 
 
@@ -43,39 +44,24 @@ def publish_tile() -> None:
 def start_store(target: Any, column: Index, row: Index, tile: Array, place: Index) -> None:
     """Start to write the tile at a place of shared memory to (row, column) of a tensor map's matrix."""
     if isinstance(tile, np.ndarray):
-        _started()[-1].append(partial(target.write, int(row), int(column), tile[place:]))
+        _STORES.start(lambda: (target.taken(tile[place:]),), partial(target.write, int(row), int(column)))
     elif hasattr(cuda, TILES):
         getattr(cuda, TILES).stored(tile, target, column, row)
 
 
 def commit_stores() -> None:
     """Commit the tiles that this thread started to write since its last commit as a group."""
-    _started().append([])
+    _STORES.commit()
 
 
 def finish_stores(newest: int) -> None:
     """Wait until all groups that this thread committed, but the ``newest`` ones, a constant, have been read."""
-    groups = _started()
-    while len(groups) > newest + 1:
-        for write in groups.pop(0):
-            write()
+    _STORES.finish(newest)
 
 
 def complete_stores() -> None:
     """Wait until all tiles that this thread committed are written, for copies after a barrier of all blocks."""
     finish_stores(0)
-
-
-_groups: ContextVar[list[list[Callable[[], None]]]] = ContextVar("groups")
-
-
-def _started() -> list[list[Callable[[], None]]]:
-    """In the simulator: this thread's groups of tiles to be written, the last one not yet committed."""
-    groups = _groups.get(None)
-    if groups is None:
-        groups = [[]]
-        _groups.set(groups)
-    return groups
 
 
 def see_stores() -> None:

@@ -12,13 +12,14 @@ The sums, 64 rows by n columns, are shared out among the group's 128 threads. Th
 16·(t // 32) + t % 32 // 4 and the one 8 below, and of each 8 columns the two from 2·(t % 4) on: four sums per 8
 columns, by rows (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16").
 
-A trace records which tiles the tensor cores read; that is no access of a thread.
+In the simulator products are computed when their threads wait for them (``deferred``). A trace records which tiles the
+tensor cores read; that is no access of a thread.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -32,6 +33,7 @@ from smembench.kernels.intrinsics.bulk_copy import (
     row_bytes_of,
     shared_address,
 )
+from smembench.kernels.intrinsics.deferred import Groups
 from smembench.kernels.intrinsics.lowering import (
     Context,
     Signature,
@@ -49,12 +51,16 @@ from smembench.model.case import BY_ROWS
 from smembench.model.formats import FLOAT8, TF32, widened
 from smembench.model.problem import ITEMSIZE
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 GROUP, ROWS = 128, 64
 """Threads of a warp group; rows of its products."""
 
 GROUP_BARRIER = "syncgroup"
 """The name of a group's barrier in the simulator's ``cuda``."""
 
+_PRODUCTS = Groups("the tensor cores")
 _STEP_BYTES = 32
 """Bytes along k of one instruction."""
 _OWN_GROUP = (
@@ -111,10 +117,12 @@ def begin_products() -> None:
 
 def commit_products() -> None:
     """Commit the products that were started since the last commit as a group."""
+    _PRODUCTS.commit()
 
 
 def finish_products(newest: int) -> None:
     """Wait until all committed groups but the ``newest`` ones, a constant, are complete."""
+    _PRODUCTS.finish(newest)
 
 
 def add_registers(count: int) -> None:
@@ -158,10 +166,14 @@ def products(
     def start(sums: Array, tiles: Array, at_left: Index, at_right: Index, thread: Index) -> None:
         if isinstance(tiles, np.ndarray):
             operands = zip((at_left, at_right), (left, right), places_of_sums(columns, int(thread)), strict=True)
-            places = (int(at) + _places(operand, which, tiles.itemsize, depth) for at, operand, which in operands)
-            rows, wanted = (widened(tiles[place], dtype, "float32") for place in places)
-            found = (rows @ wanted.T).reshape(2, groups, 2).transpose(1, 0, 2).ravel()
-            sums[first : first + columns // 2] = found + (0 if fresh else sums[first : first + columns // 2])
+            places = [int(at) + _places(operand, which, tiles.itemsize, depth) for at, operand, which in operands]
+
+            def multiply(*read: NDArray[Any]) -> None:
+                rows, wanted = (widened(array, dtype, "float32") for array in read)
+                found = (rows @ wanted.T).reshape(2, groups, 2).transpose(1, 0, 2).ravel()
+                sums[first : first + columns // 2] = found + (0 if fresh else sums[first : first + columns // 2])
+
+            _PRODUCTS.start(lambda: tuple(tiles[place] for place in places), multiply)
         elif hasattr(cuda, TILES):
             getattr(cuda, TILES).multiplied(tiles, at_left, left)
             getattr(cuda, TILES).multiplied(tiles, at_right, right)
