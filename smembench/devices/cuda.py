@@ -139,6 +139,7 @@ class CudaDevice:
             max_block=(attribute(self._index, "MAX_BLOCK_DIM_X"), attribute(self._index, "MAX_BLOCK_DIM_Y")),
             max_grid=(attribute(self._index, "MAX_GRID_DIM_X"), attribute(self._index, "MAX_GRID_DIM_Y")),
             max_shared_bytes=STATIC_SHARED_BYTES,
+            max_dynamic_bytes=attribute(self._index, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
             max_elements=_INDEX_LIMIT - 1,
             multiprocessors=attribute(self._index, "MULTIPROCESSOR_COUNT"),
             capability=compute_capability(self._index),

@@ -14,13 +14,19 @@ MEASURED = ("event_pair_us", "empty_kernel_us", "memory_bytes")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a device can run. None means no such limit; ``multiprocessors`` and ``capability`` are None on a CPU."""
+    """What a device can run. None means no such limit; ``multiprocessors`` and ``capability`` are None on a CPU.
+
+    Attributes:
+        max_shared_bytes: shared memory that a kernel may declare.
+        max_dynamic_bytes: shared memory of a block, with what a launch gives it.
+    """
 
     free_bytes: int
     max_threads: int | None = None
     max_block: tuple[int, int] | None = None
     max_grid: tuple[int, int] | None = None
     max_shared_bytes: int | None = None
+    max_dynamic_bytes: int | None = None
     max_elements: int | None = None
     multiprocessors: int | None = None
     capability: str | None = None

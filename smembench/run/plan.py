@@ -172,13 +172,16 @@ def _check_block(case: Case, block: Block, kernel: Kernel, limits: Limits) -> No
     if limits.max_block is not None and (block.x > limits.max_block[0] or block.y > limits.max_block[1]):
         x, y = limits.max_block
         raise UsageError(f"block {block}: over the limit of {x} × {y} threads on {case.device}")
-    shared = kernel.static_bytes(case)
-    if limits.max_shared_bytes is not None and shared > limits.max_shared_bytes:
-        padding = f" with pad {case.pad}" if case.pad else ""
-        raise UsageError(
-            f"block {block}{padding}: the {case.dtype} tile of {case.kernel} takes {shared} bytes and "
-            f"{case.device} has {limits.max_shared_bytes} per block; choose a smaller block or pad"
-        )
+    for shared, most in (
+        (kernel.static_bytes(case), limits.max_shared_bytes),
+        (kernel.shared_bytes(case), limits.max_dynamic_bytes),
+    ):
+        if most is not None and shared > most:
+            padding = f" with pad {case.pad}" if case.pad else ""
+            raise UsageError(
+                f"block {block}{padding}: the {case.dtype} tile of {case.kernel} takes {shared} bytes and "
+                f"{case.device} has {most} per block; choose a smaller block or pad"
+            )
     if limits.max_grid is None and not kernel.file:
         return
     program = kernel.build(case)  # a mistake in a user's is told before anything is measured

@@ -194,6 +194,7 @@ def test_what_the_device_has_no_instructions_for_is_skipped(capability: str | No
         ({"block": "8x8"}, {"max_block": (4, 64)}, "block 8x8: over the limit of 4 × 64"),
         ({"kernel": LADDER[2], "block": "32x32"}, {"max_shared_bytes": 4095}, "transposeSmem takes 4096 bytes"),
         ({"kernel": LADDER[3], "block": "32x32"}, {"max_shared_bytes": 4223}, "with pad 1.* takes 4224 bytes"),
+        ({"kernel": "transposeSmemDyn", "block": "32x32"}, {"max_dynamic_bytes": 4095}, "SmemDyn takes 4096 bytes"),
         ({"n": "65"}, {"max_grid": (8, 99)}, "size 65x65 in blocks of 8x8: a grid of 9 × 9"),
         ({"n": "65"}, {"max_grid": (99, 8)}, "a grid of 9 × 9 blocks is over the limit of 99 × 8"),
         ({}, {"max_elements": 4095}, "4096 elements are over the 4095"),
