@@ -5,7 +5,7 @@
    the tensor cores compute the right half.
 3. Then it starts the left half of the next tile's first two steps, and writes the right half's results meanwhile.
 
-So two stages of one tile and two of the next are in use at a time. Blocks do not share tiles as in wgmmaClustered.
+So two stages of one tile and two of the next are in use at a time. Unlike in wgmmaClustered, blocks share no tiles.
 Products of fewer than four steps are filled up with zeros. A warp group stores 128 bytes of its 64 rows in a buffer;
 one of its threads starts to write it. Findings: results/reference/notes/tensor_cores.md.
 """
