@@ -31,8 +31,11 @@ pytestmark = [
 SIZES = [(259, 517, 515), (260, 520, 520)]
 """Two of the largest tiles and a bit of a third, and more steps along k than any kernel has stages."""
 CLEAN, FAULTY = re.compile(r"SUMMARY: 0 (error|hazard)s"), re.compile(r"SUMMARY: [1-9]\d* (error|hazard)")
-OTHER_TILES = [(544, 2848, 200), (1056, 3392, 200), (1184, 3392, 200), (1312, 3392, 200)]
-"""As m, n and k: a product for each swapped tile of wgmmaClustered, and for the tall one."""
+MORE_SIZES = {
+    "wgmmaClustered": [(544, 2848, 200), (1056, 3392, 200), (1184, 3392, 200), (1312, 3392, 200)],
+    "wgmmaOverlapped": [(34_000, 256, 328)],
+}
+"""By kernel, as m, n and k: one for each swapped tile and for the tall one; several wide tiles per block."""
 PADDING = 4096
 """Bytes between allocations, which no kernel may touch."""
 UNSAFE = Path(__file__).parent / "kernels" / "unsafe.py"
@@ -58,7 +61,7 @@ def test_no_kernel_has_a_fault(gpu: CudaDevice, tool: str) -> None:
     cases = [
         replace(case_of(kernel, m, n, k, first_dtype(kernel)), b_layout=b_layout)
         for kernel in [*STEPS, *STEPS_IN_CUDA_C]
-        for m, n, k in (*SIZES, *(OTHER_TILES if kernel.name == "wgmmaClustered" else ()))
+        for m, n, k in (*SIZES, *MORE_SIZES.get(kernel.name, ()))
         for b_layout in kernel.b_layouts
     ]
     taken = [case for case in cases if not kernel_of(case).refusal(case, gpu.info.compute_capability)]

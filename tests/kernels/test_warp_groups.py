@@ -269,8 +269,9 @@ def hold(name: str, instruction: str, report: str, code: bytes) -> None:
     found = Counter(listed)
     assert found[instruction]
     places = [place for place, each in enumerate(listed) if each == instruction]
-    between = (listed[one:next_] for one, next_ in pairwise(places) if next_ - one < FAR)
-    assert not any("R2UR" in each for each in between)  # descriptors are computed once per warp
+    between = [listed[one:next_] for one, next_ in pairwise(places) if next_ - one < FAR]
+    assert len(between) >= 3  # the four instructions of a step lie together
+    assert not any("R2UR" in each for each in between)  # no descriptor is computed between a step's products
     assert found["UTMALDG"]
     if not packed:
         assert not found["LDS"] + found["LDG"]  # no operand passes through registers

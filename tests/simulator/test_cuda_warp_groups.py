@@ -74,23 +74,32 @@ def test_tiles_of_every_width_are_right(
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "reader"),
-    [(wgmma_specialized, "finish_products", "the tensor cores"), (wgmma_stored, "finish_stores", "the TMA")],
+    ("kernel", "module", "name", "reader"),
+    [
+        ("wgmmaStored", wgmma_specialized, "finish_products", "the tensor cores"),
+        ("wgmmaStored", wgmma_stored, "finish_stores", "the TMA"),
+        ("wgmmaOverlapped", wgmma_overlapped, "finish_products", "the tensor cores"),
+        ("wgmmaOverlapped", wgmma_overlapped, "finish_stores", "the TMA"),
+    ],
 )
 def test_memory_that_is_written_again_too_early_is_found(
-    monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, reader: str
+    monkeypatch: pytest.MonkeyPatch, kernel: str, module: ModuleType, name: str, reader: str
 ) -> None:
     """Where a kernel waits for one group fewer than it has to."""
     wait = getattr(module, name)
     monkeypatch.setattr(module, name, lambda newest: wait(newest + 1))
     with pytest.raises(AssertionError, match=f"memory was changed before {reader} had read it"):
-        verify("wgmmaStored", (300, 264, 576), "bfloat16", BY_ROWS, blocks=1)
+        verify(kernel, (300, 264, 576), "bfloat16", BY_ROWS, blocks=1)
 
 
-@pytest.mark.parametrize("steps", [1, 3, 4, 5, 6, 9])
-def test_any_number_of_steps_has_its_first_and_last_ones_by_halves(steps: int) -> None:
-    """Fewer than there are at the edges, no more, and more; three tiles for a block or two."""
-    verify("wgmmaOverlapped", (270, 72, 64 * steps - 8), "bfloat16", BY_ROWS, blocks=2)
+@pytest.mark.parametrize("tile", wgmma_overlapped.HALVED, ids=lambda tile: tile.columns)
+@pytest.mark.parametrize("steps", [1, 3, 4, 5, 6, 7, 9])
+def test_products_by_halves_are_right_with_any_number_of_steps(
+    monkeypatch: pytest.MonkeyPatch, tile: Tile, steps: int
+) -> None:
+    """Fewer than at the edges, as many, and more; a block has one or two tiles."""
+    monkeypatch.setattr(wgmma_overlapped, "tile_of", tile.of)
+    verify("wgmmaOverlapped", (270, tile.columns // 2 + 8, 64 * steps - 8), "bfloat16", BY_ROWS, blocks=2)
 
 
 @pytest.mark.parametrize(("dtype", "b_layout"), [("bfloat16", BY_ROWS), ("bfloat16", BY_COLUMNS), (FLOAT8, BY_COLUMNS)])

@@ -90,7 +90,9 @@ def wait_for_phase(barriers: Array, index: Index, phase: Index) -> None:
     """Wait until the phase of this parity has ended; the one before a barrier's first counts as ended."""
     if not isinstance(barriers, np.ndarray):
         _trace(barriers, index, "atomic")
-    while isinstance(barriers, np.ndarray) and _State.of(barriers[index]).phase == phase:
+        return
+    cuda.nanosleep(0)  # other threads run first, so that they write again what was released too early
+    while _State.of(barriers[index]).phase == phase:
         cuda.nanosleep(0)
 
 

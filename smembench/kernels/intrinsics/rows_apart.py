@@ -18,6 +18,8 @@ from smembench.kernels.types import Array, Index
 @cache
 def copying_rows(apart: int) -> DeviceFunction:
     """``start_copy`` of tiles whose rows lie so far ``apart``, a power of two."""
+    if apart == 1:
+        return start_copy
 
     def start(
         tile: Array, place: Index, source: Index, column: Index, row: Index, barriers: Array, index: Index
@@ -25,18 +27,20 @@ def copying_rows(apart: int) -> DeviceFunction:
         start_copy(tile, place, source, column, row, barriers, index)
 
     register(start, type_copy, lower_copy(_with_three_coordinates(LOAD, "$3", apart)), *COPY)
-    return start_copy if apart == 1 else start
+    return start
 
 
 @cache
 def storing_rows(apart: int) -> DeviceFunction:
     """``start_store`` of tiles whose rows lie so far ``apart``, a power of two."""
+    if apart == 1:
+        return start_store
 
     def start(target: Index, column: Index, row: Index, tile: Array, place: Index) -> None:
         start_store(target, column, row, tile, place)
 
     register(start, type_store, lower_store(_with_three_coordinates(STORE, "$2", apart)), *TILE_STORE)
-    return start_store if apart == 1 else start
+    return start
 
 
 def _with_three_coordinates(assembly: str, row: str, apart: int) -> str:
