@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smembench.kernels.intrinsics.deferred import Groups
+from smembench.kernels.intrinsics.deferred import Groups, InFlight
 
 
 def started(groups: Groups, memory: Any, done: list[int]) -> None:
@@ -41,3 +41,21 @@ def test_memory_that_changes_too_early_is_found() -> None:
     with pytest.raises(AssertionError, match="memory was changed before the TMA had read it"):
         groups.finish(0)
     assert done == []
+
+
+def test_values_in_flight_are_nan_until_all_changes_are_complete() -> None:
+    flying, values = InFlight(), np.array([1.0, 2.0])
+    doubled, increased = flying.changing(values), flying.changing(values)
+    assert np.isnan(values).all()
+    doubled(lambda before: 2 * before)
+    assert np.isnan(values).all()
+    increased(lambda before: before + 1)
+    assert values.tolist() == [3, 5]
+
+
+def test_values_that_are_written_in_flight_are_found() -> None:
+    flying, values = InFlight(), np.array([1.0, 2.0])
+    change = flying.changing(values)
+    values[0] = 0
+    with pytest.raises(AssertionError, match="values were written while work on them was in flight"):
+        change(lambda before: before)

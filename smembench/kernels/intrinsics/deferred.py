@@ -1,7 +1,7 @@
-"""The simulator's work in groups: what an instruction starts, and its thread waits for later.
+"""Asynchronous work in the simulator: started by an instruction, grouped by a commit, completed by a wait.
 
-A GPU may do such work at any time in between. Here it is done when the thread waits for its group, as late as it may
-be, and what it reads has to be then what it was at the start.
+Hardware may do it at any time in between. The simulator does it at the wait, the latest possible time, and asserts that
+what it reads has not changed since it was started, and that nothing else has written what it changes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -17,7 +19,10 @@ Read = Callable[[], tuple["NDArray[Any]", ...]]
 
 
 class Groups:
-    """Groups of one kind of work, of each simulated thread its own; ``what`` it is stands in errors."""
+    """Groups of one kind of asynchronous work, kept separately for each simulated thread.
+
+    ``what`` names the reader in error messages.
+    """
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -52,3 +57,30 @@ class Groups:
         while len(groups) > newest + 1:
             for complete in groups.pop(0):
                 complete()
+
+
+class InFlight:
+    """Values that asynchronous work changes, kept separately for each simulated thread: NaN until it is complete."""
+
+    def __init__(self) -> None:
+        self._held: ContextVar[dict[int, tuple[NDArray[Any], int]]] = ContextVar("held")
+
+    def changing(self, values: NDArray[Any]) -> Callable[[Callable[[NDArray[Any]], Any]], None]:
+        """Begin a change of some values; the function that it returns completes it, by the values before it."""
+        held = self._held.get({})
+        self._held.set(held)
+        place = values.ctypes.data
+        before, changes = held.get(place, (values.copy(), 0))
+        held[place] = before, changes + 1
+        values[:] = np.nan
+
+        def change(work: Callable[[NDArray[Any]], Any]) -> None:
+            assert np.isnan(values).all(), "values were written while work on them was in flight"
+            before, changes = held.pop(place)
+            after = np.asarray(work(before), values.dtype)
+            if changes > 1:
+                held[place] = after, changes - 1
+            else:
+                values[:] = after
+
+        return change

@@ -33,7 +33,7 @@ from smembench.kernels.intrinsics.bulk_copy import (
     row_bytes_of,
     shared_address,
 )
-from smembench.kernels.intrinsics.deferred import Groups
+from smembench.kernels.intrinsics.deferred import Groups, InFlight
 from smembench.kernels.intrinsics.lowering import (
     Context,
     Signature,
@@ -60,7 +60,7 @@ GROUP, ROWS = 128, 64
 GROUP_BARRIER = "syncgroup"
 """The name of a group's barrier in the simulator's ``cuda``."""
 
-_PRODUCTS = Groups("the tensor cores")
+_PRODUCTS, _SUMS = Groups("the tensor cores"), InFlight()
 _STEP_BYTES = 32
 """Bytes along k of one instruction."""
 _OWN_GROUP = (
@@ -168,10 +168,12 @@ def products(
             operands = zip((at_left, at_right), (left, right), places_of_sums(columns, int(thread)), strict=True)
             places = [int(at) + _places(operand, which, tiles.itemsize, depth) for at, operand, which in operands]
 
+            change = _SUMS.changing(sums[first : first + columns // 2])
+
             def multiply(*read: NDArray[Any]) -> None:
                 rows, wanted = (widened(array, dtype, "float32") for array in read)
                 found = (rows @ wanted.T).reshape(2, groups, 2).transpose(1, 0, 2).ravel()
-                sums[first : first + columns // 2] = found + (0 if fresh else sums[first : first + columns // 2])
+                change(lambda before: found if fresh else before + found)
 
             _PRODUCTS.start(lambda: tuple(tiles[place] for place in places), multiply)
         elif hasattr(cuda, TILES):
@@ -198,9 +200,9 @@ def products(
 
 @cache
 def settling(count: int, first: int = 0) -> DeviceFunction:
-    """``(sums)``: so many sums from ``first`` on are complete: what follows does not use them before the last wait.
+    """``(sums)``: keep the compiler from reading ``count`` sums, from ``first`` on, before the wait ahead of this call.
 
-    The compiler does not know that products go on behind their instruction.
+    wgmma is asynchronous, but to the compiler its results are there when it is issued, so it might read them earlier.
     """
 
     def settle(sums: Array) -> None:
