@@ -84,7 +84,7 @@ class Numba(Toolchain[NumbaKernel]):
         return None
 
     def compile(self, case: Case, program: NumbaKernel, capability: str) -> Compiled[NumbaKernel]:
-        """A ``cuda.jit`` dispatcher; with tensor maps, which Numba's launch does not take, loaded code."""
+        """A ``cuda.jit`` dispatcher; loaded code with tensor maps or dynamic shared memory, whose limit it does not raise."""
         if not program.tensor_maps and not program.dynamic_bytes:
             return _Dispatcher(case, program)
         from cuda.core import ObjectCode

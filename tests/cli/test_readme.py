@@ -167,7 +167,7 @@ def test_the_best_steps_are_those_of_the_run() -> None:
     )
     (least, at), (second, _), *_, (most, _) = ratios
     assert f"all {len(ratios)} sizes" in README
-    assert f"<!-- best -->{least:.2f} to {most:.2f}<!-- end --> of the speed of PyTorch, at {at} the least" in README
+    assert f"<!-- best -->{least:.2f} to {most:.2f}<!-- end --> of PyTorch's speed, at {at} the least" in README
     assert f"<!-- most -->{second:.2f}<!-- end -->" in README
 
 

@@ -97,7 +97,13 @@ def test_rows_that_lie_in_two_lines_get_taller_tiles_and_empty_rounds_swapped_on
     [
         (4096, 4096, 4096, BY_ROWS, 1),
         (4000, 4000, 4000, BY_ROWS, 1),  # fewer lines, but the products take longer than the copies
-        (4104, 4104, 4104, BY_ROWS, 1),  # 2052 rows are six tiles of 192 twice, in pairs, for eleven
+        (
+            4104,
+            4104,
+            4104,
+            BY_ROWS,
+            1,
+        ),  # every second row: 2 × 6 pairs of tiles of 192 rows; neighbouring rows: 11 pairs
         (4504, 4504, 4504, BY_ROWS, 2),
         (4505, 4504, 4504, BY_ROWS, 1),  # an odd number of rows
         (8192, 8192, 8200, BY_COLUMNS, 8),

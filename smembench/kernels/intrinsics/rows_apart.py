@@ -1,7 +1,7 @@
 """Tiles whose rows lie apart in their matrix, copied and written by the Tensor Memory Accelerator (TMA).
 
 The tensor map of such tiles has three dimensions (``TensorMap.apart``), and so have the instructions: the column, the
-row modulo the distance, and the row divided by it. What else ``bulk_copy`` and ``bulk_store`` say holds.
+row modulo the distance, and the row divided by it. Otherwise ``bulk_copy`` and ``bulk_store`` apply.
 """
 
 from __future__ import annotations

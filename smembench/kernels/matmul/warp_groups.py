@@ -59,8 +59,8 @@ class Tile:
         buffers: rows of 128 bytes after them, through which results go.
         swapped: whether the operands are swapped, so that it is computed as its transpose: each warp group that
             multiplies has 128 of the columns, and all rows, which may be any multiple of 16 then.
-        halved: whether each warp group that multiplies does so by halves of the columns.
-        apart: rows of C from one of its rows to the next, which divide those of C.
+        halved: whether a consumer multiplies the two halves of its columns by separate instructions.
+        apart: distance, in rows of C, between neighbouring rows of the tile; it divides the rows of C.
     """
 
     rows: int

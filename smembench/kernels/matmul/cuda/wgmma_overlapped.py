@@ -6,8 +6,8 @@
 3. Then it starts the left half of the next tile's first two steps, and writes the right half's results meanwhile.
 
 So two stages of one tile and two of the next are in use at a time. Unlike in wgmmaClustered, blocks share no tiles.
-Products of fewer than four steps are filled up with zeros. A warp group stores 128 bytes of its 64 rows in a buffer;
-one of its threads starts to write it. Findings: results/reference/notes/tensor_cores.md.
+Products of fewer than four steps along k are padded with zeros. A warp group fills a buffer with 128 bytes of each of
+its 64 rows; then one of its threads starts to write it. Findings: results/reference/notes/tensor_cores.md.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 
 EDGE = 2
-"""Steps along k at either end of a tile in which one half follows the other: half of the stages."""
+"""Steps along k at either end of a tile that are done half by half; there are at least twice as many stages."""
 HALVED = tuple(replace(tile, halved=True) for tile in TILES if tile.columns in (256, 128))
 """Tiles whose halves are one or two copies of 128 bytes wide."""
 
@@ -99,7 +99,7 @@ def skipping(tile: Tile) -> DeviceFunction:
 
 
 def releasing(tile: Tile) -> DeviceFunction:
-    """``(free, turn, count, thread)``: say that so many stages from a turn on have been read; the turn after them."""
+    """``(free, turn, count, thread)``: release so many stages from a turn on; returns the turn after them."""
     after = next_turn(tile.stages)
 
     def release_all(free: Array, turn: Turn, count: Index, thread: Index) -> Turn:
@@ -112,7 +112,7 @@ def releasing(tile: Tile) -> DeviceFunction:
 
 
 def multiplying(tile: Tile) -> DeviceFunction:
-    """``(results, stages, turn, member, k)``: all products of a tile but the first left ones.
+    """``(results, stages, turn, member, k)``: multiply a tile, whose first left products have been started.
 
     The left half's results are complete then, and the right half's products are committed. Returns the turn of the last
     ``EDGE`` steps, whose stages are not yet released.

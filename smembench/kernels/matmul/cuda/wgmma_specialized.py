@@ -64,7 +64,7 @@ def next_turn(stages: int) -> DeviceFunction:
 
 
 def copying(tile: Tile, copy: DeviceFunction) -> DeviceFunction:
-    """``(stages, turn, maps, place, first, k)``: for one thread, copy the tiles from ``first`` to k; the next turn."""
+    """``(stages, turn, maps, place, first, k)``: for one thread, copy all steps from ``first`` to k; the next turn."""
     depth, after = tile.depth, next_turn(tile.stages)
 
     def copy_all(stages: Stages, turn: Turn, maps: Maps, place: Place, first: Index, k: Index) -> Turn:
