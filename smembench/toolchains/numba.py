@@ -84,7 +84,10 @@ class Numba(Toolchain[NumbaKernel]):
         return None
 
     def compile(self, case: Case, program: NumbaKernel, capability: str) -> Compiled[NumbaKernel]:
-        """A ``cuda.jit`` dispatcher; loaded code with tensor maps or dynamic shared memory, whose limit it does not raise."""
+        """A ``cuda.jit`` dispatcher, or loaded code.
+
+        Numba's launch takes no tensor maps, and no more shared memory than a kernel gets unasked.
+        """
         if not program.tensor_maps and not program.dynamic_bytes:
             return _Dispatcher(case, program)
         from cuda.core import ObjectCode
