@@ -59,7 +59,7 @@ def launch(
     alike = _by_addresses if apart else by_cost
     smaller = problem.pattern(case, kernel.results)
     longer, times = problem.longer(case, smaller)
-    # Each of a tile's blocks needs two steps, which it may copy ahead.
+    # Each of a tile's blocks needs two steps, which it may copy ahead; and a tile's edges may be no part of the loop.
     for _ in range(max(2 * max(segments or (0,)), program.edge_steps)):
         if times:
             smaller, (longer, times) = longer, problem.longer(case, longer)

@@ -182,12 +182,12 @@ def products(
 
     def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
         kinds = signature.args
-        places = _places_of(context, builder, kinds[0], args[0], first, columns // 2)
+        places = _pointers_to(context, builder, kinds[0], args[0], first, columns // 2)
         a, b = (
             _descriptor(builder, shared_address(context, builder, kinds[1], kinds[at], args[1], args[at]), operand)
             for at, operand in ((2, left), (3, right))
         )
-        _change(builder, places, _wgmma(columns, dtype, left, right, fresh=fresh), a, b)
+        _emit_on_sums(builder, places, _wgmma(columns, dtype, left, right, fresh=fresh), a, b)
         return context.get_dummy_value()
 
     def typer(sums: Type, tiles: Type, at_left: Type, at_right: Type, thread: Type) -> Type | None:
@@ -209,14 +209,14 @@ def settling(count: int, first: int = 0) -> DeviceFunction:
         pass
 
     def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        _change(builder, _places_of(context, builder, signature.args[0], args[0], first, count), "")
+        _emit_on_sums(builder, _pointers_to(context, builder, signature.args[0], args[0], first, count), "")
         return context.get_dummy_value()
 
     register(settle, lambda _context: lambda sums: types.void, lower, types.Array)
     return settle
 
 
-def _places_of(
+def _pointers_to(
     context: Context, builder: ir.IRBuilder, kind: Type, sums: ir.Value, first: int, count: int
 ) -> list[ir.Value]:
     """Pointers to so many sums from ``first`` on."""
@@ -224,7 +224,7 @@ def _places_of(
     return [builder.gep(data, [ir.Constant(ir.IntType(64), first + index)]) for index in range(count)]
 
 
-def _change(builder: ir.IRBuilder, places: list[ir.Value], assembly: str, *operands: ir.Value) -> None:
+def _emit_on_sums(builder: ir.IRBuilder, places: list[ir.Value], assembly: str, *operands: ir.Value) -> None:
     """Inline PTX that changes the values at some places, each in one register, by operands of 64 bits."""
     values = [builder.load(place) for place in places]
     constraints = ["=f"] * len(values) + ["l"] * len(operands) + [str(index) for index in range(len(values))]
