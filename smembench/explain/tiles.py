@@ -19,7 +19,8 @@ import numpy as np
 from smembench.explain.banks import wavefronts
 from smembench.explain.lockstep import Group
 from smembench.kernels.intrinsics.bulk_copy import CHUNK, ROW_BYTES, TILE_ALIGNMENT
-from smembench.kernels.intrinsics.warp_group import GROUP, Operand
+from smembench.kernels.intrinsics.operands import Operand
+from smembench.kernels.intrinsics.warp_group import GROUP
 from smembench.kernels.program import TensorMap
 from smembench.model.hardware import SECTOR_BYTES
 

@@ -21,7 +21,7 @@ from smembench.explain.banks import wavefronts
 from smembench.explain.record import costs_dict
 from smembench.explain.tiles import core_matrices, operand_wavefronts
 from smembench.kernels.intrinsics.bulk_copy import places_in_tile, row_bytes_of
-from smembench.kernels.intrinsics.warp_group import Operand
+from smembench.kernels.intrinsics.operands import Operand
 from smembench.kernels.matmul.cuda import wgmma_clustered
 from smembench.kernels.matmul.problem import Matmul
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case

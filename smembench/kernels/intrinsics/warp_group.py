@@ -1,10 +1,7 @@
 """Products of tiles in shared memory by a warp group, four warps together: ``wgmma`` (compute capability 9.0).
 
 After ``begin_products`` a group starts products that add to its sums, and commits them; the sums may be used after
-``finish_products``. Tiles are swizzled as ``bulk_copy`` leaves them, with rows of 128 bytes: of A 64 rows, along k. B's
-lie as their matrix does, which for other than 16-bit types is by columns. Then they have a row along k for each column.
-By rows they have a row per element along k, and for more columns one tile follows another; their rows have 64 bytes
-where the columns are no multiple of those of 128.
+``finish_products``. How tiles lie: ``operands``.
 
 With the operands swapped the product is the transpose: its 64 rows are columns of B, and its columns are rows of A.
 
@@ -19,20 +16,12 @@ tensor cores read; that is no access of a thread.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.bulk_copy import (
-    CHUNK,
-    ROW_BYTES,
-    TILES,
-    narrow,
-    places_in_tile,
-    row_bytes_of,
-    shared_address,
-)
+from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILES, narrow, shared_address
 from smembench.kernels.intrinsics.deferred import Groups, InFlight
 from smembench.kernels.intrinsics.lowering import (
     Context,
@@ -45,9 +34,17 @@ from smembench.kernels.intrinsics.lowering import (
     register_instruction,
     types,
 )
+from smembench.kernels.intrinsics.operands import (
+    STEP_BYTES,
+    Operand,
+    advance,
+    depth_of,
+    descriptor,
+    operand_b,
+    places_of_elements,
+)
 from smembench.kernels.numba_cuda import DeviceFunction, cuda
 from smembench.kernels.types import Array, Index
-from smembench.model.case import BY_ROWS
 from smembench.model.formats import FLOAT8, TF32, widened
 from smembench.model.problem import ITEMSIZE
 
@@ -61,18 +58,12 @@ GROUP_BARRIER = "syncgroup"
 """The name of a group's barrier in the simulator's ``cuda``."""
 
 _PRODUCTS, _SUMS = Groups("the tensor cores"), InFlight()
-_STEP_BYTES = 32
-"""Bytes along k of one instruction."""
 _OWN_GROUP = (
     "{ .reg .u32 group; mov.u32 group, %tid.x; "
     f"div.u32 group, group, {GROUP}; shfl.sync.idx.b32 $0, group, 0, 31, -1; }}"
 )
 _FLOAT = ir.FloatType()
 _FORMATS = {"float16": "f16", "bfloat16": "bf16", TF32: "tf32", FLOAT8: "e4m3"}
-_SWIZZLES = {128: 1 << 62, 64: -1 << 63}
-"""In a descriptor, by the bytes of swizzled rows: bits 62 and 63 of a signed constant."""
-_ADDRESSES = 0x3FFFF
-"""The bits of a shared address that a descriptor takes; the higher ones tell the blocks of a cluster apart."""
 
 
 def own_group() -> Index:
@@ -83,26 +74,6 @@ def own_group() -> Index:
     """
     group: Index = cuda.threadIdx.x // GROUP
     return group
-
-
-class Operand(NamedTuple):
-    """A tile as a matrix descriptor states it (PTX ISA, "Matrix Descriptor Format").
-
-    Attributes:
-        name: of the matrix.
-        rows: of the tile, along k if it is ``transposed``.
-        row_bytes: those over which chunks are swizzled, or a multiple: then tiles of so many follow each other.
-        leading, stride: bytes from one of these to the next, and from eight rows to the next eight.
-        swizzle: bytes over which chunks of 16 are swizzled; 0 for none.
-    """
-
-    name: str
-    rows: int
-    row_bytes: int = ROW_BYTES
-    transposed: bool = False
-    leading: int = CHUNK
-    stride: int = 8 * ROW_BYTES
-    swizzle: int = ROW_BYTES
 
 
 def meet_group(number: Index) -> None:
@@ -133,20 +104,6 @@ def give_registers(count: int) -> None:
     """Keep only this many registers per thread, a constant; for all warps of a group."""
 
 
-def depth_of(dtype: str) -> int:
-    """Elements along k of a tile: those of 128 bytes."""
-    return ROW_BYTES // ITEMSIZE[dtype]
-
-
-def operand_b(columns: int, dtype: str, b_layout: str) -> Operand:
-    """So many columns of B, as they lie."""
-    if b_layout != BY_ROWS:
-        return Operand("B", columns)
-    depth, piece_bytes = depth_of(dtype), row_bytes_of(columns, ITEMSIZE[dtype])
-    strides = {"leading": depth * piece_bytes, "stride": 8 * piece_bytes, "swizzle": piece_bytes}
-    return Operand("B", depth, columns * ITEMSIZE[dtype], transposed=True, **strides)
-
-
 @cache
 def products(
     columns: int, dtype: str, b_layout: str, first: int = 0, *, swapped: bool = False, fresh: bool = False
@@ -166,7 +123,9 @@ def products(
     def start(sums: Array, tiles: Array, at_left: Index, at_right: Index, thread: Index) -> None:
         if isinstance(tiles, np.ndarray):
             operands = zip((at_left, at_right), (left, right), places_of_sums(columns, int(thread)), strict=True)
-            places = [int(at) + _places(operand, which, tiles.itemsize, depth) for at, operand, which in operands]
+            places = [
+                int(at) + places_of_elements(operand, which, tiles.itemsize, depth) for at, operand, which in operands
+            ]
 
             change = _SUMS.changing(sums[first : first + columns // 2])
 
@@ -184,7 +143,7 @@ def products(
         kinds = signature.args
         places = _pointers_to(context, builder, kinds[0], args[0], first, columns // 2)
         a, b = (
-            _descriptor(builder, shared_address(context, builder, kinds[1], kinds[at], args[1], args[at]), operand)
+            descriptor(builder, shared_address(context, builder, kinds[1], kinds[at], args[1], args[at]), operand)
             for at, operand in ((2, left), (3, right))
         )
         _emit_on_sums(builder, places, _wgmma(columns, dtype, left, right, fresh=fresh), a, b)
@@ -245,41 +204,18 @@ def places_of_sums(columns: int, thread: int) -> tuple[Any, Any]:
     return rows, pairs.ravel()
 
 
-def _places(operand: Operand, which: Any, itemsize: int, depth: int) -> Any:
-    """Where these rows or columns of an operand lie along k, one after another, in elements from its beginning."""
-    along, which = np.arange(depth), which[:, None]
-    if not operand.transposed:
-        return places_in_tile(itemsize, which, along)
-    piece = operand.swizzle // itemsize
-    return which // piece * piece * depth + places_in_tile(itemsize, along, which % piece, operand.swizzle)
-
-
-def _descriptor(builder: ir.IRBuilder, address: ir.Value, operand: Operand) -> ir.Value:
-    """Where a swizzled operand begins and its strides, in units of 16 bytes."""
-    wide, word = ir.IntType(64), ir.IntType(32)
-    within = builder.and_(address, ir.Constant(word, _ADDRESSES))
-    start = builder.zext(builder.lshr(within, ir.Constant(word, 4)), wide)
-    strides = operand.leading // CHUNK << 16 | operand.stride // CHUNK << 32
-    return builder.or_(start, ir.Constant(wide, _SWIZZLES[operand.swizzle] | strides))
-
-
 def _wgmma(columns: int, dtype: str, left: Operand, right: Operand, *, fresh: bool) -> str:
     """Four instructions; each has the next 32 bytes along k of both operands. A fresh first one adds to nothing."""
-    count, kind, step_k = columns // 2, _FORMATS[dtype], _STEP_BYTES // ITEMSIZE[dtype]
+    count, kind, step_k = columns // 2, _FORMATS[dtype], STEP_BYTES // ITEMSIZE[dtype]
     sums = "{" + ",".join(f"${i}" for i in range(count)) + "}"
     transposed = f", {int(left.transposed)}, {int(right.transposed)}" if ITEMSIZE[dtype] == 2 else ""
-    along_a, along_b = (_advance(operand, step_k) for operand in (left, right))
+    along_a, along_b = (advance(operand, step_k) for operand in (left, right))
     return "".join(
         f"{{ .reg .b64 a, b; add.s64 a, ${count}, {along_a * step}; add.s64 b, ${count + 1}, {along_b * step}; "
         f"wgmma.mma_async.sync.aligned.m{ROWS}n{columns}k{step_k}.f32.{kind}.{kind} "
         f"{sums}, a, b, {int(step > 0 or not fresh)}, 1, 1{transposed}; }}\n"
-        for step in range(ROW_BYTES // _STEP_BYTES)
+        for step in range(ROW_BYTES // STEP_BYTES)
     )
-
-
-def _advance(operand: Operand, step_k: int) -> int:
-    """By what a descriptor grows per instruction: so many elements along k, which are rows of a transposed tile."""
-    return (step_k * operand.swizzle if operand.transposed else _STEP_BYTES) // CHUNK
 
 
 def _lower_own_group(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:

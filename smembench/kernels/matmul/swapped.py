@@ -8,12 +8,12 @@ with its other buffer.
 from __future__ import annotations
 
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, place_in_tile
-from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, publish_tile
+from smembench.kernels.intrinsics.bulk_store import commit_stores
 from smembench.kernels.intrinsics.matrix import store_matrices_transposed
 from smembench.kernels.intrinsics.rows_apart import storing_rows
-from smembench.kernels.intrinsics.warp_group import ROWS, meet_group
+from smembench.kernels.intrinsics.warp_group import ROWS
 from smembench.kernels.matmul.structs import Place
-from smembench.kernels.matmul.warp_groups import BUFFERS, Member, Tile
+from smembench.kernels.matmul.warp_groups import BUFFERS, Member, Tile, hand_over
 from smembench.kernels.numba_cuda import DeviceFunction, device, uint32
 from smembench.kernels.program import TensorMap
 from smembench.kernels.types import Array, Index
@@ -68,10 +68,7 @@ def _storing_columns(tile: Tile, half: int) -> DeviceFunction:
         for part in range(half * down, (half + 1) * down):
             at = begin + (member.group * BUFFERS + part % BUFFERS) * (across * box)
             fill(shared, at, results, part * (height // 2), member.thread)
-            publish_tile()
-            if member.thread == 0:
-                finish_stores(0)
-            meet_group(member.group + 1)
+            hand_over(member)
             if member.thread == 0:
                 row = place.row + uint32((part - half * down) * height * apart)
                 for number in range(across):

@@ -7,13 +7,16 @@ columns; where it lies by rows, 128 bytes of columns after another, or 64.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, expect_bytes, row_bytes_of, start_copy
+from smembench.kernels.intrinsics.bulk_store import finish_stores, publish_tile
 from smembench.kernels.intrinsics.halves import store_pair
-from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, depth_of, products
+from smembench.kernels.intrinsics.operands import depth_of
+from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, meet_group, products
 from smembench.kernels.matmul.structs import Matrix, Place
 from smembench.kernels.numba_cuda import DeviceFunction, device, uint32
 from smembench.kernels.program import TensorMap
@@ -232,6 +235,23 @@ def epilogue(columns: int, dtype: str) -> DeviceFunction:
                     store(C.elements, at, sums[group * 4 + half * 2], sums[group * 4 + half * 2 + 1])
 
     return device(write)
+
+
+@device
+def hand_over(member: Member) -> None:
+    """After a group has filled a buffer: let one of its threads write it, and the group fill its other buffer.
+
+    The group meets, which orders its stores before the write, and what was written before has been read by then.
+    """
+    publish_tile()
+    if member.thread == 0:
+        finish_stores(0)
+    meet_group(member.group + 1)
+
+
+def shared_elements(tile_of: Callable[[Case], Tile]) -> Callable[[Case], int]:
+    """Of a case: elements of the stages and buffers of its tile, all in dynamic shared memory."""
+    return lambda case: tile_of(case).tile_elements(case)
 
 
 def unsupported(case: Case, *, stored: bool = False) -> str | None:

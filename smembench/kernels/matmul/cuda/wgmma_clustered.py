@@ -43,7 +43,7 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
 )
 from smembench.kernels.matmul.cuda.wgmma_stored import TILES, step_cycles
 from smembench.kernels.matmul.structs import Place
-from smembench.kernels.matmul.warp_groups import BUFFERS, Maps, Member, Stages, Tile
+from smembench.kernels.matmul.warp_groups import BUFFERS, Maps, Member, Stages, Tile, shared_elements
 from smembench.kernels.numba_cuda import SIMULATED, DeviceFunction, cuda, device, int64, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
@@ -255,17 +255,12 @@ def build(case: Case) -> NumbaKernel:
     )
 
 
-def tile_elements(case: Case) -> int:
-    """Elements of the stages and buffers of the case's tile, all in dynamic shared memory."""
-    return tile_of(case).tile_elements(case)
-
-
 KERNEL = replace(
     wgmma_stored.KERNEL,
     name="wgmmaClustered",
     summary="wgmmaStored in clusters of two blocks, which share tiles of B",
     build=build,
-    tile_elements=tile_elements,
-    dynamic_elements=tile_elements,
+    tile_elements=shared_elements(tile_of),
+    dynamic_elements=shared_elements(tile_of),
     ladder="two blocks share their tiles of B",
 )

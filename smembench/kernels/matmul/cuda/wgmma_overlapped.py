@@ -4,6 +4,8 @@
 2. In a tile's last two steps along k it starts the left half's products first, and writes that half's results while
    the tensor cores compute the right half.
 3. Then it starts the left half of the next tile's first two steps, and writes the right half's results meanwhile.
+4. Every second tile of a block is multiplied from its last step along k to its first, so that it begins with what the
+   tile before has left in the L2.
 
 So two stages of one tile and two of the next are in use at a time. Unlike in wgmmaClustered, blocks share no tiles.
 Products of fewer than four steps along k are padded with zeros. A warp group fills a buffer with 128 bytes of each of
@@ -17,7 +19,7 @@ from functools import partial
 from math import lcm, prod
 
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILE_ALIGNMENT, prefetch_map, wait_for_phase
-from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, publish_tile, start_store
+from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, start_store
 from smembench.kernels.intrinsics.warp_group import (
     GROUP,
     ROWS,
@@ -26,7 +28,6 @@ from smembench.kernels.intrinsics.warp_group import (
     commit_products,
     finish_products,
     give_registers,
-    meet_group,
     own_group,
     settling,
 )
@@ -38,14 +39,23 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
     PRODUCER_REGISTERS,
     THREADS,
     Turn,
-    copying,
     next_turn,
     opening,
     release,
+    starting_step,
 )
 from smembench.kernels.matmul.cuda.wgmma_stored import HEIGHT, TILES, buffering, quickest
 from smembench.kernels.matmul.structs import Place
-from smembench.kernels.matmul.warp_groups import BUFFERS, Maps, Member, Stages, Tile, part_of_products, products_of
+from smembench.kernels.matmul.warp_groups import (
+    BUFFERS,
+    Maps,
+    Member,
+    Stages,
+    Tile,
+    hand_over,
+    part_of_products,
+    shared_elements,
+)
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel, TensorMap
 from smembench.kernels.types import Array, Index
@@ -63,6 +73,24 @@ HALVED = tuple(replace(tile, halved=True) for tile in TILES if tile.columns in (
 def tile_of(case: Case) -> Tile:
     """The one with the fewest cycles."""
     return quickest(case, (tile.of(case) for tile in HALVED))
+
+
+def copying_back_and_forth(tile: Tile) -> DeviceFunction:
+    """``(stages, turn, maps, place, back, k)``: for one thread, copy all steps along k, the last one first if ``back``.
+
+    Returns the next turn.
+    """
+    copy, depth, after = tile.copies(), tile.depth, next_turn(tile.stages)
+
+    def copy_all(stages: Stages, turn: Turn, maps: Maps, place: Place, back: Index, k: Index) -> Turn:
+        last = (k - 1) // depth * depth
+        for k0 in range(0, k, depth):
+            wait_for_phase(stages.free, turn.stage, 1 - turn.phase)
+            copy(stages, turn.stage, maps, place, uint32(last - k0) if back else uint32(k0))
+            turn = after(turn)
+        return turn
+
+    return device(copy_all)
 
 
 def starting(tile: Tile, half: int, *, fresh: bool) -> DeviceFunction:
@@ -119,19 +147,16 @@ def multiplying(tile: Tile) -> DeviceFunction:
     """
     begin_right = starting(tile, 1, fresh=True)
     end_left, end_right = (starting(tile, half, fresh=False) for half in (0, 1))
-    multiply, release_all, skip = products_of(tile), releasing(tile), skipping(tile)
+    start_step, release_all, skip = starting_step(tile), releasing(tile), skipping(tile)
     settle_left = settling(tile.sums // 2)
-    after, elements, depth = next_turn(tile.stages), tile.elements, tile.depth
+    after, depth = next_turn(tile.stages), tile.depth
 
     def multiply_all(results: Array, stages: Stages, turn: Turn, member: Member, k: Index) -> Turn:
         begin_right(results, stages, turn, member)
         unread, count = turn, uint32(EDGE)
         turn = skip(turn)
         for _ in range(2 * EDGE * depth, k, depth):
-            wait_for_phase(stages.arrived, turn.stage, turn.phase)
-            begin_products()
-            multiply(results, stages.tiles, turn.stage * elements, member)
-            commit_products()
+            start_step(results, stages, turn, member)
             finish_products(1)
             unread = release_all(stages.free, unread, count, member.thread)
             count = uint32(1)
@@ -161,10 +186,7 @@ def storing(tile: Tile, half: int) -> DeviceFunction:
         for part in range(half * parts, (half + 1) * parts):
             at = begin + (member.group * BUFFERS + part % BUFFERS) * size
             fill(shared, at + member.thread // WARP * of_warp, results, part, member.thread % WARP)
-            publish_tile()
-            if member.thread == 0:
-                finish_stores(0)
-            meet_group(member.group + 1)
+            hand_over(member)
             if member.thread == 0:
                 start_store(c_map, place.col + uint32(part * width), place.row + member.group * ROWS, shared, at)
                 commit_stores()
@@ -178,7 +200,7 @@ def build(case: Case) -> NumbaKernel:
     total = number("float32")
     tile = tile_of(case)
     rows, columns, depth, count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
-    begin, copy_all, place_of = opening(count), copying(tile, tile.copies()), placing(rows, columns)
+    begin, copy_all, place_of = opening(count), copying_back_and_forth(tile), placing(rows, columns)
     begin_left, multiply_all, release_all = starting(tile, 0, fresh=True), multiplying(tile), releasing(tile)
     write_left, write_right, skip = storing(tile, 0), storing(tile, 1), skipping(tile)
     least, settle_right = 2 * EDGE * depth, settling(sums // 2, sums // 2)
@@ -205,7 +227,8 @@ def build(case: Case) -> NumbaKernel:
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
             while thread == 0 and tile_index < down * across:
-                turn = copy_all(stages, turn, maps, place_of(tile_index, down, across), 0, k)
+                back = tile_index // cuda.gridDim.x % 2
+                turn = copy_all(stages, turn, maps, place_of(tile_index, down, across), back, k)
                 tile_index += cuda.gridDim.x
         else:
             add_registers(CONSUMER_REGISTERS)
@@ -246,18 +269,13 @@ def build(case: Case) -> NumbaKernel:
     )
 
 
-def tile_elements(case: Case) -> int:
-    """Elements of the stages and buffers of the case's tile, all in dynamic shared memory."""
-    return tile_of(case).tile_elements(case)
-
-
 KERNEL = replace(
     wgmma_stored.KERNEL,
     name="wgmmaOverlapped",
     summary="wgmmaStored, whose tensor cores multiply while results are written",
     build=build,
     results=(lcm(*(tile.columns for tile in HALVED)), wgmma_stored.WIDE.rows),
-    tile_elements=tile_elements,
-    dynamic_elements=tile_elements,
+    tile_elements=shared_elements(tile_of),
+    dynamic_elements=shared_elements(tile_of),
     ladder="tensor cores multiply while results are written",
 )

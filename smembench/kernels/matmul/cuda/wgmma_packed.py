@@ -34,7 +34,7 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
 from smembench.kernels.matmul.cuda.wgmma_stored import HEIGHT, STAGES, TILES, WIDE, buffering, quickest
 from smembench.kernels.matmul.packing import copied, height, packing
 from smembench.kernels.matmul.structs import Matrix, Place
-from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile, unsupported
+from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile, shared_elements, unsupported
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel, TensorMap
 from smembench.kernels.types import Array, Index
@@ -160,11 +160,6 @@ def needless(case: Case) -> str | None:
     return f"{case.kernel} is for rows that the TMA does not take; it takes these: use wgmmaStored or wgmmaPersistent"
 
 
-def tile_elements(case: Case) -> int:
-    """Elements of the stages and buffers of the case's tile, all in dynamic shared memory."""
-    return tile_of(case).tile_elements(case)
-
-
 KERNEL = Kernel(
     problem="matmul",
     name="wgmmaPacked",
@@ -173,8 +168,8 @@ KERNEL = Kernel(
     build=build,
     blocks=False,
     results=(lcm(*STAGES), WIDE.rows),
-    tile_elements=tile_elements,
-    dynamic_elements=tile_elements,
+    tile_elements=shared_elements(tile_of),
+    dynamic_elements=shared_elements(tile_of),
     dtypes=NARROW,
     b_layouts=(BY_ROWS, BY_COLUMNS),
     unsupported=needless,

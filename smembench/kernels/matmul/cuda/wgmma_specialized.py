@@ -77,21 +77,27 @@ def copying(tile: Tile, copy: DeviceFunction) -> DeviceFunction:
     return device(copy_all)
 
 
+def starting_step(tile: Tile) -> DeviceFunction:
+    """``(results, stages, turn, member)``: start a group's products of a stage when it has arrived, and commit them."""
+    multiply, elements = products_of(tile), tile.elements
+
+    def start_step(results: Array, stages: Stages, turn: Turn, member: Member) -> None:
+        wait_for_phase(stages.arrived, turn.stage, turn.phase)
+        begin_products()
+        multiply(results, stages.tiles, turn.stage * elements, member)
+        commit_products()
+
+    return device(start_step)
+
+
 def multiplying(tile: Tile, release: DeviceFunction) -> DeviceFunction:
     """``(results, stages, turn, member, k)``: a group's sums over all of k; returns the next turn.
 
     ``release(free, stage, thread)`` says that the group, of which this is a thread, has read a stage: when the products
     of the next one have begun, so that there are at least two stages.
     """
-    depth, elements, sums = tile.depth, tile.elements, tile.sums
-    multiply, after = products_of(tile), next_turn(tile.stages)
-
-    @device
-    def start_step(results: Array, stages: Stages, turn: Turn, member: Member) -> None:
-        wait_for_phase(stages.arrived, turn.stage, turn.phase)
-        begin_products()
-        multiply(results, stages.tiles, turn.stage * elements, member)
-        commit_products()
+    depth, sums = tile.depth, tile.sums
+    start_step, after = starting_step(tile), next_turn(tile.stages)
 
     def multiply_all(results: Array, stages: Stages, turn: Turn, member: Member, k: Index) -> Turn:
         for i in range(sums):

@@ -36,7 +36,7 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
     release,
 )
 from smembench.kernels.matmul.structs import Place
-from smembench.kernels.matmul.warp_groups import BUFFERS, Maps, Member, Stages, Tile, unsupported
+from smembench.kernels.matmul.warp_groups import BUFFERS, Maps, Member, Stages, Tile, shared_elements, unsupported
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel, TensorMap
 from smembench.kernels.types import Array, Index
@@ -190,11 +190,6 @@ def build(case: Case) -> NumbaKernel:
     )
 
 
-def tile_elements(case: Case) -> int:
-    """Elements of the stages and buffers of the case's tile, all in dynamic shared memory."""
-    return tile_of(case).tile_elements(case)
-
-
 KERNEL = Kernel(
     problem="matmul",
     name="wgmmaStored",
@@ -203,8 +198,8 @@ KERNEL = Kernel(
     build=build,
     blocks=False,
     results=(lcm(*STAGES), WIDE.rows),
-    tile_elements=tile_elements,
-    dynamic_elements=tile_elements,
+    tile_elements=shared_elements(tile_of),
+    dynamic_elements=shared_elements(tile_of),
     dtypes=NARROW,
     b_layouts=(BY_ROWS, BY_COLUMNS),
     unsupported=partial(unsupported, stored=True),

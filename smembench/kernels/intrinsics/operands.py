@@ -1,0 +1,82 @@
+"""Operands of ``wgmma``: tiles in shared memory, and the matrix descriptors that tell the tensor cores how they lie.
+
+Tiles are swizzled as ``bulk_copy`` leaves them, with rows of 128 bytes: of A 64 rows, along k. B's lie as their matrix
+does, which for other than 16-bit types is by columns. Then they have a row along k for each column. By rows they have a
+row per element along k, and for more columns one tile follows another; their rows have 64 bytes where the columns are
+no multiple of those of 128.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+
+from smembench.kernels.intrinsics.bulk_copy import CHUNK, ROW_BYTES, places_in_tile, row_bytes_of
+from smembench.model.case import BY_ROWS
+from smembench.model.problem import ITEMSIZE
+
+STEP_BYTES = 32
+"""Bytes along k of one instruction."""
+_SWIZZLES = {128: 1 << 62, 64: -1 << 63}
+"""In a descriptor, by the bytes of swizzled rows: bits 62 and 63 of a signed constant."""
+_ADDRESSES = 0x3FFFF
+"""The bits of a shared address that a descriptor takes; the higher ones tell the blocks of a cluster apart."""
+
+
+class Operand(NamedTuple):
+    """A tile as a matrix descriptor states it (PTX ISA, "Matrix Descriptor Format").
+
+    Attributes:
+        name: of the matrix.
+        rows: of the tile, along k if it is ``transposed``.
+        row_bytes: those over which chunks are swizzled, or a multiple: then tiles of so many follow each other.
+        leading, stride: bytes from one of these to the next, and from eight rows to the next eight.
+        swizzle: bytes over which chunks of 16 are swizzled; 0 for none.
+    """
+
+    name: str
+    rows: int
+    row_bytes: int = ROW_BYTES
+    transposed: bool = False
+    leading: int = CHUNK
+    stride: int = 8 * ROW_BYTES
+    swizzle: int = ROW_BYTES
+
+
+def depth_of(dtype: str) -> int:
+    """Elements along k of a tile: those of 128 bytes."""
+    return ROW_BYTES // ITEMSIZE[dtype]
+
+
+def operand_b(columns: int, dtype: str, b_layout: str) -> Operand:
+    """So many columns of B, as they lie."""
+    if b_layout != BY_ROWS:
+        return Operand("B", columns)
+    depth, piece_bytes = depth_of(dtype), row_bytes_of(columns, ITEMSIZE[dtype])
+    strides = {"leading": depth * piece_bytes, "stride": 8 * piece_bytes, "swizzle": piece_bytes}
+    return Operand("B", depth, columns * ITEMSIZE[dtype], transposed=True, **strides)
+
+
+def places_of_elements(operand: Operand, which: Any, itemsize: int, depth: int) -> Any:
+    """Where these rows or columns of an operand lie along k, one after another, in elements from its beginning."""
+    along, which = np.arange(depth), which[:, None]
+    if not operand.transposed:
+        return places_in_tile(itemsize, which, along)
+    piece = operand.swizzle // itemsize
+    return which // piece * piece * depth + places_in_tile(itemsize, along, which % piece, operand.swizzle)
+
+
+def descriptor(builder: ir.IRBuilder, address: ir.Value, operand: Operand) -> ir.Value:
+    """Where a swizzled operand begins and its strides, in units of 16 bytes."""
+    wide, word = ir.IntType(64), ir.IntType(32)
+    within = builder.and_(address, ir.Constant(word, _ADDRESSES))
+    start = builder.zext(builder.lshr(within, ir.Constant(word, 4)), wide)
+    strides = operand.leading // CHUNK << 16 | operand.stride // CHUNK << 32
+    return builder.or_(start, ir.Constant(wide, _SWIZZLES[operand.swizzle] | strides))
+
+
+def advance(operand: Operand, step_k: int) -> int:
+    """By what a descriptor grows per instruction: so many elements along k, which are rows of a transposed tile."""
+    return (step_k * operand.swizzle if operand.transposed else STEP_BYTES) // CHUNK
