@@ -119,25 +119,26 @@ def test_rows_lie_apart_where_that_takes_fewer_lines_in_as_many_rounds(
 
 
 @pytest.mark.parametrize("name", ["wgmmaPersistent", *STORED])
-@given(st.integers(1, 5000), st.integers(1, 5000))
-def test_every_tile_of_c_has_one_block(name: str, m: int, n: int) -> None:
-    """In narrow bands where all tiles run at once, and in wide ones, of which the last is seldom full."""
-    program = numba_kernel(case_of(cuda_kernel("matmul", name), m, 8 * n, 64, "bfloat16"))
+@given(st.integers(1, 5000), st.integers(1, 5000), st.sampled_from([64, 16384]))
+def test_every_tile_of_c_has_one_block(name: str, m: int, n: int, k: int) -> None:
+    """In narrow bands where all tiles run at once, and in wider ones, of which the last is seldom full."""
+    program = numba_kernel(case_of(cuda_kernel("matmul", name), m, 8 * n, k, "bfloat16"))
     across, down = program.grid
     assert program.tile_of is not None
     found = Counter(map(program.tile_of, range(across * down)))
     assert found == Counter((column, row) for row in range(down) for column in range(across))
 
 
-def test_tiles_that_all_run_at_once_go_in_narrow_bands() -> None:
-    """Four rows of tiles where one round is enough, wide ones where it is not."""
-    few, many = (
-        numba_kernel(case_of(cuda_kernel("matmul", "wgmmaStored"), n, n, 64, "bfloat16")) for n in (2048, 4096)
-    )
-    assert few.tile_of is not None
-    assert many.tile_of is not None
-    assert [few.tile_of(block) for block in (0, 3, 4)] == [(0, 0), (0, 3), (1, 0)]
-    assert [many.tile_of(block) for block in (0, 15, 16)] == [(0, 0), (0, 15), (1, 0)]
+@pytest.mark.parametrize(
+    ("n", "k", "dtype", "rows"),
+    [(2048, 16384, "bfloat16", 4), (4096, 10240, "bfloat16", 16), (4096, 10248, "bfloat16", 8), (4096, 8192, TF32, 8)],
+)
+def test_bands_are_narrow_where_all_tiles_run_at_once_and_where_rows_of_a_are_long(
+    n: int, k: int, dtype: str, rows: int
+) -> None:
+    tile_of = numba_kernel(case_of(cuda_kernel("matmul", "wgmmaStored"), n, n, k, dtype)).tile_of
+    assert tile_of is not None
+    assert [tile_of(block) for block in (0, rows - 1, rows)] == [(0, 0), (0, rows - 1), (1, 0)]
 
 
 @given(st.sampled_from([1, 2, 4]), st.integers(1, 40))

@@ -10,6 +10,7 @@ import pytest
 
 import simulated
 from programs import assert_right, case_of, cuda_kernel, numba_kernel
+from smembench.kernels.matmul import warp_groups
 from smembench.kernels.matmul.cuda import (
     wgmma_clustered,
     wgmma_overlapped,
@@ -79,7 +80,7 @@ def test_tiles_of_every_width_are_right(
         ("wgmmaStored", wgmma_specialized, "finish_products", "the tensor cores"),
         ("wgmmaStored", wgmma_stored, "finish_stores", "the TMA"),
         ("wgmmaOverlapped", wgmma_overlapped, "finish_products", "the tensor cores"),
-        ("wgmmaOverlapped", wgmma_overlapped, "finish_stores", "the TMA"),
+        ("wgmmaOverlapped", warp_groups, "finish_stores", "the TMA"),
     ],
 )
 def test_memory_that_is_written_again_too_early_is_found(

@@ -163,14 +163,14 @@ def line_before(tile: Tile) -> DeviceFunction:
 
 
 def placing_in_pairs(tile: Tile) -> DeviceFunction:
-    """``(pair, down, across)``: where this block's tile of a pair begins, of ``down`` × ``across`` pairs.
+    """``(pair, down, across, k)``: where this block's tile of a pair begins, of ``down`` × ``across`` pairs.
 
     Pairs are ordered by the first of the rows that lie ``apart``, and then one below the other.
     """
-    rows, apart, place_of_pair = tile.rows, tile.apart, placing(1, tile.columns, CLUSTER)
+    rows, apart, place_of_pair = tile.rows, tile.apart, placing(replace(tile, rows=1), CLUSTER)
 
-    def place_of(pair: Index, down: Index, across: Index) -> Place:
-        place = place_of_pair(pair, down, across)
+    def place_of(pair: Index, down: Index, across: Index, k: Index) -> Place:
+        place = place_of_pair(pair, down, across, k)
         high = down // apart
         first = place.row // high
         return Place(first + apart * (rows * (CLUSTER * (place.row - first * high) + rank())), place.col)
@@ -214,7 +214,7 @@ def build(case: Case) -> NumbaKernel:
             give_registers(fewer)
             if thread == 0:
                 while pair_index < down * across:
-                    place = place_of(pair_index, down, across)
+                    place = place_of(pair_index, down, across, k)
                     turn = copy_all(stages, turn, maps, place, line_of(place, lda), k)
                     pair_index += cuda.gridDim.x // CLUSTER
                 wait_for_readers(stages, turn)
@@ -222,7 +222,7 @@ def build(case: Case) -> NumbaKernel:
             add_registers(more)
             member = Member(group - 1, thread)
             while pair_index < down * across:
-                place = place_of(pair_index, down, across)
+                place = place_of(pair_index, down, across, k)
                 turn = multiply_all(results, stages, turn, member, k - line_of(place, lda))
                 write(buffers, results, c_map, place, member)
                 pair_index += cuda.gridDim.x // CLUSTER

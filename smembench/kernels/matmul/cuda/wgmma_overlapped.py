@@ -200,7 +200,7 @@ def build(case: Case) -> NumbaKernel:
     total = number("float32")
     tile = tile_of(case)
     rows, columns, depth, count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
-    begin, copy_all, place_of = opening(count), copying_back_and_forth(tile), placing(rows, columns)
+    begin, copy_all, place_of = opening(count), copying_back_and_forth(tile), placing(tile)
     begin_left, multiply_all, release_all = starting(tile, 0, fresh=True), multiplying(tile), releasing(tile)
     write_left, write_right, skip = storing(tile, 0), storing(tile, 1), skipping(tile)
     least, settle_right = 2 * EDGE * depth, settling(sums // 2, sums // 2)
@@ -228,7 +228,7 @@ def build(case: Case) -> NumbaKernel:
             give_registers(PRODUCER_REGISTERS)
             while thread == 0 and tile_index < down * across:
                 back = tile_index // cuda.gridDim.x % 2
-                turn = copy_all(stages, turn, maps, place_of(tile_index, down, across), back, k)
+                turn = copy_all(stages, turn, maps, place_of(tile_index, down, across, k), back, k)
                 tile_index += cuda.gridDim.x
         else:
             add_registers(CONSUMER_REGISTERS)
@@ -236,7 +236,7 @@ def build(case: Case) -> NumbaKernel:
             if tile_index < down * across:
                 begin_left(results, stages, turn, member)
             while tile_index < down * across:
-                place = place_of(tile_index, down, across)
+                place = place_of(tile_index, down, across, k)
                 turn = multiply_all(results, stages, turn, member, k)
                 write_left(buffers, results, c_map, place, member)
                 unread = turn

@@ -92,7 +92,7 @@ def build(case: Case) -> NumbaKernel:
     tile = tile_of(case)
     rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.columns // 2
     begin, copy_all, pack = opening(tile.stages), copying(tile, tile.copies()), packing(case.dtype, THREADS)
-    multiply_all, write, place_of = multiplying(tile, release), writing(tile), placing(rows, columns)
+    multiply_all, write, place_of = multiplying(tile, release), writing(tile), placing(tile)
     of_a, of_b = maps_of(case, tile)
     copies = (each._replace(tile_rows=height(case.dtype), row_bytes=ROW_BYTES) for each in (of_a, of_b))
     packs_a, packs_b, by_rows = of_a.copied, of_b.copied, case.b_layout == BY_ROWS
@@ -125,13 +125,13 @@ def build(case: Case) -> NumbaKernel:
             give_registers(PRODUCER_REGISTERS)
             see_stores()
             while thread == 0 and tile_index < down * across:
-                turn = copy_all(stages, turn, maps, place_of(tile_index, down, across), 0, k)
+                turn = copy_all(stages, turn, maps, place_of(tile_index, down, across, k), 0, k)
                 tile_index += cuda.gridDim.x
         else:
             add_registers(CONSUMER_REGISTERS)
             member = Member(group - 1, thread)
             while tile_index < down * across:
-                place = place_of(tile_index, down, across)
+                place = place_of(tile_index, down, across, k)
                 turn = multiply_all(results, stages, turn, member, k)
                 write(buffers, results, Matrix(c, m, n, ldc), place, member)
                 tile_index += cuda.gridDim.x

@@ -2,7 +2,8 @@
 
 1. The producer goes on with the next tile's copies while the consumers still write the results of the last one.
 2. Tiles follow each other down a band of sixteen rows of tiles, then to the right, so that blocks that run at the same
-   time share tiles of A and B in the L2. Where all tiles run at once, bands of four rows are faster.
+   time share tiles of A and B in the L2. Where all tiles run at once, bands of four rows are faster, and where the
+   rows of A are long, bands of eight.
 3. Where fewer blocks need no more rounds, fewer run: 128 for 512 tiles, four each, as most of 132 would have. Findings:
    results/reference/notes/tensor_cores.md.
 """
@@ -36,25 +37,30 @@ from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import NARROW
+from smembench.model.problem import ITEMSIZE
 
 MULTIPROCESSORS = 132
 """Of an H200 or an H100 SXM."""
 BAND, NARROW_BAND = 16, 4
 """Rows of tiles in a band, and in one of so few tiles that all run at once."""
+LONG_ROW = 20 * 2**10
+"""Bytes of a row of A: sixteen rows of tiles take 40 MiB of the L2's 50 MB. Of longer rows a band has half as many."""
 
 
-def placing(rows: int, columns: int, cluster: int = 1) -> DeviceFunction:
-    """``(tile, down, across)``: where the tile of this number begins, of ``down`` × ``across`` of so many elements.
+def placing(tile: Tile, cluster: int = 1) -> DeviceFunction:
+    """``(number, down, across, k)``: where the tile of this number begins, of ``down`` × ``across``.
 
     ``cluster``: blocks that compute such a tile together.
     """
+    rows, columns, long_row = tile.rows, tile.columns, LONG_ROW // ITEMSIZE[tile.dtype]
     at_once, narrow, wide = MULTIPROCESSORS // cluster, NARROW_BAND // cluster, BAND // cluster
 
-    def place_of(tile: Index, down: Index, across: Index) -> Place:
-        band = uint32(narrow if down * across <= at_once else wide)
+    def place_of(number: Index, down: Index, across: Index, k: Index) -> Place:
+        many = wide if k <= long_row else wide // 2
+        band = uint32(narrow if down * across <= at_once else many)
         size = across * band
-        bands = tile // size
-        above, inside = bands * band, tile - bands * size  # one division for both, and below
+        bands = number // size
+        above, inside = bands * band, number - bands * size  # one division for both, and below
         high = min(band, down - above)
         column = inside // high
         return Place((above + inside - column * high) * rows, column * columns)
@@ -69,10 +75,10 @@ def fewest(tiles: int, most: int) -> int:
 
 def in_order(tile: Tile, case: Case, cluster: int = 1) -> Callable[[int], tuple[int, int]]:
     """Which tile of a case, across and down, has this number."""
-    place_of, (across, down) = placing(tile.rows, tile.columns, cluster), tile.grid(case)
+    place_of, (across, down) = placing(tile.of(case), cluster), tile.grid(case)
 
     def tile_of(number: int) -> tuple[int, int]:
-        place = place_of(number, down, across)
+        place = place_of(number, down, across, case.k)
         return int(place.col) // tile.columns, int(place.row) // tile.rows
 
     return tile_of
@@ -85,7 +91,7 @@ def build(case: Case) -> NumbaKernel:
     rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.columns // 2
     begin, copy_all = opening(tile.stages), copying(tile, tile.copies())
     multiply_all, write = multiplying(tile, release), epilogue(tile.columns, case.dtype)
-    place_of = placing(rows, columns)
+    place_of = placing(tile)
 
     def wgmma_persistent(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
@@ -106,13 +112,13 @@ def build(case: Case) -> NumbaKernel:
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
             while thread == 0 and tile_index < down * across:
-                turn = copy_all(stages, turn, maps, place_of(tile_index, down, across), 0, k)
+                turn = copy_all(stages, turn, maps, place_of(tile_index, down, across, k), 0, k)
                 tile_index += cuda.gridDim.x
         else:
             add_registers(CONSUMER_REGISTERS)
             member = Member(group - 1, thread)
             while tile_index < down * across:
-                place = place_of(tile_index, down, across)
+                place = place_of(tile_index, down, across, k)
                 turn = multiply_all(results, stages, turn, member, k)
                 write(Matrix(c, m, n, ldc), results, Place(place.row + member.group * ROWS, place.col), thread)
                 tile_index += cuda.gridDim.x

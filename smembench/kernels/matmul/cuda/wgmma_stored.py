@@ -140,7 +140,7 @@ def build(case: Case) -> NumbaKernel:
     tile = tile_of(case)
     rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.columns // 2
     begin, copy_all = opening(tile.stages), copying(tile, tile.copies())
-    multiply_all, write, place_of = multiplying(tile, release), storing(tile), placing(rows, columns)
+    multiply_all, write, place_of = multiplying(tile, release), storing(tile), placing(tile)
 
     def wgmma_stored(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
@@ -163,13 +163,13 @@ def build(case: Case) -> NumbaKernel:
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
             while thread == 0 and tile_index < down * across:
-                turn = copy_all(stages, turn, maps, place_of(tile_index, down, across), 0, k)
+                turn = copy_all(stages, turn, maps, place_of(tile_index, down, across, k), 0, k)
                 tile_index += cuda.gridDim.x
         else:
             add_registers(CONSUMER_REGISTERS)
             member = Member(group - 1, thread)
             while tile_index < down * across:
-                place = place_of(tile_index, down, across)
+                place = place_of(tile_index, down, across, k)
                 turn = multiply_all(results, stages, turn, member, k)
                 write(buffers, results, c_map, place, member)
                 tile_index += cuda.gridDim.x

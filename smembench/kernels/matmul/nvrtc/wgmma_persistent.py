@@ -9,11 +9,12 @@ from smembench.kernels.matmul.warp_groups_c import warp_group_port
 
 PLACE_OF = """
 // Where the tile of this number begins, of so many down and across, in bands.
-__device__ __forceinline__ Place place_of(unsigned tile, unsigned down, unsigned across)
+__device__ __forceinline__ Place place_of(unsigned number, unsigned down, unsigned across, unsigned k)
 {
-    unsigned band = down * across <= MULTIPROCESSORS ? NARROW_BAND : BAND;
-    unsigned size = across * band, bands = tile / size;
-    unsigned above = bands * band, inside = tile - bands * size;  // one division for both, and below
+    unsigned many = k <= LONG_ROW / sizeof(T) ? BAND : BAND / 2;
+    unsigned band = down * across <= MULTIPROCESSORS ? NARROW_BAND : many;
+    unsigned size = across * band, bands = number / size;
+    unsigned above = bands * band, inside = number - bands * size;  // one division for both, and below
     unsigned high = band < down - above ? band : down - above;
     unsigned column = inside / high;
     return {(above + inside - column * high) * ROWS, column * COLUMNS};
@@ -39,13 +40,13 @@ wgmmaPersistent(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k
     if (group == 0) {
         give_registers<PRODUCER_REGISTERS>();
         for (; thread == 0 && tile_index < down * across; tile_index += gridDim.x)
-            turn = copy_all(stages, turn, maps, place_of(tile_index, down, across), k);
+            turn = copy_all(stages, turn, maps, place_of(tile_index, down, across, k), k);
     } else {
         add_registers<CONSUMER_REGISTERS>();
         float results[COLUMNS / 2];
         Member member{group - 1, thread};
         for (; tile_index < down * across; tile_index += gridDim.x) {
-            Place place = place_of(tile_index, down, across);
+            Place place = place_of(tile_index, down, across, k);
             turn = multiply_all(results, stages, turn, member, k);
             write(Matrix{c, m, n, ldc}, results, Place{place.row + member.group * GROUP_ROWS, place.col}, thread);
         }
@@ -58,5 +59,6 @@ CONSTANTS = {
     "MULTIPROCESSORS": wgmma_persistent.MULTIPROCESSORS,
     "NARROW_BAND": wgmma_persistent.NARROW_BAND,
     "BAND": wgmma_persistent.BAND,
+    "LONG_ROW": wgmma_persistent.LONG_ROW,
 }
 KERNEL = warp_group_port(wgmma_persistent.KERNEL, PLACE_OF + _SOURCE, TILE.of, CONSTANTS)

@@ -72,13 +72,13 @@ wgmmaStored(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k,
     if (group == 0) {
         give_registers<PRODUCER_REGISTERS>();
         for (; thread == 0 && tile_index < down * across; tile_index += gridDim.x)
-            turn = copy_all(stages, turn, maps, place_of(tile_index, down, across), k);
+            turn = copy_all(stages, turn, maps, place_of(tile_index, down, across, k), k);
     } else {
         add_registers<CONSUMER_REGISTERS>();
         float results[COLUMNS / 2];
         Member member{group - 1, thread};
         for (; tile_index < down * across; tile_index += gridDim.x) {
-            Place place = place_of(tile_index, down, across);
+            Place place = place_of(tile_index, down, across, k);
             turn = multiply_all(results, stages, turn, member, k);
             write(buffers, results, c_map, place, member);
         }
