@@ -11,7 +11,7 @@ PLACE_OF = """
 // Where the tile of this number begins, of so many down and across, in bands.
 __device__ __forceinline__ Place place_of(unsigned number, unsigned down, unsigned across, unsigned k)
 {
-    unsigned many = k <= LONG_ROW / sizeof(T) ? BAND : BAND / 2;
+    unsigned many = k >= LONG_K ? LONG_BAND : BAND;
     unsigned band = down * across <= MULTIPROCESSORS ? NARROW_BAND : many;
     unsigned size = across * band, bands = number / size;
     unsigned above = bands * band, inside = number - bands * size;  // one division for both, and below
@@ -59,6 +59,7 @@ CONSTANTS = {
     "MULTIPROCESSORS": wgmma_persistent.MULTIPROCESSORS,
     "NARROW_BAND": wgmma_persistent.NARROW_BAND,
     "BAND": wgmma_persistent.BAND,
-    "LONG_ROW": wgmma_persistent.LONG_ROW,
+    "LONG_BAND": wgmma_persistent.LONG_BAND,
+    "LONG_K": wgmma_persistent.LONG_K,
 }
 KERNEL = warp_group_port(wgmma_persistent.KERNEL, PLACE_OF + _SOURCE, TILE.of, CONSTANTS)
