@@ -2,8 +2,8 @@
 
 1. The producer goes on with the next tile's copies while the consumers still write the results of the last one.
 2. Tiles follow each other down a band of sixteen rows of tiles, then to the right, so that blocks that run at the same
-   time share tiles of A and B in the L2. Where all tiles run at once, bands of four rows are faster, and where the
-   rows of A are long, bands of eight.
+   time share tiles of A and B in the L2. Where all tiles run at once, bands of four rows are faster, and where k is
+   long, bands of twelve, but not in clusters.
 3. Where fewer blocks need no more rounds, fewer run: 128 for 512 tiles, four each, as most of 132 would have. Findings:
    results/reference/notes/tensor_cores.md.
 """
