@@ -77,7 +77,7 @@ def test_the_sentence_on_odd_sizes_counts_its_table() -> None:
     assert f"of {len({row['case_id'].split('/')[1] for row in rows})} kernels on the H100" in README
 
 
-TENSOR = ROOT / "results/reference/20261125T155040Z-tensor"
+TENSOR = ROOT / "results/reference/20261125T182244Z-tensor"
 LIMITS = ROOT / "results/reference/20261123T164301Z-limits"
 LIMITS_H100 = ROOT / "results/reference/20261123T200119Z-limits"
 DOCUMENTED = ("copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad", "naive", "tiled")
