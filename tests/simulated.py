@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
@@ -163,6 +164,7 @@ def _block_in_turns(kernel: Any) -> Any:
             self.meets = False  # it waits for its group
             self.waits_for = 0  # lanes
             self.given: dict[int, list[Any]] = {}  # in all shuffles, by their masks
+            self.going_on: Counter[int] = Counter()  # by masks: lanes of the warp that have met but not gone on
 
         def syncthreads(self) -> None:
             self.parent.switch()
@@ -170,9 +172,12 @@ def _block_in_turns(kernel: Any) -> Any:
         def syncwarp(self, mask: int) -> None:
             self.waits_for = mask
             self.syncthreads()
-            missing = [i for i, lane in enumerate(self.warp) if mask >> i & 1 and lane.waits_for != mask]
-            assert not missing, f"lanes {missing} are missing where their warp waits for them"
-            self.syncthreads()  # all have looked
+            if not self.going_on[mask]:  # the first of them looks whether all have come
+                lanes = {i: lane for i, lane in enumerate(self.warp) if mask >> i & 1}
+                missing = [i for i, lane in lanes.items() if lane.waits_for != mask]
+                assert not missing, f"lanes {missing} are missing where their warp waits for them"
+                self.going_on[mask] = len(lanes)
+            self.going_on[mask] -= 1
             self.waits_for = 0
 
         def syncgroup(self) -> None:
@@ -211,6 +216,7 @@ def _block_in_turns(kernel: Any) -> Any:
                 warp = turns[first : first + WARP]
                 for turn in warp:
                     turn.warp, turn.group = warp, turns[first // GROUP * GROUP :][:GROUP]
+                    turn.going_on = warp[0].going_on
             while turns:
                 going = [turn for turn in turns if not turn.meets]
                 assert going, "threads are missing where their group waits for them"

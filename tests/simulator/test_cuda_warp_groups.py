@@ -120,8 +120,10 @@ def test_swapped_tiles_are_right(monkeypatch: pytest.MonkeyPatch, tile: Tile, dt
     verify("wgmmaClustered", (tile.rows + 18, 264, 80), dtype, b_layout)
 
 
-@pytest.mark.parametrize(("dtype", "b_layout"), [("bfloat16", BY_ROWS), ("float16", BY_COLUMNS), (TF32, BY_COLUMNS)])
-@pytest.mark.parametrize("apart", [2, 8])
+@pytest.mark.parametrize(
+    ("apart", "dtype", "b_layout"),
+    [(2, "bfloat16", BY_ROWS), (8, "float16", BY_COLUMNS), (8, TF32, BY_COLUMNS)],
+)
 @pytest.mark.parametrize("tile", [wgmma_clustered.SWAPPED[0], wgmma_clustered.SHARED[0]], ids=lambda tile: tile.rows)
 def test_tiles_whose_rows_lie_apart_are_right(
     monkeypatch: pytest.MonkeyPatch, tile: Tile, apart: int, dtype: str, b_layout: str

@@ -15,7 +15,7 @@ tensor cores read; that is no access of a thread.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -115,18 +115,15 @@ def products(
     If they are ``swapped`` the first is B's, and ``columns`` are rows of A. If they are ``fresh`` the sums are these
     products alone, whatever they were before.
     """
-    groups, depth = columns // 8, depth_of(dtype)
+    groups = columns // 8
     left, right = Operand("A", ROWS), operand_b(columns, dtype, b_layout)
     if swapped:
         left, right = operand_b(ROWS, dtype, b_layout), Operand("A", columns)
 
     def start(sums: Array, tiles: Array, at_left: Index, at_right: Index, thread: Index) -> None:
         if isinstance(tiles, np.ndarray):
-            operands = zip((at_left, at_right), (left, right), places_of_sums(columns, int(thread)), strict=True)
-            places = [
-                int(at) + places_of_elements(operand, which, tiles.itemsize, depth) for at, operand, which in operands
-            ]
-
+            of_thread = _places_read(columns, left, right, int(thread), dtype)
+            places = [int(at) + within for at, within in zip((at_left, at_right), of_thread, strict=True)]
             change = _SUMS.changing(sums[first : first + columns // 2])
 
             def multiply(*read: NDArray[Any]) -> None:
@@ -202,6 +199,13 @@ def places_of_sums(columns: int, thread: int) -> tuple[Any, Any]:
     rows = 16 * (thread // 32) + lane // 4 + np.array([0, 8])
     pairs = 8 * np.arange(columns // 8)[:, None] + 2 * (lane % 4) + np.array([0, 1])
     return rows, pairs.ravel()
+
+
+@lru_cache(2 * GROUP)
+def _places_read(columns: int, left: Operand, right: Operand, thread: int, dtype: str) -> tuple[Any, ...]:
+    """Where the rows and columns of a thread's sums lie in two operands."""
+    both = zip((left, right), places_of_sums(columns, thread), strict=True)
+    return tuple(places_of_elements(operand, which, ITEMSIZE[dtype], depth_of(dtype)) for operand, which in both)
 
 
 def _wgmma(columns: int, dtype: str, left: Operand, right: Operand, *, fresh: bool) -> str:
