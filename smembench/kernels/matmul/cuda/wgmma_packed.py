@@ -10,15 +10,16 @@ copies. Findings: results/reference/notes/tensor_cores.md.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from math import lcm, prod
+from math import prod
 
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILE_ALIGNMENT, place_in_tile
 from smembench.kernels.intrinsics.bulk_store import see_stores
 from smembench.kernels.intrinsics.scratch import meet, scratch
 from smembench.kernels.intrinsics.traced import traced
 from smembench.kernels.intrinsics.warp_group import GROUP, add_registers, give_registers, own_group
-from smembench.kernels.kernel import Kernel
+from smembench.kernels.matmul.cuda import wgmma_stored
 from smembench.kernels.matmul.cuda.wgmma_persistent import fewest, in_order, placing
 from smembench.kernels.matmul.cuda.wgmma_specialized import (
     CONSUMER_REGISTERS,
@@ -31,15 +32,15 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
     opening,
     release,
 )
-from smembench.kernels.matmul.cuda.wgmma_stored import HEIGHT, STAGES, TILES, WIDE, buffering, quickest
+from smembench.kernels.matmul.cuda.wgmma_stored import HEIGHT, TILES, buffering, quickest
 from smembench.kernels.matmul.packing import copied, height, packing
 from smembench.kernels.matmul.structs import Matrix, Place
 from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile, shared_elements, unsupported
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel, TensorMap
 from smembench.kernels.types import Array, Index
-from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
-from smembench.model.formats import HALVES, NARROW, produced
+from smembench.model.case import BY_ROWS, Case
+from smembench.model.formats import HALVES, produced
 from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 
@@ -160,19 +161,13 @@ def needless(case: Case) -> str | None:
     return f"{case.kernel} is for rows that the TMA does not take; it takes these: use wgmmaStored or wgmmaPersistent"
 
 
-KERNEL = Kernel(
-    problem="matmul",
+KERNEL = replace(
+    wgmma_stored.KERNEL,
     name="wgmmaPacked",
-    kind="cuda",
     summary="wgmmaStored for rows that the TMA does not take, after copies of A or B",
     build=build,
-    blocks=False,
-    results=(lcm(*STAGES), WIDE.rows),
     tile_elements=shared_elements(tile_of),
     dynamic_elements=shared_elements(tile_of),
-    dtypes=NARROW,
-    b_layouts=(BY_ROWS, BY_COLUMNS),
     unsupported=needless,
-    needs="9.0a",
-    standard=False,
+    ladder="",
 )

@@ -11,13 +11,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from math import prod
 
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import TILE_ALIGNMENT
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers, own_group
-from smembench.kernels.kernel import Kernel
+from smembench.kernels.matmul.cuda import wgmma_specialized
 from smembench.kernels.matmul.cuda.wgmma_specialized import (
     CONSUMER_REGISTERS,
     CONSUMERS,
@@ -31,12 +32,11 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
     release,
 )
 from smembench.kernels.matmul.structs import Matrix, Place
-from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile, epilogue, unsupported
+from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile, epilogue
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
-from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
-from smembench.model.formats import NARROW
+from smembench.model.case import Case
 
 MULTIPROCESSORS = 132
 """Of an H200 or an H100 SXM."""
@@ -137,20 +137,10 @@ def build(case: Case) -> NumbaKernel:
     )
 
 
-KERNEL = Kernel(
-    problem="matmul",
+KERNEL = replace(
+    wgmma_specialized.KERNEL,
     name="wgmmaPersistent",
-    kind="cuda",
     summary="wgmmaSpecialized with a persistent grid, whose blocks compute tile after tile",
     build=build,
-    blocks=False,
-    results=(TILE.columns, TILE.rows),
-    tile_elements=TILE.tile_elements,
-    dynamic_elements=TILE.tile_elements,
-    dtypes=NARROW,
-    b_layouts=(BY_ROWS, BY_COLUMNS),
-    unsupported=unsupported,
-    needs="9.0a",
-    standard=False,
     ladder="a block computes tile after tile, in bands",
 )

@@ -22,7 +22,7 @@ from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores
 from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.rows_apart import storing_rows
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers, own_group
-from smembench.kernels.kernel import Kernel
+from smembench.kernels.matmul.cuda import wgmma_persistent
 from smembench.kernels.matmul.cuda.wgmma_persistent import MULTIPROCESSORS, fewest, in_order, placing
 from smembench.kernels.matmul.cuda.wgmma_specialized import (
     CONSUMER_REGISTERS,
@@ -40,8 +40,8 @@ from smembench.kernels.matmul.warp_groups import BUFFERS, Maps, Member, Stages, 
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel, TensorMap
 from smembench.kernels.types import Array, Index
-from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
-from smembench.model.formats import NARROW, produced
+from smembench.model.case import BY_COLUMNS, Case
+from smembench.model.formats import produced
 from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 
@@ -190,20 +190,14 @@ def build(case: Case) -> NumbaKernel:
     )
 
 
-KERNEL = Kernel(
-    problem="matmul",
+KERNEL = replace(
+    wgmma_persistent.KERNEL,
     name="wgmmaStored",
-    kind="cuda",
     summary="wgmmaPersistent, whose results the TMA writes from shared memory",
     build=build,
-    blocks=False,
     results=(lcm(*STAGES), WIDE.rows),
     tile_elements=shared_elements(tile_of),
     dynamic_elements=shared_elements(tile_of),
-    dtypes=NARROW,
-    b_layouts=(BY_ROWS, BY_COLUMNS),
     unsupported=partial(unsupported, stored=True),
-    needs="9.0a",
-    standard=False,
     ladder="results go through shared memory, written by the TMA",
 )
