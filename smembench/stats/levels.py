@@ -108,7 +108,11 @@ def levels(
 
 
 def _common(series: Floats, count: int) -> tuple[Floats, float]:
-    """What all series of a night are off by together, as far as it is noise, and how large such noise may be."""
+    """What all series of a night are off by together, as far as it is noise, and how large such noise may be.
+
+    Off from the level of what they share, not from all nights: else a step of most series, once it has lasted for more
+    nights than there were before it, would be what the nights before it are off by.
+    """
     nothing = np.zeros(series.shape[1])
     if len(series) < _MANY or series.shape[1] < _FIRST:
         return nothing, 0.0
@@ -116,8 +120,9 @@ def _common(series: Floats, count: int) -> tuple[Floats, float]:
         warnings.simplefilter("ignore", RuntimeWarning)  # of nights and series without times
         together = np.nanmedian(series - np.nanmedian(series, axis=1, keepdims=True), axis=0)
     limit = max(_FAR * float(_widths(together[None, :])[0]), _LEAST_SHARED)
-    walked = _walk(together.tolist(), count, limit, accepted=False)
-    return np.where(walked.at, together, 0.0), limit
+    at = _walk(together.tolist(), count, limit, accepted=False).at
+    level = np.median(together[at]) if any(at) else 0.0
+    return np.where(at, together - level, 0.0), limit
 
 
 @dataclass(slots=True)

@@ -105,7 +105,8 @@ def _reasons(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
 
 def _held_against(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
     """Each set of runs once that cases were compared with, with its cases if there are several."""
-    by_runs = grouped((case for case in cases if case.held_against), lambda case: tuple(case.held_against))
+    judged = (case for case in cases if case.held_against and case.verdict is not Verdict.NOT_COMPARABLE)
+    by_runs = grouped(judged, lambda case: tuple(case.held_against))
     return [
         f"compared with {runs[0] if len(runs) == 1 else f'{len(runs)} runs, {runs[0]} to {runs[-1]}'}"
         + (f": {some([name(case.case) for case in those])}" if len(by_runs) > 1 else "")

@@ -60,6 +60,18 @@ def test_what_all_series_share_is_no_ones_noise_unless_it_is_large() -> None:
     assert levels(series, 7).open.all()
 
 
+@pytest.mark.parametrize("before", [3, 4, 7, 10, 20])
+@pytest.mark.parametrize(("slower", "step"), [(30, 0.1), (30, 0.05), (18, 0.1), (12, -0.1)])
+def test_what_most_series_share_never_becomes_the_level_either(before: int, slower: int, step: float) -> None:
+    """However many nights there are of it, also more than before it."""
+    series = nights(before + 30, cases=30) + np.random.default_rng(2).normal(0, 0.001, before + 30)
+    series[:slower, before:] += step
+    for night in range(before + 1, before + 31):
+        found = levels(series[:, :night], 7)
+        assert found.open.tolist() == [True] * slower + [False] * (30 - slower), night
+        assert not found.at[:slower, before:].any()
+
+
 def test_the_variance_of_nights_is_theirs() -> None:
     found = levels(nights(8, cases=3000), 7)
     assert found.freedom.tolist() == [7] * 3000

@@ -241,6 +241,31 @@ def test_a_change_is_told_until_it_is_accepted(results: Path, night: Night) -> N
     assert finished(Nightly(compare_to="baseline"), results, night(8, {**slower, "transposeSmem": 2.6}))[0] == 3
 
 
+@pytest.mark.parametrize(
+    ("failed", "described"),
+    [
+        pytest.param(["copyGmem"], {}, id="a case failed"),
+        pytest.param(TIMES, {}, id="all failed"),
+        pytest.param([], {"devices": [{**H200, "driver": "590"}]}, id="another driver"),
+    ],
+)
+@pytest.mark.parametrize("all_slower", [False, True])
+def test_a_night_that_is_not_judged_does_not_end_an_alarm(
+    results: Path, night: Night, failed: Iterable[str], described: dict[str, Any], *, all_slower: bool
+) -> None:
+    """The runs that slower cases are held against stay, although --keep would remove them."""
+    slower = {"copyGmem": 1.2, "transposeSmem": 2.4 if all_slower else 2.0}
+    options = Nightly(compare_to="last:3", keep=4)
+    for day in range(1, 6):
+        night(day)
+    for day in range(6, 12):
+        assert finished(options, results, night(day, slower))[0] == 3
+    finished(options, results, night(12, {**slower, **dict.fromkeys(failed)}, **described))
+    for day in range(13, 16):
+        code, printed = finished(options, results, night(day, slower))
+        assert code == 3, printed
+
+
 def test_what_is_accepted_on_one_gpu_is_news_on_another(results: Path, night: Night) -> None:
     slower, other = {**TIMES, "copyGmem": 1.2}, [{**H200, "uuid": "GPU-2"}]
     for day in (1, 2):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
@@ -159,13 +160,15 @@ def _judged(pair: Pair, in_time: tuple[Effect, float], cycles: tuple[Effect, flo
         noise=math.log(by_time.high / by_time.low) / 2 / NormalDist().inv_cdf((1 + rules.confidence) / 2),
         held_against=pair.runs,
         alone=pair.least > 0,
+        open=pair.open,
     )
 
 
 def _without_evidence(pair: Pair) -> CaseComparison:
     """A pair without evidence: not comparable, or a single time on each side."""
     if pair.reason:
-        return CaseComparison(pair.case, Verdict.NOT_COMPARABLE, pair.reason, pair.base, pair.new)
+        said = CaseComparison(pair.case, Verdict.NOT_COMPARABLE, pair.reason, pair.base, pair.new)
+        return replace(said, held_against=pair.runs, open=pair.open)
     assert pair.base.elapsed_ms is not None
     assert pair.new.elapsed_ms is not None
     ratio = pair.new.elapsed_ms / pair.base.elapsed_ms

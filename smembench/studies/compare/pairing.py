@@ -79,7 +79,7 @@ class Pair:
     """One case on both sides.
 
     ``reason`` says why it is not comparable; ``evidence`` is None then, and if its noise is unknown. ``runs`` are the
-    ids of the base's usable runs. ``least`` is the effect below which nothing is a change, whatever the threshold.
+    ids of the base's usable runs, also if it is not comparable. ``least`` is the effect below which nothing is a change, whatever the threshold.
     ``open`` is whether the newest nights before were off their level, ``returned`` what nights make of nothing.
     """
 
@@ -163,7 +163,7 @@ def pair(
     """
     case = base[0].row.case
     before, after = ([item for item in side if not item.why] for side in (base, new))
-    blank = Pair(case, _side(before), _side(after))
+    blank = Pair(case, _side(before), _side(after), runs=tuple(dict.fromkeys(item.run.id for item in before)))
     for name, rows, usable in (("base", base, before), ("new", new, after)):
         if not usable:
             return replace(blank, reason=f"{name}: {rows[0].why}")
@@ -171,9 +171,8 @@ def pair(
     if reason := facet_reason(measured[0], measured[1], across):
         return replace(blank, reason=reason)
     evidence = _between_runs(before, after, known, like)
-    runs = tuple(dict.fromkeys(item.run.id for item in before))
     if evidence is not None:
-        return replace(blank, evidence=evidence, runs=runs)
+        return replace(blank, evidence=evidence)
     units = before[0].units, after[0].units
     clock = EVENT_NOISE_MS / min(*units[0], *units[1]) if case.kind == "cuda" else 0.0
     return replace(
@@ -181,7 +180,6 @@ def pair(
         base=replace(blank.base, units=len(units[0])),
         new=replace(blank.new, units=len(units[1])),
         evidence=weigh(*units, _step(before, after), clock),
-        runs=runs,
         least=ALONE,
     )
 

@@ -56,7 +56,8 @@ class CaseComparison:
     comparable, the last four if the noise is unknown. ``reason`` says why a verdict is
     ambiguous or not comparable; empty otherwise. ``noise`` is the standard deviation of the effect if nothing changed,
     as a fraction; None if it is unknown. ``held_against`` are the ids of the base's runs that the case was held
-    against, oldest first.
+    against, or would have been were it comparable, oldest first. ``open`` is whether newer runs than these were off
+    their level, so that the case was slower or faster before, too.
     """
 
     case: CaseById
@@ -72,6 +73,7 @@ class CaseComparison:
     noise: float | None = None
     held_against: Sequence[str] = ()
     alone: bool = False
+    open: bool = False
 
 
 @dataclass(frozen=True, slots=True)

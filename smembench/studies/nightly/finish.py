@@ -111,9 +111,12 @@ def finish(plan: Plan, root: Path, folder: Path, step: Step = unseen) -> Finishe
 
 
 def _alarmed(comparison: Comparison) -> Iterator[str]:
-    """Ids of the runs that slower cases are compared with, and those that were slower the night before."""
+    """Ids of the runs that slower cases are compared with, and those that were off their level before.
+
+    Also those that could not be judged this night: without these runs they would be at their level the next.
+    """
     for case in comparison.cases:
-        if case.held_against and (case.verdict is Verdict.SLOWER or case.held_against[-1] != comparison.base[-1]):
+        if case.open or case.verdict is Verdict.SLOWER:
             yield from case.held_against
 
 
