@@ -266,6 +266,34 @@ def test_a_night_that_is_not_judged_does_not_end_an_alarm(
         assert code == 3, printed
 
 
+@pytest.mark.parametrize(
+    ("before", "later"),
+    [
+        pytest.param({"host": {"name": "pod-1"}}, {"host": {"name": "pod-2"}}, id="another host name"),
+        pytest.param({"devices": [H200, {**H200, "name": "cuda:1", "uuid": "GPU-2"}]}, {}, id="the other GPU is gone"),
+        pytest.param({}, {"devices": [H200, {**H200, "name": "cuda:1", "uuid": "GPU-2"}]}, id="another GPU is there"),
+    ],
+)
+def test_a_gpu_is_compared_with_itself_whatever_else_there_is(
+    results: Path, night: Night, before: dict[str, Any], later: dict[str, Any]
+) -> None:
+    cpu = {"name": "cpu", "kind": "cpu", "model": "EPYC"}
+    before, later = ({**each, "devices": [*each.get("devices", [H200]), cpu]} for each in (before, later))
+    for day in range(1, 6):
+        night(day, **before)
+    assert finished(Nightly(compare_to="last:3"), results, night(6, **later))[0] == 0
+    assert finished(Nightly(compare_to="last:3"), results, night(7, {**TIMES, "copyGmem": 1.2}, **later))[0] == 3
+
+
+def test_gpus_that_changed_places_are_not_compared_and_it_is_said(results: Path, night: Night) -> None:
+    other = {**H200, "uuid": "GPU-2"}
+    for day in (1, 2):
+        night(day, devices=[H200, {**other, "name": "cuda:1"}])
+    newest = night(3, devices=[other, {**H200, "name": "cuda:1"}])
+    code, printed = finished(Nightly(compare_to="last:3"), results, newest)
+    assert (code, "the 2 other runs of this config" in " ".join(printed.split())) == (0, True)
+
+
 def test_what_is_accepted_on_one_gpu_is_news_on_another(results: Path, night: Night) -> None:
     slower, other = {**TIMES, "copyGmem": 1.2}, [{**H200, "uuid": "GPU-2"}]
     for day in (1, 2):

@@ -79,7 +79,8 @@ class Pair:
     """One case on both sides.
 
     ``reason`` says why it is not comparable; ``evidence`` is None then, and if its noise is unknown. ``runs`` are the
-    ids of the base's usable runs, also if it is not comparable. ``least`` is the effect below which nothing is a change, whatever the threshold.
+    ids of the base's usable runs, also if it is not comparable. ``least`` is the effect below which nothing is a
+    change, whatever the threshold.
     ``open`` is whether the newest nights before were off their level, ``returned`` what nights make of nothing.
     """
 
@@ -117,7 +118,9 @@ def pair_up(
     """The cases that both sides have, and what the runs beside them show; see ``compare_runs``."""
     before, after, like = by_case(base), by_case(new), by_case(beside)
     cases = [case for case in before if case in after]
-    others = [[item for item in like.get(case, ()) if not item.why] for case in cases]
+    others = [
+        [item for item in like.get(case, ()) if not item.why and on_one_device(item, after[case][0])] for case in cases
+    ]
     shown = levels(series_of(beside, others), len(beside), families=families(others)) if beside else None
     known = zip(shown.variance.tolist(), shown.freedom.tolist(), strict=True) if shown else repeat((math.nan, 0.0))
     return [
@@ -127,6 +130,12 @@ def pair_up(
         )
         for row, (case, told) in enumerate(zip(cases, known, strict=False))
     ], shown
+
+
+def on_one_device(one: Timed, other: Timed) -> bool:
+    """Whether two rows are of the same device, or neither says of which."""
+    named = (item.run.description.identity(item.row.device) for item in (one, other))
+    return len(set(named)) == 1
 
 
 def families(cases: Iterable[Sequence[Timed]]) -> NDArray[np.int64]:

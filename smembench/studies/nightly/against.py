@@ -18,7 +18,7 @@ from smembench.studies.compare.comparability import alike
 from smembench.studies.history.read import Step, unseen
 from smembench.studies.load import LAST, load
 from smembench.studies.nightly.last import READ, compare_with_last
-from smembench.studies.nightly.runs import runs_before, unnamed
+from smembench.studies.nightly.runs import runs_before, unlike
 
 BASELINE = "baseline"
 
@@ -90,10 +90,16 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = un
         if before:
             _add(held, compare_to, judge)
         newest = [*before, new][-max(count, 1) :]
-        if len(before) < count and (left := unnamed(root, new.description.config.name)):
+        unnamed, elsewhere = unlike(root, new.description) if len(before) < count else ([], [])
+        if unnamed:
             held.notes.append(
-                f"{compare_to}: left out {len(left)} runs that do not say on which device they were measured, such as "
-                f"{left[-1]}; two runs can be compared with: smembench compare BASE NEW --across device"
+                f"{compare_to}: left out {len(unnamed)} runs that do not say on which device they were measured, such "
+                f"as {unnamed[-1]}; two runs can be compared with: smembench compare BASE NEW --across device"
+            )
+        if elsewhere and not before:
+            held.notes.append(
+                f"{compare_to}: the {len(elsewhere)} other runs of this config, such as {elsewhere[-1]}, are of other "
+                "devices, or have the same ones by other names: each GPU is compared with itself alone"
             )
     pinned = baselines(root).get(new.description.config.name) if is_named(compare_to) else None
     if pinned is not None and [run.path for run in newest[:-1]] != [pinned]:

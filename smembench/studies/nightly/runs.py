@@ -1,4 +1,4 @@
-"""The runs of one config on the same devices in a results folder: the previous ones, and surplus ones."""
+"""The runs of one config on a device in a results folder: the previous ones, and surplus ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OWN = (JOURNAL, CASES, SAMPLES, SUMMARY, RUN)
 
 
 def runs_like(root: Path, run: Description) -> list[tuple[Description, Path]]:
-    """Complete runs directly in ``root`` of the same config name on the same devices, oldest first.
+    """Complete runs directly in ``root`` of the same config name that share a device with this one, oldest first.
 
     run.json alone is enough, so the next removal finishes one that was cut off. A link and a run that is being written
     do not count; nor does an unfinished one, since it would change verdicts that were given when it is resumed.
@@ -36,7 +36,10 @@ def runs_like(root: Path, run: Description) -> list[tuple[Description, Path]]:
 
 
 def _alike(other: Description, run: Description) -> bool:
-    return other.config.name == run.config.name and devices_of(other) == devices_of(run) and _is_named(run)
+    """Whether a run has a device of another by the same name; cases on its other devices are compared with none."""
+    theirs = devices_of(other)
+    shared = (device.id and theirs.get(name) == device for name, device in devices_of(run).items())
+    return other.config.name == run.config.name and any(shared)
 
 
 def _is_named(run: Description) -> bool:
@@ -44,17 +47,21 @@ def _is_named(run: Description) -> bool:
     return any(device.id for device in devices_of(run).values())
 
 
-def unnamed(root: Path, config: str) -> list[str]:
-    """Ids of complete runs of a config that name none of their devices: they are like no other."""
-    found = []
+def unlike(root: Path, run: Description) -> tuple[list[str], list[str]]:
+    """Ids of complete runs of the same config that are not like this one.
+
+    First those that name none of their devices, which are like no other run, then those on other devices.
+    """
+    unnamed: list[str] = []
+    elsewhere: list[str] = []
     for path in root.iterdir():
         try:
-            run = read_description(path)
+            other = read_description(path)
         except UsageError:
             continue
-        if run.complete and run.config.name == config and not _is_named(run):
-            found.append(run.run_id)
-    return sorted(found)
+        if other.complete and other.config.name == run.config.name and not _alike(other, run):
+            (elsewhere if _is_named(other) else unnamed).append(other.run_id)
+    return sorted(unnamed), sorted(elsewhere)
 
 
 def runs_before(root: Path, run: Description, count: int) -> list[Path]:
