@@ -61,6 +61,19 @@ def matches(case_id: str, pattern: str) -> bool:
     return case_id == pattern or fnmatchcase(case_id, pattern)
 
 
+def patterns_of(cases: Sequence[str], every: Collection[str]) -> list[str]:
+    """What matches these cases of a run and none of the others: ids, and globs for kernels with no other cases.
+
+    ``every``: the ids of all cases of the run. What was not judged may have changed, too, and is not accepted unseen.
+    """
+    found = []
+    for case_id in cases:
+        kernel = "/".join([*case_id.split("/")[:2], "*"])
+        of_kernel = {one for one in every if matches(one, kernel)}
+        found.append(kernel if len(of_kernel) > 1 and of_kernel <= set(cases) else case_id)
+    return list(dict.fromkeys(found))
+
+
 def accept(path: Path, pattern: str, reason: str) -> tuple[Acceptance, list[str]]:
     """Accept the level of a run's cases; returns what was stored, and the ids of the cases.
 

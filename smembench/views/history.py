@@ -12,6 +12,7 @@ from typing import Any
 
 from smembench.model.case import DEFAULT_COMPILER
 from smembench.stats.changepoints import SHORTEST
+from smembench.studies.accept import patterns_of
 from smembench.studies.history.read import Device, Night, Skipped
 from smembench.studies.history.series import SHORTEST_SERIES, Newest, Series, Turn
 from smembench.views.columns import milliseconds, some
@@ -216,8 +217,13 @@ def _next(slower: Sequence[Series]) -> list[str]:
     """What to do about slower cases."""
     if not slower:
         return []
-    folder, which = quote(str(slower[0].nights[-1].path)), "--all" if len(slower) > 1 else f"--case {slower[0].case_id}"
-    return [f"if that is intended: smembench accept {folder} {which} --reason TEXT"]
+    newest = slower[0].nights[-1]
+    every = {case_id for case_id, _ in (*newest.times, *newest.unusable)}
+    patterns = patterns_of([one.case_id for one in slower], every)
+    said = [
+        f"if that is intended: smembench accept {quote(str(newest.path))} --case {quote(patterns[0])} --reason TEXT"
+    ]
+    return said + ([f"and the same for {some(patterns[1:])}"] if len(patterns) > 1 else [])
 
 
 def short(case_id: str) -> str:

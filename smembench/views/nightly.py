@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os.path import commonpath
 from pathlib import Path
 from shlex import quote
 
@@ -13,9 +12,11 @@ from rich.console import Console
 from rich.text import Text
 
 from smembench.model.text import visible
+from smembench.studies.accept import patterns_of
 from smembench.studies.compare import Comparison, Verdict
 from smembench.studies.nightly.against import is_named
 from smembench.studies.nightly.finish import Finished
+from smembench.views.columns import some
 from smembench.views.compare import namer, verdict_section
 from smembench.views.console import plain, say
 from smembench.views.markdown import markdown
@@ -81,15 +82,15 @@ def next_steps(found: Finished, folder: Path) -> list[str]:
     where = quote(str(folder))
     slower = list(dict.fromkeys(case.case for _, comparison in found.compared for case in comparison.regressions))
     if slower:
-        begin = commonpath([case.id for case in slower])
-        glob = f"{begin}/*" if len(slower) > 1 else begin
-        which = f"--case {quote(glob)}" if "/" in begin else "--all"
+        patterns = patterns_of([case.id for case in slower], {row.case_id for row in found.run.rows})
+        first, *others = (f"next: smembench accept {where} --case {quote(one)} --reason TEXT" for one in patterns)
         lines += [
             "next: measure again, to rule out one bad night",
             f"next: smembench history {quote(str(folder.parent))} --case {slower[0].kernel} shows since when",
-            f"next: smembench accept {where} {which} --reason TEXT, if the change is intended; until then it is"
-            " reported every night",
+            f"{first}, if the change is intended; until then it is reported every night",
+            *others[: _FEW - 1],
         ]
+        lines += [f"next: the same for {some(patterns[_FEW:])}"] if len(patterns) > _FEW else []
     for asked, comparison in found.compared:
         if is_named(asked) and (count := comparison.counts[Verdict.AMBIGUOUS]):
             lines.append(f"next: smembench compare {asked} {where} --all lists the {count} ambiguous cases")

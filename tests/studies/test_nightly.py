@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from prometheus_client import Metric
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_prometheus
@@ -23,7 +25,7 @@ from smembench.model.errors import UsageError
 from smembench.model.measurement import Sample
 from smembench.store.run_folder import CASES, JOURNAL, RUN, RunFolder
 from smembench.store.run_json import Description
-from smembench.studies.accept import accept
+from smembench.studies.accept import accept, matches, patterns_of
 from smembench.studies.baseline import BASELINE, baselines, pin, unpin
 from smembench.studies.load import load
 from smembench.studies.nightly.monitoring import json_line, open_metrics
@@ -292,6 +294,29 @@ def test_gpus_that_changed_places_are_not_compared_and_it_is_said(results: Path,
     newest = night(3, devices=[other, {**H200, "name": "cuda:1"}])
     code, printed = finished(Nightly(compare_to="last:3"), results, newest)
     assert (code, "the 2 other runs of this config" in " ".join(printed.split())) == (0, True)
+
+
+@given(st.sets(st.sampled_from([f"transpose/{kernel}/cuda:0/{n}" for kernel in ("a", "ab", "c") for n in range(4)])))
+def test_the_cases_that_are_to_be_accepted_are_the_slower_ones_and_no_others(slower: set[str]) -> None:
+    every = [f"transpose/{kernel}/cuda:0/{n}" for kernel in ("a", "ab", "c") for n in range(4)]
+    patterns = patterns_of([one for one in every if one in slower], every)
+    assert {one for one in every if any(matches(one, pattern) for pattern in patterns)} == slower
+    for kernel in ("a", "ab", "c"):
+        of_kernel = {one for one in every if one.startswith(f"transpose/{kernel}/")}
+        assert (f"transpose/{kernel}/*" in patterns) == (of_kernel <= slower)
+
+
+def test_a_case_that_was_not_judged_is_not_offered_for_acceptance(results: Path, night: Night) -> None:
+    times: dict[str, float | None] = {**TIMES, "naiveGmem": 3.0}
+    for day in range(1, 6):
+        night(day, times)
+    slower = {"copyGmem": 1.2, "transposeSmem": 2.4, "naiveGmem": None}
+    code, printed = finished(Nightly(compare_to="last:3"), results, night(6, slower))
+    offered = re.findall(r"smembench accept \S+ --case (\S+)", printed)
+    assert (code, [case.split("/")[1] for case in offered]) == (3, ["copyGmem", "transposeSmem"])
+    for case in offered:
+        accept(results / "20260106T020000Z-nightly", case.strip("'"), "as agreed")
+    assert finished(Nightly(compare_to="last:3"), results, night(7, {**slower, "naiveGmem": 3.6}))[0] == 3
 
 
 def test_what_is_accepted_on_one_gpu_is_news_on_another(results: Path, night: Night) -> None:
