@@ -102,8 +102,8 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[Acceptance, list[str]
     stored = Acceptance(
         case=pattern, run=run_id, started_at_utc=began(run), devices=devices, reason=said, accepted_at_utc=now
     )
-    # A newer acceptance of the same cases on the same devices replaces the older one.
-    known = [one for one in accepted(folder.parent) if (one.case, one.devices) != (pattern, devices)]
+    # An earlier run's stays, since the verdicts on the runs between them go by it.
+    known = [one for one in accepted(folder.parent) if (one.case, one.devices, one.run) != (pattern, devices, run_id)]
     _write(folder.parent, [*known, stored])
     return stored, cases
 

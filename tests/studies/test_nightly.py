@@ -319,6 +319,18 @@ def test_a_case_that_was_not_judged_is_not_offered_for_acceptance(results: Path,
     assert finished(Nightly(compare_to="last:3"), results, night(7, {**slower, "naiveGmem": 3.6}))[0] == 3
 
 
+def test_a_second_acceptance_leaves_the_verdicts_on_earlier_runs_as_they_were(results: Path, night: Night) -> None:
+    for day in range(1, 6):
+        night(day)
+    folders = [night(day, {**TIMES, "copyGmem": 1.2 if day < 8 else 1.5}) for day in range(6, 10)]
+    codes = []
+    for accepted in (folders[0], folders[2]):
+        (case,) = (row.case_id for row in load(accepted).rows if row.kernel == "copyGmem")
+        accept(accepted, case, "as agreed")
+        codes.append([finished(Nightly(compare_to="last:3"), results, folder)[0] for folder in folders])
+    assert codes == [[0, 0, 3, 3], [0, 0, 0, 0]]
+
+
 def test_what_is_accepted_on_one_gpu_is_news_on_another(results: Path, night: Night) -> None:
     slower, other = {**TIMES, "copyGmem": 1.2}, [{**H200, "uuid": "GPU-2"}]
     for day in (1, 2):
