@@ -77,12 +77,13 @@ def summarise(found: Finished, folder: Path) -> Summary:
 
 
 def next_steps(found: Finished, folder: Path) -> list[str]:
-    """What to do about slower and ambiguous cases."""
+    """What to do about slower and ambiguous cases, and about faster ones that last."""
     lines = []
     where = quote(str(folder))
+    every = {row.case_id for row in found.run.rows}
     slower = list(dict.fromkeys(case.case for _, comparison in found.compared for case in comparison.regressions))
     if slower:
-        patterns = patterns_of([case.id for case in slower], {row.case_id for row in found.run.rows})
+        patterns = patterns_of([case.id for case in slower], every)
         first, *others = (f"next: smembench accept {where} --case {quote(one)} --reason TEXT" for one in patterns)
         lines += [
             "next: measure again, to rule out one bad night",
@@ -91,6 +92,15 @@ def next_steps(found: Finished, folder: Path) -> list[str]:
             *others[: _FEW - 1],
         ]
         lines += [f"next: the same for {some(patterns[_FEW:])}"] if len(patterns) > _FEW else []
+    compared = [case for asked, comparison in found.compared if is_named(asked) for case in comparison.cases]
+    faster = [case.case.id for case in compared if case.open and case.verdict is Verdict.FASTER]
+    if faster:
+        first, *others = patterns_of(list(dict.fromkeys(faster)), every)
+        more = f", and the same for {some(others)}" if others else ""
+        lines.append(
+            f"next: smembench accept {where} --case {quote(first)} --reason TEXT{more}, if it is to stay faster: only"
+            " then is losing that reported"
+        )
     for asked, comparison in found.compared:
         if is_named(asked) and (count := comparison.counts[Verdict.AMBIGUOUS]):
             lines.append(f"next: smembench compare {asked} {where} --all lists the {count} ambiguous cases")
@@ -109,10 +119,11 @@ def print_summary(console: Console, summary: Summary) -> None:
 
 
 def _verdict(asked: str, comparison: Comparison) -> str:
-    """How many cases are slower, unless none could be compared."""
+    """How many cases are slower, and how many may be, unless none could be compared."""
     if all(case.verdict is Verdict.NOT_COMPARABLE for case in comparison.cases):
         return f"nothing comparable with {asked}"
-    return f"{len(comparison.regressions) or 'nothing'} slower than {asked}"
+    open_ = comparison.counts[Verdict.AMBIGUOUS]
+    return f"{len(comparison.regressions) or 'nothing'} slower than {asked}{f' ({open_} ambiguous)' if open_ else ''}"
 
 
 def _ids(runs: Sequence[str]) -> str:

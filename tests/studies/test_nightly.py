@@ -319,6 +319,27 @@ def test_a_case_that_was_not_judged_is_not_offered_for_acceptance(results: Path,
     assert finished(Nightly(compare_to="last:3"), results, night(7, {**slower, "naiveGmem": 3.6}))[0] == 3
 
 
+def test_that_a_case_stays_faster_can_be_accepted_and_then_losing_it_is_told(results: Path, night: Night) -> None:
+    faster = {**TIMES, "copyGmem": 0.8}
+    for day in range(1, 6):
+        night(day)
+    assert "if it is to stay faster" not in finished(Nightly(compare_to="last:3"), results, night(6, faster))[1]
+    _, printed = finished(Nightly(compare_to="last:3"), results, night(7, faster))
+    (case,) = re.findall(r"smembench accept \S+ --case (\S+) --reason TEXT, if it is to stay faster", printed)
+    accept(results / "20260107T020000Z-nightly", case, "tuned")
+    assert finished(Nightly(compare_to="last:3"), results, night(8, faster))[0] == 0
+    assert finished(Nightly(compare_to="last:3"), results, night(9))[0] == 3
+
+
+def test_a_headline_says_how_many_are_ambiguous(results: Path, night: Night) -> None:
+    for day in range(1, 5):
+        night(day)
+    printed = finished(
+        Nightly(compare_to="last:3"), results, night(5, {name: 1.004 * ms for name, ms in TIMES.items()})
+    )[1]
+    assert "nothing slower than last:3 (2 ambiguous)" in printed
+
+
 def test_a_second_acceptance_leaves_the_verdicts_on_earlier_runs_as_they_were(results: Path, night: Night) -> None:
     for day in range(1, 6):
         night(day)
@@ -358,7 +379,7 @@ def test_last_compares_with_the_baseline_too(results: Path, night: Night) -> Non
     newest = night(6, {"copyGmem": 1.01**6, "transposeSmem": 2.0})
     code, printed = finished(Nightly(compare_to="last"), results, newest)
     assert code == 3
-    assert "nothing slower than last, 1 slower than baseline" in printed
+    assert "nothing slower than last (1 ambiguous), 1 slower than baseline" in printed
     assert finished(Nightly(compare_to="baseline"), results, newest)[0] == 3
     assert finished(Nightly(compare_to=str(results / "20260105T020000Z-nightly")), results, newest)[0] == 0
 
@@ -385,7 +406,7 @@ def test_the_newest_runs_together_are_held_against_the_baseline(results: Path, n
     newest = night(7, {"copyGmem": 1.057, "transposeSmem": 2.0})
     code, printed = finished(Nightly(compare_to="last:5"), results, newest)
     assert code == 3
-    assert "nothing slower than last:5, 1 slower than baseline" in printed
+    assert "nothing slower than last:5 (1 ambiguous), 1 slower than baseline" in printed
 
 
 def test_of_several_runs_those_under_other_conditions_and_damaged_ones_are_left_out(
