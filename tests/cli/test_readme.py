@@ -166,9 +166,9 @@ def test_the_best_steps_are_those_of_the_run() -> None:
         (times["torch"] / min(ms for name, ms in times.items() if "wgmma" in name), n) for n, times in every
     )
     (least, at), (second, _), *_, (most, _) = ratios
-    assert f"all {len(ratios)} sizes" in README
-    assert f"<!-- best -->{least:.2f} to {most:.2f}<!-- end --> of PyTorch's speed, at {at} the least" in README
-    assert f"<!-- most -->{second:.2f}<!-- end -->" in README
+    assert f"for all {len(ratios)} combinations of size, type and layout of B" in README
+    assert f"<!-- best -->{least:.2f} to {most:.2f}<!-- end --> of PyTorch's speed, lowest at {at}³" in README
+    assert f"at least <!-- most -->{second:.2f}<!-- end --> elsewhere" in README
 
 
 def times_of(dtype: str, n: int, b_layout: str) -> dict[str, float]:

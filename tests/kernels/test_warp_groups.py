@@ -18,7 +18,7 @@ from programs import PORTS, case_of, cuda_c_kernel, cuda_kernel, numba_kernel
 from smembench.kernels.intrinsics import bulk_copy
 from smembench.kernels.intrinsics.bulk_copy import arrive, expect_bytes, places_in_tile, set_barrier, swizzled
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, places_of_sums
-from smembench.kernels.matmul.cuda import wgmma_clustered
+from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_packed
 from smembench.kernels.matmul.cuda.wgmma_stored import TILES, step_cycles, tile_of
 from smembench.kernels.matmul.warp_groups import Tile
 from smembench.model.case import BY_COLUMNS, BY_ROWS
@@ -45,7 +45,7 @@ STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", *STORED
         (1025, 1025, 128),  # 81 tiles in one round, not 153 in two; 96 would copy 64 bytes of rows within lines
         (1088, 1088, 96),  # 108 tiles in one round
         (1408, 1408, 128),  # 121 tiles in one round
-        (1536, 1536, 160),  # 120 tiles in one round; 96 would be wider, 144 take two
+        (1536, 1536, 160),  # 120 tiles in one round; 192 columns make 96 tiles, 128 make 144 in two rounds
         (1792, 1792, 224),
         (2048, 2048, 256),
         (4097, 4097, 192),  # six rounds of 192 columns are less than five of 256
@@ -138,12 +138,28 @@ def test_every_tile_of_c_has_one_block(name: str, m: int, n: int, k: int) -> Non
         ("wgmmaOverlapped", 4096, 16384, 12),
     ],
 )
-def test_bands_are_narrow_where_all_tiles_run_at_once_and_where_rows_of_a_are_long(
+def test_bands_have_four_rows_where_all_tiles_run_at_once_and_twelve_where_k_is_long(
     name: str, n: int, k: int, rows: int
 ) -> None:
     tile_of = numba_kernel(case_of(cuda_kernel("matmul", name), n, n, k, "bfloat16")).tile_of
     assert tile_of is not None
     assert [tile_of(block) for block in (0, rows - 1, rows)] == [(0, 0), (0, rows - 1), (1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("n", "b_layout", "others"),
+    [
+        (128, BY_ROWS, "wgmmaStored or wgmmaPersistent"),
+        (136, BY_COLUMNS, "wgmmaStored or wgmmaPersistent"),
+        (130, BY_COLUMNS, "wgmmaPersistent"),  # rows of C that the TMA does not write
+    ],
+)
+def test_what_needs_no_copies_is_left_to_the_steps_that_take_it(n: int, b_layout: str, others: str) -> None:
+    case = replace(case_of(cuda_kernel("matmul", "wgmmaPacked"), 64, n, 64, "bfloat16"), b_layout=b_layout)
+    assert wgmma_packed.needless(case) == f"wgmmaPacked is only for rows that the TMA does not take; use {others}"
+    for name in STEPS[3:5]:
+        refused = cuda_kernel("matmul", name).unsupported(replace(case, kernel=name))
+        assert (refused is None) == (name in others)
 
 
 @given(st.sampled_from([1, 2, 4]), st.integers(1, 40))

@@ -49,7 +49,7 @@ def test_products_are_right_at_the_edges_of_tiles(
 
 
 def test_blocks_compute_one_tile_after_another() -> None:
-    """Five rows of tiles of 3 by 2 blocks: a band that is not full, and blocks with one tile more than others."""
+    """Five rows of three tiles for four blocks: a band that is not full, and blocks with one tile more than others."""
     verify("wgmmaPersistent", (600, 520, 8), "bfloat16", BY_ROWS, blocks=4)
 
 

@@ -1,9 +1,9 @@
 """Operands of ``wgmma``: tiles in shared memory, and the matrix descriptors that tell the tensor cores how they lie.
 
-Tiles are swizzled as ``bulk_copy`` leaves them, with rows of 128 bytes: of A 64 rows, along k. B's lie as their matrix
-does, which for other than 16-bit types is by columns. Then they have a row along k for each column. By rows they have a
-row per element along k, and for more columns one tile follows another; their rows have 64 bytes where the columns are
-no multiple of those of 128.
+Tiles are swizzled as ``bulk_copy`` leaves them, with rows of 128 bytes. A's has rows along k: the 64 of an instruction,
+or with swapped operands all of the tile's. B's lie as their matrix does, which for other than 16-bit types is by
+columns. Then they have a row along k for each column. By rows they have a row per element along k, and for more columns
+one tile follows another; their rows have 64 bytes where the columns are no multiple of those of 128.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Operand(NamedTuple):
         rows: of the tile, along k if it is ``transposed``.
         row_bytes: those over which chunks are swizzled, or a multiple: then tiles of so many follow each other.
         leading, stride: bytes from one of these to the next, and from eight rows to the next eight.
-        swizzle: bytes over which chunks of 16 are swizzled; 0 for none.
+        swizzle: bytes over which chunks of 16 are swizzled: 128, or 64.
     """
 
     name: str

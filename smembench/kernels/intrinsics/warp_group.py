@@ -97,11 +97,11 @@ def finish_products(newest: int) -> None:
 
 
 def add_registers(count: int) -> None:
-    """Have this many registers per thread, a constant, more than before; for all warps of a group."""
+    """Raise the registers per thread to this total, a constant; for all warps of a group."""
 
 
 def give_registers(count: int) -> None:
-    """Keep only this many registers per thread, a constant; for all warps of a group."""
+    """Lower the registers per thread to this total, a constant; for all warps of a group."""
 
 
 @cache

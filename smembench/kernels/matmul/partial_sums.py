@@ -2,8 +2,8 @@
 
 1. Slices: each thread stores some of its sums in shared memory, in place of B's tiles, and adds up a part of what all
    slices stored. A thread is left with 1 / slices of a tile's share, in vectors that lie ``slices`` apart.
-2. Blocks: each writes its sums to scratch memory, and is counted. When all of a tile's blocks are, each adds up as many
-   vectors of the tile, block after block, and so to the same bits in every launch.
+2. Blocks: each writes its sums to scratch memory, and is counted. When all of a tile's blocks are, each adds up an
+   equal share of the tile's vectors, block after block, and so to the same bits in every launch.
 
 A block has at most two tiles that it shares, its first and its last, so it has two places in scratch memory. A tile's
 blocks are counted by the first of them, which is the first of no other.
@@ -25,7 +25,7 @@ from smembench.kernels.types import Array, Index
 SCRATCH_ELEMENTS = 2**23
 """Elements of the scratch memory of a kernel, 32 MiB of float32."""
 
-AT_ONCE = 8
+BLOCKS_AT_ONCE = 8
 """Blocks whose sums are loaded together, so that a thread waits once for all of them."""
 
 
@@ -114,7 +114,7 @@ class BlockSums(NamedTuple):
 def block_sums(tiling: Tiling, width: int) -> BlockSums:
     """The functions for one tiling, whose rows of C are written in accesses of ``width`` elements."""
     threads, share, size, dtype = tiling.threads, tiling.results // tiling.slices, tiling.vector, number(tiling.dtype)
-    elements, loaded = tiling.rows * tiling.columns, size * AT_ONCE
+    elements, loaded = tiling.rows * tiling.columns, size * BLOCKS_AT_ONCE
     partial_sums = scratch("partial_sums", tiling.dtype, SCRATCH_ELEMENTS)
     counts = scratch("counts", "uint32", 2 * most_blocks(tiling))
     write = write_vector(tiling, width)
@@ -147,14 +147,14 @@ def block_sums(tiling: Tiling, width: int) -> BlockSums:
             copy_vector(sums, 0, passed, place_of(first, contributors) + at * size)
             other = first + uint32(1)
             while other <= last:
-                for i in range(AT_ONCE):
+                for i in range(BLOCKS_AT_ONCE):
                     if other + i <= last:
                         copy_vector(more, i * size, passed, place_of(other + i, contributors) + at * size)
-                for i in range(AT_ONCE):
+                for i in range(BLOCKS_AT_ONCE):
                     if other + i <= last:
                         for p in range(size):
                             sums[p] += more[i * size + p]
-                other = other + uint32(AT_ONCE)
+                other = other + uint32(BLOCKS_AT_ONCE)
             write(C, sums, 0, at // threads * size, at % threads, corner, least)
             at = at + uint32(threads)
         cuda.syncthreads()

@@ -1,7 +1,8 @@
 """How blocks share the steps along k of all tiles evenly: which steps a block has, and which block has a step.
 
 The steps of one tile after the other are numbered, and block b begins at b · steps / blocks, rounded down. So blocks of
-one step more lie between the others, and where the tiles divide the blocks, none has steps of two tiles.
+one step more lie between the others, and where the number of blocks is a multiple of the number of tiles, none has
+steps of two tiles.
 """
 
 from __future__ import annotations

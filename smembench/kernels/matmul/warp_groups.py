@@ -1,8 +1,8 @@
 """What the products by warp groups share: their tiles, tensor maps and epilogue.
 
 A block's tile of C is computed from tiles of A and B in shared memory, 128 bytes deep along k, which the Tensor Memory
-Accelerator copies. Several pairs of them, stages, follow each other in shared memory: of A all rows, then of B all
-columns; where it lies by rows, 128 bytes of columns after another, or 64.
+Accelerator copies. Several pairs of them, stages, follow each other in shared memory. Each stage has all rows of A's
+tile, then all columns of B's. By rows, B's tile is a sequence of pieces, each 128 (or 64) bytes of columns wide.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from smembench.model.formats import HALVES, produced
 from smembench.model.problem import ITEMSIZE
 
 BUFFERS = 2
-"""Buffers for results, of each that fills them, a warp or a warp group."""
+"""Buffers for results per warp, or per warp group, whichever fills them."""
 ALIGNED_BYTES = 16
 """A row of a matrix with a tensor map begins at a multiple of these."""
 
@@ -86,8 +86,8 @@ class Tile:
         return self.columns // (2 * ROWS) if self.swapped else self.rows // ROWS
 
     @property
-    def instructions(self) -> int:
-        """Of a consumer's products: those of two are for half of its columns each.
+    def column_parts(self) -> int:
+        """Into how many ranges of columns a consumer divides its tile, each with wgmma instructions of its own: 1 or 2.
 
         With more than two consumers the results of all columns do not fit the registers that a thread has at launch, as
         an instruction's have to.
@@ -183,7 +183,7 @@ class Tile:
 def products_of(tile: Tile) -> DeviceFunction:
     """``(sums, tiles, at, member)``: start a group's products of a stage's tiles, which begin at ``at``."""
     left = part_of_products(tile, 0)
-    if tile.instructions == 1:
+    if tile.column_parts == 1:
         return left
     right = part_of_products(tile, 1)
 
@@ -195,11 +195,11 @@ def products_of(tile: Tile) -> DeviceFunction:
 
 
 def part_of_products(tile: Tile, part: int, *, fresh: bool = False) -> DeviceFunction:
-    """As ``products_of``, one of as many parts as there are instructions: some of a group's columns.
+    """As ``products_of``, of one of the tile's ``column_parts``: some of a group's columns.
 
     If they are ``fresh`` the part's sums are these products alone.
     """
-    own, count = ROWS * tile.depth, tile.instructions
+    own, count = ROWS * tile.depth, tile.column_parts
     if tile.swapped:
         rows, a_elements = tile.rows, tile.a_elements
         of_rows = products(rows, tile.dtype, tile.b_layout, part * (rows // 2), swapped=True, fresh=fresh)
@@ -257,7 +257,7 @@ def shared_elements(tile_of: Callable[[Case], Tile]) -> Callable[[Case], int]:
 def unsupported(case: Case, *, stored: bool = False) -> str | None:
     """Rows of A or rows or columns of B that do not begin at multiples of 16 bytes, odd rows of C, or None.
 
-    If results are ``stored`` by the TMA, too, so do the rows of C.
+    With ``stored`` (the TMA writes the results) rows of C must be aligned as well.
     """
     assert case.k is not None
     aligned = ALIGNED_BYTES // ITEMSIZE[case.dtype]

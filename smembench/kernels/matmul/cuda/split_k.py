@@ -46,11 +46,11 @@ SHAPES = (Block(16, 16), Block(16, 8), Block(8, 8), Block(8, 4))
 
 ORDER = ResultOrder(by_rows=False)
 
-AT_ONCE = 16
+SUMS_AT_ONCE = 16
 """Sums of a thread that slices exchange at a time, at most: as many as B's tiles have room for."""
 
 EVEN = 4
-"""One in so many multiprocessors may be idle, so that all tiles have equally many blocks."""
+"""At most one block in so many is given up, so that all tiles have equally many."""
 
 
 def blocks_on(tiles: int, steps: int, most: int, multiprocessors: int) -> int:
@@ -61,7 +61,7 @@ def blocks_on(tiles: int, steps: int, most: int, multiprocessors: int) -> int:
 
 
 def segments_on(tiles: int, steps: int, most: int, multiprocessors: int) -> Sequence[int]:
-    """Blocks that have steps of each tile, for the arguments of ``blocks_on``."""
+    """How many blocks have steps of each tile, for the arguments of ``blocks_on``."""
     shares = step_shares(tiles * steps, blocks_on(tiles, steps, most, multiprocessors))
     ends = ((tile * steps, (tile + 1) * steps - 1) for tile in range(tiles))
     return [1 + block_with(shares, last) - block_with(shares, first) for first, last in ends]
@@ -93,17 +93,17 @@ def build(case: Case) -> NumbaKernel:
     _, b_width = tiling.widths(case)
     slices, width, rows, columns, depth = tiling.slices, tiling.block.x, tiling.rows, tiling.columns, tiling.depth
     label, origin, short_of, first, *_ = predication(tiling, case)
-    inside, stages, steps, members = bool(label), stages_of(tiling), depth // slices, THREADS // slices
-    over = {1: steps // 4, 2: steps // 2}.get(slices, steps - 1)  # results/reference/notes/split_k.md
+    inside, stages, per_slice, members = bool(label), stages_of(tiling), depth // slices, THREADS // slices
+    over = {1: per_slice // 4, 2: per_slice // 2}.get(slices, per_slice - 1)  # results/reference/notes/split_k.md
     dynamic = dynamic_elements_of(tiling)
     ends, start, copying = steps_with_copies(tiling, b_width, ORDER, over)
     allocate, position, begin, load, store, *_ = tile_steps(case, tiling, buffers=stages, parts=2, dynamic=dynamic > 0)
     a_elements, b_elements = tiling.a_elements, tiling.b_elements
-    a_slice, b_slice = steps * tiling.pitch, steps * columns
+    a_slice, b_slice = per_slice * tiling.pitch, per_slice * columns
     load_first = load_fragments(tiling, ORDER, 0)
-    all_but_last = pipelined_steps(tiling, ORDER, 0, steps - 1)
+    all_but_last = pipelined_steps(tiling, ORDER, 0, per_slice - 1)
     multiply_last = outer_product(tiling, ORDER, 1)
-    at_once = min(AT_ONCE, slices * tiling.vector)
+    at_once = min(SUMS_AT_ONCE, slices * tiling.vector)
     add_up, write, (pass_on, add) = (
         add_slices(tiling, at_once),
         write_vector(tiling, b_width),

@@ -4,12 +4,12 @@
 2. A stage is free when the consumers of both blocks have read it: they arrive at the barriers of both.
 3. A block ends when both have read all of its stages, since its barriers end with it.
 
-So 32 KiB per stage and block come from the L2 instead of 48. Tiles of 128 rows may leave most of the last round empty;
-in others the operands are swapped ("swap AB"): the 64 rows per instruction are columns of B, so that two consumers take
-any multiple of 16 rows. Where rows of A and B begin within lines of 128 bytes most copies touch two lines per row. Then
-tiles may be taller, 192 rows by three consumers, with more products per line, or have every second, fourth or eighth
-row: more of these begin at the same place in a line, and a tile's copies along k begin where its first row's line does.
-Findings: results/reference/notes/tensor_cores.md.
+So with tiles of 128 × 256 only 32 KiB per stage and block come from the L2, not 48. Tiles of 128 rows may leave most of
+the last round empty; in others the operands are swapped ("swap AB"): the 64 rows per instruction are columns of B, so
+that two consumers take any multiple of 16 rows. Where rows of A and B begin within lines of 128 bytes most copies touch
+two lines per row. Then tiles may be taller, 192 rows by three consumers, with more products per line, or have every
+second, fourth or eighth row: more of these begin at the same place in a line, and a tile's copies along k begin where
+its first row's line does. Findings: results/reference/notes/tensor_cores.md.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ SWAPPED = tuple(
     for rows, written in BUFFER_ROWS.items()
 )
 SHARED = (*(tile for tile in TILES if tile.columns % 128 == 0), TALL, *SWAPPED)
-"""Tiles whose columns are two copies of 128 bytes, or four."""
+"""Tiles of whose columns both blocks can copy half: multiples of 128."""
 APART = (1, 2, 4, 8)
-"""A tile's rows are so far apart in C, where that divides C's."""
+"""A tile's rows are so far apart in C, where that divides the number of C's rows."""
 REGISTERS = {2: (PRODUCER_REGISTERS, CONSUMER_REGISTERS), 3: (32, 160)}
 """Of a thread of the producer's group and of a consumer's, by the number of consumers."""
 LINE_CYCLES = 2.5

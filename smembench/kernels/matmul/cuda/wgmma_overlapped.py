@@ -142,8 +142,8 @@ def releasing(tile: Tile) -> DeviceFunction:
 def multiplying(tile: Tile) -> DeviceFunction:
     """``(results, stages, turn, member, k)``: multiply a tile, whose first left products have been started.
 
-    The left half's results are complete then, and the right half's products are committed. Returns the turn of the last
-    ``EDGE`` steps, whose stages are not yet released.
+    On return the left half's results are complete and the right half's last products are still in flight. Returns the
+    turn of the last ``EDGE`` steps, whose stages are not yet released.
     """
     begin_right = starting(tile, 1, fresh=True)
     end_left, end_right = (starting(tile, half, fresh=False) for half in (0, 1))

@@ -1,4 +1,4 @@
-"""wgmmaPacked: wgmmaStored for rows that the Tensor Memory Accelerator does not take: they are copied before.
+"""wgmmaPacked: wgmmaStored for rows that the Tensor Memory Accelerator does not take: they are copied first.
 
 1. All threads copy A, B or both into rows that begin at multiples of 128 bytes (packing.py).
 2. When all blocks have come so far, each computes tile after tile from the copies.
@@ -91,7 +91,7 @@ def build(case: Case) -> NumbaKernel:
     element, result, barrier = number(case.dtype), number(produced(case.dtype)), number("uint64")
     total = number("float32")
     tile = tile_of(case)
-    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.columns // 2
+    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.sums
     begin, copy_all, pack = opening(tile.stages), copying(tile, tile.copies()), packing(case.dtype, THREADS)
     multiply_all, write, place_of = multiplying(tile, release), writing(tile), placing(tile)
     of_a, of_b = maps_of(case, tile)
@@ -158,7 +158,8 @@ def needless(case: Case) -> str | None:
         return unsupported(case)
     if any(each.copied for each in maps_of(case, tile_of(case))) or case.n % 2:
         return None
-    return f"{case.kernel} is for rows that the TMA does not take; it takes these: use wgmmaStored or wgmmaPersistent"
+    others = "wgmmaPersistent" if unsupported(case, stored=True) else "wgmmaStored or wgmmaPersistent"
+    return f"{case.kernel} is only for rows that the TMA does not take; use {others}"
 
 
 KERNEL = replace(

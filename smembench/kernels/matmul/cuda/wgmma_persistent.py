@@ -88,7 +88,7 @@ def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)``."""
     element, total, barrier = number(case.dtype), number("float32"), number("uint64")
     tile = TILE.of(case)
-    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.columns // 2
+    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.sums
     begin, copy_all = opening(tile.stages), copying(tile, tile.copies())
     multiply_all, write = multiplying(tile, release), epilogue(tile.columns, case.dtype)
     place_of = placing(tile)

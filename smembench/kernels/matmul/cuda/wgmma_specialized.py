@@ -2,7 +2,7 @@
 
 1. The producer, one thread of the first warp group, waits until a stage is free and starts the copies of its tiles.
 2. Each consumer, a warp group for 64 of the tile's 128 rows, waits until a stage has arrived, starts to multiply
-   64 × 256 results, waits for the products of the stage before, and says that that one is free.
+   64 × 256 results, waits for the products of the stage before, and releases that stage.
 3. The producer's group gives registers to the consumers, whose threads hold 128 results each.
 
 Copies run up to four stages ahead of the products, so neither waits for the other. Two groups hold the results that
@@ -43,7 +43,7 @@ from smembench.model.formats import NARROW
 TILE = Tile(rows=128, columns=256, stages=4)
 CONSUMERS, THREADS = TILE.consumers, TILE.threads
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 56, 224
-"""Per thread, together the 65,536 of a multiprocessor: 128 · (56 + 2 · 224) = 64,512."""
+"""Per thread. Together 128 · (56 + 2 · 224) = 64,512 of a multiprocessor's 65,536."""
 
 
 class Turn(NamedTuple):
@@ -94,7 +94,7 @@ def multiplying(tile: Tile, release: DeviceFunction) -> DeviceFunction:
     """``(results, stages, turn, member, k)``: a group's sums over all of k; returns the next turn.
 
     ``release(free, stage, thread)`` says that the group, of which this is a thread, has read a stage: when the products
-    of the next one have begun, so that there are at least two stages.
+    of the next one have begun, so it needs at least two stages.
     """
     depth, sums = tile.depth, tile.sums
     start_step, after = starting_step(tile), next_turn(tile.stages)
@@ -146,7 +146,7 @@ def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)``."""
     element, total, barrier = number(case.dtype), number("float32"), number("uint64")
     tile = TILE.of(case)
-    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.columns // 2
+    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.sums
     begin, copy_all = opening(tile.stages), copying(tile, tile.copies())
     multiply_all, write = multiplying(tile, release), epilogue(tile.columns, case.dtype)
 

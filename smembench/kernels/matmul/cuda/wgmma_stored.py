@@ -1,12 +1,13 @@
 """wgmmaStored: wgmmaPersistent, whose results leave through shared memory, written by the Tensor Memory Accelerator.
 
-1. A warp stores 128 bytes of each of its 16 rows in a buffer in shared memory, swizzled, so without bank conflicts.
+1. A warp stores 128 bytes of each of its 16 rows, or 64 where the tile's width requires it, in a buffer in shared
+   memory, swizzled, so without bank conflicts.
 2. One of its lanes starts to write the buffer into C; the warp goes on with its other buffer, and then with the next
    tile's products, while the results are written.
 
 Small products get narrower tiles, so that no multiprocessor is left without.
 
-A warp's own stores of results reach 16 bytes of each of eight rows, half a sector. The TMA writes whole rows.
+A warp's own stores of 16-bit results reach 16 bytes of each of eight rows, half a sector. The TMA writes whole rows.
 """
 
 from __future__ import annotations
@@ -59,13 +60,15 @@ def step_cycles(tile: Tile) -> int:
     the columns of B once, and each instruction of a consumer reads 64 of those rows and its part of the columns, or of
     a swapped tile 64 of the columns and all rows.
     """
-    width = tile.rows if tile.swapped else tile.columns // tile.instructions
-    lines = tile.rows + tile.columns + tile.consumers * tile.instructions * (ROWS + width)
+    width = tile.rows if tile.swapped else tile.columns // tile.column_parts
+    lines = tile.rows + tile.columns + tile.consumers * tile.column_parts * (ROWS + width)
     return max(tile.rows * tile.columns // 32, lines)
 
 
 def tile_of(case: Case) -> Tile:
-    """The one with the fewest cycles: a narrow one where there would be few, without another round for a few more.
+    """The tile with the fewest counted cycles.
+
+    It is narrow where wide tiles would leave multiprocessors idle, unless that costs another round.
 
     Where rows of B begin within lines of 128 bytes it is one that copies 128 bytes of a row at a time, since copies of
     64 bytes touch more lines in all: at 5000³ in bfloat16 on an H200, tiles of 224 columns took 0.75 ms and tiles of
@@ -138,7 +141,7 @@ def build(case: Case) -> NumbaKernel:
     element, result, barrier = number(case.dtype), number(produced(case.dtype)), number("uint64")
     total = number("float32")
     tile = tile_of(case)
-    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.columns // 2
+    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.sums
     begin, copy_all = opening(tile.stages), copying(tile, tile.copies())
     multiply_all, write, place_of = multiplying(tile, release), storing(tile), placing(tile)
 
