@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 from smembench.model import interrupts
@@ -11,6 +12,8 @@ from smembench.model import interrupts
 def main() -> None:
     """Run the command line; an import that fails is one line, too."""
     interrupts.install()
+    if os.environ.get("COLUMNS", "1").strip("0") == "":
+        del os.environ["COLUMNS"]  # an unknown width, as for the shell and shutil; Rich would print nothing
     gc.set_threshold(1_000_000)  # imports and traces are no garbage; looking for it took a tenth of the time
     try:
         from smembench.cli.app import main as run

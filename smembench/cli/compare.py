@@ -188,9 +188,15 @@ def compare(
         ]
         _print(lambda: compared[0].data, sections_of(compared[0]), json=json, markdown=markdown)
         code = 0
+        if fail_on is not FailOn.NEVER and all(case.verdict is Verdict.NOT_COMPARABLE for case in compared[0].cases):
+            why = "no case is comparable, for the reasons above" if compared[0].cases else "no case is in both"
+            raise UsageError(f"nothing was compared: {why}")
     failing = {FailOn.SLOWER: (Verdict.SLOWER,), FailOn.AMBIGUOUS: (Verdict.SLOWER, Verdict.AMBIGUOUS)}
-    if any(found.counts[verdict] for found in compared for verdict in failing.get(fail_on or FailOn.SLOWER, ())):
+    failed = failing.get(fail_on or FailOn.SLOWER, ())
+    if any(found.counts[verdict] for found in compared for verdict in failed):
         code = REGRESSION
+        counts = [f"{sum(found.counts[verdict] for found in compared)} {verdict}" for verdict in failed]
+        typer.echo(f"found: {', '.join(counts)}", err=True)
     if code:
         raise typer.Exit(code)
 

@@ -8,7 +8,7 @@ import typer
 
 from smembench.cli import options
 from smembench.cli.options import Running, Sampling, takes
-from smembench.model.errors import DeviceUnavailable
+from smembench.model.errors import DeviceUnavailable, UsageError
 
 if TYPE_CHECKING:
     from smembench.views.sections import Section
@@ -85,6 +85,10 @@ def compilers(
     sweeps = study.sweeps(problem, kernel, n=n, block=block, dtype=dtype, device=where)
     config = from_flags({"name": "compilers", **sampling.config(), "sweep": sweeps})
     if static:
+        given = {"--csv": running.csv, "--export": running.export, "--dry-run": running.dry_run or None}
+        for option, value in given.items():
+            if value is not None:
+                raise UsageError(f"{option}: belongs to a measurement; with --static there are a table and --json")
         pairs = study.static(config, capability)
         sections = shown(ports(pairs, f"compute capability {capability}", versions(cuda=True)))
         if running.json:

@@ -56,6 +56,8 @@ def doctor(
     if timing:
         _timing(csv, json=json, force=force)
         return
+    if csv is not None:
+        raise UsageError(f"--csv {csv}: goes with --timing or --conflicts")
     from smembench.studies.doctor.installation import examine
     from smembench.views.console import say, stdout
     from smembench.views.doctor import check_records, lines

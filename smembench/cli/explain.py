@@ -12,6 +12,7 @@ from smembench.cli.options import SIZE, Json, complete_kernel, one_of
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from smembench.explain.costs import Costs
     from smembench.model.case import Case
 
 
@@ -220,8 +221,7 @@ def explain(
         typer.echo(as_json(**to_dict(said, capability, device)), nl=False)
     else:
         print_explanation(stdout, said, capability, device)
-    if said.trace.mistakes:
-        raise typer.Exit(1)
+    _fail_on_mistakes(said)
 
 
 def _in_file(
@@ -250,7 +250,14 @@ def _in_file(
         typer.echo(as_json(title=found.title, **costs_dict(found)), nl=False)
     else:
         print_explanation(stdout, found)
+    _fail_on_mistakes(found)
+
+
+def _fail_on_mistakes(found: Costs) -> None:
+    from smembench.views.console import say, stderr
+
     if found.trace.mistakes:
+        say(stderr, f"mistakes of the kernel: {len(found.trace.mistakes)}")
         raise typer.Exit(1)
 
 

@@ -81,6 +81,10 @@ def show(
     else:
         tell(verdict)
     if verdict.exit_code:
+        from smembench.views.console import say, stderr
+
+        failed = "a device has no figures or a failed case"
+        say(stderr, f"slow devices: {len(verdict.slow)}" if verdict.slow else failed)
         raise typer.Exit(verdict.exit_code)
 
 

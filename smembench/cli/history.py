@@ -72,5 +72,6 @@ def history(
         raise UsageError(f"{folder}: {no_series(nights)}")
     else:
         draw(stdout, history_sections(series, fine=can_show(stdout, LEVELS)))
-    if fail_on_change and any(one.newest is Newest.SLOWER for one in series):
+    if fail_on_change and (slower := sum(one.newest is Newest.SLOWER for one in series)):
+        say(stderr, f"slower, and not accepted: {slower} of {len(series)} cases")
         raise typer.Exit(REGRESSION)

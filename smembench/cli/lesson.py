@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from smembench.cli.options import Json, one_of
+from smembench.model.errors import UsageError
 from smembench.studies.lesson import LESSONS
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ def lesson(
 
     one_of(json=json, markdown=markdown)
     if name is None:
+        if csv is not None:
+            raise UsageError(f"--csv {csv}: goes with a lesson's name")
         if json:
             typer.echo(as_json(lessons=lessons()), nl=False)
             return

@@ -138,6 +138,8 @@ def exports(csv: Path | None, export: Path | None, *, force: bool) -> list[tuple
         form = _FORMS.get(export.suffix.lower())
         if form is None:
             raise UsageError(f"--export {export}: its suffix is none of {', '.join(_FORMS)}")
+        if files and csv is not None and csv.resolve() == export.resolve():
+            raise UsageError(f"--csv {csv} and --export {export}: are one file; give each its own")
         files.append((Output(export, force=force, what="--export"), form))
     return files
 

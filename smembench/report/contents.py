@@ -95,6 +95,8 @@ def contents(runs: Sequence[Run]) -> Report:
 
 def _comparison(before: Run, stored: Run) -> Topic:
     found = compare_runs([before], [stored], beside=beside([before], [stored]))
+    if not found.cases:
+        return Topic(f"Against {before.id}", [f"It has no case in common with {before.id}."])
     said = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items() if count)
     most = max(found.cases, key=lambda case: abs(log(case.ratio)) * (case.verdict in _CHANGED) if case.ratio else 0.0)
     if most.ratio and most.verdict in _CHANGED:

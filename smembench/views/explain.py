@@ -238,7 +238,7 @@ def _times(count: float) -> str:
 def _registers(explained: Costs) -> str:
     """The registers that the occupancy counts, and spills."""
     if explained.code is None:
-        reason = ", since no compiler is installed" if isinstance(explained, Explanation) else ""
+        reason = ", since no installed compiler makes code of it" if isinstance(explained, Explanation) else ""
         return f"; registers are not counted{reason}"
     spilled = explained.code.spilled_bytes
     return f", at {explained.code.registers} registers per thread" + (

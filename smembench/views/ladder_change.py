@@ -91,5 +91,7 @@ def figures(change: Change, capability: str | None) -> Section:
             change.after.kernel.name: lambda line: line[2],
         },
         words=("figure",),
-        sentence="Instructions and registers are not counted, since no compiler is installed." if missing else "",
+        sentence="Instructions and registers are not counted, since no installed compiler makes code of them."
+        if missing
+        else "",
     )

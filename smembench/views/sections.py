@@ -216,7 +216,8 @@ def notes(rows: Sequence[Row]) -> list[str]:
         cases = those(lambda row: row.converged is False and row.precision is not None)
         worst = max(unsure, key=lambda row: row.precision or 0)
         how = f"95 % CI {interval(worst)} after" if interval(worst) else "too few for an interval:"
-        found.append(f"{cases}: not converged ({how} {worst.samples} sample{'s' * (worst.samples != 1)})")
+        most = "at worst " if len(unsure) > 1 else ""
+        found.append(f"{cases}: not converged ({most}{how} {worst.samples} sample{'s' * (worst.samples != 1)})")
     if errors := max((row.ecc_uncorrected or 0 for row in done), default=0):
         found.append(f"memory errors that ECC could not correct, since the driver was loaded: {errors}")
     if any(row.other_processes for row in done):

@@ -331,3 +331,11 @@ def test_a_run_that_skips_everything_is_no_success(program: Program) -> None:
     ran = program("matmul", 512, "--kernel", "cpu", "--device", "cpu", "--max-seconds", "1ms", "-q")
     assert (ran.returncode, "skipped" in ran.stdout) == (1, True)
     assert ran.stderr.startswith("smembench: nothing was measured")
+
+
+@pytest.mark.parametrize("command", [("show", DOCUMENTS), ("--help",)])
+def test_a_terminal_of_unknown_width_is_no_reason_to_print_nothing(
+    program: Program, command: tuple[object, ...]
+) -> None:
+    usual, unknown = (program(*command, COLUMNS=columns) for columns in ("80", "0"))
+    assert (unknown.returncode, unknown.stdout) == (0, usual.stdout)

@@ -14,6 +14,7 @@ from conftest import DOCUMENTS, NIGHTLY, ROOT, Program, records
 from smembench.store.csv_files import table_text
 
 NIGHTS = sorted((ROOT / "results/reference/slowdown").iterdir())
+LIMITS = "20261123T164301Z-limits"
 ACROSS = ("--across", "device")
 """The stored runs do not say which GPU they were measured on."""
 CASE = "transpose/transposeSmem/cuda:0/numba/float32/4096x4096/b32x32/pad0/warm"
@@ -42,8 +43,7 @@ def slowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_regression_is_named_and_exits_3(program: Program, slowed: Path) -> None:
     found = program("compare", NIGHTLY, slowed)
-    assert found.returncode == 3
-    assert not found.stderr
+    assert (found.returncode, found.stderr) == (3, "found: 1 slower\n")
     lines = found.stdout.splitlines()
     (difference,) = (line for line in lines if line.startswith("numba"))
     assert difference.split() == ["numba", "0.68.0", "0.69.0"]
@@ -63,6 +63,17 @@ def test_the_same_run_is_no_regression(program: Program, slowed: Path) -> None:
     ):
         found = program("compare", *arguments)
         assert (found.returncode, found.stderr) == (0, ""), arguments
+
+
+def test_that_nothing_was_compared_is_no_success(program: Program) -> None:
+    """Neither other cases nor another GPU: a gate must not pass for want of what it compares."""
+    reduction, limits = (ROOT / f"results/reference/{name}" for name in ("20261123T032207Z-reduction", LIMITS))
+    for new, why in ((reduction, "no case is in both"), (limits, "no case is comparable")):
+        for option in ((), ("--fail-on", "ambiguous"), ("--json",)):
+            found = program("compare", NIGHTLY, new, *option)
+            assert found.returncode == 2, option
+            assert found.stderr.startswith(f"smembench: nothing was compared: {why}"), option
+        assert program("compare", NIGHTLY, new, "--fail-on", "never").returncode == 0
 
 
 def test_ambiguity_fails_where_it_is_asked_to(program: Program) -> None:
@@ -85,7 +96,7 @@ def test_a_real_slowdown_on_a_gpu_is_told_every_night_and_nothing_else(program: 
 def test_json_holds_every_case(program: Program, slowed: Path) -> None:
     found = program("compare", NIGHTLY, slowed, "--json")
     data = json.loads(found.stdout)
-    assert (found.returncode, found.stderr) == (3, "")
+    assert (found.returncode, found.stderr) == (3, "found: 1 slower\n")
     assert len(data["cases"]) == sum(data["counts"].values()) == 139
     assert data["cases"][0]["case_id"] == CASE
     assert data["cases"][0]["verdict"] == "slower"

@@ -96,6 +96,12 @@ def test_a_folder_of_runs_is_read_whole(program: Program, tmp_path: Path) -> Non
     assert "over 3 runs" in text
 
 
+def test_runs_without_a_case_in_common_are_a_report(program: Program, tmp_path: Path) -> None:
+    ran = program("report", ROOT / "results/reference/two-gpus", "-o", tmp_path / "report.html")
+    assert ran.returncode == 0, ran.stderr
+    assert "no case in common" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
 def test_a_folder_without_runs_is_refused_in_one_line(program: Program, tmp_path: Path) -> None:
     ran = program("report", tmp_path, "-o", tmp_path / "report.html")
     assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
