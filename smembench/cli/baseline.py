@@ -41,10 +41,12 @@ def show(root: _Root = Path("results"), json: Json = False) -> None:
       smembench baseline show results
     """
     from smembench.model.text import visible
+    from smembench.studies.accept import root_of
     from smembench.studies.baseline import baselines
     from smembench.views.console import say, stderr
     from smembench.views.records import json as as_json
 
+    root = root_of(root)
     pinned = baselines(root)
     if json:
         records = [{"config": name, "run": str(folder), "exists": folder.is_dir()} for name, folder in pinned.items()]
@@ -72,9 +74,11 @@ def clear(
       smembench baseline clear results
       smembench baseline clear results --config nightly
     """
+    from smembench.studies.accept import root_of
     from smembench.studies.baseline import unpin
     from smembench.views.console import say, stderr
 
+    root = root_of(root)
     gone = unpin(root, config)
     said = f"no longer pinned: {', '.join(gone)}" if gone else "nothing was pinned"
     say(stderr, f"{root}: {said}")

@@ -159,7 +159,8 @@ def from_toml(path: Path, overrides: Sequence[str] = (), flags: Mapping[str, Any
     data |= flags
     for override in overrides:
         _override(data, override)
-    return _validate(data, where=f"{path}: ", flags=False)
+    changed = f" with --set {', '.join(overrides)}" if overrides else ""
+    return _validate(data, where=f"{path}{changed}: ", flags=False)
 
 
 def _override(data: dict[str, Any], override: str) -> None:

@@ -20,7 +20,7 @@ from smembench.store.files import write_whole
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, read_description
 from smembench.store.run_json import Description, read_json
-from smembench.studies.load import load
+from smembench.studies.load import load, named
 
 ACCEPTED = "accepted.json"
 _Text = Annotated[str, Field(min_length=1)]
@@ -146,6 +146,7 @@ def root_of(path: Path) -> Path:
     Raises:
         UsageError: for a path that is no folder.
     """
+    path = named(path)
     if not path.is_dir():
         raise UsageError(f"{path}: there is no such folder; name a run's, or the one that holds the runs")
     return path.resolve().parent if (path / CASES).exists() else path

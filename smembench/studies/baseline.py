@@ -11,6 +11,7 @@ from smembench.model.errors import UsageError
 from smembench.store.files import resolved, there, write_whole
 from smembench.store.run_folder import CASES, RUN, read_description, to_json
 from smembench.store.run_json import read_json
+from smembench.studies.load import named
 
 BASELINE = "baseline.json"
 
@@ -27,10 +28,12 @@ class _Pinned(BaseModel):
 def pin(folder: Path) -> str:
     """Make a complete run the baseline of its config, in ``baseline.json`` beside it; returns the config's name.
 
+    ``DIR/last`` names the newest run of a folder.
+
     Raises:
         UsageError: for a folder without a complete run, and a file that cannot be written.
     """
-    folder = resolved(folder)
+    folder = resolved(named(folder))
     name = config_of(folder)
     if name is None:
         raise UsageError(f"{folder}: is not a run of smembench; name a folder with {CASES} and run.json in it")

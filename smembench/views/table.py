@@ -63,7 +63,8 @@ def _draw_section(console: Console, section: Section) -> None:
         *((n, "italic") for n in section.notes),
     ]:
         if text:
-            console.print(Text(plain(console, text), style=style))
+            whole = not console.is_terminal and "smembench " in text  # a command is copied in one piece
+            console.print(Text(plain(console, text), style=style), soft_wrap=whole)
 
 
 def _narrow(console: Console, section: Section, columns: list[int]) -> tuple[Table, list[str]]:
@@ -82,12 +83,23 @@ def _narrow(console: Console, section: Section, columns: list[int]) -> tuple[Tab
         text = cells[place].replace("-\n", "").replace("\n", ", ")
         return f"{column.title} {text}" if column.numeric else text
 
+    words = [place for place, column in enumerate(section.columns) if not column.numeric]
+    names = [" ".join(filter(None, line)) for line in _telling(section.cells, words)]
     below = (
-        f"{cells[0]}: {'; '.join(said(cells, place) for place in moved if cells[place])}"
-        for cells in section.cells
+        f"{name}: {'; '.join(said(cells, place) for place in moved if cells[place])}"
+        for name, cells in zip(names, section.cells, strict=True)
         if any(cells[place] for place in moved)
     )
     return table, list(below)
+
+
+def _telling(lines: Sequence[Sequence[str]], words: Sequence[int]) -> list[list[str]]:
+    """Of each line the first cells of these columns, as few as tell all lines apart, or all of them."""
+    for count in range(1, len(words) + 1):
+        found = [[line[place] for place in words[:count]] for line in lines]
+        if len({tuple(cells) for cells in found}) == len(lines):
+            return found
+    return [[line[place] for place in words or [0]] for line in lines]
 
 
 def _table(console: Console, section: Section, columns: Sequence[int], *, near: bool = False) -> Table:

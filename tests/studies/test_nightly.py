@@ -25,9 +25,11 @@ from smembench.model.errors import UsageError
 from smembench.model.measurement import Sample
 from smembench.store.run_folder import CASES, JOURNAL, RUN, RunFolder
 from smembench.store.run_json import Description
-from smembench.studies.accept import accept, matches, patterns_of
+from smembench.studies.accept import accept, matches, patterns_of, root_of
 from smembench.studies.baseline import BASELINE, baselines, pin, unpin
+from smembench.studies.compare import Rules
 from smembench.studies.load import load
+from smembench.studies.nightly.against import compare
 from smembench.studies.nightly.monitoring import json_line, open_metrics
 from smembench.studies.nightly.runs import SUMMARY, prune, runs_before, surplus
 
@@ -338,6 +340,26 @@ def test_a_headline_says_how_many_are_ambiguous(results: Path, night: Night) -> 
         Nightly(compare_to="last:3"), results, night(5, {name: 1.004 * ms for name, ms in TIMES.items()})
     )[1]
     assert "nothing slower than last:3 (2 ambiguous)" in printed
+
+
+def test_what_hides_a_change_is_named(results: Path, night: Night) -> None:
+    """A case that comes and goes by 20 %: another one, 30 % slower, is ambiguous, and measuring more would not help."""
+    for day in range(1, 11):
+        night(day, {**TIMES, "transposeSmem": 2.4 if day in (4, 8) else 2.0})
+    code, _ = finished(Nightly(compare_to="last:7"), results, newest := night(11, {**TIMES, "copyGmem": 1.3}))
+    run = load(newest)
+    found = compare("last:7", results, run, Rules())
+    (reason,) = {case.reason for _, one in found.compared for case in one.cases if case.case.kernel == "copyGmem"}
+    assert (code, "were 20.0 % off on some nights and came back" in reason) == (0, True), reason
+
+
+def test_the_newest_run_has_a_name_wherever_a_run_is_named(results: Path, night: Night) -> None:
+    for day in (1, 2):
+        night(day)
+    assert pin(results / "last") == "nightly"
+    assert baselines(results) == {"nightly": results / "20260102T020000Z-nightly"}
+    accept(results / "last", "*", "as agreed")
+    assert root_of(results / "last") == results
 
 
 def test_a_second_acceptance_leaves_the_verdicts_on_earlier_runs_as_they_were(results: Path, night: Night) -> None:

@@ -385,6 +385,16 @@ def test_what_does_not_fit_moves_below_and_nothing_is_lost(cells: list[list[str]
     assert not [word for word in words if word not in shown.replace(":", " ").replace(";", " ").split()]
 
 
+def test_what_moves_below_names_the_line_that_it_is_of() -> None:
+    """Two blocks of a kernel are told apart, although the check of each does not fit."""
+    columns = [Column(title, numeric=title == "ms") for title in ("kernel", "block", "ms", "✓")]
+    cells = [["copyGmem", "16x16", "0.1234", "✓"], ["copyGmem", "32x32", "0.1234", "wrong"]]
+    shown = on_terminal([Section("heading", columns, cells)], 24)
+    for _, block, _, sign in cells:
+        (line,) = (line for line in shown.splitlines() if line.endswith(sign))
+        assert line.startswith(f"copyGmem {block}:")
+
+
 @pytest.mark.parametrize(
     ("samples", "how"),
     [(1, "too few for an interval: 1 sample"), (2, "too few for an interval: 2 samples"), (11, "95 % CI ±4.0 % after")],

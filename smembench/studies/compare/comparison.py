@@ -143,7 +143,7 @@ def _judged(pair: Pair, in_time: tuple[Effect, float], cycles: tuple[Effect, flo
     (by_time, q), (in_cycles, q_cycles) = in_time, cycles
     verdict, reason = _verdict(by_time, q, rules), ""
     if verdict is Verdict.AMBIGUOUS:
-        reason = _why_ambiguous(by_time, rules)
+        reason = _why_ambiguous(by_time, pair.returned, rules)
     elif _disagree(verdict, _verdict(in_cycles, q_cycles, rules)):
         verdict, reason = Verdict.AMBIGUOUS, _clocks(pair, by_time, in_cycles)
     return CaseComparison(
@@ -182,8 +182,11 @@ def _verdict(effect: Effect, q: float, rules: Rules) -> Verdict:
     return Verdict.SAME if max(effect.high, 1 / effect.low) <= most else Verdict.AMBIGUOUS
 
 
-def _why_ambiguous(effect: Effect, rules: Rules) -> str:
+def _why_ambiguous(effect: Effect, returned: float, rules: Rules) -> str:
     if max(effect.low, 1 / effect.high) > 1 + rules.threshold:
+        if abs(math.log(effect.ratio)) <= _MORE * returned:
+            off = f"{100 * math.expm1(returned):.1f} %"
+            return f"cases of similar duration were {off} off on some nights and came back; only twice as much is told"
         return "the difference may be noise: measure more rounds or runs"
     return f"the interval reaches beyond {100 * rules.threshold:g} %: measure more rounds or runs"
 
