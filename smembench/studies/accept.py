@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from smembench.model.errors import UsageError
 from smembench.model.measurement import moment
-from smembench.store.files import write_whole
+from smembench.store.files import there, write_whole
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, read_description
 from smembench.store.run_json import Description, read_json
@@ -147,7 +147,7 @@ def root_of(path: Path) -> Path:
         UsageError: for a path that is no folder.
     """
     path = named(path)
-    if not path.is_dir():
+    if not (there(path) and path.is_dir()):
         raise UsageError(f"{path}: there is no such folder; name a run's, or the one that holds the runs")
     return path.resolve().parent if (path / CASES).exists() else path
 

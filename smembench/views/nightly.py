@@ -122,8 +122,8 @@ def _verdict(asked: str, comparison: Comparison) -> str:
     """How many cases are slower, and how many may be, unless none could be compared."""
     if all(case.verdict is Verdict.NOT_COMPARABLE for case in comparison.cases):
         return f"nothing comparable with {asked}"
-    open_ = comparison.counts[Verdict.AMBIGUOUS]
-    return f"{len(comparison.regressions) or 'nothing'} slower than {asked}{f' ({open_} ambiguous)' if open_ else ''}"
+    unsure = comparison.counts[Verdict.AMBIGUOUS]
+    return f"{len(comparison.regressions) or 'nothing'} slower than {asked}{f' ({unsure} ambiguous)' if unsure else ''}"
 
 
 def _ids(runs: Sequence[str]) -> str:

@@ -58,7 +58,7 @@ def test_the_counters_of_padding() -> None:
     assert cells["wavefronts per shared load request"] == ("32.0", "1.00")
     assert cells["sectors per global store request"] == ("4.00", "4.00")
     assert "registers per thread" not in cells
-    assert "no compiler" in figures(PADDING, None).sentence
+    assert "no installed compiler" in figures(PADDING, None).sentence
 
 
 def test_two_steps_are_held_against_each_other() -> None:
