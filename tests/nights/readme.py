@@ -24,6 +24,8 @@ _LINES = {
     "5 % slower, under 10 µs, detected on the first night": "5% in under 10 µs after 7 nights",
     "10 % slower, under 10 µs, detected on the first night": "10% in under 10 µs after 7 nights",
     "5 % slower, over 30 µs, detected on a night from the 4th to the 14th": "held 5% nights 4 to 14",
+    "all cases 2 % slower, exit 3 on the first night": "all 2% slower night 1",
+    "all cases 2 % slower, exit 3 on a night from the 4th to the 14th": "all 2% slower nights 4 to 14",
 }
 
 
@@ -34,12 +36,9 @@ def table() -> str:
     headings = " | ".join(f"{model}: {said}" for model, said in _MODELS.items())
     lines = [f"| share of nights | {headings} |", f"| :--- |{' ---: |' * len(_MODELS)}"]
     for said, asked in _LINES.items():
-        cells = [
-            f"{100 * yes / of:.1f} % of {of}"
-            for yes, of in (counts.get((name, asked), (0, 0)) for name in _MODELS)
-            if of
-        ]
-        lines.append(f"| {said} | {' | '.join([*cells, *[''] * (len(_MODELS) - len(cells))])} |")
+        found = [counts.get((name, asked), (0, 0)) for name in _MODELS]
+        cells = [f"{100 * yes / of:.1f} % of {of}" if of else "" for yes, of in found]
+        lines.append(f"| {said} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -129,10 +129,26 @@ def held(model: Model, seed: int, nights: int = HELD, sizes: Sequence[float] = (
     return found
 
 
+def together(model: Model, seed: int, sizes: Sequence[float] = (0.01, 0.02, 0.03)) -> Found:
+    """A step in all cases, as when a GPU's clocks are lowered: whether a night says that any of them is slower."""
+    found: Found = Counter()
+    made = Nights(model, seed)
+    runs = [made.next() for _ in range(WARM + HELD)]
+    for size in sizes:
+        after = [slowed(run, dict.fromkeys(made.cases, size)) for run in runs[WARM:]]
+        for night in (0, 3, 8, HELD - 1):
+            asked = f"all {size:.0%} slower " + ("night 1" if night == 0 else f"nights 4 to {HELD}")
+            found[asked, "yes"] += bool(last([*runs[:WARM], *after[:night]], after[night]).regressions)
+            found[asked, "of"] += 1
+    return found
+
+
 def _tasks(series: int) -> Iterator[tuple[str, Callable[[], Found]]]:
     for seed in range(series):
         for name, model in MODELS.items():
             yield name, partial(unchanged, model, 11000 + seed)
+        for name in ("N0", "N1p", "N3"):
+            yield name, partial(together, MODELS[name], 15000 + seed)
         for name in ("N0", "N1p"):
             yield name, partial(held, MODELS[name], 13000 + seed)
             if name == "N1p":  # the nearest to what is asked
