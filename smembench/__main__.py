@@ -1,4 +1,4 @@
-"""``python -m smembench``, which takes Ctrl-C before it imports what takes long."""
+"""``python -m smembench``, which takes Ctrl-C and SIGTERM before it imports what takes long."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def main() -> None:
 
         run()
     except KeyboardInterrupt:
-        code, said = 130, "interrupted"
+        code, said = interrupts.exit_code(), "interrupted"
     except (OSError, ImportError) as error:
         code, said = 2, str(error)
     else:

@@ -17,9 +17,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from smembench.cli import baseline, fleet, problems
 from smembench.cli.options import help_alone
-from smembench.cli.streams import open_streams
+from smembench.cli.streams import lost_output, open_streams
 from smembench.model.errors import Dropped, SmembenchError
-from smembench.model.interrupts import finish
+from smembench.model.interrupts import exit_code, ignore
 from smembench.model.text import brief, one_line, place, visible
 from smembench.model.version import VERSION
 
@@ -56,7 +56,8 @@ app = typer.Typer(
     name="smembench",
     cls=_Group,
     help="Benchmark of GPU shared memory: transposes, matrix multiplication and sums, checked before they are timed.",
-    epilog="Exit codes: 0 all ok, 1 a case failed, 2 wrong usage, 3 slower, 4 no such device, 130 interrupted.",
+    epilog="Exit codes: 0 all ok, 1 a case failed, 2 wrong usage, 3 slower, 4 no such device, 130 interrupted, "
+    "143 by SIGTERM.",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -129,10 +130,12 @@ def main() -> None:
         # Flush here: a failure when Python flushes at exit would be a traceback.
         sys.stdout.flush()
         if code == _SIGNALLED:
-            _say("interrupted")
+            code = _say("interrupted", exit_code())
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         code = _failed(error)
-    finish()
+    if not code and lost_output():
+        code = _say("stdout is closed; what was to be printed is lost", 1)
+    ignore()
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -145,7 +148,7 @@ def _failed(error: BaseException) -> int:
         drop_stdout()  # its reader has what it wants
         return 0
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):
-        return _say("interrupted", _SIGNALLED)
+        return _say("interrupted", exit_code())
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 0
     if isinstance(error, SmembenchError):

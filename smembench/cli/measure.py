@@ -12,6 +12,7 @@ import typer
 
 from smembench.cli.options import Running, one_of
 from smembench.model.errors import FAILED, SmembenchError, UsageError
+from smembench.model.interrupts import exit_code
 from smembench.model.text import visible
 
 if TYPE_CHECKING:
@@ -34,9 +35,11 @@ _FORMS: dict[str, str] = {".csv": "csv", ".json": "json", ".md": "markdown", ".t
 
 
 class Interrupted(SmembenchError):
-    """Ctrl-C with a message; Typer would drop that of a KeyboardInterrupt."""
+    """Ctrl-C or SIGTERM with a message; Typer would drop that of a KeyboardInterrupt."""
 
-    exit_code = 130
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code()
 
 
 def measure(

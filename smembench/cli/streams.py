@@ -18,6 +18,21 @@ class _Forgiving(io.FileIO):
             return len(data)
 
 
+class _Closed(io.FileIO):
+    """A stdout that the caller had closed: writes do not fail, so that all else is done, but are remembered."""
+
+    lost = False
+
+    def write(self, data: Any) -> int:
+        _Closed.lost = True
+        return len(data)
+
+
+def lost_output() -> bool:
+    """Whether anything was written to a stdout that the caller had closed."""
+    return _Closed.lost
+
+
 def open_streams() -> None:
     """Open those that are closed, so that no file of a run gets their numbers, and have no character fail."""
     for descriptor in range(3):
@@ -26,7 +41,7 @@ def open_streams() -> None:
         except OSError:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # takes the lowest number that is free
     sys.stdin = sys.stdin or io.TextIOWrapper(io.FileIO(0, closefd=False))
-    sys.stdout = sys.stdout or io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w", closefd=False)))
+    sys.stdout = sys.stdout or io.TextIOWrapper(io.BufferedWriter(_Closed(1, "w", closefd=False)))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     encoding = sys.stderr.encoding if sys.stderr else None

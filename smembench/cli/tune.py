@@ -56,6 +56,7 @@ def tune(
       smembench tune transpose --kernel transposeSmemPad --dry-run
     """
     from smembench.cli.measure import Interrupted
+    from smembench.model.interrupts import held
     from smembench.store.files import Output
     from smembench.studies.tune import Tuned, TuneInterrupted, candidates, to_toml, tuned
     from smembench.views.console import stdout
@@ -65,12 +66,12 @@ def tune(
     from smembench.views.table import draw
     from smembench.views.tune import counts, finals, ranked
 
-    def show(found: Tuned) -> None:
-        """Print the finalists."""
+    def show(found: Tuned, among: str = "") -> None:
+        """Print the finalists, or what an interrupted search has instead."""
         if json:
             typer.echo(as_json(cases=cases(ranked(found))), nl=False)
         else:
-            draw(stdout, [finals(found)])
+            draw(stdout, [finals(found, among)])
 
     best = Output(output, force=force, what="--output") if output is not None else None
     watching = watch()
@@ -84,14 +85,16 @@ def tune(
         typer.echo(f"{counts(found)}; nothing was measured", err=True)
         return
     watching.note(counts(found))
-    try:
-        done = tuned(found, sampling.config(), watching)
-    except TuneInterrupted as error:
-        if error.so_far is not None:
-            show(error.so_far)
-        raise Interrupted(str(error)) from None
-    section = finals(done)
-    show(done)
-    if best is not None:
-        best.write(to_toml(done.best, [section.heading, section.sentence]))
-        watching.note(f"wrote {output}")
+    with held():  # what was measured is shown and written
+        try:
+            done = tuned(found, sampling.config(), watching)
+        except TuneInterrupted as error:
+            if error.so_far is not None:
+                show(error.so_far, error.among)
+            unwritten = f"; {output} was not written" if output is not None else ""
+            raise Interrupted(f"{error}{unwritten}") from None
+        section = finals(done)
+        show(done)
+        if best is not None:
+            best.write(to_toml(done.best, [section.heading, section.sentence]))
+            watching.note(f"wrote {output}")

@@ -1,4 +1,7 @@
-"""Ctrl-C, taken where nothing is lost by it: not in an import, nor in a block that holds it back."""
+"""Ctrl-C, taken where nothing is lost by it: not in an import, nor in a block that holds it back.
+
+SIGTERM, by which systemd, Slurm, timeout and docker stop end a process, is Ctrl-C too once ``install`` was called.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -16,22 +19,27 @@ _AGAIN_S = 0.02
 _IMPORT_S = 5.0
 """How long an import can put it off: one that never ends is a mistake in a file."""
 
+_signals: list[int] = [signal.SIGINT]
+"""Those that interrupt. In a Python program that imports smembench, SIGTERM is the program's."""
+_last: int = signal.SIGINT
+
 
 class Held:
     """What a block that holds Ctrl-C back has had of it so far, and who takes it otherwise."""
 
-    def __init__(self, before: Any) -> None:
+    def __init__(self, before: Mapping[int, Any]) -> None:
         self.before = before
-        self.caught = False
+        self.caught = 0
 
     def take(self) -> bool:
         """Whether it came; it is not raised any more then."""
-        caught, self.caught = self.caught, False
-        return caught
+        caught, self.caught = self.caught, 0
+        return caught != 0
 
     def note(self, number: int, frame: FrameType | None) -> None:
         """Take the signal."""
-        self.caught = True
+        global _last
+        self.caught = _last = number
 
 
 _holding: list[Held] = []
@@ -40,20 +48,20 @@ _holding: list[Held] = []
 @contextmanager
 def held() -> Iterator[Held]:
     """Put Ctrl-C off until the end of the block, except in its ``interruptible`` parts."""
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: handler for number in _signals if callable(handler := signal.getsignal(number))}
     hold = Held(before)
-    if not callable(before) or not _in_main_thread():  # ignored, or not this thread's
+    if not before or not _in_main_thread():  # ignored, or not this thread's
         yield hold
         return
     _holding.append(hold)
-    signal.signal(signal.SIGINT, hold.note)
     try:
+        _handle(dict.fromkeys(before, hold.note))
         yield hold
     finally:
         _holding.remove(hold)
-        signal.signal(signal.SIGINT, before)
-        if hold.take():
-            before(signal.SIGINT, None)
+        _handle(before)
+        if hold.caught:
+            before[hold.caught](hold.caught, None)
 
 
 @contextmanager
@@ -62,28 +70,44 @@ def interruptible() -> Iterator[None]:
     if not _holding or not _in_main_thread():
         yield
         return
-    now = signal.getsignal(signal.SIGINT)
+    before = _holding[0].before
+    now = {number: signal.getsignal(number) for number in before}
     try:
-        signal.signal(signal.SIGINT, _holding[0].before)
-        if [hold for hold in _holding if hold.take()]:
-            _holding[0].before(signal.SIGINT, None)
+        _handle(before)
+        if caught := [hold.caught for hold in _holding if hold.caught]:
+            for hold in _holding:
+                hold.take()
+            before[caught[-1]](caught[-1], None)
         yield
     finally:
-        signal.signal(signal.SIGINT, now)
+        _handle(now)
 
 
 def install() -> None:
-    """Have Ctrl-C wait for the end of an import: a module imported by half may be unusable. A process that ignores
-    it goes on ignoring it.
+    """Have SIGTERM do what Ctrl-C does, and both wait for the end of an import: a module imported by half may be
+    unusable. A process that ignores one of them goes on ignoring it.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
-        sys.unraisablehook = _unraisable
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _interrupt)
+        _signals.append(signal.SIGTERM)
+    sys.unraisablehook = _unraisable
 
 
-def finish() -> None:
-    """Ignore Ctrl-C while the process ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def ignore() -> None:
+    """Ignore Ctrl-C and SIGTERM from now on."""
+    _handle(dict.fromkeys((signal.SIGINT, signal.SIGTERM), signal.SIG_IGN))
+
+
+def exit_code() -> int:
+    """That of a process which the last of the signals ended: 130 after Ctrl-C, 143 after SIGTERM."""
+    return 128 + _last
+
+
+def _handle(handlers: Mapping[int, Any]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 def _in_main_thread() -> bool:
@@ -96,7 +120,8 @@ _put_off = 0.0
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    global _put_off
+    global _put_off, _last
+    _last = number
     if _put_off < _IMPORT_S and _importing(frame):
         _put_off += _AGAIN_S
         _thread.start_new_thread(_again, ())
@@ -115,7 +140,7 @@ def _importing(frame: FrameType | None) -> bool:
 
 def _again() -> None:
     time.sleep(_AGAIN_S)
-    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), _last)
 
 
 def _unraisable(found: Any) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 from smembench.devices.base import Device
 from smembench.model.device import DeviceInfo, Limits
 from smembench.model.errors import DeviceUnavailable
-from smembench.model.interrupts import interruptible
+from smembench.model.interrupts import ignore, interruptible
 from smembench.model.measurement import Trial
 from smembench.model.text import one_line
 from smembench.run.trial import Request, TrialRunner
@@ -185,7 +185,7 @@ def _serve(connection: Connection, listener: Connection) -> None:
 def main() -> None:
     """The child's entry point; its arguments are two inherited file descriptors."""
     die_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore()  # the parent's to handle; systemd and Slurm send SIGTERM to every process of a service or job
     connection, listener = (Connection(int(fd)) for fd in sys.argv[1:3])
     with suppress(EOFError, ConnectionError):
         _serve(connection, listener)

@@ -23,7 +23,7 @@ from smembench.model.measurement import Measurement, Trial
 from smembench.run.axes import parse_kernels, parse_names
 from smembench.run.config import from_stored
 from smembench.run.runner import Begin, unseen
-from smembench.run.session import open_session
+from smembench.run.session import Session, open_session
 from smembench.run.stop_rule import PRESETS
 from smembench.stats.summary import median_interval
 from smembench.studies.ladder.climb import problems
@@ -173,11 +173,19 @@ class Tuned:
 
 
 class TuneInterrupted(KeyboardInterrupt):
-    """Ctrl-C during a search; ``so_far`` has the best so far, None before anything was measured."""
+    """Ctrl-C during a search.
 
-    def __init__(self, so_far: Tuned | None) -> None:
-        super().__init__(f"interrupted: {so_far.best.id if so_far else 'nothing'} is the best so far")
+    Attributes:
+        so_far: the best so far; None before anything was measured. Its finalists are all candidates measured by then,
+            unless all the finalists had been measured again.
+        among: what those are, such as "7 of 50 candidates, measured quickly".
+    """
+
+    def __init__(self, so_far: Tuned | None, among: str) -> None:
+        found = f"{so_far.best.id} is the best so far among {among}" if so_far else "no candidate was measured"
+        super().__init__(f"interrupted: {found}")
         self.so_far = so_far
+        self.among = among
 
 
 def tuned(found: Search, sampling: Mapping[str, Any] = MappingProxyType({}), watch: Watch = SILENT) -> Tuned:
@@ -190,17 +198,22 @@ def tuned(found: Search, sampling: Mapping[str, Any] = MappingProxyType({}), wat
         DeviceUnavailable: for a device that is missing or in use.
         TuneInterrupted: on Ctrl-C; a KeyboardInterrupt with the best so far.
     """
-    first, cut = _measured(found.cases, {**PRESETS["quick"], **sampling}, watch)
-    # The ceiling is measured in every run, and is not a candidate.
-    chosen = finalists(measurement for measurement in first if measurement.case in found.cases)
-    if cut:
-        raise TuneInterrupted(_best(chosen, first))
-    if not chosen:
-        raise UsageError(f"no candidate could be measured: {first[-1].reason}")
-    last, cut = _measured(chosen, {"rounds": FINAL_ROUNDS, **sampling}, watch)
-    best = _best(chosen, last)
-    if cut:
-        raise TuneInterrupted(best or _best(chosen, first))
+    with held() as hold:
+        first, cut = _measured(found.cases, {**PRESETS["quick"], **sampling}, watch)
+        # The ceiling is measured in every run, and is not a candidate.
+        done = finalists((measurement for measurement in first if measurement.case in found.cases), len(first))
+        chosen = done[:FINALISTS]
+        among = f"{len(done)} of {len(found.cases)} candidates, measured quickly"
+        if cut or hold.take():
+            raise TuneInterrupted(_best(done, first), among)
+        if not chosen:
+            raise UsageError(f"no candidate could be measured: {first[-1].reason}")
+        last, cut = _measured(chosen, {"rounds": FINAL_ROUNDS, **sampling}, watch)
+        best = _best(chosen, last)
+        if cut or hold.take():
+            if {measurement.case for measurement in last if measurement.ok} >= {*chosen}:
+                raise TuneInterrupted(best, "the finalists, in an unfinished run")
+            raise TuneInterrupted(_best(done, first), among)
     if best is None:
         raise UsageError(f"no finalist could be measured again: {last[-1].reason}")
     return best
@@ -215,15 +228,17 @@ def _measured(cases: Sequence[Case], sampling: Mapping[str, Any], watch: Watch) 
     """Measure these cases in one interleaved run; also whether Ctrl-C cut it short."""
     config = from_stored({"name": "tune", **sampling, "sweep": [as_sweep(case) for case in cases]})
     trials: list[Trial] = []
-    with held() as hold, ExitStack() as opened:
-        with interruptible():
-            session = opened.enter_context(open_session(config))
+    session: Session | None = None
+    cut = False
+    with ExitStack() as opened:
         try:
+            with interruptible():
+                session = opened.enter_context(open_session(config))
             begin = opened.enter_context(watch.progress())
             trials.extend(session.run(begin=begin))
         except KeyboardInterrupt:
-            return session.measurements(trials), True
-        return session.measurements(trials), hold.take()
+            cut = True
+        return session.measurements(trials) if session else [], cut
 
 
 def lower_end(measurement: Measurement) -> float:

@@ -22,24 +22,28 @@ def ranked(tuned: Tuned) -> Run:
     return run.only(sorted(shown, key=lambda row: row.elapsed_ms or 0.0))
 
 
-def finals(tuned: Tuned) -> Section:
-    """Finalists by their median, with its 95 % interval."""
+def finals(tuned: Tuned, among: str = "") -> Section:
+    """Finalists by their median, with its 95 % interval.
+
+    ``among`` says what a search that was interrupted has instead of finalists.
+    """
     done = [measurement for measurement in tuned.measurements if measurement.ok]
     intervals = {m.case: median_interval([sample.elapsed_ms for sample in m.samples]) for m in done}
     run = ranked(tuned)
+    what = "candidate" if among else "finalist"
     rows, best, problem = run.rows, tuned.best, PROBLEMS[tuned.best.problem]
     return table(
-        f"{problem.title} {best.size} {best.dtype} on {best.device}: the finalists",
+        f"{problem.title} {best.size} {best.dtype} on {best.device}: {among or 'the finalists'}",
         rows,
         {
-            "finalist": label,
+            what: label,
             "elapsed ms": lambda row: milliseconds(row.elapsed_ms),
             "95 % interval": lambda row: "–".join(map(milliseconds, intervals[row.case])),
             **figures(problem, problem.columns),
         },
-        words=("finalist",),
+        words=(what,),
         bars=bars(rows, problem.columns[0]),
-        sentence=verdict(run, rows),
+        sentence="" if among else verdict(run, rows),
     )
 
 

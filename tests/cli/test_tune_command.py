@@ -1,8 +1,33 @@
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
-from conftest import QUICK, Program
+import pytest
+
+from conftest import QUICK, Program, heed_ctrl_c
+
+SLOW = """
+import time
+from pathlib import Path
+from smembench.kernels.kernel import Kernel
+from smembench.kernels.program import HostFunction
+
+def kernel(name):
+    def launch(out, inp, nx, ny):
+        out[:] = inp.reshape(int(ny), int(nx)).T.ravel()
+        time.sleep(0.05)
+        with Path(__file__).with_name(name).open("a") as launched:
+            launched.write(".")
+
+    return Kernel("transpose", name, "cpu", "slow", lambda case: HostFunction(launch), "transpose", blocks=False)
+
+KERNELS = [kernel("first"), kernel("second")]
+"""
 
 
 def test_the_best_case_can_be_run(program: Program, tmp_path: Path) -> None:
@@ -19,3 +44,35 @@ def test_a_dry_run_for_a_gpu_needs_none(program: Program) -> None:
     assert done.returncode == 0, done.stderr
     assert all(line.startswith("transpose/transposeSmemPad/cuda:0/") for line in done.stdout.splitlines())
     assert "nothing was measured" in done.stderr
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_shows_what_was_measured_and_says_what_was_not_written(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    kernels, best = tmp_path / "slow.py", tmp_path / "best.toml"
+    kernels.write_text(SLOW)
+    options = ("--device", "cpu", "--n", "8", "--kernel", "first,second", "--samples", "1000", "-o", str(best))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "smembench", "tune", "transpose", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "SMEMBENCH_KERNELS": str(kernels), "CUDA_VISIBLE_DEVICES": "", "COLUMNS": "100"},
+        preexec_fn=heed_ctrl_c,
+    )
+    launched = (tmp_path / "first", tmp_path / "second")
+    deadline = time.monotonic() + 60
+    while not all(path.exists() and path.stat().st_size > 4 for path in launched):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == code, err
+    assert out.startswith("matrix transpose 8x8 float32 on cpu: 2 of 2 candidates, measured quickly\n")
+    assert set(out.split()) >= {"candidate", "first", "second"}
+    assert "the fastest" not in out
+    said = err.splitlines()[-1]
+    assert said.startswith("smembench: interrupted: transpose/")
+    assert said.endswith(f"is the best so far among 2 of 2 candidates, measured quickly; {best} was not written")
+    assert not best.exists()

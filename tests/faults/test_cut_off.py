@@ -142,6 +142,30 @@ def test_ctrl_c_keeps_everything_and_can_be_resumed(config: Path, tmp_path: Path
     assert [int(row["samples"]) >= 4 for row in table(folder, "cases.csv")] == [True] * CASES
 
 
+def in_the_background() -> None:
+    """As a script starts what ends with ``&``."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@pytest.mark.parametrize("limit", [heed_ctrl_c, in_the_background])
+def test_sigterm_keeps_everything_as_ctrl_c_does(config: Path, tmp_path: Path, limit: Callable[[], None]) -> None:
+    root = tmp_path / "results"
+    process = start(config, "--output", root, limit=limit)
+    wait_for_trials(root, 3)
+    for pid in (*children(process.pid), process.pid):  # as systemd does: every process of the service
+        os.kill(pid, signal.SIGTERM)
+    out, err = process.communicate(timeout=30)
+    folder = run_folder(root)
+    assert process.returncode == 143
+    assert "Traceback" not in err
+    assert err.splitlines()[-1].startswith("smembench: interrupted: what was measured is kept")
+    assert "sleepy" in out
+    rows = table(folder, "cases.csv")
+    assert "ok" in {row["status"] for row in rows}
+    assert not [row["reason"] for row in rows if "killed" in row["reason"]]
+    assert not described(folder).complete
+
+
 def test_kill_9_of_the_parent_loses_no_trial(folder: Path, program: Program, resume: Resume) -> None:
     before = journal.read(folder / JOURNAL).trials
     assert len(before) >= 2

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Program, Rows
+from conftest import ROOT, Program, Rows
 from smembench.store import schema
 from smembench.store.csv_files import table_text
 
@@ -47,8 +47,11 @@ def test_no_stored_text_controls_a_terminal(program: Program, evil: Path, comman
         assert "x1b[31mred" in ran.stdout.replace("{[}", "[")
 
 
-@pytest.mark.parametrize("closed", ["<&- >&-", "<&- 2>&-"])
-def test_closed_streams_change_nothing_that_is_stored(tmp_path: Path, closed: str) -> None:
+LOST = "smembench: stdout is closed; what was to be printed is lost\n"
+
+
+@pytest.mark.parametrize(("closed", "code"), [("<&- >&-", 1), ("<&- 2>&-", 0)])
+def test_closed_streams_change_nothing_that_is_stored(tmp_path: Path, closed: str, code: int) -> None:
     """Files that are opened while 0, 1 or 2 is free would get what is printed."""
     sweep = "transpose --n 8 --device cpu --kernel memcpy --samples 3 --rounds 1 --max-seconds 0.1 --precision 90"
     ran = subprocess.run(
@@ -57,10 +60,28 @@ def test_closed_streams_change_nothing_that_is_stored(tmp_path: Path, closed: st
         timeout=60,
         env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
     )
-    assert ran.returncode == 0, ran.stderr
+    assert ran.returncode == code, ran.stderr
     assert b"Traceback" not in ran.stderr
+    assert ran.stderr.decode().endswith(LOST) is (code == 1)
     lines = (tmp_path / "x.csv").read_text().splitlines()
     assert (len(lines), lines[0]) == (2, ",".join(schema.COLUMNS))
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        ("list >&-", 1, LOST),
+        ("--version >&-", 1, LOST),
+        ("list >&- 2>&-", 1, ""),
+        ("report results/reference/slowdown -o /dev/null --force >&-", 0, "wrote /dev/null\n"),  # prints nothing
+        ("list | true", 0, ""),
+    ],
+)
+def test_what_a_closed_stdout_loses_is_one_line_and_a_closed_pipe_none(command: str, code: int, said: str) -> None:
+    arguments, pipe, reader = command.partition(" | ")
+    line = f"set -o pipefail; {sys.executable} -m smembench {arguments}{pipe}{reader}"
+    ran = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, cwd=ROOT)
+    assert (ran.returncode, ran.stderr) == (code, said)
 
 
 def test_who_ignores_ctrl_c_goes_on_ignoring_it() -> None:

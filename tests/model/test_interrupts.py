@@ -13,7 +13,7 @@ import pytest
 
 from smembench.model.interrupts import held, interruptible
 
-SLOW = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(0.1)\nwhole = 1"
+SLOW = "import os, signal, time\nos.kill(os.getpid(), signal.{})\ntime.sleep(0.1)\nwhole = 1"
 PROGRAM = """
 from smembench.model import interrupts
 interrupts.install()
@@ -25,7 +25,7 @@ else:
     try:
         time = __import__("time").sleep(5)
     except KeyboardInterrupt:
-        print(slow.whole)
+        print(slow.whole, interrupts.exit_code())
 """
 
 
@@ -73,10 +73,11 @@ def test_who_ignores_it_goes_on_ignoring_it() -> None:
         assert not hold.take()
 
 
-def test_an_import_is_whole_before_it_is_raised(tmp_path: Path) -> None:
-    (tmp_path / "slow.py").write_text(SLOW)
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_an_import_is_whole_before_it_is_raised(tmp_path: Path, name: str, code: int) -> None:
+    (tmp_path / "slow.py").write_text(SLOW.format(name))
     path = os.pathsep.join(map(str, (tmp_path, Path(__file__).parents[2])))
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True
     )
-    assert (ran.stdout, ran.stderr) == ("1\n", "")
+    assert (ran.stdout, ran.stderr) == (f"1 {code}\n", "")

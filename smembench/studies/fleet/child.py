@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, JsonValue
 
-from smembench.model.interrupts import install
+from smembench.model.interrupts import ignore, install
 from smembench.model.text import one_line
 from smembench.run.worker import die_with_parent
 from smembench.store.run_folder import JOURNAL, RunFolder, read_description
@@ -48,6 +48,7 @@ def main() -> None:
     try:
         said = {"failed": measure(Path(sys.argv[1]), Job.model_validate_json(sys.stdin.buffer.read())), "error": ""}
     except BaseException as error:
+        ignore()  # the fleet stops a child that SIGTERM has reached already
         said = {"failed": 0, "error": one_line(error) if isinstance(error, Exception) else "interrupted"}
     _tell(said)
     sys.exit(1 if said["error"] else 0)
