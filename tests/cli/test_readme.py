@@ -77,8 +77,8 @@ def test_the_sentence_on_odd_sizes_counts_its_table() -> None:
     assert f"of {len({row['case_id'].split('/')[1] for row in rows})} kernels on the H100" in README
 
 
-TENSOR = ROOT / "results/reference/20261125T182244Z-tensor"
-LIMITS = ROOT / "results/reference/20261123T164301Z-limits"
+TENSOR = ROOT / "results/reference/20261125T211525Z-tensor"
+LIMITS = ROOT / "results/reference/20261125T212335Z-limits"
 LIMITS_H100 = ROOT / "results/reference/20261123T200119Z-limits"
 DOCUMENTED = ("copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad", "naive", "tiled")
 LAST = ("transposeHalfWarp", "serpentine", "serpentine16x8", "streamK")
