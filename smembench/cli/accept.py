@@ -43,6 +43,7 @@ def accept(
       smembench accept results --withdraw --case "transpose/transposeSmem/*"
     """
     from smembench.studies import accept as study
+    from smembench.studies.load import root_of
     from smembench.views.records import json as as_json
 
     if case is not None and all_:
@@ -53,7 +54,7 @@ def accept(
             raise UsageError("--reason: goes with --case or --all, not with --withdraw")
         if pattern is None:
             raise UsageError("--withdraw: give --case, as the list of what is accepted has it, or --all")
-        gone = study.withdraw(study.root_of(folder), None if all_ else pattern)
+        gone = study.withdraw(root_of(folder), None if all_ else pattern)
         if not gone:
             raise UsageError(f"{folder}: nothing is accepted" + ("" if all_ else f" with --case {pattern!r}"))
         for one in gone:
@@ -67,11 +68,11 @@ def accept(
     elif reason is not None:
         raise UsageError("--reason: give --case or --all with it")
     else:
-        known = study.accepted(study.root_of(folder))
+        known = study.accepted(root_of(folder))
         for one in [] if json else known:
             typer.echo(f"{one.run}\t{one.case}\t{one.reason}")
         if not known:
             typer.echo(f"{folder}: nothing is accepted", err=True)
     if json:
-        found = study.accepted(study.root_of(folder))
+        found = study.accepted(root_of(folder))
         typer.echo(as_json(accepted=[one.model_dump(mode="json") for one in found]), nl=False)

@@ -41,8 +41,8 @@ def show(root: _Root = Path("results"), json: Json = False) -> None:
       smembench baseline show results
     """
     from smembench.model.text import visible
-    from smembench.studies.accept import root_of
     from smembench.studies.baseline import baselines
+    from smembench.studies.load import root_of
     from smembench.views.console import say, stderr
     from smembench.views.records import json as as_json
 
@@ -74,8 +74,8 @@ def clear(
       smembench baseline clear results
       smembench baseline clear results --config nightly
     """
-    from smembench.studies.accept import root_of
     from smembench.studies.baseline import unpin
+    from smembench.studies.load import root_of
     from smembench.views.console import say, stderr
 
     root = root_of(root)

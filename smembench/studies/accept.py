@@ -16,11 +16,11 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from smembench.model.errors import UsageError
 from smembench.model.measurement import moment
-from smembench.store.files import there, write_whole
+from smembench.store.files import write_whole
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, read_description
 from smembench.store.run_json import Description, read_json
-from smembench.studies.load import load, named
+from smembench.studies.load import load
 
 ACCEPTED = "accepted.json"
 _Text = Annotated[str, Field(min_length=1)]
@@ -138,18 +138,6 @@ def withdraw(root: Path, pattern: str | None = None) -> list[Acceptance]:
     if gone:
         _write(root, [one for one in known if one not in gone])
     return gone
-
-
-def root_of(path: Path) -> Path:
-    """The folder of runs that a path means: itself, or the one that holds the run.
-
-    Raises:
-        UsageError: for a path that is no folder.
-    """
-    path = named(path)
-    if not (there(path) and path.is_dir()):
-        raise UsageError(f"{path}: there is no such folder; name a run's, or the one that holds the runs")
-    return path.resolve().parent if (path / CASES).exists() else path
 
 
 def newest_for(acceptances: Iterable[Acceptance], case_id: str, device: str) -> Acceptance | None:

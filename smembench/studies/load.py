@@ -57,6 +57,18 @@ def named(path: Path) -> Path:
     return max(runs, key=lambda run: (read_description(run).started_at_utc, run.name))
 
 
+def root_of(path: Path) -> Path:
+    """The folder of runs that a path means: itself, or the one that holds the run.
+
+    Raises:
+        UsageError: for a path that is no folder.
+    """
+    path = named(path)
+    if not (there(path) and path.is_dir()):
+        raise UsageError(f"{path}: there is no such folder; name a run's, or the one that holds the runs")
+    return path.resolve().parent if (path / CASES).exists() else path
+
+
 def load_side(text: str) -> list[Run]:
     """The runs of one side of a comparison: of one path, or of several separated by commas.
 

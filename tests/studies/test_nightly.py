@@ -25,10 +25,10 @@ from smembench.model.errors import UsageError
 from smembench.model.measurement import Sample
 from smembench.store.run_folder import CASES, JOURNAL, RUN, RunFolder
 from smembench.store.run_json import Description
-from smembench.studies.accept import accept, matches, patterns_of, root_of
+from smembench.studies.accept import accept, matches, patterns_of
 from smembench.studies.baseline import BASELINE, baselines, pin, unpin
 from smembench.studies.compare import Rules
-from smembench.studies.load import load
+from smembench.studies.load import load, root_of
 from smembench.studies.nightly.against import compare
 from smembench.studies.nightly.monitoring import json_line, open_metrics
 from smembench.studies.nightly.runs import SUMMARY, prune, runs_before, surplus
