@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nights.simulator import MODELS, N0, N1P, Nights, write
-from nights.study import Found, held, noisy, seen, slowed, unchanged
+from nights.study import Found, held, noisy, seen, slowed, together, unchanged
 from smembench.studies.compare import Rules, Verdict
 from smembench.studies.compare.comparison import compare_runs
 from smembench.studies.compare.itself import compare_with_itself
@@ -76,6 +76,11 @@ def test_the_slowdown_that_runs_compared_with_themselves_say_is_seen_is_seen() -
 @pytest.mark.parametrize(("model", "least"), [("N0", 0.95), ("N1p", 0.9)])
 def test_an_alarm_is_held(model: str, least: float) -> None:
     assert share(held(MODELS[model], 9, nights=10, sizes=(0.05,)), "held 5%") >= least
+
+
+@pytest.mark.parametrize("model", ["N0", "N3"])
+def test_a_slowdown_of_all_cases_is_no_habit_of_the_nights(model: str) -> None:
+    assert share(together(MODELS[model], 10, sizes=(0.03,)), "all 3%") == 1
 
 
 def test_nobody_is_slower_where_all_are_by_less_than_the_threshold() -> None:
