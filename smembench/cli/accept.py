@@ -62,9 +62,9 @@ def accept(
     elif pattern is not None:
         if reason is None:
             raise UsageError("--reason is missing: say why the change is intended")
-        stored, cases = study.accept(folder, pattern, reason)
+        run_id, cases = study.accept(folder, pattern, reason)
         some = cases[0] if len(cases) == 1 else f"{len(cases)} cases"
-        typer.echo(f"accepted from {stored.run} on: {some}", err=True)
+        typer.echo(f"accepted from {run_id} on: {some}", err=True)
     elif reason is not None:
         raise UsageError("--reason: give --case or --all with it")
     else:

@@ -169,7 +169,7 @@ def compare(
             for section in sections_of(found, f"{night.run.id} against {asked}")
         ]
         _print(lambda: night.data, sections, json=json, markdown=markdown)
-        for line in (*night.notes, *night.problems, *next_steps(night, Path(new))):
+        for line in (*night.notes, *night.problems, *next_steps(night, named(Path(new)))):
             typer.echo(line, err=True)
         compared = [found for _, found in night.compared]
         code = FAILED if night.problems or night.run.failed else 0

@@ -47,6 +47,7 @@ class Levels:
         freedom: degrees of freedom of ``variance``.
         returned: by series, what nights make of nothing: the largest deviation of any like it that came and went, of
             the second worst night, the third from 12 nights on and so on. One bad night is left out, a habit is not.
+            Nights off one after the other, as until a repair, are one, the first of them.
         shared: a difference that all series share is noise up to this; 0 for few series or nights.
     """
 
@@ -152,8 +153,8 @@ def _walk(values: list[float], count: int, far: float, *, accepted: bool) -> _Wa
         if not found.at[-1]:
             found.off = [*(found.off if nearer else ()), (night, value)]
             continue
-        for other, away in found.off:
-            found.returned[other] = abs(away - level)
+        if found.off:
+            found.returned[found.off[0][0]] = max(abs(away - level) for _, away in found.off)
         found.off = []
         if newest:
             found.squares += (value - middle) ** 2 / (1 + centre_spread(len(newest)))

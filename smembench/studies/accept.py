@@ -20,6 +20,7 @@ from smembench.store.files import write_whole
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, read_description
 from smembench.store.run_json import Description, read_json
+from smembench.studies.compare.comparability import fault
 from smembench.studies.load import load
 
 ACCEPTED = "accepted.json"
@@ -74,10 +75,11 @@ def patterns_of(cases: Sequence[str], every: Collection[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def accept(path: Path, pattern: str, reason: str) -> tuple[Acceptance, list[str]]:
-    """Accept the level of a run's cases; returns what was stored, and the ids of the cases.
+def accept(path: Path, pattern: str, reason: str) -> tuple[str, list[str]]:
+    """Accept the level of a run's cases; returns the ids of the run and of the cases.
 
-    The run is that of a folder, or the newest in a folder of runs. The pattern is a case's id, or a glob of ids.
+    The run is that of a folder, or the newest in a folder of runs. The pattern is a case's id, or a glob of ids. Cases
+    that failed in the run, or were throttled, are left out.
 
     Raises:
         UsageError: for a folder without a complete run, a pattern that no case matches, an empty reason, and files
@@ -90,22 +92,30 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[Acceptance, list[str]
     run_id = run.description.run_id or folder.name
     if not run.description.complete:
         raise UsageError(f"{folder}: the run is not complete; continue it with: smembench run --resume {folder}")
-    cases = [row.case_id for row in run.rows if matches(row.case_id, pattern)]
-    if not cases:
+    matching = [row for row in run.rows if matches(row.case_id, pattern)]
+    if not matching:
         raise UsageError(f"--case {pattern!r}: none of the {len(run.rows)} cases of {run_id}, such as {_first(run)}")
+    cases = [row.case_id for row in matching if not fault(row)]
+    if not cases:
+        raise UsageError(f"--case {pattern!r}: {matching[0].case_id} has no level in {run_id}: {fault(matching[0])}")
     devices = frozenset(_identities(run.description))
     if not devices:
         raise UsageError(
             f"{run_id}: does not say on which devices it was measured, so no later run is compared with it"
         )
     now = datetime.now(UTC).replace(microsecond=0)
-    stored = Acceptance(
-        case=pattern, run=run_id, started_at_utc=began(run), devices=devices, reason=said, accepted_at_utc=now
-    )
+    # A case that this run could not time keeps its level.
+    every = [row.case_id for row in run.rows]
+    patterns = [pattern] if len(cases) == len(matching) else patterns_of(cases, every)
+    stored = [
+        Acceptance(case=one, run=run_id, started_at_utc=began(run), devices=devices, reason=said, accepted_at_utc=now)
+        for one in patterns
+    ]
     # An earlier run's stays, since the verdicts on the runs between them go by it.
-    known = [one for one in accepted(folder.parent) if (one.case, one.devices, one.run) != (pattern, devices, run_id)]
-    _write(folder.parent, [*known, stored])
-    return stored, cases
+    same = {(one, devices, run_id) for one in patterns}
+    known = [one for one in accepted(folder.parent) if (one.case, one.devices, one.run) not in same]
+    _write(folder.parent, [*known, *stored])
+    return run_id, cases
 
 
 def accepted(root: Path) -> list[Acceptance]:

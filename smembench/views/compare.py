@@ -13,6 +13,8 @@ from smembench.views.sections import Section, grouped, table
 
 _CHANGED = (Verdict.SLOWER, Verdict.FASTER)
 _UNLISTED = " (not listed)"
+_LEAST_SHARED = 0.001
+"""Smallest difference shared by all cases that is worth a word."""
 Namer = Callable[[Case], str]
 
 
@@ -52,7 +54,7 @@ def verdict_section(
         most: the most cases to list; all if None.
     """
     listed = {*_CHANGED, *([Verdict.AMBIGUOUS] if ambiguous else []), *(Verdict if every else [])}
-    wanted = [case for case in found.cases if case.verdict in listed]
+    wanted = [case for case in found.cases if case.verdict in listed or case.hidden]
     shown = wanted[:most]
     name = namer([case.case for case in found.cases])
     columns: dict[str, Callable[[CaseComparison], str]] = {
@@ -73,6 +75,7 @@ def verdict_section(
     notes += [*_reasons(told, name), *_held_against(shown, name)]
     notes += [*_one_sided("base", found.only_base), *_one_sided("new", found.only_new)]
     notes += [found.caution] if found.caution else []
+    notes += [_shared(found.shared)] if abs(found.shared) >= _LEAST_SHARED else []
     return table(
         heading,
         shown,
@@ -92,6 +95,12 @@ def _counted(found: Comparison, listed: Collection[Verdict]) -> str:
         if count
     ]
     return f"{', '.join(said)}, of {_many(len(found.cases), 'case')}." if said else "The sides have no case in common."
+
+
+def _shared(shared: float) -> str:
+    """What every ratio leaves out."""
+    by = f"{100 * abs(shared):.1g} % {'slower' if shared > 0 else 'faster'}"
+    return f"all cases together were {by}, as nights are: no ratio includes it"
 
 
 def _reasons(cases: Sequence[CaseComparison], name: Namer) -> list[str]:

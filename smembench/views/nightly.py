@@ -53,6 +53,7 @@ def summarise(found: Finished, folder: Path) -> Summary:
     run, failed = found.run, found.run.failed
     verdicts = [f"{len(failed)} failed" if failed else "nothing failed"]
     verdicts += [_verdict(asked, comparison) for asked, comparison in found.compared]
+    verdicts += ["compared with nothing"] if found.compare_to and not found.compared else []
     name = namer([row.case for row in run.rows])
     statuses = Counter(row.status for row in run.rows)
     lines = [
@@ -119,11 +120,16 @@ def print_summary(console: Console, summary: Summary) -> None:
 
 
 def _verdict(asked: str, comparison: Comparison) -> str:
-    """How many cases are slower, and how many may be, unless none could be compared."""
-    if all(case.verdict is Verdict.NOT_COMPARABLE for case in comparison.cases):
+    """How many cases are slower, of how many that could be compared if not of all, and how many may be."""
+    cases = len(comparison.cases) + len(comparison.only_base)
+    judged = comparison.judged
+    if not judged:
         return f"nothing comparable with {asked}"
-    unsure = comparison.counts[Verdict.AMBIGUOUS]
-    return f"{len(comparison.regressions) or 'nothing'} slower than {asked}{f' ({unsure} ambiguous)' if unsure else ''}"
+    among = f", {judged} of {cases} cases compared" if judged < cases else ""
+    unsure, hidden = comparison.counts[Verdict.AMBIGUOUS], sum(case.hidden for case in comparison.cases)
+    stand_out = f", {hidden} of them by as much as similar cases that recovered" if hidden else ""
+    ambiguous = f" ({unsure} ambiguous{stand_out})" if unsure else ""
+    return f"{len(comparison.regressions) or 'nothing'} slower than {asked}{ambiguous}{among}"
 
 
 def _ids(runs: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from nights.simulator import MODELS, N0, N1P, Nights, write
 from nights.study import Found, held, noisy, seen, slowed, together, unchanged
+from smembench.store.run import Run
 from smembench.studies.compare import Rules, Verdict
 from smembench.studies.compare.comparison import compare_runs
 from smembench.studies.compare.itself import compare_with_itself
@@ -116,3 +118,51 @@ def test_every_verdict_names_its_noise_and_its_runs() -> None:
     quiet = next(other for other in accepted.cases if other.case.id == CASE)
     assert quiet.verdict is not Verdict.SLOWER
     assert quiet.held_against == tuple(run.id for run in step[:-1])
+
+
+def test_a_regression_that_was_repaired_does_not_hide_the_next() -> None:
+    """Neither the same one nor another case's: seven slow nights in a row are one deviation, not a habit."""
+    made = Nights(N0, 6)
+    runs = [made.next() for _ in range(20)]
+    other = next(case for case in made.cases if "/tiled/" in case and "2048" in case)
+    before = [slowed(run, {CASE: 0.1}) if 7 <= night < 14 else run for night, run in enumerate(runs[:-1])]
+    for case in (CASE, other):
+        found = compare_with_last(before, slowed(runs[-1], {case: 0.1}), 7, Rules())
+        assert [one.case.id for one in found.regressions] == [case]
+
+
+def test_a_noisy_night_is_no_alarm_beside_one_run_alone() -> None:
+    """The rounds of all runs before it tell what is usual, not those of the one."""
+    made = Nights(N0, 11)
+    runs = [made.next() for _ in range(9)]
+    for _ in range(3):
+        assert not compare_with_last(runs[:8], made.next(noisier=0.01), 1, Rules()).regressions
+    found = compare_with_last(runs[:8], slowed(runs[8], {CASE: 0.05}), 1, Rules())
+    assert [case.case.id for case in found.regressions] == [CASE]
+
+
+def test_a_driver_and_a_governor_end_the_series_of_their_own_device_alone() -> None:
+    made = Nights(N0, 12)
+    runs = [made.next() for _ in range(13)]
+    cpu = next(row.case_id for row in runs[0].rows if row.device == "cpu")
+
+    def governed(run: Run, governor: str) -> Run:
+        rows = [replace(row, cpu_governor=governor) if row.device == "cpu" else row for row in run.rows]
+        return replace(run, rows=rows)
+
+    def driven(run: Run, driver: str) -> Run:
+        devices = [
+            device.model_copy(update={"driver": driver}) if device.kind == "cuda" else device
+            for device in run.description.devices
+        ]
+        return replace(run, description=run.description.model_copy(update={"devices": devices}))
+
+    one_odd = [governed(run, "powersave" if night == 10 else "performance") for night, run in enumerate(runs)]
+    found = compare_with_last(one_odd[:12], slowed(one_odd[12], {cpu: 0.5}), 7, Rules())
+    assert [case.case.id for case in found.regressions] == [cpu]
+    new_driver = [driven(run, "590" if night == 12 else "580") for night, run in enumerate(runs)]
+    found = compare_with_last(new_driver[:12], slowed(new_driver[12], {cpu: 0.5}), 7, Rules())
+    assert [case.case.id for case in found.regressions] == [cpu]
+    others = [case for case in found.cases if case.case.kind == "cuda"]
+    assert {case.verdict for case in others} == {Verdict.NOT_COMPARABLE}
+    assert "another driver: driver 580, then 590" in others[0].reason

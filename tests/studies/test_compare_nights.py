@@ -83,7 +83,7 @@ def compare(base: Floats, new: Floats, rules: Rules = Rules()) -> list[CaseCompa
         step = timer_step(base[number].ravel().tolist(), new[number].ravel().tolist())
         sides = [Side(median(side), len(side)) for side in (before, after)]
         pairs.append(Pair(case, sides[0], sides[1], evidence=weigh(before, after, step)))
-    return judge(pairs, rules)
+    return judge(pairs, rules).cases
 
 
 ALIKE = [even, uneven, noisy, heavy, quantised, constant]

@@ -30,6 +30,7 @@ from smembench.studies.baseline import BASELINE, baselines, pin, unpin
 from smembench.studies.compare import Rules
 from smembench.studies.load import load, root_of
 from smembench.studies.nightly.against import compare
+from smembench.studies.nightly.last import compare_with_last
 from smembench.studies.nightly.monitoring import json_line, open_metrics
 from smembench.studies.nightly.runs import SUMMARY, prune, runs_before, surplus
 
@@ -441,7 +442,7 @@ def test_of_several_runs_those_under_other_conditions_and_damaged_ones_are_left_
     code, printed = finished(Nightly(compare_to="last:5"), results, night(6, devices=[{**H200, "driver": "590"}]))
     assert code == 0, printed
     assert "not compared: last:5: " in printed
-    assert "last:5: left out 1 of 4 runs, of another driver or clocks" in printed
+    assert "last:5: 1 of 4 runs are of another driver or other clocks" in printed
     assert "(20260103T020000Z-nightly, 20260104T020000Z-nightly, 20260105T020000Z-nightly): 2 same" in printed
 
 
@@ -574,3 +575,51 @@ def test_a_damaged_baseline_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / BASELINE).write_text(text)
     with pytest.raises(UsageError, match=BASELINE):
         baselines(tmp_path)
+
+
+def test_what_was_not_timed_keeps_its_level(results: Path, night: Night) -> None:
+    """The accepted night could not time copyGmem, which is slower from the next one on."""
+    for day in range(1, 6):
+        night(day)
+    _, cases = accept(night(6, {"copyGmem": None, "transposeSmem": 2.6}), "*", "as agreed")
+    assert [case.split("/")[1] for case in cases] == ["transposeSmem"]
+    slower = night(7, {"copyGmem": 1.3, "transposeSmem": 2.6})
+    found = compare("last:3", results, load(slower), Rules())
+    assert [case.case.kernel for _, one in found.compared for case in one.regressions] == ["copyGmem"]
+    with pytest.raises(UsageError, match="has no level in 20260106T020000Z-nightly"):
+        accept(results / "20260106T020000Z-nightly", "*/copyGmem/*", "as agreed")
+
+
+def test_a_headline_says_how_many_cases_could_be_compared(results: Path, night: Night) -> None:
+    assert (
+        "nightly: nothing failed, compared with nothing" in finished(Nightly(compare_to="last:3"), results, night(1))[1]
+    )
+    night(2)
+    code, printed = finished(Nightly(compare_to="last:3"), results, night(3, {"transposeSmem": 2.0}))
+    assert (code, "nothing slower than last:3, 1 of 2 cases compared" in printed) == (0, True), printed
+
+
+def test_a_night_without_the_gpu_is_no_success(results: Path, night: Night) -> None:
+    """Neither with cases on the CPU that go on, nor without any."""
+    cpu = {"name": "cpu", "kind": "cpu", "model": "a CPU", "uuid": "CPU-1"}
+    night(1, devices=[H200, cpu])
+    night(2, devices=[H200, cpu])
+    for day in (3, 4):
+        code, printed = finished(Nightly(compare_to="last:3"), results, night(day, devices=[cpu]))
+        assert (code, "no GPU was measured, unlike in 20260102T020000Z-nightly" in printed) == (1, True), printed
+
+
+def test_a_lower_clock_does_not_hide_what_it_slows_down(results: Path, night: Night) -> None:
+    for day in range(1, 6):
+        night(day)
+    folder = night(6, {name: 1.3 * ms for name, ms in TIMES.items()})
+    runs = [load(results / f"202601{day:02}T020000Z-nightly") for day in range(1, 7)]
+    *before, new = (
+        replace(run, rows=[replace(row, sm_clock_mhz=1980.0 if run.path != folder else 1523.0) for row in run.rows])
+        for run in runs
+    )
+    found = compare_with_last(before, new, 3, Rules())
+    assert len(found.regressions) == 2
+    assert {case.reason for case in found.regressions} == {
+        "the SM clock was 1980 MHz, then 1523 MHz: 1.300× in time, 1.000× in cycles"
+    }

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 
@@ -63,8 +64,16 @@ def compare_runs(
     return compared(base, new, judge(pairs, rules, known), rules)
 
 
-def compared(base: Sequence[Run], new: Sequence[Run], cases: Sequence[CaseComparison], rules: Rules) -> Comparison:
+class Judged(NamedTuple):
+    """A verdict for each pair, and what all effects share and nights do: the fraction that was taken off each."""
+
+    cases: list[CaseComparison]
+    shared: float
+
+
+def compared(base: Sequence[Run], new: Sequence[Run], judged: Judged, rules: Rules) -> Comparison:
     """Verdicts with what stands around them."""
+    cases = judged.cases
     sides = [list(dict.fromkeys(row.case_id for run in runs for row in run.rows)) for runs in (base, new)]
     return Comparison(
         base=[run.id for run in base],
@@ -77,6 +86,7 @@ def compared(base: Sequence[Run], new: Sequence[Run], cases: Sequence[CaseCompar
         fdr=rules.fdr,
         confidence=rules.confidence,
         alone=ALONE if any(case.alone for case in cases) else 0.0,
+        shared=judged.shared,
     )
 
 
@@ -100,30 +110,40 @@ def _least(pairs: Sequence[Pair], rules: Rules) -> Floats:
     return np.asarray(np.log1p([max(pair.least, rules.threshold) for pair in pairs]), dtype=np.float64)
 
 
-def judge(pairs: Sequence[Pair], rules: Rules, known: Levels | None = None) -> list[CaseComparison]:
+def judge(pairs: Sequence[Pair], rules: Rules, known: Levels | None = None) -> Judged:
     """A verdict for each pair.
 
     A case is slower or faster if its true effect is beyond the threshold: noise around an effect of the threshold
     would hardly cause what was measured, at the false discovery rate over all cases, and nights that came and went
     have not caused as much. It is the same if its whole interval lies within the threshold. Anything else is ambiguous,
-    and so is a case whose verdicts by time and by cycles (time × SM clock) contradict each other.
+    and so is a case whose verdicts by time and by cycles (time × SM clock) contradict each other. But a case that is
+    slower than runs whose noise is known stays so if the clock is the reason: a GPU whose clock is lower is slower.
     """
     told = [pair for pair in pairs if pair.evidence is not None]
     noise = Noise([pair.evidence for pair in told if pair.evidence is not None])
     half = noise.half_widths(rules.confidence)
-    effects = noise.effects
-    if known is not None and len(told) and abs(together := float(np.median(effects))) <= known.shared:
-        effects = effects - together
+    together = float(np.median(noise.effects)) if known is not None and len(told) else 0.0
+    shared = together if known is not None and abs(together) <= known.shared else 0.0
+    effects = noise.effects - shared
     in_cycles = effects + np.array([_clock_shift(pair) for pair in told])
     by_time = _effects(noise, effects, half, told, rules)
     judged = iter(zip(by_time, _effects(noise, in_cycles, half, told, rules), strict=True))
-    return [_without_evidence(pair) if pair.evidence is None else _judged(pair, *next(judged), rules) for pair in pairs]
+    cases = [
+        _without_evidence(pair) if pair.evidence is None else _judged(pair, *next(judged), rules) for pair in pairs
+    ]
+    return Judged(cases, math.expm1(shared))
 
 
-def _effects(
-    noise: Noise, effects: Floats, half: Floats, pairs: Sequence[Pair], rules: Rules
-) -> list[tuple[Effect, float]]:
-    """Each effect with its interval and p-value, and its q-value, which is 1 for what has come and gone before.
+class _Weighed(NamedTuple):
+    """An effect with its interval and p-value, its q-value, and whether as much has come and gone before."""
+
+    effect: Effect
+    q: float
+    usual: bool
+
+
+def _effects(noise: Noise, effects: Floats, half: Floats, pairs: Sequence[Pair], rules: Rules) -> list[_Weighed]:
+    """Each effect, weighed.
 
     A case that was off its level before is likelier to be so again: its p-value has more weight (Genovese, Roeder and
     Wasserman, False discovery control with p-value weighting, Biometrika 93, 2006).
@@ -132,20 +152,26 @@ def _effects(
     weights = np.array([_OPEN if pair.open else 1.0 for pair in pairs])
     q = discovery_rates(np.minimum(p * weights.mean() / weights, 1.0)) if len(p) else p
     q = np.minimum(q * _as_many(len(p)) / max(len(p), 1), 1.0)
-    q = np.where(np.abs(effects) > _MORE * np.array([pair.returned for pair in pairs]), q, 1.0)
+    usual = np.abs(effects) <= _MORE * np.array([pair.returned for pair in pairs])
     return [
-        (Effect(math.exp(effect), math.exp(effect - width), math.exp(effect + width), float(chance)), float(rate))
-        for effect, width, chance, rate in zip(effects, half, p, q, strict=True)
+        _Weighed(
+            Effect(math.exp(effect), math.exp(effect - width), math.exp(effect + width), float(chance)),
+            float(rate),
+            is_so,
+        )
+        for effect, width, chance, rate, is_so in zip(effects, half, p, q, usual.tolist(), strict=True)
     ]
 
 
-def _judged(pair: Pair, in_time: tuple[Effect, float], cycles: tuple[Effect, float], rules: Rules) -> CaseComparison:
-    (by_time, q), (in_cycles, q_cycles) = in_time, cycles
-    verdict, reason = _verdict(by_time, q, rules), ""
+def _judged(pair: Pair, in_time: _Weighed, in_cycles: _Weighed, rules: Rules) -> CaseComparison:
+    by_time, q, usual = in_time
+    verdict, reason = _verdict(in_time, rules), ""
+    hidden = usual and _verdict(in_time._replace(usual=False), rules) is not verdict
     if verdict is Verdict.AMBIGUOUS:
         reason = _why_ambiguous(by_time, pair.returned, rules)
-    elif _disagree(verdict, _verdict(in_cycles, q_cycles, rules)):
-        verdict, reason = Verdict.AMBIGUOUS, _clocks(pair, by_time, in_cycles)
+    elif _disagree(verdict, _verdict(in_cycles, rules)):
+        verdict = verdict if verdict is Verdict.SLOWER and not pair.least else Verdict.AMBIGUOUS
+        reason = _clocks(pair, by_time, in_cycles.effect)
     return CaseComparison(
         pair.case,
         verdict,
@@ -156,11 +182,12 @@ def _judged(pair: Pair, in_time: tuple[Effect, float], cycles: tuple[Effect, flo
         by_time.low,
         by_time.high,
         by_time.p,
-        q,
+        1.0 if usual else q,
         noise=math.log(by_time.high / by_time.low) / 2 / NormalDist().inv_cdf((1 + rules.confidence) / 2),
         held_against=pair.runs,
         alone=pair.least > 0,
         open=pair.open,
+        hidden=hidden,
     )
 
 
@@ -175,9 +202,10 @@ def _without_evidence(pair: Pair) -> CaseComparison:
     return CaseComparison(pair.case, Verdict.AMBIGUOUS, _ONE_UNIT, pair.base, pair.new, ratio)
 
 
-def _verdict(effect: Effect, q: float, rules: Rules) -> Verdict:
+def _verdict(found: _Weighed, rules: Rules) -> Verdict:
+    effect, q, usual = found
     most = 1 + rules.threshold
-    if q <= rules.fdr and max(effect.ratio, 1 / effect.ratio) >= most:
+    if not usual and q <= rules.fdr and max(effect.ratio, 1 / effect.ratio) >= most:
         return Verdict.SLOWER if effect.ratio > 1 else Verdict.FASTER
     return Verdict.SAME if max(effect.high, 1 / effect.low) <= most else Verdict.AMBIGUOUS
 

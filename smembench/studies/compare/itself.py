@@ -170,7 +170,7 @@ def compare_with_itself(
         step(f"{base.id}, {new.id}", number, len(pairs))
         paired, known = pair_up([base], [new], across, runs if len(runs) > 2 else ())
         found_false = False
-        for case in judge(paired, rules, known):
+        for case in judge(paired, rules, known).cases:
             tally = tallies.setdefault(case.case.id, _Tally(case.case))
             if case.verdict is Verdict.NOT_COMPARABLE:
                 tally.reason = tally.reason or case.reason

@@ -138,6 +138,11 @@ def on_one_device(one: Timed, other: Timed) -> bool:
     return len(set(named)) == 1
 
 
+def comparable(one: Timed, other: Timed) -> bool:
+    """Whether two rows of a case are of one device, with the same driver and the same clock policy."""
+    return not facet_reason([(one.run, one.row)], [(other.run, other.row)])
+
+
 def families(cases: Iterable[Sequence[Timed]]) -> NDArray[np.int64]:
     """Classes of cases by duration: the clock makes most noise of the short, few samples most of the longest."""
     return np.digitize([items[-1].centre if items and items[-1].units else 0.0 for items in cases], (SHORT_MS, LONG_MS))

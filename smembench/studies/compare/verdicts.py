@@ -50,14 +50,15 @@ class Side:
 class CaseComparison:
     """One case on both sides.
 
-    ``ratio`` is new over base, over 1 is slower; ``low`` and ``high`` bound it at the comparison's confidence. ``p``
-    is the probability of a difference at least as large between identical distributions, ``q`` the smallest false
-    discovery rate at which it counts (Benjamini–Hochberg over the cases). All five are None if the case is not
-    comparable, the last four if the noise is unknown. ``reason`` says why a verdict is
-    ambiguous or not comparable; empty otherwise. ``noise`` is the standard deviation of the effect if nothing changed,
-    as a fraction; None if it is unknown. ``held_against`` are the ids of the base's runs that the case was held
-    against, or would have been were it comparable, oldest first. ``open`` is whether newer runs than these were off
-    their level, so that the case was slower or faster before, too.
+    ``ratio`` is new over base, over 1 is slower; ``low`` and ``high`` bound it at the comparison's confidence.
+    ``p`` is the probability of a difference at least as large between identical distributions, ``q`` the smallest
+    false discovery rate at which it counts (Benjamini–Hochberg over the cases). All five are None if the case is
+    not comparable, the last four if the noise is unknown. ``reason`` says why a verdict is ambiguous or not
+    comparable, or that the clock is why a case is slower; empty otherwise. ``noise`` is the standard deviation of
+    the effect if nothing changed, as a fraction; None if it is unknown. ``held_against`` are the ids of the base's
+    runs that the case was held against, or would have been were it comparable, oldest first. ``open`` is whether
+    newer runs than these were off their level, so that the case was slower or faster before, too. ``hidden`` is
+    whether it would be slower or faster had similar cases not been off their level on some nights, and come back.
     """
 
     case: CaseById
@@ -74,6 +75,7 @@ class CaseComparison:
     held_against: Sequence[str] = ()
     alone: bool = False
     open: bool = False
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +121,11 @@ class Difference:
 class Comparison:
     """Two sides, every case of either, and the rules of the verdicts.
 
-    ``cases`` are sorted by verdict, in the order of ``Verdict``, then by effect, the largest first. ``base``
-    and ``new`` are run ids, ``only_base`` and ``only_new`` ids of cases the other side lacks;
-    ``threshold``, ``fdr`` and ``confidence`` are its ``Rules``. ``alone`` is the effect that a change must exceed
-    besides, as a fraction, because nothing tells what lies between runs; 0 if something does.
+    ``cases`` are sorted by verdict, in the order of ``Verdict``, then by effect, the largest first. ``base`` and
+    ``new`` are run ids, ``only_base`` and ``only_new`` ids of cases the other side lacks; ``threshold``, ``fdr``
+    and ``confidence`` are its ``Rules``. ``alone`` is the effect that a change must exceed besides, as a fraction,
+    because nothing tells what lies between runs; 0 if something does. ``shared`` is the fraction by which all cases
+    together are slower, and which every ratio leaves out, since nights differ by as much.
     """
 
     base: Sequence[str]
@@ -135,11 +138,17 @@ class Comparison:
     only_new: Sequence[str]
     cases: Sequence[CaseComparison]
     alone: float = 0.0
+    shared: float = 0.0
 
     @property
     def regressions(self) -> list[CaseComparison]:
         """The cases that are slower."""
         return [case for case in self.cases if case.verdict is Verdict.SLOWER]
+
+    @property
+    def judged(self) -> int:
+        """How many cases could be compared."""
+        return len(self.cases) - self.counts[Verdict.NOT_COMPARABLE]
 
     @property
     def caution(self) -> str:

@@ -18,7 +18,7 @@ from smembench.studies.compare.comparability import alike
 from smembench.studies.history.read import Step, unseen
 from smembench.studies.load import LAST, load
 from smembench.studies.nightly.last import READ, compare_with_last
-from smembench.studies.nightly.runs import runs_before, unlike
+from smembench.studies.nightly.runs import on_a_gpu, runs_before, unlike
 
 BASELINE = "baseline"
 
@@ -72,7 +72,7 @@ class Held:
 def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = unseen) -> Held:
     """Hold a run against others.
 
-    ``last`` is the previous run, ``last:N`` the previous N, without those with another driver or other clocks. If a
+    ``last`` is the previous run, ``last:N`` the previous N, each case's those with its device, driver and clocks. If a
     baseline is pinned, both compare with that too, since a slow drift never shows from one run to the next. With
     ``last:N`` the newest N runs, including this one, are compared with the baseline. A case whose change is accepted
     is compared with the runs from the accepted one on. ``step`` is called before each run is read.
@@ -89,12 +89,16 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = un
         )
         if before:
             _add(held, compare_to, judge)
-        newest = [*before, new][-max(count, 1) :]
+        newest = [*(run for run in before if alike(run, new)), new][-max(count, 1) :]
         unnamed, elsewhere = unlike(root, new.description) if len(before) < count else ([], [])
         if unnamed:
             held.notes.append(
                 f"{compare_to}: left out {len(unnamed)} runs that do not say on which device they were measured, such "
                 f"as {unnamed[-1]}; two runs can be compared with: smembench compare BASE NEW --across device"
+            )
+        if count and (gpu_run := on_a_gpu(root, new.description)):
+            held.problems.append(
+                f"{compare_to}: no GPU was measured, unlike in {gpu_run}; smembench doctor says what is missing"
             )
         if elsewhere and not before:
             held.notes.append(
@@ -159,7 +163,7 @@ def _without(run: Run, cases: Container[str]) -> Run:
 
 
 def _readable(paths: Sequence[Path], what: str, new: Run, held: Held, step: Step = unseen) -> list[Run]:
-    """The runs that can be read, without those of another driver or other clocks if there are any others."""
+    """The runs that can be read. Cases are compared with those of their device's driver and clocks alone."""
     runs, damaged = [], []
     for number, path in enumerate(paths, 1):
         step(path.name, number, len(paths))
@@ -167,12 +171,10 @@ def _readable(paths: Sequence[Path], what: str, new: Run, held: Held, step: Step
             runs.append(_load(path, what))
         except UsageError as error:
             damaged.append(f"not compared: {error}")
-    alike_runs = [run for run in runs if alike(run, new)] or runs
-    if len(alike_runs) < len(runs):
-        left = f"left out {len(runs) - len(alike_runs)} of {len(runs)} runs, of another driver or clocks"
-        held.notes.append(f"{what}: {left}")
+    if others := sum(not alike(run, new) for run in runs):
+        held.notes.append(f"{what}: {others} of {len(runs)} runs are of another driver or other clocks")
     (held.notes if runs else held.problems).extend(damaged)
-    return alike_runs
+    return runs
 
 
 def _load(path: Path, what: str) -> Run:

@@ -48,12 +48,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A night's run, its comparisons, notes, and what could not be done."""
+    """A night's run, its comparisons, notes, what could not be done, and what it was to be compared with."""
 
     run: Run
     compared: Compared
     notes: Sequence[str]
     problems: Sequence[str]
+    compare_to: str | None
 
     @property
     def exit_code(self) -> int:
@@ -94,7 +95,7 @@ def held(compare_to: str, folder: Path, rules: Callable[[float | None], Rules], 
     run = load(folder)
     against.check(compare_to, folder.parent, run.description.config.name)
     found = against.compare(compare_to, folder.parent, run, rules(run.description.config.threshold), step)
-    return Finished(run, found.compared, found.notes, found.problems)
+    return Finished(run, found.compared, found.notes, found.problems, compare_to)
 
 
 def finish(plan: Plan, root: Path, folder: Path, step: Step = unseen) -> Finished:
@@ -107,7 +108,7 @@ def finish(plan: Plan, root: Path, folder: Path, step: Step = unseen) -> Finishe
         said, failed = prune(root, run.description, folder, plan.keep, pinned, held_against)
         found.notes += said
         found.problems += failed
-    return Finished(run, found.compared, found.notes, found.problems)
+    return Finished(run, found.compared, found.notes, found.problems, plan.compare_to)
 
 
 def _alarmed(comparison: Comparison) -> Iterator[str]:

@@ -11,7 +11,7 @@ import numpy as np
 from smembench.stats.levels import Levels, levels
 from smembench.store.run import Run
 from smembench.studies.compare.comparison import compared, judge
-from smembench.studies.compare.pairing import Timed, by_case, families, on_one_device, pair, series_of
+from smembench.studies.compare.pairing import Timed, by_case, comparable, families, pair, series_of
 from smembench.studies.compare.verdicts import Comparison, Rules
 
 READ = 60
@@ -39,9 +39,7 @@ def compare_with_last(
     known = list(before)[-READ:]
     after, earlier = by_case([new]), by_case(known)
     cases = [case for case in earlier if case in after]
-    usable = [
-        [item for item in earlier[case] if not item.why and on_one_device(item, after[case][0])] for case in cases
-    ]
+    usable = [[item for item in earlier[case] if not item.why and comparable(item, after[case][0])] for case in cases]
     found = _levels(known, cases, usable, count, accepted or {}, rules)
     held = [_held(known, items, found.at[row], count) for row, items in enumerate(usable)]
     pairs = [
@@ -50,6 +48,7 @@ def compare_with_last(
                 held[row] or earlier[case],
                 after[case],
                 known=(float(found.variance[row]), float(found.freedom[row])),
+                like=usable[row] if len(held[row]) == 1 else (),  # of one run no rounds are the usual ones
             ),
             open=bool(found.open[row]),
             returned=float(found.returned[row]),

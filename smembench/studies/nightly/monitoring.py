@@ -81,6 +81,11 @@ def open_metrics(run: Run, compared: Compared, exit_code: int) -> str:
             "Cases that are slower than in the runs compared with, and not accepted.",
             [({**of_run, "compared_with": asked}, float(len(found.regressions))) for asked, found in compared],
         ),
+        (
+            "smembench_compared_cases",
+            "Cases that could be compared; without any, none can be found to be slower.",
+            [({**of_run, "compared_with": asked}, float(found.judged)) for asked, found in compared],
+        ),
         ("smembench_run_started_timestamp_seconds", "When the run began.", began),
         (
             "smembench_run_exit_code",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from smembench.model.errors import UsageError
@@ -24,22 +25,27 @@ def runs_like(root: Path, run: Description) -> list[tuple[Description, Path]]:
     do not count; nor does an unfinished one, since it would change verdicts that were given when it is resumed.
     """
     found = []
-    for path in root.iterdir():
-        try:
-            other = read_description(path)
-        except UsageError:
-            continue  # not a run, or a damaged one: neither compared with nor removed
-        if other.complete and _alike(other, run) and not path.is_symlink():
+    for other, path in _of_config(root, run):
+        if _alike(other, run) and not path.is_symlink():
             with unwritten(path / JOURNAL) as free:
                 found += [(other, path)] if free else []
     return sorted(found, key=lambda one: (one[0].started_at_utc, one[1]))
+
+
+def _of_config(root: Path, run: Description) -> Iterator[tuple[Description, Path]]:
+    """Complete runs of the same config. Damaged ones are no runs: neither compared with nor removed."""
+    for path in root.iterdir():
+        with suppress(UsageError):
+            other = read_description(path)
+            if other.complete and other.config.name == run.config.name:
+                yield other, path
 
 
 def _alike(other: Description, run: Description) -> bool:
     """Whether a run has a device of another by the same name; cases on its other devices are compared with none."""
     theirs = devices_of(other)
     shared = (device.id and theirs.get(name) == device for name, device in devices_of(run).items())
-    return other.config.name == run.config.name and any(shared)
+    return any(shared)
 
 
 def _is_named(run: Description) -> bool:
@@ -54,14 +60,18 @@ def unlike(root: Path, run: Description) -> tuple[list[str], list[str]]:
     """
     unnamed: list[str] = []
     elsewhere: list[str] = []
-    for path in root.iterdir():
-        try:
-            other = read_description(path)
-        except UsageError:
-            continue
-        if other.complete and other.config.name == run.config.name and not _alike(other, run):
+    for other, _ in _of_config(root, run):
+        if not _alike(other, run):
             (elsewhere if _is_named(other) else unnamed).append(other.run_id)
     return sorted(unnamed), sorted(elsewhere)
+
+
+def on_a_gpu(root: Path, run: Description) -> str:
+    """The newest run of this one's config that has a GPU, if this one has none; "" if there is none."""
+    if any(device.kind == "cuda" for device in run.devices):
+        return ""
+    with_gpu = (other for other, _ in _of_config(root, run) if any(device.kind == "cuda" for device in other.devices))
+    return max(((other.started_at_utc, other.run_id) for other in with_gpu), default=("", ""))[1]
 
 
 def runs_before(root: Path, run: Description, count: int) -> list[Path]:
