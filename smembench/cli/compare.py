@@ -144,6 +144,8 @@ def compare(
         with steps() as step:
             itself = compare_with_itself(compared_runs, **rules, across=facets, step=step)
         _print(lambda: itself.data, [self_section(itself)], json=json, markdown=markdown)
+        if not itself.judged:
+            raise UsageError("nothing was compared: no case is comparable, for the reasons above")
         return
     if given := _measuring(runs, output, anonymous):
         raise UsageError(f"{given[0]}: belongs to --aa CONFIG")

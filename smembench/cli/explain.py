@@ -278,6 +278,7 @@ def _best_swizzle(case: Case, row: int | None, *, json: bool) -> None:
 def _measure(
     cases: Sequence[Case], capability: str | None, multiprocessors: int | None, csv: Path | None, *, json: bool
 ) -> None:
+    from smembench.model.text import number_of
     from smembench.store.files import Output
     from smembench.studies.explain import counted
     from smembench.views.console import stdout
@@ -291,7 +292,7 @@ def _measure(
     if json:
         typer.echo(as_json(figures=counter_records(found)), nl=False)
     else:
-        draw(stdout, [comparison(found, f"Predicted from a trace, and counted by the hardware: {len(cases)} cases")])
+        draw(stdout, [comparison(found, f"Predicted, and counted by the hardware: {number_of(len(cases), 'case')}")])
     if output is not None:
         output.write(as_csv(counter_records(found)))
     if any(item.agrees is False for item in found):

@@ -44,6 +44,7 @@ def history(
 
       smembench history results --fail-on-change
     """
+    from smembench.model.text import number_of
     from smembench.studies.accept import accepted_beside
     from smembench.studies.choose import chosen, day
     from smembench.studies.history.read import read_nights
@@ -73,5 +74,5 @@ def history(
     else:
         draw(stdout, history_sections(series, fine=can_show(stdout, LEVELS)))
     if fail_on_change and (slower := sum(one.newest is Newest.SLOWER for one in series)):
-        say(stderr, f"slower, and not accepted: {slower} of {len(series)} cases")
+        say(stderr, f"slower, and not accepted: {slower} of {number_of(len(series), 'case')}")
         raise typer.Exit(REGRESSION)

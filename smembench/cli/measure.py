@@ -13,7 +13,7 @@ import typer
 from smembench.cli.options import Running, one_of
 from smembench.model.errors import FAILED, SmembenchError, UsageError
 from smembench.model.interrupts import exit_code
-from smembench.model.text import visible
+from smembench.model.text import number_of, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -167,4 +167,4 @@ def _show_plan(config: Config, *, json: bool) -> None:
             say(stderr, note)
         devices = ", ".join(f"{name} ({info.model})" for name, info in infos.items() if used[name])
         count = sum(used.values())
-        say(stderr, f"{count} case{'' if count == 1 else 's'} on {devices}; nothing was measured")
+        say(stderr, f"{number_of(count, 'case')} on {devices}; nothing was measured")

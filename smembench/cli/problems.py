@@ -43,6 +43,8 @@ def _command(name: str, problems: Sequence[Problem]) -> Callable[..., None]:
             if values[size] is not None:
                 raise UsageError(f"{sizes} and --{size} {values[size]}: give the size once")
             values[size] = sizes
+        if values.get("pad") is False and values.get("pad_width") and not values.get("kernel"):
+            raise UsageError(f"--no-pad and --pad-width {values['pad_width']}: give one of them")
         sweeps = _sweeps(name, problems, options.given(**values))
         measure(from_flags({"name": name, **sampling.config(), "sweep": sweeps}), running)
 

@@ -48,6 +48,7 @@ def report(
       smembench report results/20260101T020000Z-fleet -o fleet.html
       smembench report results/20260101T020000Z-nightly --png slides --figure "ladder-*,roofline-*"
     """
+    from smembench.model.text import number_of
     from smembench.report.contents import contents
     from smembench.report.files import check_extra, chosen, write_figures
     from smembench.report.page import page
@@ -83,7 +84,7 @@ def report(
         if folder is not None:
             with steps() as step:
                 write_figures(figures, kind, folder, step)
-            say(stderr, f"wrote {len(figures)} chart{'s' * (len(figures) > 1)} to {folder}")
+            say(stderr, f"wrote {number_of(len(figures), 'chart')} to {folder}")
     if target is None:
         return
     text = page(report)

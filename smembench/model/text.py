@@ -37,6 +37,11 @@ def duration(seconds: float) -> str:
     return f"{whole} {large} {rest} {small}" if rest else f"{whole} {large}"
 
 
+def number_of(number: int, what: str) -> str:
+    """``1 run``, ``2 runs``: for words whose plural ends in s."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def capital(text: str) -> str:
     """Text with a capital first letter."""
     return text[:1].upper() + text[1:]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from math import log
 
 from smembench.model.case import BY_ROWS, UNIFORM
+from smembench.model.text import number_of
 from smembench.report.cases import cases
 from smembench.report.charts import Chart, file_name
 from smembench.report.environment import environment, overview
@@ -101,7 +102,7 @@ def _comparison(before: Run, stored: Run) -> Topic:
     most = max(found.cases, key=lambda case: abs(log(case.ratio)) * (case.verdict in _CHANGED) if case.ratio else 0.0)
     if most.ratio and most.verdict in _CHANGED:
         said += f"; the largest change is {percent(most.ratio)}, of {most.case.kernel} {most.case.size}"
-    text = f"Of {len(found.cases)} cases against {before.id}: {said}."
+    text = f"Of {number_of(len(found.cases), 'case')} against {before.id}: {said}."
     return Topic(f"Against {before.id}", [text], comparison_sections(found), _known(changes(found)))
 
 
@@ -111,7 +112,8 @@ def _history(ordered: Sequence[Run]) -> list[Topic]:
     series = [one for one in found if len(one.times) >= _SERIES]
     slower = [one for one in series if one.slowed]
     runs = len({night.run_id for one in series for night in one.nights})
-    text = f"Slower over {runs} runs, and not accepted: {len(slower) or 'none'} of {len(series)} cases"
+    cases_of_runs = f"{len(slower) or 'none'} of {number_of(len(series), 'case')}"
+    text = f"Slower over {number_of(runs, 'run')}, and not accepted: {cases_of_runs}"
     if slower and (turn := slower[0].slowed):
         text += f"; {short(slower[0].case_id)} {percent(slower[0].ratio)} since {turn.night.run_id}"
     charts = _known(over_runs(series))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.text import capital
+from smembench.model.text import capital, number_of
 from smembench.report.charts import Chart
 from smembench.report.figures.sizes import Family, best_over_sizes, families
 from smembench.store.run import Run
@@ -67,7 +67,7 @@ def _facts(runs: Sequence[Run]) -> str:
     *titles, last = dict.fromkeys(PROBLEMS[row.problem].title for row in rows)
     problems = f"{', '.join(titles)} and {last}" if titles else last
     many = f"{len(runs)} runs" if len(runs) > 1 else ""
-    cases = f"{len({row.case_id for row in rows})} cases of {problems}"
+    cases = f"{number_of(len({row.case_id for row in rows}), 'case')} of {problems}"
     return " · ".join(filter(None, (" to ".join(dict.fromkeys((days or [""])[:1] + days[-1:])), many, cases)))
 
 
@@ -118,5 +118,6 @@ def _trust(run: Run) -> str:
         "disturbed by a throttling GPU or a busy host, so upper bounds": sum(row.disturbed for row in done),
     }
     said = [f"{count} {what}" for what, count in counts.items() if count]
-    checked = f"the outputs of {'all ' * (len(done) == len(run.rows))}{len(done)} cases were checked before timing"
+    every = "all " if len(done) == len(run.rows) > 1 else ""
+    checked = f"the outputs of {every}{number_of(len(done), 'case')} were checked before timing"
     return f"{checked}; {', '.join(said) or 'all times converged'}."

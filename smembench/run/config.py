@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from types import MappingProxyType
@@ -160,7 +160,8 @@ def from_toml(path: Path, overrides: Sequence[str] = (), flags: Mapping[str, Any
     for override in overrides:
         _override(data, override)
     changed = f" with --set {', '.join(overrides)}" if overrides else ""
-    return _validate(data, where=f"{path}{changed}: ", flags=False)
+    options = {key for key, value in flags.items() if data[key] is value}
+    return _validate(data, where=f"{path}{changed}: ", flags=False, options=options)
 
 
 def _override(data: dict[str, Any], override: str) -> None:
@@ -195,12 +196,15 @@ def _toml_value(text: str) -> Any:
         return text
 
 
-def _validate(data: dict[str, Any], *, where: str, flags: bool) -> Config:
+def _validate(data: dict[str, Any], *, where: str, flags: bool, options: Collection[str] = ()) -> Config:
+    """The config of this data, whose keys in ``options`` are the command line's, not the file's."""
     try:
         return Config.model_validate(data, context={"flags": flags})
     except UsageError as error:
         raise UsageError(f"{where}{error}") from None
     except ValidationError as error:
+        (key, *_) = (*error.errors(include_url=False)[0]["loc"], "")
+        where, flags = ("", True) if key in options else (where, flags)
         raise UsageError(where + _explain(error, flags=flags)) from None
 
 

@@ -45,22 +45,38 @@ class Row:
     """One row of cases.csv. The fields are its columns, in order; None, an empty field, means not applicable.
 
     A column with the name of a field of Case, Measurement, Conditions, Resources or Relations is that field, one named
-    ``predicted_…`` is a field of Prediction.
+    ``predicted_…`` is a field of Prediction. The whole is 100 in a ``percent_…`` and 1 in a fraction.
 
     Attributes:
+        schema_version, run_id, case_id: the file's schema, the run, and the case's name, the same in every run.
+        problem, kernel, device, compiler, dtype, cache: names: transpose, memcpy, cuda:0, numba, float32, warm.
+        m, n, k, pad, stride: mostly in elements; see Case.
+        block_x, block_y: threads of a block along x and y.
         shared_bytes: one block's tile; on the CPU one thread's tile buffer.
-        max_error: transpose: the fraction of elements that differ; matmul: ‖out − ref‖/‖ref‖.
-        elapsed_ms: median time per launch.
-        bytes, flops: the problem's counts per launch.
+        status, reason: ``ok``, or how else the case ended and why.
+        verified, converged, within_cache: true or false; see Measurement.
+        max_error: a fraction: relative error of products (‖out − ref‖/‖ref‖) and sums, else elements that differ.
+        samples, samples_discarded, rounds: numbers of samples used and not used, and of trials.
+        elapsed_ms, elapsed_ms_…: median, smallest, quartiles and largest, in ms per launch.
+        precision: half-width of the median's 95 % interval, a fraction of the median: 0.01 is ±1 %.
+        bytes, flops: the problem's counts per launch: bytes moved, floating-point operations.
         effective_gb_s, gflop_s: these counts divided by the median time, in 10^9 per second.
-        percent_of_copy: of the problem's ceiling: of a transpose memcpy, cudaMemcpy from device to device, on the CPU
-            NumPy's copy.
-        percent_of_copygmem: of copyGmem with the same block.
-        percent_of_peak: of memory clock × 2 × bus width, of the arithmetic peak, or of 128 bytes of shared memory per
-            clock and multiprocessor, whichever bounds the problem.
-        precision: ``Measurement.ci_width``.
-        inputs: how the values of the inputs are distributed; the problem says between which limits.
-        b_layout: of a product, how the second matrix lies in memory: by rows, as all other matrices do, or by columns.
+        bytes_per_clock: bytes of shared memory per clock and multiprocessor.
+        percent_of_copy: speed in percent of the ceiling's: of a transpose memcpy, on the CPU NumPy's copy.
+        percent_of_copygmem: speed in percent of copyGmem's in the same block.
+        percent_of_peak: in percent of memory clock × 2 × bus width, of the arithmetic peak, or of 128 bytes of shared
+            memory per clock and multiprocessor, whichever bounds the problem.
+        speedup_vs_cpu, speedup_vs_naive: the other's time divided by this one's.
+        sm_clock_mhz, memory_clock_mhz, cpu_mhz, temperature_c, power_w: MHz, °C and watts.
+        throttle_reasons, cpu_governor, started_at_utc: names, joined by ``+``; a name; ISO 8601.
+        cpu_load, cpu_waiting: threads, averaged over one minute; time waited for a core, a fraction of elapsed time.
+        predicted_load_conflict, predicted_store_conflict: wavefronts relative to conflict-free ones: 32 is 32-way.
+        predicted_load_sectors, predicted_store_sectors: 32-byte sectors per request to global memory.
+        predicted_occupancy: a fraction.
+        predicted_constant_addresses: distinct addresses per request to constant memory.
+        registers, local_bytes: 32-bit registers and bytes of local memory, per thread.
+        other_processes, ecc_corrected, ecc_uncorrected, pcie_generation, pcie_width, nvlinks_up: numbers.
+        inputs, b_layout: names: uniform, and how the second matrix of a product lies in memory, rows or columns.
     """
 
     schema_version: int

@@ -20,6 +20,7 @@ from smembench.model.errors import UsageError
 from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.interrupts import held, interruptible
 from smembench.model.measurement import Measurement, Trial
+from smembench.model.text import number_of
 from smembench.run.axes import parse_kernels, parse_names
 from smembench.run.config import from_stored
 from smembench.run.runner import Begin, unseen
@@ -203,7 +204,7 @@ def tuned(found: Search, sampling: Mapping[str, Any] = MappingProxyType({}), wat
         # The ceiling is measured in every run, and is not a candidate.
         done = finalists((measurement for measurement in first if measurement.case in found.cases), len(first))
         chosen = done[:FINALISTS]
-        among = f"{len(done)} of {len(found.cases)} candidates, measured quickly"
+        among = f"{len(done)} of {number_of(len(found.cases), 'candidate')}, measured quickly"
         if cut or hold.take():
             raise TuneInterrupted(_best(done, first), among)
         if not chosen:

@@ -9,7 +9,7 @@ from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.break_even import BreakEven, break_even
 from smembench.views.columns import times, within
-from smembench.views.sections import Section, device_names, sections, table
+from smembench.views.sections import Section, cautions, device_names, sections, table
 
 
 def tables(run: Run) -> list[Section]:
@@ -40,6 +40,7 @@ def _section(run: Run, answer: BreakEven) -> Section:
         },
         words=("size",),
         sentence=_sentence(run, answer),
+        notes=cautions(rows),
     )
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 
 from smembench.model.case import Case
+from smembench.model.text import number_of
 from smembench.studies.compare.itself import SEEN_IN, SelfCase, SelfComparison
 from smembench.studies.compare.verdicts import CaseComparison, Comparison, Difference, Verdict
 from smembench.views.columns import milliseconds, some
@@ -94,7 +95,8 @@ def _counted(found: Comparison, listed: Collection[Verdict]) -> str:
         for verdict, count in found.counts.items()
         if count
     ]
-    return f"{', '.join(said)}, of {_many(len(found.cases), 'case')}." if said else "The sides have no case in common."
+    cases = number_of(len(found.cases), "case")
+    return f"{', '.join(said)}, of {cases}." if said else "The sides have no case in common."
 
 
 def _shared(shared: float) -> str:
@@ -140,12 +142,12 @@ def self_section(found: SelfComparison) -> Section:
     }
     reasons = Counter(case.reason for case in found.cases)
     return table(
-        f"{len(found.runs)} runs against each other, {_many(found.pairs, 'pair')} · {_rules(found)}",
+        f"{len(found.runs)} runs against each other, {number_of(found.pairs, 'pair')} · {_rules(found)}",
         found.cases,
         columns,
         words=("case",),
         sentence=_said_of_itself(found),
-        notes=[f"not comparable: {count} cases: {reason}" for reason, count in reasons.most_common() if reason],
+        notes=[f"not comparable: {number_of(of, 'case')}: {reason}" for reason, of in reasons.most_common() if reason],
     )
 
 
@@ -154,7 +156,7 @@ def _said_of_itself(found: SelfComparison) -> str:
         return "No case could be compared."
     lines = [
         f"False verdicts: {found.false} of {found.judged} ({_percent(found.false / found.judged)}), "
-        f"in {found.pairs_false} of {_many(found.pairs, 'pair')}."
+        f"in {found.pairs_false} of {number_of(found.pairs, 'pair')}."
     ]
     if found.classes:
         classes = "; ".join(f"{name} {_percent(seen)}" for name, _, seen in found.classes)
@@ -176,10 +178,6 @@ def _rules(found: Comparison | SelfComparison) -> str:
 
 def _ratio(ratio: float | None) -> str:
     return "" if ratio is None else f"{ratio:.3f}×"
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _percent(fraction: float) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from smembench.model.text import number_of
 from smembench.store.schema import Row
 from smembench.studies.fleet.members import Member, metric
 from smembench.studies.fleet.verdict import Figure, Group, Metric, Slow, Verdict
@@ -80,7 +81,7 @@ def headline(verdict: Verdict) -> str:
     known = any(figure.fleet or figure.history for figure in figures)
     said = [f"{len(verdict.slow) or 'none'} slow" if known else "nothing to compare with"]
     said += [f"{failed} failed"] if failed else []
-    return f"{many(members)} on {hosts} host{'s' * (hosts != 1)}: {', '.join(said)}"
+    return f"{many(members)} on {number_of(hosts, 'host')}: {', '.join(said)}"
 
 
 def fleet_lines(verdict: Verdict) -> list[str]:
@@ -105,7 +106,7 @@ def many(members: Sequence[Member]) -> str:
     """``8 GPUs``, ``1 CPU``."""
     kinds = {member.device.partition(":")[0] for member in members if member.device}
     what = {frozenset({"cuda"}): "GPU", frozenset({"cpu"}): "CPU"}.get(frozenset(kinds), "device")
-    return f"{len(members)} {what}{'s' * (len(members) != 1)}"
+    return number_of(len(members), what)
 
 
 def share(value: float | None) -> str:
@@ -260,7 +261,7 @@ def _said(one: Slow, names: Mapping[str, str]) -> str:
         f"({100 * reason.distance.low:+z.1f} to {100 * reason.distance.high:+z.1f}) against {reason.against}"
         for reason in one.reasons[:_REASONS]
     ]
-    said += [f"{rest} more metric{'s' * (rest > 1)}"] if (rest := len(one.reasons) - _REASONS) > 0 else []
+    said += [number_of(rest, "more metric")] if (rest := len(one.reasons) - _REASONS) > 0 else []
     return f"{one.member.label}{uuid}: {'; '.join([*said, *one.seen])}"
 
 

@@ -8,7 +8,7 @@ from time import monotonic
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from smembench.model.text import duration, visible
+from smembench.model.text import duration, number_of, visible
 from smembench.run.config import Config
 from smembench.run.plan import count_cases
 from smembench.store.fleet_json import Entry
@@ -118,9 +118,5 @@ def planned(config: Config, entries: Sequence[Entry]) -> Iterator[str]:
         if part is not None and devices:
             count = count_cases(part, {name: devices[0].device for sweep in part.sweep for name in sweep.device})
             limit = duration(count * config.max_seconds)
-            yield f"{_count(count, 'case')} per device, {how}: at most {limit} of samples"
-    yield f"{_count(len(devices), 'device')} of {_count(len(hosts), 'host')}; nothing was measured"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+            yield f"{number_of(count, 'case')} per device, {how}: at most {limit} of samples"
+    yield f"{number_of(len(devices), 'device')} of {number_of(len(hosts), 'host')}; nothing was measured"

@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from smembench.model.case import DEFAULT_COMPILER
+from smembench.model.text import number_of
 from smembench.stats.changepoints import SHORTEST
 from smembench.studies.accept import patterns_of
 from smembench.studies.history.read import Device, Night, Skipped
@@ -72,16 +73,17 @@ def left_out(nights: Sequence[Night], skipped: Sequence[Skipped]) -> list[str]:
     if len(lines) > _FEW:
         often = Counter(re.split(";|, line |: '", one.reason)[0] for one in skipped).most_common(_FEW)
         reasons = ", ".join(f"{count} {reason}" for reason, count in often)
-        lines = [f"skipped {len(skipped)} folders: {reasons}; the first of them {skipped[0].path}; --json lists all"]
+        which = f"the first of them {skipped[0].path}; --json lists all"
+        lines = [f"skipped {number_of(len(skipped), 'folder')}: {reasons}; {which}"]
     if cut := [night.path for night in nights if not night.complete]:
-        go_on = f"continue with: smembench run --resume {quote(str(cut[0]))}"
-        lines.append(f"{_runs(len(cut))} not finished, of which what was measured is used, such as {cut[0]}; {go_on}")
+        such = f"such as {cut[0]}; continue with: smembench run --resume {quote(str(cut[0]))}"
+        lines.append(f"{number_of(len(cut), 'run')} not finished, of which what was measured is used, {such}")
     lines += _never(nights)
     untold = [night.run_id for night in nights if not all(device.id for _, device in (*night.times, *night.unusable))]
     if untold:
         lines.append(
-            f"left out of {_runs(len(untold))}, such as {untold[0]}: cases on a GPU or host that the run does not "
-            "identify, so that it may be a different one each time"
+            f"left out of {number_of(len(untold), 'run')}, such as {untold[0]}: cases on a GPU or host that the run "
+            "does not identify, so that it may be a different one each time"
         )
     return lines
 
@@ -111,10 +113,6 @@ def no_series(nights: Sequence[Night]) -> str:
     )
 
 
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count} runs"
-
-
 def _section(name: str, series: Sequence[Series], *, fine: bool) -> Section:
     nights = sorted({night.run_id: night for one in series for night in one.nights}.values(), key=lambda n: n.started)
     columns: dict[str, Callable[[Series], str]] = {
@@ -130,12 +128,12 @@ def _section(name: str, series: Sequence[Series], *, fine: bool) -> Section:
     few = [one for one in series if len(one.times) < SHORTEST]
     slower = [one for one in series if one.newest is Newest.SLOWER]
     return table(
-        f"{name} · {len(nights)} runs, {' to '.join(dict.fromkeys((_day(nights[0]), _day(nights[-1]))))}",
+        f"{name} · {number_of(len(nights), 'run')}, {' to '.join(dict.fromkeys((_day(nights[0]), _day(nights[-1]))))}",
         shown,
         columns,
         words=("case", "oldest to newest", "since"),
         wide=("runs", "since"),
-        sentence=f"Slower, and not accepted: {len(slower)} of {len(series)} cases.",
+        sentence=f"Slower, and not accepted: {len(slower)} of {number_of(len(series), 'case')}.",
         notes=[*_changes(series), *_unusable(series), *_short(shown, few), *_next(slower)],
     )
 
@@ -153,11 +151,11 @@ def _overview(devices: Mapping[Device, Sequence[Series]]) -> Section:
         "since": lambda line: _day(_told(line[1][0]).night) if line[1][0].turns else "",
     }
     return table(
-        f"{len(devices)} devices, of which {len(changed)} changed",
+        f"{number_of(len(devices), 'device')}, of which {len(changed)} changed",
         changed,
         columns,
         words=("device", "case", "since"),
-        sentence=f"{steady} devices did not change." if steady else "",
+        sentence=f"{number_of(steady, 'device')} did not change." if steady else "",
         notes=[f"tables of the first {_DEVICES} are below; --json has all"] if len(changed) > _DEVICES else [],
     )
 

@@ -91,14 +91,15 @@ def gain(rung: Rung) -> str:
 
 
 def _sentence(run: Run, rungs: Sequence[Rung], limit: str) -> str:
-    """The gain over the whole ladder, and the fastest rung's share of the limit."""
+    """The gain over the whole ladder, if both times have converged, and the fastest rung's share of the limit."""
     if not rungs:
         return ""
     lowest, best = rungs[0].row, min((rung.row for rung in rungs), key=lambda row: row.elapsed_ms or 0.0)
     said = [f"The fastest step is {label(best)}"]
-    if tells_apart(run, lowest, best):
+    apart = tells_apart(run, lowest, best)
+    if apart and False not in (lowest.converged, best.converged):
         said.append(f"{number((lowest.elapsed_ms or 0.0) / (best.elapsed_ms or 1.0))} times as fast as {label(lowest)}")
-    elif best is not lowest:
+    elif best is not lowest and not apart:
         said.append(f"no different from {label(lowest)} within the noise")
     if (share := value(best, limit)) is not None:
         problem = PROBLEMS[best.problem]

@@ -11,7 +11,7 @@ from smembench.store.schema import Row
 from smembench.studies.tune import solves
 from smembench.toolchains.registry import is_port
 from smembench.views.columns import figures
-from smembench.views.sections import Section, device_names, groups, label, table
+from smembench.views.sections import Section, cautions, device_names, groups, label, table
 
 
 def limits(run: Run) -> list[Section]:
@@ -34,12 +34,14 @@ def limits(run: Run) -> list[Section]:
 def _section(run: Run, names: Sequence[str]) -> Section:
     problem = PROBLEMS[run.rows[0].problem]
     found: dict[Row, dict[str, str]] = {}
+    involved: list[Row] = []
     for group in sorted(groups(run.rows), key=_by_size):
         own = ((row, registry.find(row.problem, row.kernel, "cuda", row.compiler)) for row in group)
         if ours := [row for row, kernel in own if row.kernel not in names and kernel and solves(kernel)]:
             best = min(ours, key=lambda row: (is_port(row.compiler), _elapsed(row)))
             yardsticks = [row for row in group if row.kernel in names]
             found[best] = {row.kernel: f"{_elapsed(row) / _elapsed(best):.3f}" for row in yardsticks}
+            involved += [best, *yardsticks]
 
     def over(name: str) -> Callable[[Row], str]:
         return lambda best: found[best].get(name, "")
@@ -56,6 +58,7 @@ def _section(run: Run, names: Sequence[str]) -> Section:
             **{f"over\n{name}": over(name) for name in names},
         },
         words=("size", "dtype", "cache", "best"),
+        notes=cautions(involved),
     )
 
 

@@ -102,6 +102,8 @@ def next_steps(found: Finished, folder: Path) -> list[str]:
             f"next: smembench accept {where} --case {quote(first)} --reason TEXT{more}, if it is to stay faster: only"
             " then is losing that reported"
         )
+    if any(case.reason.startswith("another ") for case in compared if case.verdict is Verdict.NOT_COMPARABLE):
+        lines.append(f"next: smembench history {quote(str(folder.parent))} shows what changed with it")
     for asked, comparison in found.compared:
         if is_named(asked) and (count := comparison.counts[Verdict.AMBIGUOUS]):
             lines.append(f"next: smembench compare {asked} {where} --all lists the {count} ambiguous cases")
@@ -126,6 +128,8 @@ def _verdict(asked: str, comparison: Comparison) -> str:
     if not judged:
         return f"nothing comparable with {asked}"
     among = f", {judged} of {cases} cases compared" if judged < cases else ""
+    if missed := sum(case.open for case in comparison.cases if case.verdict is Verdict.NOT_COMPARABLE):
+        among += f", without {missed} that changed before"
     unsure, hidden = comparison.counts[Verdict.AMBIGUOUS], sum(case.hidden for case in comparison.cases)
     stand_out = f", {hidden} of them by as much as similar cases that recovered" if hidden else ""
     ambiguous = f" ({unsure} ambiguous{stand_out})" if unsure else ""

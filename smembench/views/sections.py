@@ -10,6 +10,7 @@ from typing import TypeVar
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_ROWS, DEFAULT_COMPILER, UNIFORM, Case
 from smembench.model.measurement import CROWDED
+from smembench.model.text import number_of
 from smembench.stats.summary import MIN_SAMPLES
 from smembench.store.run import Run
 from smembench.store.schema import Row
@@ -106,8 +107,14 @@ def label(row: Row) -> str:
 
 
 def labels(rows: Sequence[Row]) -> list[str]:
-    """The labels of one table's rows, with the device where two would be equal."""
-    plain = [label(row) for row in rows]
+    """The labels of one table's rows, with size and element type if it has several, and the device where two are equal.
+
+    ``streamK 16x16``, ``streamK 16x16 8192×8192×8192``.
+    """
+    sizes = [PROBLEMS[row.problem].size(row.case) for row in rows]
+    dtypes = [row.dtype for row in rows]
+    apart = [part if len(set(part)) > 1 else [""] * len(rows) for part in (sizes, dtypes)]
+    plain = [" ".join(filter(None, (label(row), *parts))) for row, *parts in zip(rows, *apart, strict=True)]
     often = Counter(plain)
     return [f"{name} on {row.device}" if often[name] > 1 else name for name, row in zip(plain, rows, strict=True)]
 
@@ -197,8 +204,17 @@ def bars(rows: Sequence[Row], figure: str) -> list[Bar]:
 
 def notes(rows: Sequence[Row]) -> list[str]:
     """Notes below a table: cases without figures, and figures to treat with caution."""
+    failed = [f"{name}: {row.status}: {row.reason}" for name, row in zip(labels(rows), rows, strict=True) if not row.ok]
+    found = [*failed, *cautions(rows)]
+    if any(row.within_cache for row in rows if row.ok):
+        found.append("the arrays fit the last-level cache: this is the cache's bandwidth, not the memory's")
+    return found
+
+
+def cautions(rows: Sequence[Row]) -> list[str]:
+    """Notes on times to treat with caution: of a busy host, a GPU that throttled, or too few samples."""
     named = list(zip(labels(rows), rows, strict=True))
-    found = [f"{name}: {row.status}: {row.reason}" for name, row in named if not row.ok]
+    found: list[str] = []
     done = [row for row in rows if row.ok]
 
     def those(which: Callable[[Row], bool]) -> str:
@@ -217,13 +233,11 @@ def notes(rows: Sequence[Row]) -> list[str]:
         worst = max(unsure, key=lambda row: row.precision or 0)
         how = f"95 % CI {interval(worst)} after" if interval(worst) else "too few for an interval:"
         most = "at worst " if len(unsure) > 1 else ""
-        found.append(f"{cases}: not converged ({most}{how} {worst.samples} sample{'s' * (worst.samples != 1)})")
+        found.append(f"{cases}: not converged ({most}{how} {number_of(worst.samples, 'sample')})")
     if errors := max((row.ecc_uncorrected or 0 for row in done), default=0):
         found.append(f"memory errors that ECC could not correct, since the driver was loaded: {errors}")
     if any(row.other_processes for row in done):
         found.append("other processes used the GPU at the same time")
-    if any(row.within_cache for row in done):
-        found.append("the arrays fit the last-level cache: this is the cache's bandwidth, not the memory's")
     return found
 
 

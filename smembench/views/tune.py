@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smembench.kernels.problems import PROBLEMS
+from smembench.model.text import number_of
 from smembench.stats.summary import median_interval
 from smembench.store.run import Run
 from smembench.store.run_json import Description
@@ -50,7 +51,7 @@ def finals(tuned: Tuned, among: str = "") -> Section:
 def counts(found: Search) -> str:
     """How many candidates there are, and how many were ruled out and why."""
     return (
-        f"{len(found.cases)} candidates; ruled out: {found.over_limits} over a block's limits, "
+        f"{number_of(len(found.cases), 'candidate')}; ruled out: {found.over_limits} over a block's limits, "
         f"{found.predicted_slow} predicted to need over {ALLOWED:g} times the least traffic"
     )
 

@@ -152,3 +152,9 @@ def test_a_configuration_is_measured_and_compared_with_itself(program: Program, 
     pair = f"{NIGHTLY},{DOCUMENTS}"
     assert "False verdicts: 0 of" in program("compare", "--aa", pair, *ACROSS).stdout
     assert "does not say which GPU" in program("compare", "--aa", pair).stdout
+
+
+def test_runs_that_cannot_be_compared_with_each_other_are_no_success(program: Program) -> None:
+    """The stored runs do not name their GPU."""
+    found = program("compare", "--aa", "results/reference/20261120T175739Z-quick-aa")
+    assert (found.returncode, "nothing was compared: no case is comparable" in found.stderr) == (2, True)

@@ -31,6 +31,7 @@ REFUSED = [
     ("transpose --n 1000000000 --device cpu", "memory"),
     ("matmul --n 100 --stride 99", "stride 99 100"),
     ("transpose --pad-width 0", "--pad-width '0'"),
+    ("transpose --no-pad --pad-width 2", "--no-pad and --pad-width 2: give one of them"),
     ("transpose --block 32y", "--block '32y'"),
     ("transpose --kernel naiveGem", "--kernel 'naiveGem' naiveGmem?"),
     ("transpose --kernel tiled", "'tiled' transpose"),
@@ -49,6 +50,9 @@ REFUSED = [
     # sampling, and what Typer refuses
     ("transpose --samples 1", "--samples 1"),
     ("transpose --samples few", "--samples 'few'"),
+    ("run quick --threshold -1", "smembench: --threshold -1.0: greater than or equal to 0"),
+    ("run good.toml --samples 1", "smembench: --samples 1: greater than or equal to 3"),
+    ("run good.toml --samples 5 --set samples=1", "good.toml with --set samples=1: samples 1:"),
     ("transpose --max-seconds 0", "--max-seconds"),
     ("transpose --seed -1", "--seed"),
     ("transpose --sise 4", "--sise"),

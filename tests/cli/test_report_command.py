@@ -267,6 +267,7 @@ def test_an_explanation_is_one_file_of_every_pad(program: Program, explanation: 
     text = explanation.read_text(encoding="utf-8")
     assert not re.search(r"(src|href)=\"(?!#)", text)
     assert len(text) < 200_000
+    assert "What the columns mean" not in text
     (data,) = re.findall(r'<script type="application/json" id="steps">(.*?)</script>', text)
     pads = {int(pad): accesses[1] for pad, accesses in json.loads(data)["pads"].items()}
     assert {pad: len(load["waves"]) for pad, load in pads.items()} == {0: 32, 1: 1, 2: 2, 3: 1, 4: 4}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from smembench.model.text import capital, duration
+from smembench.model.text import capital, duration, number_of
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,7 @@ def test_a_duration_has_two_units(seconds: float, said: str) -> None:
 
 def test_a_capital() -> None:
     assert [capital("matrix transpose float32"), capital("")] == ["Matrix transpose float32", ""]
+
+
+def test_one_is_no_plural() -> None:
+    assert [number_of(count, "run") for count in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]

@@ -47,7 +47,7 @@ def slowed(run: Run, steps: Mapping[str, float]) -> Run:
 
 def clocked(run: Run, by: float) -> Run:
     """The same run with SM clocks so many times as high."""
-    rows = [replace(row, sm_clock_mhz=by * row.sm_clock_mhz) if row.sm_clock_mhz else row for row in run.rows]
+    rows = [replace(row, sm_clock_mhz=round(by * row.sm_clock_mhz)) if row.sm_clock_mhz else row for row in run.rows]
     return replace(run, rows=rows)
 
 

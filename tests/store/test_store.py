@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import get_type_hints
@@ -47,6 +48,13 @@ def cases(tmp_path: Path, rows: Rows) -> Path:
     path = tmp_path / "cases.csv"
     write_whole(path, as_csv(rows({"copyGmem": [0.5, 1.0, 2.0], "naiveGmem": []})))
     return path
+
+
+@pytest.mark.parametrize("column", schema.COLUMNS)
+def test_a_column_has_a_line_that_says_what_it_is(column: str) -> None:
+    said = (Row.__doc__ or "").partition("Attributes:")[2].replace("elapsed_ms_…", "elapsed_ms_min q1 q3 max")
+    named = {name for line in said.splitlines() if ": " in line for name in re.findall(r"\w+", line.partition(":")[0])}
+    assert column.removeprefix("elapsed_ms_") in named or column in named
 
 
 @given(st.lists(any_rows, max_size=3))

@@ -230,7 +230,7 @@ def test_slower_series_come_first_and_the_page_says_so(tmp_path: Path, store: St
     assert slower.cells == [
         ["copyGmem float32 4096x4096 b32x32", "30", "▁" * 11 + "█" * 5, "1.1000", "1.1000", "+10.0 %", "2026-01-26"]
     ]
-    assert slower.sentence == "Slower, and not accepted: 1 of 1 cases."
+    assert slower.sentence == "Slower, and not accepted: 1 of 1 case."
     change, then = slower.notes
     assert change == (
         "20260126T020000Z-nightly: 1 slower, copyGmem float32 4096x4096 b32x32 by +10.0 %; no difference in run.json"
@@ -295,6 +295,12 @@ def test_a_short_series_says_how_many_runs_it_has_of_those_it_takes(
     (section,) = history_sections(series_of(read(tmp_path)[0]), fine=True)
     assert section.cells[0][5] == told
     assert any("6" in note for note in section.notes) == bool(told)
+
+
+def test_one_run_is_no_plural(tmp_path: Path, store: Store) -> None:
+    nights_of(store, [1.0])
+    (section,) = history_sections(series_of(read(tmp_path)[0]), fine=True)
+    assert "· 1 run, 2026-01-01" in section.heading
 
 
 def test_runs_that_do_not_say_which_gpu_are_in_no_series(tmp_path: Path, store: Store) -> None:

@@ -124,6 +124,15 @@ def test_a_gain_within_the_noise_is_in_brackets(rows: Rows) -> None:
     assert [column.heading for column in section.columns] == ["step", "elapsed ms", "GFLOP/s", "gain", "what changes"]
 
 
+def test_no_gain_is_claimed_from_a_time_that_has_not_converged(rows: Rows) -> None:
+    lowest, best = rows({"naiveGmem": [4.0] * 3, "transposeSmem": [2.0] * 3})
+    (section,) = ladder(Run([lowest, best], RUN))
+    assert "2.00 times as fast as naiveGmem 32x32" in section.sentence
+    for pair in ([replace(lowest, converged=False), best], [lowest, replace(best, converged=False)]):
+        (section,) = ladder(Run(pair, RUN))
+        assert section.sentence.startswith("The fastest step is transposeSmem 32x32. Each step")
+
+
 def test_tables_are_of_one_size_and_device_and_hold_only_steps(rows: Rows) -> None:
     both = [*rows({"naiveGmem": [4.0], "copyGmem": []}), *rows({"naiveGmem": [8.0]}, device="cpu")]
     both += rows({"cpu": [5.0]}, problem="matmul", device="cpu")

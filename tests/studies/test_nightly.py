@@ -615,7 +615,7 @@ def test_a_lower_clock_does_not_hide_what_it_slows_down(results: Path, night: Ni
     folder = night(6, {name: 1.3 * ms for name, ms in TIMES.items()})
     runs = [load(results / f"202601{day:02}T020000Z-nightly") for day in range(1, 7)]
     *before, new = (
-        replace(run, rows=[replace(row, sm_clock_mhz=1980.0 if run.path != folder else 1523.0) for row in run.rows])
+        replace(run, rows=[replace(row, sm_clock_mhz=1980 if run.path != folder else 1523) for row in run.rows])
         for run in runs
     )
     found = compare_with_last(before, new, 3, Rules())
@@ -623,3 +623,20 @@ def test_a_lower_clock_does_not_hide_what_it_slows_down(results: Path, night: Ni
     assert {case.reason for case in found.regressions} == {
         "the SM clock was 1980 MHz, then 1523 MHz: 1.300× in time, 1.000× in cycles"
     }
+
+
+def test_a_night_with_a_new_driver_says_where_to_look(results: Path, night: Night) -> None:
+    for day in (1, 2, 3):
+        night(day, devices=[{**H200, "driver": "580"}])
+    slower = night(4, {**TIMES, "copyGmem": 1.3}, devices=[{**H200, "driver": "590"}])
+    code, printed = finished(Nightly(compare_to="last:3"), results, slower)
+    assert (code, "nothing comparable with last:3" in printed) == (0, True), printed
+    assert f"next: smembench history {results} shows what changed with it" in printed.replace("\n", "")
+
+
+def test_a_change_that_cannot_be_judged_tonight_is_not_forgotten(results: Path, night: Night) -> None:
+    for day in range(1, 6):
+        night(day)
+    night(6, {**TIMES, "copyGmem": 1.3})
+    code, printed = finished(Nightly(compare_to="last:3"), results, night(7, {**TIMES, "copyGmem": None}))
+    assert (code, "1 of 2 cases compared, without 1 that changed before" in printed) == (1, True), printed

@@ -20,6 +20,7 @@ from smembench.studies.load import load
 from smembench.studies.reproduce.devices import reference
 from smembench.studies.reproduce.judge import CLAIMS, Holds
 from smembench.studies.reproduce.measures import Here
+from smembench.views.break_even import where_it_pays
 from smembench.views.columns import Column, milliseconds, number, times
 from smembench.views.compilers import of_run
 from smembench.views.console import plain
@@ -403,6 +404,24 @@ def test_a_case_that_did_not_converge_names_its_interval_if_it_has_one(rows: Row
     (row,) = rows({"memcpy": [1.0] * samples})
     (note,) = notes([replace(row, converged=False, precision=0.04, within_cache=None)])
     assert f"not converged ({how}" in note
+
+
+def test_the_limits_say_which_of_their_times_were_disturbed(rows: Rows) -> None:
+    small, large = (rows({"copyGmem": [2.0] * 3, "transposeSmem": [1.0] * 3, "memcpy": [0.5] * 3}, n=n) for n in (8, 9))
+    large[1:] = [replace(row, throttle_reasons="sw_power_cap") for row in large[1:]]
+    small[0] = replace(small[0], throttle_reasons="hw_thermal_slowdown")  # not shown, and so not said
+    (section,) = limits(Run([*small, *large], RUN))
+    assert section.notes == [
+        "transposeSmem 32x32 9×9, memcpy 32x32 9×9: the GPU throttled while they were measured (sw_power_cap)"
+    ]
+
+
+def test_where_a_gpu_pays_says_which_times_have_not_converged(rows: Rows) -> None:
+    cpu = [row for n in (8, 9) for row in rows({"cpu": [5e5] * 9}, problem="matmul", device="cpu", n=n, block=None)]
+    slow, fast = (rows({"naive": [time] * 9}, problem="matmul", n=n)[0] for n, time in ((8, 3.0), (9, 2.0)))
+    fast = replace(fast, precision=0.028, converged=False)
+    (section,) = where_it_pays(Run([*cpu, slow, fast], RUN))
+    assert section.notes == ["naive 32x32 9×9×9: not converged (95 % CI ±2.8 % after 9 samples)"]
 
 
 def test_products_whose_b_lies_otherwise_have_tables_of_their_own(rows: Rows) -> None:

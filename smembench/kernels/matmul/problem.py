@@ -62,7 +62,11 @@ class Matmul(Problem):
     b_layouts = (BY_ROWS, BY_COLUMNS)
     default_n = 1024
     sizes = (
-        Axis("n", "Side, or columns of B and C: a number, a list or a range: 512,1024:8192:*2.", str(default_n)),
+        Axis(
+            "n",
+            "Side, or columns of B and C: a number, a list or a range: 512,1024:8192:*2.",
+            f"m, else k, else {default_n}",
+        ),
         Axis("m", "Rows of A and C.", "n"),
         Axis("k", "Columns of A and rows of B.", "n"),
     )
