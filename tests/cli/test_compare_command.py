@@ -138,8 +138,8 @@ def test_a_configuration_is_measured_and_compared_with_itself(program: Program, 
     sweep = '[[sweep]]\nproblem = "transpose"\ndevice = "cpu"\nn = 16\nkernel = "memcpy"\n'
     config.write_text(f"max_seconds = 0.1\nprecision = 90\n{sweep}")
     found = program("compare", "--aa", config, "--runs", 2, "--output", tmp_path / "out", "--anonymous", "--json")
-    assert found.returncode == 0
     data = json.loads(found.stdout)
+    assert found.returncode == (0 if data["judged"] else 2)  # on a busy host no time is comparable
     assert (len(data["runs"]), data["pairs"]) == (2, 1)
     assert [case["case_id"] for case in data["cases"]] == ["transpose/memcpy/cpu/numba/float32/16x16/warm"]
     (folder,) = (tmp_path / "out").iterdir()

@@ -85,6 +85,11 @@ def test_a_slowdown_of_all_cases_is_no_habit_of_the_nights(model: str) -> None:
     assert share(together(MODELS[model], 10, sizes=(0.03,)), "all 3%") == 1
 
 
+def test_a_case_without_an_sm_clock_is_judged_by_its_time() -> None:
+    """Lower clocks of the GPU's cases change the false discovery rate by cycles, also of a case on the CPU."""
+    assert share(together(MODELS["N0"], 15000, sizes=(0.01,)), "all 1%") > 0.5
+
+
 def test_nobody_is_slower_where_all_are_by_less_than_the_threshold() -> None:
     made = Nights(N0, 3)
     before = [made.next() for _ in range(8)]

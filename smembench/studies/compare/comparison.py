@@ -169,7 +169,7 @@ def _judged(pair: Pair, in_time: _Weighed, in_cycles: _Weighed, rules: Rules) ->
     hidden = usual and _verdict(in_time._replace(usual=False), rules) is not verdict
     if verdict is Verdict.AMBIGUOUS:
         reason = _why_ambiguous(by_time, pair.returned, rules)
-    elif _disagree(verdict, _verdict(in_cycles, rules)):
+    elif _clock_shift(pair) and _disagree(verdict, _verdict(in_cycles, rules)):
         verdict = verdict if verdict is Verdict.SLOWER and not pair.least else Verdict.AMBIGUOUS
         reason = _clocks(pair, by_time, in_cycles.effect)
     return CaseComparison(

@@ -118,9 +118,14 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = un
 
 def _add(held: Held, what: str, judge: Callable[[], Comparison]) -> None:
     try:
-        held.compared.append((what, judge()))
+        found = judge()
     except SmembenchError as error:
         held.problems.append(f"not compared: {what}: {error}")
+        return
+    held.compared.append((what, found))
+    if not found.judged:
+        why = found.cases[0].reason if found.cases else "no case is in both"
+        held.problems.append(f"{what}: nothing could be compared: {why}")
 
 
 def _with(base: Sequence[Run], new: Sequence[Run], rules: Rules, others: Sequence[Run] = ()) -> Comparison:
