@@ -1,7 +1,7 @@
 """What the verdicts make of simulated nights: ``PYTHONPATH=.:tests python -m nights.study FILE.csv [SERIES]``.
 
 Each series is a GPU of its own with 22 nights, of which the first seven are only compared with. Twenty series make 300
-nights per model and take two idle cores some ten minutes.
+nights per model and take two idle cores some twelve minutes.
 """
 
 from __future__ import annotations
@@ -185,4 +185,6 @@ def table(totals: Mapping[str, Found]) -> str:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+        sys.exit(__doc__)
     main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20)
