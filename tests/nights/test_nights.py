@@ -17,6 +17,7 @@ from smembench.studies.compare.comparison import compare_runs
 from smembench.studies.compare.itself import compare_with_itself
 from smembench.studies.load import load
 from smembench.studies.nightly.last import compare_with_last
+from smembench.views.compare import verdict_section
 
 CASE = "transpose/transposeSmem/cuda:0/numba/float32/4096x4096/b32x32/pad0/warm"
 
@@ -96,6 +97,16 @@ def test_nobody_is_slower_where_all_are_by_less_than_the_threshold() -> None:
     found = compare_with_last(before, made.next(all_by=0.015), 7, Rules(threshold=0.02))
     assert not found.regressions
     assert len(compare_with_last(before, made.next(all_by=0.05), 7, Rules()).regressions) > 100
+
+
+def test_what_all_cases_share_is_taken_off_and_said() -> None:
+    made = Nights(N1P, 3)
+    before = [made.next() for _ in range(20)]
+    found = compare_with_last(before, made.next(all_by=0.006), 7, Rules())
+    assert not found.regressions
+    assert 0.003 < found.shared < 0.012
+    said = f"all cases together were {100 * found.shared:.1g} % slower, as nights are: no ratio includes it"
+    assert said in verdict_section(found, "nights").notes
 
 
 def test_one_pair_alone_says_what_it_cannot_know() -> None:

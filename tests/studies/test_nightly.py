@@ -347,7 +347,9 @@ def test_what_hides_a_change_is_named(results: Path, night: Night) -> None:
     """A case that comes and goes by 20 %: another one, 30 % slower, is ambiguous, and measuring more would not help."""
     for day in range(1, 11):
         night(day, {**TIMES, "transposeSmem": 2.4 if day in (4, 8) else 2.0})
-    code, _ = finished(Nightly(compare_to="last:7"), results, newest := night(11, {**TIMES, "copyGmem": 1.3}))
+    code, printed = finished(Nightly(compare_to="last:7"), results, newest := night(11, {**TIMES, "copyGmem": 1.3}))
+    assert "1 of them by as much as similar cases that recovered" in " ".join(printed.split())
+    assert "ambiguous  copyGmem 32x32 4096x4096" in printed  # listed, though ambiguous
     run = load(newest)
     found = compare("last:7", results, run, Rules())
     (reason,) = {case.reason for _, one in found.compared for case in one.cases if case.case.kernel == "copyGmem"}
