@@ -17,8 +17,7 @@ from typing import NamedTuple
 from smembench.kernels.intrinsics.scratch import scratch, wait_for_count
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, load_vector, store_vector
 from smembench.kernels.matmul.structs import Matrix, Memory, Place
-from smembench.kernels.matmul.tile_steps import position
-from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.matmul.tiling import Tiling, position
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.types import Array, Index
 

@@ -21,11 +21,10 @@ from typing import NamedTuple
 from smembench.kernels.intrinsics.vector import ALIGNMENT, load_pair, load_vector, store_vector
 from smembench.kernels.matmul.epilogue import write_within
 from smembench.kernels.matmul.structs import Matrix, Memory, Offsets, Operands, Place, Share
-from smembench.kernels.matmul.tiling import LANES_ACROSS, LANES_DOWN, Tiling
+from smembench.kernels.matmul.tiling import Tiling, position
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
-from smembench.model.hardware import WARP
 
 
 class TileSteps(NamedTuple):
@@ -281,26 +280,3 @@ def write(tiling: Tiling, width: int) -> DeviceFunction:
         within(C, total, first, Place(uint32(0), uint32(0)))
 
     return device(results)
-
-
-@cache
-def position(tiling: Tiling) -> DeviceFunction:
-    """``(thread)``: the place of a thread's first result in the tile."""
-    width, (a_size, b_size) = tiling.block.x, tiling.fragments
-    warps_across = tiling.block.x // LANES_ACROSS
-    warp_rows, warp_columns = LANES_DOWN * tiling.down, LANES_ACROSS * tiling.across
-    pair = 2 if tiling.interleaved else 1
-
-    def in_block(thread: Index) -> Place:
-        return Place(thread // width * a_size, thread % width * b_size)
-
-    def in_warps(thread: Index) -> Place:
-        warp, lane = thread // WARP, thread % WARP
-        # Lanes lie in rows of 8, or of 8 pairs one below the other.
-        lane_row = lane // (LANES_ACROSS * pair) * pair + lane % pair
-        lane_col = lane // pair % LANES_ACROSS
-        row = warp // warps_across * warp_rows + lane_row * a_size
-        col = warp % warps_across * warp_columns + lane_col * b_size
-        return Place(row, col)
-
-    return device(in_warps if tiling.warps else in_block)

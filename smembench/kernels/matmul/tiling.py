@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from smembench.kernels.common.grids import covering
 from smembench.kernels.intrinsics import vector
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.numba_cuda import DeviceFunction
+from smembench.kernels.matmul.structs import Place
+from smembench.kernels.numba_cuda import DeviceFunction, device
 from smembench.kernels.program import NumbaKernel
+from smembench.kernels.types import Index
 from smembench.model.case import Block, Case
 from smembench.model.formats import WIDE
+from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 
 LANES_DOWN, LANES_ACROSS = 4, 8
@@ -230,3 +234,26 @@ def kernel_of_tiling(
         standard=False,
         ladder=ladder,
     )
+
+
+@cache
+def position(tiling: Tiling) -> DeviceFunction:
+    """``(thread)``: the place of a thread's first result in the tile."""
+    width, (a_size, b_size) = tiling.block.x, tiling.fragments
+    warps_across = tiling.block.x // LANES_ACROSS
+    warp_rows, warp_columns = LANES_DOWN * tiling.down, LANES_ACROSS * tiling.across
+    pair = 2 if tiling.interleaved else 1
+
+    def in_block(thread: Index) -> Place:
+        return Place(thread // width * a_size, thread % width * b_size)
+
+    def in_warps(thread: Index) -> Place:
+        warp, lane = thread // WARP, thread % WARP
+        # Lanes lie in rows of 8, or of 8 pairs one below the other.
+        lane_row = lane // (LANES_ACROSS * pair) * pair + lane % pair
+        lane_col = lane // pair % LANES_ACROSS
+        row = warp // warps_across * warp_rows + lane_row * a_size
+        col = warp % warps_across * warp_columns + lane_col * b_size
+        return Place(row, col)
+
+    return device(in_warps if tiling.warps else in_block)
