@@ -190,7 +190,7 @@ def compare(
         ]
         _print(lambda: compared[0].data, sections_of(compared[0]), json=json, markdown=markdown)
         code = 0
-        if fail_on is not FailOn.NEVER and all(case.verdict is Verdict.NOT_COMPARABLE for case in compared[0].cases):
+        if fail_on is not FailOn.NEVER and not compared[0].judged:
             why = "no case is comparable, for the reasons above" if compared[0].cases else "no case is in both"
             raise UsageError(f"nothing was compared: {why}")
     failing = {FailOn.SLOWER: (Verdict.SLOWER,), FailOn.AMBIGUOUS: (Verdict.SLOWER, Verdict.AMBIGUOUS)}

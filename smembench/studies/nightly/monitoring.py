@@ -89,7 +89,7 @@ def open_metrics(run: Run, compared: Compared, exit_code: int) -> str:
         ("smembench_run_started_timestamp_seconds", "When the run began.", began),
         (
             "smembench_run_exit_code",
-            "0 all ok, 3 a case is slower, 1 one failed.",
+            "0 all ok, 3 a case is slower, 1 one failed, or nothing could be compared.",
             [(of_run, float(exit_code))],
         ),
     ]
