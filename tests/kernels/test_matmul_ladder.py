@@ -17,11 +17,10 @@ from ladder import matmul as case
 from programs import cuda_kernel, numba_kernel
 from smembench.explain.analysis import explain
 from smembench.kernels.intrinsics.vector import load_pair
-from smembench.kernels.matmul import tile_steps
 from smembench.kernels.matmul.predication import predication
 from smembench.kernels.matmul.register_pipelining import ResultOrder
 from smembench.kernels.matmul.remainder import MAX_REMAINDER, SIDE, remainder
-from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.matmul.tiling import Tiling, position
 from smembench.kernels.numba_cuda import uint32
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
@@ -158,11 +157,11 @@ TILINGS = [
 @given(tiling=st.sampled_from(TILINGS))
 def test_each_result_has_one_thread_of_every_slice(tiling: Tiling) -> None:
     down, slices = tiling.down, tiling.slices
-    position, size = tile_steps.position(tiling), tiling.vector
+    place, size = position(tiling), tiling.vector
     rows_apart, columns_apart = tiling.apart
     found: Counter[tuple[int, int]] = Counter()
     for thread in range(tiling.threads // slices):
-        row, col = map(int, position(uint32(thread)))
+        row, col = map(int, place(uint32(thread)))
         rows = [row + i // size * rows_apart + i % size for i in range(down)]
         columns = [col + j // size * columns_apart + j % size for j in range(tiling.across)]
         found.update(product(rows, columns))
