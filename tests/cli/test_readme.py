@@ -1,4 +1,4 @@
-"""README and the files it quotes: every table in it is what the command above it prints."""
+"""README and the pages it leads to: tables are what the commands above them print, figures those of stored runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 import documents_tables
 from conftest import ROOT, Program, records
-from nights.readme import BLOCK, table
+from nights.readme import BLOCK, PAGE, counts, table
 from smembench.explain.counters import ALLOWED
 from smembench.kernels.matmul.inputs import NORMAL
 from smembench.model.case import BY_ROWS
@@ -24,8 +24,25 @@ from smembench.studies.compare.itself import compare_with_itself
 from smembench.studies.compilers import measured
 from smembench.studies.load import load
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-QUOTED = re.findall(r"<!-- smembench ((?:show|probe) .*?) -->\n(.*?)<!-- end -->", README, flags=re.DOTALL)
+PAGES = {
+    path: path.read_text(encoding="utf-8")
+    for path in (
+        ROOT / "README.md",
+        ROOT / "configs/nightly/README.md",
+        ROOT / "results/reference/README.md",
+        ROOT / "smembench/explain/README.md",
+        ROOT / "smembench/studies/fleet/README.md",
+    )
+}
+README = PAGES[ROOT / "README.md"]
+TEXT = "\n".join(PAGES.values())
+UNFOLDED = " ".join(TEXT.split())
+QUOTED = re.findall(r"<!-- smembench ((?:show|probe) .*?) -->\n(.*?)<!-- end -->", TEXT, flags=re.DOTALL)
+
+
+def says(mark: str, figure: str) -> None:
+    """Make sure that a page has a figure, and that all pages that have it agree."""
+    assert set(re.findall(rf"<!-- {mark} -->(.*?)<!-- end -->", UNFOLDED)) == {figure}
 
 
 @pytest.mark.parametrize(("command", "quoted"), QUOTED, ids=[command for command, _ in QUOTED])
@@ -38,7 +55,7 @@ def test_there_is_a_quoted_table() -> None:
 
 
 def test_what_the_compiler_merged_is_what_explain_prints(program: Program) -> None:
-    command, said = re.findall(r"```sh\nsmembench (explain tiled .*)\n```\n\n```\n(.*)\n```", README)[0]
+    command, said = re.findall(r"```sh\nsmembench (explain tiled .*)\n```\n\n```\n(.*)\n```", TEXT)[0]
     printed = program(*shlex.split(command)).stdout
     if "registers per thread" not in printed:
         pytest.skip("needs NVIDIA's compiler libraries")
@@ -47,14 +64,14 @@ def test_what_the_compiler_merged_is_what_explain_prints(program: Program) -> No
 
 def test_the_timing_sentence_counts_the_table() -> None:
     agrees = [row["agrees"] for row in records((ROOT / "results/reference/h200-timing.csv").read_text())]
-    assert f"<!-- timing -->{agrees.count('true')} of {len(agrees)}<!-- end -->" in README
+    says("timing", f"{agrees.count('true')} of {len(agrees)}")
 
 
 def test_the_explain_sentence_counts_the_table() -> None:
     rows = records((ROOT / "results/reference/h200-explain.csv").read_text())
     agrees = [row["agrees"] for row in rows if row["agrees"]]
-    assert f"<!-- explain -->{agrees.count('true')} of {len(agrees)}<!-- end -->" in README
-    assert f"over {len({row['case_id'] for row in rows})} combinations" in README
+    says("explain", f"{agrees.count('true')} of {len(agrees)}")
+    assert f"over {len({row['case_id'] for row in rows})} combinations of kernel, block, dtype and pad" in UNFOLDED
 
 
 @pytest.mark.parametrize("gpu", ["h200", "h100"])
@@ -67,14 +84,14 @@ def test_the_sentence_on_the_ladders_counts_their_tables(gpu: str) -> None:
         predicted = float(row["predicted"] or "nan")
         assert (row["agrees"] == "true") == (abs(predicted - float(row["counted"])) <= ALLOWED), row
     agree = sum(row["agrees"] == "true" for row in rows)
-    assert f"<!-- explain-ladders -->{agree} of {len(rows)}<!-- end -->" in README
+    says("explain-ladders", f"{agree} of {len(rows)}")
 
 
 def test_the_sentence_on_odd_sizes_counts_its_table() -> None:
     rows = records((ROOT / "results/reference/h100-explain-odd.csv").read_text())
     agrees = [row["agrees"] for row in rows if row["agrees"]]
-    assert f"<!-- explain-odd -->{agrees.count('true')} of {len(agrees)}<!-- end -->" in README
-    assert f"of {len({row['case_id'].split('/')[1] for row in rows})} kernels on the H100" in README
+    says("explain-odd", f"{agrees.count('true')} of {len(agrees)}")
+    assert f"of {len({row['case_id'].split('/')[1] for row in rows})} kernels on the H100" in UNFOLDED
 
 
 TENSOR = ROOT / "results/reference/20261125T211525Z-tensor"
@@ -89,7 +106,7 @@ def test_the_ports_are_those_of_the_run(mark: str, kernels: tuple[str, ...]) -> 
     pairs = [pair for pair in measured(load(LIMITS).rows, lambda case: None) if pair.case.kernel in kernels]
     assert {pair.case.kernel for pair in pairs} == set(kernels)
     ratios = [pair.ratio or 0.0 for pair in pairs]
-    assert f"<!-- {mark} -->{min(ratios):.3f} to {max(ratios):.3f}<!-- end -->" in README
+    says(mark, f"{min(ratios):.3f} to {max(ratios):.3f}")
 
 
 def test_what_padding_buys_is_that_of_the_run() -> None:
@@ -101,12 +118,25 @@ def test_what_padding_buys_is_that_of_the_run() -> None:
     )
     assert unpadded
     assert padded
-    assert f"<!-- padding -->{unpadded / padded:.2f}<!-- end -->" in README
+    says("padding", f"{unpadded / padded:.2f}")
+
+
+def test_transposes_next_to_the_copy_are_those_of_the_run() -> None:
+    """At both sizes that README names, by the copy's digits."""
+    found = set()
+    for n in (4096, 16384):
+        rows = [row for row in load(LIMITS).rows if (row.problem, row.n, row.m) == ("transpose", n, n)]
+        ours = [row for row in rows if row.dtype == "float32" and row.kernel.startswith("transpose")]
+        (copy,) = (row for row in rows if row.kernel == "memcpy" and row.dtype == "float32")
+        best = min(row.elapsed_ms or inf for row in ours if row.compiler == "numba")
+        found.add(f"{(copy.elapsed_ms or nan) / best:.2f}")
+    (ratio,) = found
+    says("copy", ratio)
 
 
 def test_the_limits_are_those_of_the_run() -> None:
     rows = load(LIMITS).rows
-    block = README.partition("<!-- limits -->")[2].partition("<!-- end -->")[0]
+    block = TEXT.partition("<!-- limits -->")[2].partition("<!-- end -->")[0]
     lines = re.findall(r"(\d+) \| (\w+), (\d+) \w+/s \| (.*) \|", block)
     assert len(lines) == 11
     for n, kernel, rate, over in lines:
@@ -140,8 +170,8 @@ def test_the_squares_past_cublas_are_those_of_the_run(mark: str, run: Path) -> N
         if row.kernel == "cublas" or row.compiler == "numba":
             of[row.n] = min(row.elapsed_ms or inf, of.get(row.n, inf))
     ratios = [libraries[n] / ms for n, ms in best.items()]
-    assert f"Of all {len(ratios)} sizes with m = n = k from {min(best)} to {max(best)}" in README
-    assert f"<!-- {mark} -->{min(ratios):.3f} to {max(ratios):.3f}<!-- end -->" in README
+    assert f"Of all {len(ratios)} sizes with m = n = k from {min(best)} to {max(best)}" in UNFOLDED
+    says(mark, f"{min(ratios):.3f} to {max(ratios):.3f}")
 
 
 @pytest.mark.parametrize(
@@ -149,13 +179,14 @@ def test_the_squares_past_cublas_are_those_of_the_run(mark: str, run: Path) -> N
     [
         ("packed", 4097, "torch", "wgmmaPacked", 1),
         ("small", 1024, "torch", "wgmmaStored", 3),
+        ("bf16", 4096, "torch", "wgmmaOverlapped", 3),
     ],
 )
 def test_what_tensor_cores_gain_and_lack_is_that_of_the_run(
     mark: str, n: int, slow: str, fast: str, digits: int
 ) -> None:
     times = times_of("bfloat16", n, BY_ROWS)
-    assert f"<!-- {mark} -->{times[slow] / times[fast]:.{digits}f}<!-- end -->" in README
+    says(mark, f"{times[slow] / times[fast]:.{digits}f}")
 
 
 def test_the_best_steps_are_those_of_the_run() -> None:
@@ -166,9 +197,9 @@ def test_the_best_steps_are_those_of_the_run() -> None:
         (times["torch"] / min(ms for name, ms in times.items() if "wgmma" in name), n) for n, times in every
     )
     (least, at), (second, _), *_, (most, _) = ratios
-    assert f"for all {len(ratios)} combinations of size, type and layout of B" in README
-    assert f"<!-- best -->{least:.2f} to {most:.2f}<!-- end --> of PyTorch's speed, lowest at {at}³" in README
-    assert f"at least <!-- most -->{second:.2f}<!-- end --> elsewhere" in README
+    assert f"for all {len(ratios)} combinations of size, type and layout of B" in UNFOLDED
+    assert f"<!-- best -->{least:.2f} to {most:.2f}<!-- end --> of PyTorch's speed, lowest at {at}³" in UNFOLDED
+    assert f"at least <!-- most -->{second:.2f}<!-- end --> elsewhere" in UNFOLDED
 
 
 def times_of(dtype: str, n: int, b_layout: str) -> dict[str, float]:
@@ -183,7 +214,7 @@ def test_the_ratios_at_ragged_sizes_are_those_of_the_run() -> None:
         times.setdefault((row.m, row.n, row.k, row.b_layout), {})[row.kernel] = row.elapsed_ms or nan
     ratios = [each["torch"] / each["wgmmaClustered"] for each in times.values()]
     assert len(ratios) == 12
-    assert f"<!-- ragged -->{min(ratios):.2f} to {max(ratios):.2f}<!-- end -->" in README
+    says("ragged", f"{min(ratios):.2f} to {max(ratios):.2f}")
 
 
 def test_how_far_the_same_library_differs_is_that_of_the_run() -> None:
@@ -191,13 +222,13 @@ def test_how_far_the_same_library_differs_is_that_of_the_run() -> None:
     direct, by_torch = (
         row.elapsed_ms or 0.0 for row in rows if row.dtype == "bfloat16" and "columns" not in row.case_id
     )
-    assert f"<!-- power -->{100 * abs(direct / by_torch - 1):.2f}<!-- end -->" in README
+    says("power", f"{100 * abs(direct / by_torch - 1):.2f}")
 
 
 def test_the_runs_against_themselves_have_no_false_verdict() -> None:
     runs = [load(path) for path in sorted((ROOT / "results/reference/20261120T175739Z-quick-aa").iterdir())]
     found = compare_with_itself(runs, across=["device"])  # one process after another on one GPU, which they do not name
-    assert f"<!-- aa -->{found.false} of {found.judged}<!-- end -->" in README
+    says("aa", f"{found.false} of {found.judged}")
     assert found.false == 0
     assert (len(runs), found.pairs) == (10, 45)
 
@@ -212,11 +243,16 @@ def test_two_gpus_at_once_are_as_fast_as_each_alone() -> None:
     worst = max(abs(median(times) / median(alone[case]) - 1) for case, times in together.items())
     assert together.keys() == alone.keys()
     assert worst < 0.005
-    assert f"<!-- together -->{100 * worst:.2f}<!-- end -->" in README
+    says("together", f"{100 * worst:.2f}")
+
+
+def test_false_nights_are_those_of_the_study() -> None:
+    false, of = counts()["N1p", "last:7: false nights"]
+    says("false-nights", f"{100 * false / of:.1f} %")
 
 
 def test_the_table_of_nights_is_that_of_the_study() -> None:
-    found = BLOCK.search(README)
+    found = BLOCK.search(PAGE.read_text(encoding="utf-8"))
     assert found
     assert found[0] == f"{found[1]}{table()}{found[2]}", "PYTHONPATH=.:tests python -m nights.readme fills it"
 
@@ -226,12 +262,24 @@ def test_the_documents_claims_are_those_of_the_stored_run() -> None:
     assert found
     fill = "PYTHONPATH=.:tests python -m documents_tables fills it"
     assert found[0] == f"{found[1]}{documents_tables.table()}{found[2]}", fill
-    assert documents_tables.ALL.read_text(encoding="utf-8") == documents_tables.everything(), fill
+    everything = documents_tables.ALL.read_text(encoding="utf-8")
+    assert everything == documents_tables.everything(), fill
+    says("claims-count", str(sum(map(int, re.findall(r"^Of (\d+) claims", everything, flags=re.MULTILINE)))))
+    (thousand,) = re.findall(r"the same at another size.*? yes<br>(\d+)×", everything)
+    says("thousand", thousand)
 
 
-@pytest.mark.parametrize("link", re.findall(r"\]\(([^)]+)\)", README))
-def test_links_lead_somewhere(link: str) -> None:
-    assert (ROOT / link).exists()
+LINKS = [(page.parent, link) for page, text in PAGES.items() for link in re.findall(r"\]\(([^)]+)\)", text)]
+
+
+@pytest.mark.parametrize(("folder", "link"), LINKS, ids=[link for _, link in LINKS])
+def test_links_lead_somewhere(folder: Path, link: str) -> None:
+    assert (folder / link).exists()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != ROOT / "README.md"], ids=str)
+def test_readme_leads_to_every_page(page: Path) -> None:
+    assert f"]({page.relative_to(ROOT)})" in README
 
 
 def test_a_package_index_gets_no_link_to_a_file() -> None:
@@ -257,7 +305,7 @@ def help_of(program: Program) -> Callable[[str], str]:
     return of
 
 
-@pytest.mark.parametrize("line", re.findall(r"^smembench .*$", README, flags=re.MULTILINE))
+@pytest.mark.parametrize("line", re.findall(r"^smembench .*$", TEXT, flags=re.MULTILINE))
 def test_examples_are_commands_that_exist(help_of: Callable[[str], str], line: str) -> None:
     words = shlex.split(line, comments=True)
     command = " ".join(words[1:3]) if words[1] in ("fleet", "baseline") else words[1]

@@ -1,4 +1,4 @@
-"""README's table of what nights see, from the study: ``PYTHONPATH=.:tests python -m nights.readme`` fills it."""
+"""What nights see: ``PYTHONPATH=.:tests python -m nights.readme`` fills the table of configs/nightly/README.md."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "configs/nightly/README.md"
 COUNTS = ROOT / "results/reference/nights.csv"
 BLOCK = re.compile(r"(<!-- nights -->\n).*?(<!-- end -->)", flags=re.DOTALL)
 _MODELS = {
@@ -29,20 +30,24 @@ _LINES = {
 }
 
 
+def counts() -> dict[tuple[str, str], tuple[int, int]]:
+    """By model and question: on how many nights the answer was yes, and of how many."""
+    with COUNTS.open(encoding="utf-8") as stream:
+        return {(row["model"], row["asked"]): (int(row["yes"]), int(row["of"])) for row in csv.DictReader(stream)}
+
+
 def table() -> str:
     """A line per question, a column per model."""
-    with COUNTS.open(encoding="utf-8") as stream:
-        counts = {(row["model"], row["asked"]): (int(row["yes"]), int(row["of"])) for row in csv.DictReader(stream)}
+    counted = counts()
     headings = " | ".join(f"{model}: {said}" for model, said in _MODELS.items())
     lines = [f"| share of nights | {headings} |", f"| :--- |{' ---: |' * len(_MODELS)}"]
     for said, asked in _LINES.items():
-        found = [counts.get((name, asked), (0, 0)) for name in _MODELS]
+        found = [counted.get((name, asked), (0, 0)) for name in _MODELS]
         cells = [f"{100 * yes / of:.1f} % of {of}" if of else "" for yes, of in found]
         lines.append(f"| {said} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
-    readme = ROOT / "README.md"
-    filled = BLOCK.sub(lambda found: f"{found[1]}{table()}{found[2]}", readme.read_text(encoding="utf-8"))
-    readme.write_text(filled, encoding="utf-8")
+    filled = BLOCK.sub(lambda found: f"{found[1]}{table()}{found[2]}", PAGE.read_text(encoding="utf-8"))
+    PAGE.write_text(filled, encoding="utf-8")
