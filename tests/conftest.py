@@ -195,6 +195,7 @@ def measured() -> Measured:
             shared_bytes=0,
             reason="" if elapsed_ms else "LaunchError: out of luck",
             verified=bool(elapsed_ms),
+            rounds=3,
             ci_width=ci_width(elapsed_ms) if elapsed_ms else None,
             samples=tuple(Sample(0, index, value) for index, value in enumerate(elapsed_ms)),
         )

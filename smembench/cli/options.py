@@ -156,7 +156,8 @@ class Sampling:
         typer.Option(
             metavar="PERCENT",
             parser=PERCENT,
-            help="Sample until the median's 95 % interval is within ± this. (default: 0.5 on a GPU, 2 on a CPU)",
+            help="Sample until the 95 % interval of the samples' median is within ± this; only more rounds narrow what "
+            "differs between rounds. (default: 0.5 on a GPU, 2 on a CPU)",
         ),
     ] = None
     max_seconds: Annotated[

@@ -13,7 +13,7 @@ from annotated_types import Interval
 
 from smembench.model.case import Case
 from smembench.model.ranges import Count, Milliseconds, Ratio, Reading, WholeReading
-from smembench.stats.summary import Summary
+from smembench.stats.summary import Summary, uncertainty
 
 
 class Status(StrEnum):
@@ -202,7 +202,7 @@ class Measurement:
         shared_bytes: size of the kernel's tile.
         reason: why the status is not ``OK``.
         max_error: the problem's error measure; None if nothing could be checked.
-        ci_width: relative half-width of the median's 95 % interval; the column ``precision`` of cases.csv.
+        ci_width: relative half-width of the samples' 95 % interval; the column ``precision`` of cases.csv.
         converged: whether ``ci_width`` reached its target.
         within_cache: whether the arrays fit the last-level cache, so that the bandwidth is the cache's.
         percent_of_peak: of the peak that bounds the problem.
@@ -239,6 +239,14 @@ class Measurement:
     def summary(self) -> Summary | None:
         """Median, quartiles and range of the samples in ms; None unless the case is ok."""
         return Summary.of([sample.elapsed_ms for sample in self.samples]) if self.ok else None
+
+    @property
+    def uncertainty(self) -> float | None:
+        """Relative half-width of the median's 95 % interval over the rounds; None unless the case is ok."""
+        rounds: dict[int, list[float]] = {}
+        for sample in self.samples:
+            rounds.setdefault(sample.round, []).append(sample.elapsed_ms)
+        return uncertainty(rounds.values()) if self.ok else None
 
     @property
     def effective_gb_s(self) -> float | None:

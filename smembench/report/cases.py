@@ -22,7 +22,7 @@ def cases(run: Run) -> Section:
     columns = {
         "kernel": label,
         "size": lambda row: problem.size(row.case),
-        "elapsed ms": lambda row: within(row.elapsed_ms, row.precision) or row.status,
+        "elapsed ms": lambda row: within(row.elapsed_ms, row.interval) or row.status,
         **figures(problem, problem.columns),
         "95 % CI": interval,
         "spread": _spread,

@@ -14,7 +14,7 @@ WORDS = {
     "block": "Threads of a block, across × down; +1 is a tile padded by one column.",
     "size": "Rows × columns; of products m × n × k.",
     "elapsed ms": "Median time of one launch, in milliseconds.",
-    "95 % CI": "Half of the width of the median's 95 % confidence interval, in % of the median.",
+    "95 % CI": "Half of the width of the time's 95 % confidence interval, in %; of three rounds or more, between them.",
     "spread": "Half of the distance between the samples' quartiles, in % of the median.",
     "GB/s": "Effective bandwidth: the bytes that the problem must move, in 10⁹ per second.",
     "GFLOP/s": "Floating-point operations, in 10⁹ per second.",

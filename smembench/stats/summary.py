@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations_with_replacement
@@ -12,6 +12,11 @@ from statistics import median
 MIN_SAMPLES = 3
 """Fewest samples per case, however slow it is: the median of fewer means nothing."""
 
+MIN_ROUNDS = 3
+"""Fewest rounds that show what differs between rounds."""
+
+_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306)
+"""``student`` of one to eight degrees of freedom."""
 _CENTRE_SPREAD = (1.0, 0.5, 0.3405, 0.274)
 """``centre_spread`` of one to four values."""
 _FEW = 40
@@ -113,3 +118,32 @@ def ci_width(values: Sequence[float]) -> float:
         return 1.0
     low, high = median_interval(values)
     return (high - low) / 2 / Summary.of(values).median
+
+
+def uncertainty(rounds: Collection[Sequence[float]]) -> float:
+    """Half-width of the 95 % confidence interval of a time, relative to the median of all samples.
+
+    Samples of one round share what its trial set up, so rounds differ by more than their samples suggest. The interval
+    is Student's for the mean of the rounds' medians, t·s/√r for r rounds whose medians have the standard deviation s.
+    It is never narrower than that of the samples' median, ``ci_width``, which is all that fewer than three rounds tell.
+
+    Args:
+        rounds: the samples of each round, in ms.
+    """
+    values = [value for samples in rounds for value in samples]
+    alone = ci_width(values)
+    if len(rounds) < MIN_ROUNDS:
+        return alone
+    between = student(len(rounds) - 1) * math.sqrt(variance([median(samples) for samples in rounds]) / len(rounds))
+    return max(alone, between / median(values))
+
+
+def student(freedom: int) -> float:
+    """The t within which 95 % of Student's distribution lies, within 0.2 %.
+
+    From nine degrees of freedom on by the expansion around the normal quantile z (Abramowitz and Stegun, 26.7.5).
+    """
+    if freedom <= len(_STUDENT):
+        return _STUDENT[freedom - 1]
+    z = 1.95996
+    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from itertools import zip_longest
 from reprlib import repr as shortened
 from types import NoneType
 from typing import Annotated, Any, get_args, get_type_hints
@@ -58,7 +57,8 @@ class Row:
         max_error: a fraction: relative error of products (‖out − ref‖/‖ref‖) and sums, else elements that differ.
         samples, samples_discarded, rounds: numbers of samples used and not used, and of trials.
         elapsed_ms, elapsed_ms_…: median, smallest, quartiles and largest, in ms per launch.
-        precision: half-width of the median's 95 % interval, a fraction of the median: 0.01 is ±1 %.
+        precision: half-width of the 95 % interval of the samples' median, at which sampling aims, a fraction of the
+            median: 0.01 is ±1 %.
         bytes, flops: the problem's counts per launch: bytes moved, floating-point operations.
         effective_gb_s, gflop_s: these counts divided by the median time, in 10^9 per second.
         bytes_per_clock: bytes of shared memory per clock and multiprocessor.
@@ -77,6 +77,8 @@ class Row:
         registers, local_bytes: 32-bit registers and bytes of local memory, per thread.
         other_processes, ecc_corrected, ecc_uncorrected, pcie_generation, pcie_width, nvlinks_up: numbers.
         inputs, b_layout: names: uniform, and how the second matrix of a product lies in memory, rows or columns.
+        uncertainty: half-width of the 95 % interval of elapsed_ms, which covers what differs between rounds if there
+            are three; a fraction of elapsed_ms.
     """
 
     schema_version: int
@@ -147,11 +149,17 @@ class Row:
     nvlinks_up: WholeReading | None
     inputs: Inputs
     b_layout: BLayout
+    uncertainty: Ratio | None
 
     @property
     def ok(self) -> bool:
         """Whether the row carries figures."""
         return self.status == "ok"
+
+    @property
+    def interval(self) -> float | None:
+        """Relative half-width of the 95 % interval of elapsed_ms; from before ``uncertainty``, that of its samples."""
+        return self.precision if self.uncertainty is None else self.uncertainty
 
     @property
     def disturbed(self) -> bool:
@@ -263,32 +271,6 @@ def _fault(error: ValidationError) -> str:
     """``the column m holds '4k'``, of the first error."""
     first = error.errors(include_url=False)[0]
     return f"the column {first['loc'][-1]} holds {shortened(first['input'])}"
-
-
-_READ = ("case_id", "round", "elapsed_ms", "schema_version")
-"""The columns of samples.csv that are read; cases.csv has what else is in it."""
-_SAMPLES = TypeAdapter(tuple[list[str], list[Count], list[Milliseconds], list[int]])
-
-
-def samples_from(header: Sequence[str], records: Sequence[Sequence[str]]) -> tuple[list[str], list[int], list[float]]:
-    """Case ids, rounds and elapsed times of a samples.csv's records, whole columns at once, which is quicker.
-
-    Raises:
-        ValueError: for a column that is missing and a field that is not what it should be, with the line.
-    """
-    if long := next((line for line, record in enumerate(records, 2) if len(record) > len(header)), None):
-        raise ValueError(f"line {long}: the column {len(header) + 1} has no name")
-    absent = {name: (None,) * len(records) for name in _READ} | {"schema_version": (SCHEMA_VERSION,) * len(records)}
-    found = {**absent, **dict(zip(header, zip_longest(*records), strict=False))}
-    try:
-        cases, rounds, times, versions = _SAMPLES.validate_python(tuple(found[name] for name in _READ))
-    except ValidationError as error:
-        first = min(error.errors(include_url=False), key=lambda one: int(one["loc"][1]))
-        column, row = map(int, first["loc"])
-        raise ValueError(f"line {row + 2}: the column {_READ[column]} holds {shortened(first['input'])}") from None
-    if other := set(versions) - {SCHEMA_VERSION}:
-        raise ValueError(f"schema version {other.pop()}; this smembench reads {SCHEMA_VERSION}")
-    return cases, rounds, times
 
 
 def sample_fields(run_id: str, measurements: Sequence[Measurement]) -> Iterator[list[str]]:

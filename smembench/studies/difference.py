@@ -23,7 +23,7 @@ def _evidence(run: Run, base: Row, new: Row) -> Evidence | None:
     before, after = run.samples.get(base.case_id), run.samples.get(new.case_id)
     if before and after:
         return evidence(before, after, EVENT_NOISE_MS if "cuda" in (base.case.kind, new.case.kind) else 0.0)
-    known = [(row.elapsed_ms, row.precision) for row in (base, new)]
+    known = [(row.elapsed_ms, row.interval) for row in (base, new)]
     medians = [(median, width) for median, width in known if median is not None and width is not None]
     samples = min(base.samples, new.samples)
     if len(medians) < 2 or samples < MIN_SAMPLES:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from smembench.model.errors import UsageError
 from smembench.run.axes import split
+from smembench.stats.summary import uncertainty
 from smembench.store import journal
-from smembench.store.csv_files import read_rows, read_samples
+from smembench.store.csv_files import Samples, read_rows, read_samples
 from smembench.store.files import resolved, there
 from smembench.store.fleet_json import FLEET
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, JOURNAL, RUN, SAMPLES, read_description
+from smembench.store.schema import Row
 
 LAST = "last"
 """The name of the newest run."""
@@ -37,9 +41,16 @@ def load(path: Path, *, predicted: bool = True) -> Run:
     if not there(folder / CASES):
         fleet = "; smembench fleet show compares a fleet with earlier ones" if there(folder / FLEET) else ""
         raise UsageError(f"{folder}: holds no {CASES}; give a run's folder{fleet}")
-    rows, description = read_rows(folder / CASES), read_description(folder)
+    description = read_description(folder)
     samples = read_samples(folder / SAMPLES) if there(folder / SAMPLES) else {}
+    rows = [_with_uncertainty(row, samples) for row in read_rows(folder / CASES)]
     return Run(rows, description, samples, path, complete=description.complete is not False)
+
+
+def _with_uncertainty(row: Row, samples: Mapping[str, Samples]) -> Row:
+    """The row with ``uncertainty``, which files from before the column leave to their samples."""
+    rounds = samples.get(row.case_id) if row.ok and row.uncertainty is None else None
+    return replace(row, uncertainty=uncertainty(rounds.values())) if rounds else row
 
 
 def named(path: Path) -> Path:

@@ -35,7 +35,7 @@ def _section(run: Run, answer: BreakEven) -> Section:
         answer.baseline,
         {
             "size": lambda row: problem.size(row.case),
-            baseline: lambda row: within(row.elapsed_ms, row.precision),
+            baseline: lambda row: within(row.elapsed_ms, row.interval),
             **{kernel: speedup(kernel) for kernel in answer.beside},
         },
         words=("size",),

@@ -119,7 +119,7 @@ def figures(problem: Problem, names: Iterable[str]) -> dict[str, Callable[[Row],
 
     def text(column: str, row: Row) -> str:
         if column == "elapsed_ms":
-            return within(row.elapsed_ms, row.precision)
+            return within(row.elapsed_ms, row.interval)
         return FIGURES[column].text(value(row, column))
 
     return {FIGURES[name].heading.format(ceiling=problem.ceiling_kernel): partial(text, name) for name in names}

@@ -11,7 +11,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_ROWS, DEFAULT_COMPILER, UNIFORM, Case
 from smembench.model.measurement import CROWDED
 from smembench.model.text import number_of
-from smembench.stats.summary import MIN_SAMPLES
+from smembench.stats.summary import MIN_ROUNDS, MIN_SAMPLES
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.toolchains.registry import compilers, is_port
@@ -169,7 +169,7 @@ def _section(run: Run, remarks: Sequence[str]) -> Section:
     columns |= {
         "block": lambda row: block(row.case),
         "stride": lambda row: str(row.stride or "") if problem.strides_in_rows else "",
-        "elapsed ms": lambda row: within(row.elapsed_ms, row.precision) or row.status,
+        "elapsed ms": lambda row: within(row.elapsed_ms, row.interval) or row.status,
         "95 % CI": interval,
         **figures(problem, problem.columns),
         # Loads before stores.
@@ -231,14 +231,22 @@ def cautions(rows: Sequence[Row]) -> list[str]:
     if unsure := [row for row in done if row.converged is False and row.precision is not None]:
         cases = those(lambda row: row.converged is False and row.precision is not None)
         worst = max(unsure, key=lambda row: row.precision or 0)
-        how = f"95 % CI {interval(worst)} after" if interval(worst) else "too few for an interval:"
+        width = percentage(100 * (worst.precision or 0), "±")
+        how = f"{width} from" if interval(worst) else "too few for an interval:"
         most = "at worst " if len(unsure) > 1 else ""
         found.append(f"{cases}: not converged ({most}{how} {number_of(worst.samples, 'sample')})")
+    if any(map(_of_few_rounds, done)):
+        cases = those(_of_few_rounds)
+        found.append(f"{cases}: fewer than three rounds, so the 95 % CI leaves out what differs between rounds")
     if errors := max((row.ecc_uncorrected or 0 for row in done), default=0):
         found.append(f"memory errors that ECC could not correct, since the driver was loaded: {errors}")
     if any(row.other_processes for row in done):
         found.append("other processes used the GPU at the same time")
     return found
+
+
+def _of_few_rounds(row: Row) -> bool:
+    return row.rounds is not None and row.rounds < MIN_ROUNDS and interval(row) != ""
 
 
 def block(case: Case) -> str:
@@ -247,7 +255,7 @@ def block(case: Case) -> str:
 
 
 def interval(row: Row) -> str:
-    """Half of the width of the median's 95 % interval, in % of the median; "" for too few samples."""
-    if row.elapsed_ms is None or row.precision is None or row.samples < MIN_SAMPLES:
+    """Half of the width of the time's 95 % interval, in % of the time; "" for too few samples."""
+    if row.elapsed_ms is None or row.interval is None or row.samples < MIN_SAMPLES:
         return ""
-    return percentage(100 * row.precision, "±")
+    return percentage(100 * row.interval, "±")

@@ -96,6 +96,7 @@ def test_the_sentence_on_odd_sizes_counts_its_table() -> None:
 
 TENSOR = ROOT / "results/reference/20261125T211525Z-tensor"
 LIMITS = ROOT / "results/reference/20261125T212335Z-limits"
+IDENTICAL = sorted((ROOT / "results/reference/20261120T175739Z-quick-aa").iterdir())
 LIMITS_H100 = ROOT / "results/reference/20261123T200119Z-limits"
 DOCUMENTED = ("copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad", "naive", "tiled")
 LAST = ("transposeHalfWarp", "serpentine", "serpentine16x8", "streamK")
@@ -226,11 +227,25 @@ def test_how_far_the_same_library_differs_is_that_of_the_run() -> None:
 
 
 def test_the_runs_against_themselves_have_no_false_verdict() -> None:
-    runs = [load(path) for path in sorted((ROOT / "results/reference/20261120T175739Z-quick-aa").iterdir())]
+    runs = [load(path) for path in IDENTICAL]
     found = compare_with_itself(runs, across=["device"])  # one process after another on one GPU, which they do not name
     says("aa", f"{found.false} of {found.judged}")
     assert found.false == 0
     assert (len(runs), found.pairs) == (10, 45)
+
+
+@pytest.mark.parametrize(("mark", "column"), [("covered", "uncertainty"), ("covered-alone", "precision")])
+def test_as_many_intervals_contain_the_median_of_identical_runs_as_readme_says(mark: str, column: str) -> None:
+    times, widths = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
+    for row in (row for path in IDENTICAL for row in load(path).rows):
+        times[row.case_id].append(row.elapsed_ms or nan)
+        widths[row.case_id].append(getattr(row, column))
+    covered = [
+        abs(time - median(times[case])) <= time * width
+        for case in times
+        for time, width in zip(times[case], widths[case], strict=True)
+    ]
+    says(mark, f"{100 * sum(covered) / len(covered):.0f} %")
 
 
 def test_two_gpus_at_once_are_as_fast_as_each_alone() -> None:

@@ -28,7 +28,7 @@ from smembench.views.ladder import ladder
 from smembench.views.limits import limits
 from smembench.views.markdown import markdown
 from smembench.views.reproduce import records, reproduction
-from smembench.views.sections import Section, groups, notes, sections, subject
+from smembench.views.sections import Section, groups, interval, notes, sections, subject
 from smembench.views.sentences import sentence
 from smembench.views.table import bar_text, draw
 
@@ -321,6 +321,19 @@ def test_one_sample_has_no_interval(rows: Rows) -> None:
     assert [line["95 % CI"] for line in tabulated(section)] == ["", "±0.0 %"]
 
 
+def test_the_interval_covers_what_differs_between_rounds(rows: Rows) -> None:
+    (row,) = rows({"memcpy": [1.0] * 9})
+    assert interval(replace(row, precision=0.001, uncertainty=0.02)) == "±2.0 %"
+    assert interval(replace(row, precision=0.001, uncertainty=None)) == "±0.1 %"  # stored before the column
+
+
+@pytest.mark.parametrize(("rounds", "said"), [(1, True), (2, True), (3, False)])
+def test_an_interval_of_few_rounds_is_noted(rows: Rows, rounds: int, said: bool) -> None:
+    (row,) = rows({"memcpy": [1.0] * 9})
+    found = notes([replace(row, rounds=rounds, within_cache=None)])
+    assert any("fewer than three rounds" in note for note in found) == said
+
+
 def test_a_column_that_says_nothing_is_left_out(rows: Rows) -> None:
     without, with_block = (
         sections(Run(rows({"copyGmem": [1.0, 1.1, 1.2]}, block=block)))[0] for block in (None, Block(8, 8))
@@ -398,7 +411,11 @@ def test_what_moves_below_names_the_line_that_it_is_of() -> None:
 
 @pytest.mark.parametrize(
     ("samples", "how"),
-    [(1, "too few for an interval: 1 sample"), (2, "too few for an interval: 2 samples"), (11, "95 % CI ±4.0 % after")],
+    [
+        (1, "too few for an interval: 1 sample"),
+        (2, "too few for an interval: 2 samples"),
+        (11, "±4.0 % from 11"),
+    ],
 )
 def test_a_case_that_did_not_converge_names_its_interval_if_it_has_one(rows: Rows, samples: int, how: str) -> None:
     (row,) = rows({"memcpy": [1.0] * samples})
@@ -421,7 +438,7 @@ def test_where_a_gpu_pays_says_which_times_have_not_converged(rows: Rows) -> Non
     slow, fast = (rows({"naive": [time] * 9}, problem="matmul", n=n)[0] for n, time in ((8, 3.0), (9, 2.0)))
     fast = replace(fast, precision=0.028, converged=False)
     (section,) = where_it_pays(Run([*cpu, slow, fast], RUN))
-    assert section.notes == ["naive 32x32 9×9×9: not converged (95 % CI ±2.8 % after 9 samples)"]
+    assert section.notes == ["naive 32x32 9×9×9: not converged (±2.8 % from 9 samples)"]
 
 
 def test_products_whose_b_lies_otherwise_have_tables_of_their_own(rows: Rows) -> None:

@@ -99,7 +99,7 @@ def _apart(one: Metric) -> float:
     if not (first and second and first.elapsed_ms and second.elapsed_ms):
         return 0.0
     size = math.log(second.elapsed_ms / first.elapsed_ms)
-    noise = _FAR / 1.96 * math.hypot(first.precision or 0.0, second.precision or 0.0)
+    noise = _FAR / 1.96 * math.hypot(first.interval or 0.0, second.interval or 0.0)
     return math.copysign(abs(size), size) if abs(size) > noise else 0.0
 
 
