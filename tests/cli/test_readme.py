@@ -15,6 +15,7 @@ from statistics import median
 import pytest
 
 import documents_tables
+import kernels_page
 from conftest import ROOT, Program, records
 from nights.readme import BLOCK, PAGE, counts, table
 from smembench.explain.counters import ALLOWED
@@ -31,6 +32,7 @@ PAGES = {
         ROOT / "configs/nightly/README.md",
         ROOT / "results/reference/README.md",
         ROOT / "smembench/explain/README.md",
+        kernels_page.PAGE,
         ROOT / "smembench/studies/fleet/README.md",
     )
 }
@@ -282,6 +284,12 @@ def test_the_documents_claims_are_those_of_the_stored_run() -> None:
     says("claims-count", str(sum(map(int, re.findall(r"^Of (\d+) claims", everything, flags=re.MULTILINE)))))
     (thousand,) = re.findall(r"the same at another size.*? yes<br>(\d+)×", everything)
     says("thousand", thousand)
+
+
+def test_the_ladders_are_those_of_the_kernels_and_the_stored_runs() -> None:
+    page = PAGES[kernels_page.PAGE]
+    assert page == kernels_page.filled(page), "PYTHONPATH=.:tests python -m kernels_page fills them"
+    assert kernels_page.unnamed(page) == set()
 
 
 LINKS = [(page.parent, link) for page, text in PAGES.items() for link in re.findall(r"\]\(([^)]+)\)", text)]
