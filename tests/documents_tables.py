@@ -1,11 +1,7 @@
-"""The documents' claims in README and all of them in results/reference/documents.md, from the newest stored run.
-
-``PYTHONPATH=.:tests python -m documents_tables`` fills both.
-"""
+"""The documents' claims in the newest stored run: those in README, and all of results/reference/documents.md."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from smembench.studies.load import load
@@ -17,7 +13,6 @@ from smembench.views.markdown import markdown
 from smembench.views.reproduce import reproduction
 
 ROOT = Path(__file__).parents[1]
-BLOCK = re.compile(r"(<!-- claims -->\n).*?(<!-- end -->)", flags=re.DOTALL)
 ALL = ROOT / "results/reference/documents.md"
 _SHOWN = {
     Document.SLIDES: (
@@ -76,10 +71,3 @@ def everything() -> str:
         f"`{shown}/probe.json`.{cut_off}\n\n"
         f"{markdown(reproduction(load(here.run.path)))}"
     )
-
-
-if __name__ == "__main__":
-    readme = ROOT / "README.md"
-    filled = BLOCK.sub(lambda found: f"{found[1]}{table()}{found[2]}", readme.read_text(encoding="utf-8"))
-    readme.write_text(filled, encoding="utf-8")
-    ALL.write_text(everything(), encoding="utf-8")

@@ -1,12 +1,8 @@
-"""The ladders in smembench/kernels/README.md, from the kernels' files and stored runs.
-
-``PYTHONPATH=.:tests python -m kernels_page`` fills them.
-"""
+"""The ladders of smembench/kernels/README.md, from the kernels' files and stored runs."""
 
 from __future__ import annotations
 
 import pkgutil
-import re
 from importlib import import_module
 from pathlib import Path
 
@@ -19,9 +15,6 @@ from smembench.studies.load import load
 from smembench.views.ladder import gain
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "smembench/kernels/README.md"
-BLOCK = re.compile(r"(<!-- ladder (\S+) (\S+) (\S+) (\S+) -->\n).*?(<!-- end -->)", flags=re.DOTALL)
-"""A ladder's place in the page: problem, run, element type and size."""
 
 
 def files() -> dict[tuple[str, str], Path]:
@@ -56,12 +49,3 @@ def unnamed(page: str) -> set[str]:
     problems = {problem for problem, _ in files()}
     climbed = {kernel.name for problem in problems for kernel in steps(problem, "cuda") if ladder_of(problem)}
     return {name for name in climbed if name not in page}
-
-
-def filled(page: str) -> str:
-    """The page with every table as it is now."""
-    return BLOCK.sub(lambda found: f"{found[1]}{table(found[2], found[3], found[4], found[5])}{found[6]}", page)
-
-
-if __name__ == "__main__":
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

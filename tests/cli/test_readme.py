@@ -17,7 +17,8 @@ import pytest
 import documents_tables
 import kernels_page
 from conftest import ROOT, Program, records
-from nights.readme import BLOCK, PAGE, counts, table
+from nights.readme import counts
+from pages import FILLED, KERNELS, PAGES, README, table
 from smembench.explain.counters import ALLOWED
 from smembench.kernels.matmul.inputs import NORMAL
 from smembench.model.case import BY_ROWS
@@ -25,21 +26,9 @@ from smembench.studies.compare.itself import compare_with_itself
 from smembench.studies.compilers import measured
 from smembench.studies.load import load
 
-PAGES = {
-    path: path.read_text(encoding="utf-8")
-    for path in (
-        ROOT / "README.md",
-        ROOT / "configs/nightly/README.md",
-        ROOT / "results/reference/README.md",
-        ROOT / "smembench/explain/README.md",
-        kernels_page.PAGE,
-        ROOT / "smembench/studies/fleet/README.md",
-    )
-}
-README = PAGES[ROOT / "README.md"]
-TEXT = "\n".join(PAGES.values())
+TEXTS = {path: path.read_text(encoding="utf-8") for path in PAGES}
+TEXT = "\n".join(TEXTS.values())
 UNFOLDED = " ".join(TEXT.split())
-QUOTED = re.findall(r"<!-- smembench ((?:show|probe) .*?) -->\n(.*?)<!-- end -->", TEXT, flags=re.DOTALL)
 
 
 def says(mark: str, figure: str) -> None:
@@ -47,13 +36,13 @@ def says(mark: str, figure: str) -> None:
     assert set(re.findall(rf"<!-- {mark} -->(.*?)<!-- end -->", UNFOLDED)) == {figure}
 
 
-@pytest.mark.parametrize(("command", "quoted"), QUOTED, ids=[command for command, _ in QUOTED])
-def test_a_quoted_table_is_what_its_command_prints(program: Program, command: str, quoted: str) -> None:
-    assert program(*shlex.split(command)).stdout.strip() == quoted.strip()
+@pytest.mark.parametrize(("of", "shown"), FILLED.findall(TEXT), ids=[of for of, _ in FILLED.findall(TEXT)])
+def test_a_table_is_what_it_says_it_is_of(of: str, shown: str) -> None:
+    assert shown == table(of), "PYTHONPATH=.:tests python -m pages fills it"
 
 
-def test_there_is_a_quoted_table() -> None:
-    assert QUOTED
+def test_readme_has_tables() -> None:
+    assert {"claims", "nights"} < {of for of, _ in FILLED.findall(TEXT)}
 
 
 def test_what_the_compiler_merged_is_what_explain_prints(program: Program) -> None:
@@ -268,31 +257,19 @@ def test_false_nights_are_those_of_the_study() -> None:
     says("false-nights", f"{100 * false / of:.1f} %")
 
 
-def test_the_table_of_nights_is_that_of_the_study() -> None:
-    found = BLOCK.search(PAGE.read_text(encoding="utf-8"))
-    assert found
-    assert found[0] == f"{found[1]}{table()}{found[2]}", "PYTHONPATH=.:tests python -m nights.readme fills it"
-
-
-def test_the_documents_claims_are_those_of_the_stored_run() -> None:
-    found = documents_tables.BLOCK.search(README)
-    assert found
-    fill = "PYTHONPATH=.:tests python -m documents_tables fills it"
-    assert found[0] == f"{found[1]}{documents_tables.table()}{found[2]}", fill
+def test_all_claims_are_those_of_the_stored_run() -> None:
     everything = documents_tables.ALL.read_text(encoding="utf-8")
-    assert everything == documents_tables.everything(), fill
+    assert everything == documents_tables.everything(), "PYTHONPATH=.:tests python -m pages fills it"
     says("claims-count", str(sum(map(int, re.findall(r"^Of (\d+) claims", everything, flags=re.MULTILINE)))))
     (thousand,) = re.findall(r"the same at another size.*? yes<br>(\d+)×", everything)
     says("thousand", thousand)
 
 
-def test_the_ladders_are_those_of_the_kernels_and_the_stored_runs() -> None:
-    page = PAGES[kernels_page.PAGE]
-    assert page == kernels_page.filled(page), "PYTHONPATH=.:tests python -m kernels_page fills them"
-    assert kernels_page.unnamed(page) == set()
+def test_no_step_is_left_out_of_the_kernels_in_reading_order() -> None:
+    assert kernels_page.unnamed(TEXTS[KERNELS]) == set()
 
 
-LINKS = [(page.parent, link) for page, text in PAGES.items() for link in re.findall(r"\]\(([^)]+)\)", text)]
+LINKS = [(page.parent, link) for page, text in TEXTS.items() for link in re.findall(r"\]\(([^)]+)\)", text)]
 
 
 @pytest.mark.parametrize(("folder", "link"), LINKS, ids=[link for _, link in LINKS])
@@ -300,17 +277,17 @@ def test_links_lead_somewhere(folder: Path, link: str) -> None:
     assert (folder / link).exists()
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != ROOT / "README.md"], ids=str)
+@pytest.mark.parametrize("page", [page for page in PAGES if page != README], ids=str)
 def test_readme_leads_to_every_page(page: Path) -> None:
-    assert f"]({page.relative_to(ROOT)})" in README
+    assert f"]({page.relative_to(ROOT)})" in TEXTS[README]
 
 
 def test_a_package_index_gets_no_link_to_a_file() -> None:
     metadata = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["metadata"]
-    text = README
+    text = TEXTS[README]
     for substitution in metadata["hooks"]["fancy-pypi-readme"]["substitutions"]:
         text = re.sub(substitution["pattern"], substitution["replacement"], text)
-    assert "](" in README
+    assert "](" in TEXTS[README]
     assert "](" not in text
     assert "by `smembench doctor --timing`" in text
 

@@ -1,15 +1,12 @@
-"""What nights see: ``PYTHONPATH=.:tests python -m nights.readme`` fills the table of configs/nightly/README.md."""
+"""What nights see, for configs/nightly/README.md: from the study's counts."""
 
 from __future__ import annotations
 
 import csv
-import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "configs/nightly/README.md"
 COUNTS = ROOT / "results/reference/nights.csv"
-BLOCK = re.compile(r"(<!-- nights -->\n).*?(<!-- end -->)", flags=re.DOTALL)
 _MODELS = {
     "N0": "minutes apart",
     "N1p": "nights apart",
@@ -46,8 +43,3 @@ def table() -> str:
         cells = [f"{100 * yes / of:.1f} % of {of}" if of else "" for yes, of in found]
         lines.append(f"| {said} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    filled = BLOCK.sub(lambda found: f"{found[1]}{table()}{found[2]}", PAGE.read_text(encoding="utf-8"))
-    PAGE.write_text(filled, encoding="utf-8")

@@ -70,8 +70,8 @@ def test_the_interval_over_rounds_covers_the_time_as_often_as_it_says(rounds: in
     for _ in range(1500):
         samples = 1 + rng.normal(0, 0.01, (rounds, 1)) + rng.normal(0, 0.001, (rounds, 10))
         off = abs(np.median(samples) - 1) / np.median(samples)
-        covered += off <= uncertainty(samples.tolist())
-        alone += off <= ci_width(samples.ravel().tolist())
+        covered += bool(off <= uncertainty(samples.tolist()))
+        alone += bool(off <= ci_width(samples.ravel().tolist()))
     assert 0.9 < covered / 1500 < 0.985
     assert alone / 1500 < 0.9
 
