@@ -33,7 +33,7 @@ def run(
         Path, typer.Option("--output", "-o", metavar="DIR", help="Where to create the run's folder.")
     ] = Path("results"),
     resume: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Continue a run that was interrupted or killed.")
+        Path | None, typer.Option(metavar="DIR", help="Continue a run that was interrupted or killed, or last.")
     ] = None,
     anonymous: Annotated[
         bool, typer.Option("--anonymous", help="Leave host name, UUIDs and arguments out of run.json.")
