@@ -126,7 +126,7 @@ def main() -> None:
         open_streams()
         warnings.simplefilter("always", Dropped)
         warnings.showwarning = _warn
-        code: Any = app(standalone_mode=False)
+        code: Any = app(standalone_mode=False, prog_name=app.info.name)  # for python -m, too
         # Flush here: a failure when Python flushes at exit would be a traceback.
         sys.stdout.flush()
         if code == _SIGNALLED:
@@ -168,10 +168,11 @@ def _failed(error: BaseException) -> int:
 
 def _message(error: Any) -> str:
     """Typer's message, with the invalid value, which versions of Typer that use pydantic leave out."""
+    said = str(error.format_message()).replace(": Value error, ", ": ", 1)
     errors = getattr(error.__cause__, "errors", None)
     if errors is None:
-        return str(error.format_message())
-    return str(error.format_message()).replace("Invalid value", f"Invalid value {errors()[0]['input']!r}", 1)
+        return said
+    return said.replace("Invalid value", f"Invalid value {errors()[0]['input']!r}", 1)
 
 
 _any_warning = warnings.showwarning

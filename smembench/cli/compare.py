@@ -149,8 +149,10 @@ def compare(
         return
     if given := _measuring(runs, output, anonymous):
         raise UsageError(f"{given[0]}: belongs to --aa CONFIG")
-    if base is None or (new is None and is_named(base) and base != LAST):
+    if base is None:
         raise UsageError("give BASE and NEW, two runs' folders or cases.csv files, or --aa CONFIG")
+    if new is None and is_named(base) and base != LAST:
+        raise UsageError(f"{base}: give NEW, too, the run to compare with it: smembench compare {base} results/<run>")
     if new is None:
         base, new = LAST, base
     sections_of = partial(comparison_sections, every=all_, ambiguous=fail_on is FailOn.AMBIGUOUS)
@@ -192,7 +194,10 @@ def compare(
         code = 0
         if fail_on is not FailOn.NEVER and not compared[0].judged:
             why = "no case is comparable, for the reasons above" if compared[0].cases else "no case is in both"
-            raise UsageError(f"nothing was compared: {why}")
+            # The reasons are the first that was found per case: behind another device are often other clocks.
+            differs = any(case.reason.startswith("another ") for case in compared[0].cases)
+            way_out = f"; to compare nevertheless: --across {','.join(FACETS)}" if differs else ""
+            raise UsageError(f"nothing was compared: {why}{way_out}")
     failing = {FailOn.SLOWER: (Verdict.SLOWER,), FailOn.AMBIGUOUS: (Verdict.SLOWER, Verdict.AMBIGUOUS)}
     failed = failing.get(fail_on or FailOn.SLOWER, ())
     if any(found.counts[verdict] for found in compared for verdict in failed):

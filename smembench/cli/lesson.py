@@ -29,7 +29,9 @@ def lesson(
             metavar="LESSON", help=f"{', '.join(LESSONS)}; lists them without it.", autocompletion=complete_lesson
         ),
     ] = None,
-    runs: Annotated[int, typer.Option(min=1, help="How often a GPU repeats what depends on timing.")] = 100,
+    runs: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How often a GPU repeats what depends on timing.")
+    ] = 100,
     device: Annotated[
         str, typer.Option(metavar="NAME", help="auto, cuda, cuda:1; cpu for Numba's simulator.")
     ] = "auto",

@@ -120,8 +120,12 @@ def leave(outcome: Outcome, code: int = 0) -> None:
         raise Interrupted(str(error))
     if error is not None:
         raise error
-    if outcome.run.failed or code:
-        raise typer.Exit(code or FAILED)
+    if code:
+        raise typer.Exit(code)
+    if failed := outcome.run.failed:
+        (first, *_), count = failed, number_of(len(outcome.run.rows), "case")
+        say(stderr, f"failed: {len(failed)} of {count}, the first of them {first.case_id}: {first.reason}")
+        raise typer.Exit(FAILED)
     if not any(row.ok for row in outcome.run.rows):
         raise SmembenchError("nothing was measured: every case was skipped, for the reasons above")
 

@@ -125,4 +125,7 @@ def _finish(plan: Plan, root: Path, folder: Path, console: Console) -> int:
     problems = [*found.problems, *tell(plan, found, folder / SUMMARY, summary.markdown())]
     for problem in problems:
         say(stderr, problem)
-    return found.exit_code or (FAILED if problems else 0)
+    code = found.exit_code or (FAILED if problems else 0)
+    if code and console is not stderr:  # stdout has it, too, but is often thrown away
+        say(stderr, summary.headline)
+    return code

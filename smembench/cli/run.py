@@ -33,7 +33,7 @@ def run(
         Path, typer.Option("--output", "-o", metavar="DIR", help="Where to create the run's folder.")
     ] = Path("results"),
     resume: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Continue a run that was interrupted or killed.")
+        Path | None, typer.Option(metavar="DIR", help="Continue a run that was interrupted or killed, or last.")
     ] = None,
     anonymous: Annotated[
         bool, typer.Option("--anonymous", help="Leave host name, UUIDs and arguments out of run.json.")
@@ -59,7 +59,8 @@ def run(
     """
     from smembench.cli.measure import measure
     from smembench.run.config import from_stored, from_toml
-    from smembench.store.run_folder import RunFolder
+    from smembench.store.run_folder import RunFolder, made
+    from smembench.studies.load import named
 
     flags = sampling.config() | ({} if nights.threshold is None else {"threshold": nights.threshold})
     given = from_toml(config, set_ or (), flags) if config is not None else None
@@ -68,12 +69,15 @@ def run(
             raise UsageError(
                 f"--resume {resume}: continues with the stored config; --set and sampling options need a CONFIG"
             )
+        resume = named(resume)
         with closing(RunFolder.resume(resume)) as folder:
-            chosen = given or from_stored(folder.description.config.data)
+            chosen = given or from_stored(folder.description.config.data, tuple(folder.description.kernels))
             then = after(nights, resume.resolve().parent, chosen.name, chosen.threshold)
             measure(chosen, running, resume=folder, after=then)
     elif given is not None:
-        then = after(nights, output, given.name, given.threshold)
+        if nights.asked and not running.dry_run:
+            made(output)  # --json-lines and --openmetrics may name a file in it
+        then = after(nights, output, given.name, given.threshold) if output.exists() else None
         measure(given, running, output=output, anonymous=anonymous, after=then)
     else:
         raise UsageError("give a CONFIG, such as quick or my.toml, or --resume DIR")

@@ -71,6 +71,8 @@ def show(
     wanted = chosen([row.case_id for row in run.rows], case)
     if wanted is not None:
         run = run.only([row for row in run.rows if row.case_id in wanted])
+    if not run.rows:
+        raise UsageError(f"{path}: holds no cases; name a run that measured something")
     found = views.get(view, tables)(run)
     if view and not found:
         raise UsageError(f"{path}: has nothing that --{view.replace('_', '-')} shows")

@@ -28,6 +28,7 @@ from smembench.explain.traffic import traffic
 from smembench.explain.warp import WIDTHS
 from smembench.model.errors import SmembenchError, UsageError
 from smembench.model.hardware import WARP
+from smembench.model.text import number_of
 from smembench.toolchains.machine_code import MachineCode, parse
 from smembench.toolchains.numba_function import function_code
 
@@ -139,9 +140,8 @@ def _named(function: FunctionType, arguments: Sequence[Argument]) -> Mapping[str
         bound = inspect.signature(function).bind(*arguments)
     except TypeError:
         names = ", ".join(inspect.signature(function).parameters)
-        raise UsageError(
-            f"{function.__name__}: takes ({names}), and {len(arguments)} arguments were given; give one for each"
-        ) from None
+        given = number_of(len(arguments), "argument")
+        raise UsageError(f"{function.__name__}: takes ({names}), not {given}; give one for each name") from None
     bound.apply_defaults()
     return bound.arguments
 

@@ -12,6 +12,8 @@ from smembench.model.numbers import WHOLE, whole
 _RANGE = re.compile(rf"(?P<first>{WHOLE}):(?P<last>{WHOLE})(?::(?P<op>[*+]?)(?P<step>{WHOLE}))?", re.ASCII)
 _MAX_VALUES = 10_000
 _TOO_LARGE = 10**18
+_MOST_NAMES = 40
+"""Most names that an error lists; of more it has the most similar ones."""
 
 
 def split(text: str) -> list[str]:
@@ -109,10 +111,15 @@ def parse_kernels(text: str, allowed: Sequence[str], *, name: str = "--kernel", 
 
 
 def unknown(item: str, allowed: Sequence[str], what: str) -> str:
-    """The message about a name that does not exist: the most similar name, and all that exist."""
+    """The message about a name that does not exist: the most similar name, and all that exist if they are few."""
     from difflib import get_close_matches  # only a mistake needs it
 
     by_lower = {known.lower(): known for known in allowed}
     near = get_close_matches(item.lower(), by_lower, n=1, cutoff=0.5)
     hint = f"; did you mean {by_lower[near[0]]}?" if near else ""
-    return f"no such {what}{hint} (there are: {', '.join(allowed)})"
+    if len(allowed) <= _MOST_NAMES:
+        there = f"there are: {', '.join(allowed)}"
+    else:
+        similar = [by_lower[name] for name in get_close_matches(item.lower(), by_lower, n=10, cutoff=0)]
+        there = f"the most similar of {len(allowed)}: {', '.join(similar)}"
+    return f"no such {what}{hint} ({there})"

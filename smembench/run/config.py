@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
+from smembench.kernels.kernel import EXTRA_KERNELS
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import DEFAULT_COMPILER
 from smembench.model.errors import UsageError
@@ -116,9 +117,18 @@ def from_flags(data: dict[str, Any]) -> Config:
     return _validate(data, where="", flags=True)
 
 
-def from_stored(data: dict[str, Any]) -> Config:
-    """The config of a stored run."""
-    return _validate(data, where="stored config: ", flags=False)
+def from_stored(data: dict[str, Any], kernel_files: Collection[str] = ()) -> Config:
+    """The config of a stored run, and the names of the kernel files that it had.
+
+    Raises:
+        UsageError: for what this version or these kernel files do not have, with the run's files.
+    """
+    try:
+        return _validate(data, where="stored config: ", flags=False)
+    except UsageError as error:
+        if not kernel_files:
+            raise
+        raise UsageError(f"{error}; the run was begun with {EXTRA_KERNELS}={':'.join(kernel_files)}") from None
 
 
 def from_data(data: Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:
@@ -208,6 +218,29 @@ def _validate(data: dict[str, Any], *, where: str, flags: bool, options: Collect
         raise UsageError(where + _explain(error, flags=flags)) from None
 
 
+_SWEEP = 'write [[sweep]] above problem = "transpose" and what else is to be swept'
+_NEEDED = {"sweep": _SWEEP, "problem": f'add one, such as problem = "transpose" ({", ".join(PROBLEMS)})'}
+"""The way out where a key is missing."""
+_WANTED = {
+    "greater_than": "give a number above {gt:g}",
+    "greater_than_equal": "give {ge:g} or more",
+    "less_than": "give a number below {lt:g}",
+    "less_than_equal": "give {le:g} or less",
+    "int_parsing": "give a whole number",
+    "int_parsing_size": "give a whole number of fewer digits",
+    "int_type": "give a whole number",
+    "int_from_float": "give a whole number",
+    "bool_parsing": "give true or false",
+    "bool_type": "give true or false",
+    "string_type": "give a text",
+    "string_pattern_mismatch": "give letters, digits and ._-, a letter or digit first",
+    "string_too_long": "give at most {max_length} characters",
+    "tuple_type": _SWEEP,
+    "too_short": _SWEEP,
+}
+"""What to write instead, by the fault that pydantic finds."""
+
+
 def _explain(error: ValidationError, *, flags: bool) -> str:
     """The first error as one line: the key, the value, the reason."""
     fault = error.errors(include_url=False)[0]
@@ -218,8 +251,11 @@ def _explain(error: ValidationError, *, flags: bool) -> str:
         fields = Sweep.model_fields if within else Config.model_fields
         return f"unknown key {key!r}{within}: {unknown(key, list(fields), 'key')}"
     if fault["type"] == "missing":
-        return f"{key!r} is missing{within}"
+        return f"{key!r} is missing{within}; {_NEEDED.get(key, 'add it')}"
     label = f"--{key.replace('_', '-')}" if flags else f"{key}{within}"
-    said = fault["msg"].removeprefix("Value error, ")
-    reason = said[0].lower() + said[1:]
+    if wanted := _WANTED.get(fault["type"]):
+        reason = wanted.format(**fault.get("ctx", {}))
+    else:
+        said = fault["msg"].removeprefix("Value error, ")
+        reason = said[0].lower() + said[1:]
     return f"{label} {shown(fault['input'])}: {reason}"

@@ -33,6 +33,8 @@ def _as_text(value: Any, label: str) -> str:
 
 def shown(value: Any) -> str:
     """A value as an error shows it, however long it is or however deep."""
+    if isinstance(value, float):
+        return f"{value:g}"
     try:
         return _REPR.repr(value)
     except ValueError:

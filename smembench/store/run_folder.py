@@ -75,9 +75,11 @@ class RunFolder:
             UsageError: if there is nothing to resume, another process writes it, or its journal is damaged.
         """
         if not there(path / JOURNAL):
-            done = read_description(path).complete
-            reason = "the run is complete" if done else f"there is no {JOURNAL} in it"
-            raise UsageError(f"--resume {path}: {reason}; start a new run instead")
+            if not there(path):
+                raise UsageError(f"--resume {path}: there is no such folder; name a run's")
+            if read_description(path).complete:
+                raise UsageError(f"--resume {path}: the run is complete; start a new run instead")
+            raise UsageError(f"--resume {path}: holds no {JOURNAL}; name the folder of a run that was cut off")
         begun, contents = Journal.reopen(path / JOURNAL)
         try:
             check_folder(path, f"--resume {path}")
@@ -131,6 +133,18 @@ class RunFolder:
     def close(self) -> None:
         """Let other processes resume the run, if it is not finished."""
         self._journal.close()
+
+
+def made(root: Path) -> None:
+    """Make the folder that is to hold runs, if it is missing.
+
+    Raises:
+        UsageError: if it cannot be made.
+    """
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--output {root}: cannot be made ({error.strerror})") from None
 
 
 def _made(path: Path) -> bool:

@@ -149,4 +149,12 @@ def read_json(path: Path, model: type[M], way_out: str) -> M | None:
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
     except ValidationError as error:
+        if newer := _newer(error):
+            raise UsageError(f"{path}: schema version {newer}, of a newer smembench than this: update it") from None
         raise UsageError(f"{path}: damaged: {fault(error)}; {way_out}") from None
+
+
+def _newer(error: ValidationError) -> int:
+    """The schema version of a file that a later version wrote; 0 if it did not."""
+    found = [one["input"] for one in error.errors(include_url=False) if one["loc"] == ("schema_version",)]
+    return found[0] if found and isinstance(found[0], int) and found[0] > 1 else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from smembench.model.case import Case
 from smembench.model.text import number_of
@@ -13,7 +13,6 @@ from smembench.views.columns import milliseconds, some
 from smembench.views.sections import Section, grouped, table
 
 _CHANGED = (Verdict.SLOWER, Verdict.FASTER)
-_UNLISTED = " (not listed)"
 _LEAST_SHARED = 0.001
 """Smallest difference shared by all cases that is worth a word."""
 Namer = Callable[[Case], str]
@@ -83,18 +82,19 @@ def verdict_section(
         columns,
         words=("verdict", "case"),
         wide=("base ms",),
-        sentence=_counted(found, listed),
+        sentence=_counted(found, Counter(case.verdict for case in wanted)),
         notes=notes,
     )
 
 
-def _counted(found: Comparison, listed: Collection[Verdict]) -> str:
+def _counted(found: Comparison, listed: Mapping[Verdict, int]) -> str:
     """How many cases have each verdict: ``1 slower, 2 ambiguous (not listed), of 3 cases.``"""
-    said = [
-        f"{count} {'the same' if verdict is Verdict.SAME else verdict.value}{'' if verdict in listed else _UNLISTED}"
-        for verdict, count in found.counts.items()
-        if count
-    ]
+
+    def told(verdict: Verdict, count: int) -> str:
+        few = f" ({listed[verdict]} of them listed)" if listed[verdict] else " (not listed)"
+        return f"{count} {'the same' if verdict is Verdict.SAME else verdict}{'' if listed[verdict] == count else few}"
+
+    said = [told(verdict, count) for verdict, count in found.counts.items() if count]
     cases = number_of(len(found.cases), "case")
     return f"{', '.join(said)}, of {cases}." if said else "The sides have no case in common."
 

@@ -312,6 +312,15 @@ def test_a_size_without_an_option_and_the_forms_of_a_result(program: Program, tm
     assert "| memcpy |" in (tmp_path / "cases.md").read_text()
 
 
+def test_python_m_is_called_by_the_name_that_its_completion_needs(program: Program) -> None:
+    assert "Usage: smembench run" in program("run", "--help").stdout
+    assert (
+        program(_SMEMBENCH_COMPLETE="complete_bash", COMP_WORDS="smembench run night", COMP_CWORD=2).stdout
+        == "nightly\n"
+    )
+    assert "_SMEMBENCH_COMPLETE=complete_bash" in program("--show-completion", "bash").stdout
+
+
 def test_without_a_command_the_help_is_shown(program: Program) -> None:
     ran, group = program(), program("baseline")
     assert (ran.returncode, ran.stderr) == (group.returncode, group.stderr) == (0, "")

@@ -76,6 +76,16 @@ def test_that_nothing_was_compared_is_no_success(program: Program) -> None:
         assert program("compare", NIGHTLY, new, "--fail-on", "never").returncode == 0
 
 
+def test_gpus_that_differ_are_compared_if_that_is_asked_for(program: Program) -> None:
+    """The way out names all that may differ: behind the other device are other clocks."""
+    h100, h200 = (ROOT / f"results/reference/{name}" for name in ("20261123T200119Z-limits", LIMITS))
+    for option in ((), ("--across", "device")):
+        found = program("compare", h100, h200, *option)
+        assert (found.returncode, "--across device,driver,clocks" in found.stderr) == (2, True), option
+    found = program("compare", h100, h200, "--across", "device,driver,clocks", "--fail-on", "never")
+    assert (found.returncode, found.stderr) == (0, "")
+
+
 def test_ambiguity_fails_where_it_is_asked_to(program: Program) -> None:
     first, second = NIGHTS[:2]
     assert program("compare", first, second, *ACROSS).returncode == 0

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from conftest import DOCUMENTS, NIGHTLY, ROOT, Program
+from smembench.store.schema import COLUMNS
 
 SWEEP = '[[sweep]]\nproblem = "transpose"\ndevice = "cpu"\nn = 4\n'
 LONG = "n" * 256
@@ -17,6 +18,10 @@ FILES = {
     "other-size.toml": '[[sweep]]\nproblem = "access"\nnx = 4\n',
     "broken.toml": "[[sweep",
     "taken.csv": "a,b\n1,2\n",
+    "heading.csv": f"{','.join(COLUMNS)}\n",
+    "table.toml": '[sweep]\nproblem = "transpose"\n',
+    "empty.toml": "",
+    "folder-name.toml": f'name = "a/b"\n{SWEEP}',
     "list.toml": '[[sweep]]\nproblem = ["transpose"]\n',
     "deep.toml": f"x = {'[' * 3000}",
     "digits.toml": f"seed = {'9' * 5000}\n{SWEEP}",
@@ -50,8 +55,8 @@ REFUSED = [
     # sampling, and what Typer refuses
     ("transpose --samples 1", "--samples 1"),
     ("transpose --samples few", "--samples 'few'"),
-    ("run quick --threshold -1", "smembench: --threshold -1.0: greater than or equal to 0"),
-    ("run good.toml --samples 1", "smembench: --samples 1: greater than or equal to 3"),
+    ("run quick --threshold -1", "smembench: --threshold -1: give 0 or more"),
+    ("run good.toml --samples 1", "smembench: --samples 1: give 3 or more"),
     ("run good.toml --samples 5 --set samples=1", "good.toml with --set samples=1: samples 1:"),
     ("transpose --max-seconds 0", "--max-seconds"),
     ("transpose --seed -1", "--seed"),
@@ -71,15 +76,27 @@ REFUSED = [
     ("transpose --device cpu --csv .", "--csv folder"),
     ("show none", "none"),
     ("show taken.csv", "taken.csv column missing"),
+    ("show heading.csv", "heading.csv: holds no cases"),
+    ("run --resume nowhere", "--resume nowhere: there is no such folder"),
+    ("run --resume .", "--resume .: holds no journal.jsonl; name the folder of a run that was cut off"),
+    ("run --resume {documents}", "the run is complete; start a new run instead"),
+    ("run --resume {root}/results/reference/notes/last", "notes holds no run"),
+    ("run good.toml --keep 3 --output good.toml", "--output good.toml: cannot be made"),
     ("show {nightly} --compilers", "has nothing that --compilers shows"),
     ("show {nightly} --limits --ladder", "--ladder and --limits: give one of them"),
     ("show {documents} --latex --markdown", "--markdown --latex: give one"),
     ("baseline set .", "is not a run of smembench"),
+    ("run table.toml", "table.toml: sweep {'problem': 'transpose'}: write [[sweep]] above problem"),
+    ("run empty.toml", "empty.toml: 'sweep' is missing; write [[sweep]]"),
+    ("run folder-name.toml", "name 'a/b': give letters, digits and"),
+    ("run good.toml --set sweep=3", "no such key"),
+    ("run good.toml --set rounds=2.5", "rounds 2.5: give a whole number"),
+    ("run good.toml --max-seconds -5", "smembench: --max-seconds -5: give a number above 0"),
     # what is far too long or never ends
     ("run list.toml", "list.toml problem 'transpose'"),
     ("run deep.toml", "deep.toml TOML"),
     ("run digits.toml", "digits.toml"),
-    ("run long.toml", "long.toml seed integer"),
+    ("run long.toml", "long.toml seed whole number"),
     (f"run good.toml --set n={'[' * 3000}", "n integer"),
     ("run /dev/zero", "/dev/zero"),
     (f"run {LONG}", "name too long"),
@@ -93,7 +110,8 @@ REFUSED = [
     ("show /dev/zero", "/dev/zero"),
     # compare
     ("compare", "give BASE and NEW"),
-    ("compare baseline", "give BASE and NEW"),
+    ("compare baseline", "baseline: give NEW, too"),
+    ("compare last:7", "smembench compare last:7 results/<run>"),
     ("show {root}/results/reference/notes/last", "notes holds no run"),
     ("compare {nightly} nowhere", "nowhere: there is no such file or folder"),
     ("compare {nightly} {root}/README.md", "README.md: not a cases.csv"),
@@ -103,7 +121,7 @@ REFUSED = [
     ("compare {nightly} {documents},{documents}", "is given twice on one side"),
     ("compare {nightly} {documents} --threshold nan", "--threshold 'nan' is not a percentage"),
     ("compare {nightly} {documents} --across cuda", "there are: device, driver, clocks"),
-    ("compare {nightly} {documents} --fail-on maybe", "maybe"),
+    ("compare {nightly} {documents} --fail-on maybe", "'maybe' for '--fail-on': 'maybe' is not one of"),
     ("compare {nightly} {documents} --json --markdown", "--json and --markdown: give one"),
     ("compare {nightly} {documents} --runs 3", "--runs: belongs to --aa"),
     ("compare {nightly} {documents} --anonymous", "--anonymous: belongs to --aa"),
@@ -122,7 +140,7 @@ REFUSED = [
     ("history {root}/results/reference --threshold 0", "--threshold 0: give a percentage above 0"),
     ("history {root}/results/reference --threshold nan", "--threshold 'nan' is not a percentage"),
     # explain
-    ("explain transposSmem", "kernel 'transposSmem' transposeSmem?"),
+    ("explain transposSmem", "kernel 'transposSmem' transposeSmem? (the most similar of"),
     ("explain memcpy", "memcpy library's"),
     ("explain tiled --n 0", "--n 0"),
     ("explain tiled --block 32x16", "tiled square 32x16"),

@@ -80,6 +80,26 @@ def test_nights_are_compared_summarised_told_and_kept(program: Program, tmp_path
     assert not list(tmp_path.glob(".night.prom*"))
 
 
+def test_the_first_night_makes_the_folder_that_its_files_are_in(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "tiny.toml").write_text(CONFIG.replace("copyGmem", "memcpy"))
+    night = ("run", "tiny.toml", "--output", "new/results", "--json-lines", "new/results/nights.jsonl")
+    assert program(*night, "--dry-run", cwd=tmp_path).returncode == 0
+    assert not (tmp_path / "new").exists()
+    first = program(*night, cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert len((tmp_path / "new/results/nights.jsonl").read_text().splitlines()) == 1
+
+
+def test_a_night_that_fails_says_so_on_stderr(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "tiny.toml").write_text(CONFIG.replace("copyGmem", "wrong"))
+    night = ("run", "tiny.toml", "--compare-to", "last", "--output", "results")
+    ran = program(*night, cwd=tmp_path, SMEMBENCH_KERNELS=ROOT / "tests/faults/kernels/cpu_faults.py")
+    headline = "tiny: 1 failed, compared with nothing"
+    assert ran.returncode == 1
+    assert headline in ran.stdout.splitlines()
+    assert headline in ran.stderr.splitlines()
+
+
 def test_baselines_are_set_shown_and_cleared(program: Program, tmp_path: Path) -> None:
     assert "no baseline; pin one with: smembench baseline set" in program("baseline", "show", tmp_path).stderr
     run = Path(shutil.copytree(DOCUMENTS, tmp_path / DOCUMENTS.name))
@@ -100,6 +120,17 @@ def test_the_ready_files_use_options_that_exist(program: Program) -> None:
         assert {"--wait", "--compare-to", "--keep"} <= set(options)
         assert (ROOT / shlex.split(command)[1]).is_file()
         assert [option for option in options if option not in helped] == []
+
+
+def test_the_ready_files_keep_nights_apart_from_the_committed_runs(program: Program) -> None:
+    """Among these are nights of a slowdown, for which a weekly history would fail for ever."""
+    for file in ("smembench.service", "crontab", "github-actions.yml"):
+        words = shlex.split((READY / file).read_text().replace("\\\n", ""), comments=True)
+        root = words[words.index("--output") + 1]
+        assert root in ("$RESULTS", "/var/lib/smembench/results")
+        assert words[words.index("--json-lines") + 1] == f"{root}/nightly.jsonl"
+        assert [words[place + 1] for place, word in enumerate(words) if word == "history"] in ([], [root])
+    assert program("history", "results", "--fail-on-change").returncode == 3
 
 
 def test_the_ready_units_are_what_systemd_reads() -> None:

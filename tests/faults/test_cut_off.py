@@ -194,6 +194,12 @@ def test_kill_9_of_the_worker_is_a_failed_case(config: Path, tmp_path: Path) -> 
     assert [row["reason"] for row in rows if row["status"] != "ok"] == ["the worker process was killed by SIGKILL"]
 
 
+def test_without_its_kernel_file_a_run_says_which_it_had(folder: Path, program: Program) -> None:
+    ran = program("run", "--resume", folder)
+    assert ran.returncode == 2
+    assert ran.stderr.endswith(f"; the run was begun with SMEMBENCH_KERNELS={FAULTS.name}\n")
+
+
 def test_another_environment_is_refused_unless_it_is_forced(folder: Path, config: Path, resume: Resume) -> None:
     config.write_text(CONFIG.replace("samples = 4", "samples = 5"))
     first, *trials = (folder / JOURNAL).read_text().splitlines(keepends=True)

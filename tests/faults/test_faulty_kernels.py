@@ -39,6 +39,14 @@ def test_every_fault_is_a_row_and_the_others_are_measured(program: Program) -> N
     assert "Traceback" not in run.stderr
 
 
+def test_a_line_on_stderr_says_why_the_exit_code_is_1(program: Program) -> None:
+    """Also where nothing else is told there."""
+    run = program("transpose", *QUICK, "--kernel", "wrong", "--quiet", "--json", SMEMBENCH_KERNELS=FAULTS)
+    assert run.returncode == 1
+    start = "failed: 1 of 2 cases, the first of them transpose/wrong/cpu/numba/float32/64x64/warm: "
+    assert [line[: len(start)] for line in run.stderr.splitlines()] == [start]
+
+
 def test_a_kernel_file_that_is_not_there_is_refused(program: Program) -> None:
     run = program("transpose", *QUICK, SMEMBENCH_KERNELS="no_such_file.py")
     assert run.returncode == 2

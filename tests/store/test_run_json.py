@@ -50,7 +50,7 @@ def test_what_a_run_wrote_is_no_fault(folder: Path) -> None:
         ({"started_at_utc": None}, "started_at_utc: should be a valid string, not None"),
         ({"started_at_utc": "yesterday"}, "started_at_utc: should be a time"),
         ({"seed": {"a": 1}}, "seed: should be a valid integer"),
-        ({"schema_version": 2}, "schema_version: should be 1"),
+        ({"schema_version": 0}, "schema_version: should be 1"),
         ({"versions": ["numba"]}, "versions: should be an object, not ['numba']"),
         ({"host": "node1"}, "host: should be an object, not 'node1'"),
         ({"git": [1]}, "git: should be an object, not [1]"),
@@ -74,6 +74,13 @@ def test_what_is_wrong_is_named(tmp_path: Path, run: object, fault: str) -> None
     with pytest.raises(UsageError) as caught:
         read_description(tmp_path)
     assert str(caught.value).startswith(f"{tmp_path / RUN}: damaged: {fault}")
+
+
+def test_a_file_of_a_later_version_is_not_damaged(tmp_path: Path) -> None:
+    (tmp_path / RUN).write_text('{"run_id": 5, "schema_version": 2}')
+    with pytest.raises(UsageError, match="schema version 2, of a newer smembench than this: update it") as caught:
+        read_description(tmp_path)
+    assert "damaged" not in str(caught.value)
 
 
 def test_nesting_without_end_is_no_traceback(tmp_path: Path) -> None:

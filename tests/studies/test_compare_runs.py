@@ -217,6 +217,13 @@ def test_environments_alike_need_no_table(make: Make) -> None:
     ]
 
 
+def test_the_counts_say_how_many_of_a_verdict_are_listed(make: Make) -> None:
+    found = compare_runs([make({"memcpy": QUIET, "copyGmem": QUIET})], [make({"memcpy": QUIET, "copyGmem": QUIET})])
+    first, second = found.cases
+    (section,) = comparison_sections(replace(found, cases=[replace(first, hidden=True), second]))
+    assert section.sentence == "2 the same (1 of them listed), of 2 cases."
+
+
 def test_a_comparison_is_plain_json(make: Make) -> None:
     sides = [make({"memcpy": [1.0], "copyGmem": QUIET})], [make({"memcpy": [1.0], "copyGmem": scaled(1.2)})]
     data = json.loads(json.dumps(compare_runs(*sides).data, allow_nan=False))
