@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from warnings import warn
 
-from smembench.model.errors import UsageError
+from smembench.model.errors import Dropped, UsageError
 from smembench.run.axes import split
 from smembench.store import journal
 from smembench.store.csv_files import read_rows, read_samples
@@ -12,6 +13,7 @@ from smembench.store.files import resolved, there
 from smembench.store.fleet_json import FLEET
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, JOURNAL, RUN, SAMPLES, read_description
+from smembench.store.run_json import ahead
 
 LAST = "last"
 """The name of the newest run."""
@@ -51,10 +53,28 @@ def named(path: Path) -> Path:
     if path.name != LAST or there(path):
         return path
     folder = path.parent if len(path.parts) > 1 else Path("results")
-    runs = sorted(run.parent for run in folder.glob(f"*/{RUN}"))
-    if not runs:
+    if (found := newest(folder)) is None:
         raise UsageError(f"{path}: {folder} holds no run; name a run's folder")
-    return max(runs, key=lambda run: (read_description(run).started_at_utc, run.name))
+    return found
+
+
+def newest(folder: Path, *, complete: bool = False) -> Path | None:
+    """The run directly in a folder that began last, or the ``complete`` one; None if there is none.
+
+    A run that cannot be read or claims to begin after now is none: a ``Dropped`` warning names it.
+    """
+    found: list[tuple[str, str, Path]] = []
+    for path in sorted(file.parent for file in folder.glob(f"*/{RUN}")):
+        try:
+            described = read_description(path)
+        except UsageError as error:
+            warn(f"left out {error}", Dropped, stacklevel=2)
+            continue
+        if why := ahead(described.started_at_utc):
+            warn(f"left out {path}: {why}", Dropped, stacklevel=2)
+        elif not complete or (described.complete and there(path / CASES)):
+            found.append((described.started_at_utc, path.name, path))
+    return max(found)[-1] if found else None
 
 
 def root_of(path: Path) -> Path:

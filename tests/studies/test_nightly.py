@@ -21,13 +21,14 @@ from rich.console import Console
 
 from conftest import Measured
 from smembench.cli.nightly import Nightly, after
-from smembench.model.errors import UsageError
+from smembench.model.errors import Dropped, UsageError
 from smembench.model.measurement import Sample
 from smembench.store.run_folder import CASES, JOURNAL, RUN, RunFolder
 from smembench.store.run_json import Description
 from smembench.studies.accept import accept, matches, patterns_of
 from smembench.studies.baseline import BASELINE, baselines, pin, unpin
 from smembench.studies.compare import Rules
+from smembench.studies.history.read import read_nights, read_runs
 from smembench.studies.load import load, root_of
 from smembench.studies.nightly.against import compare
 from smembench.studies.nightly.last import compare_with_last
@@ -123,9 +124,58 @@ def test_a_run_in_a_renamed_folder_is_compared(results: Path, night: Night) -> N
 def test_the_run_in_hand_is_kept_whatever_the_clock_says(results: Path, night: Night, began: str) -> None:
     old, future = night(1), night(2, started_at_utc="2098-01-01T00:00:00+00:00")
     mine = night(3, started_at_utc=began)
-    assert prune(results, run_of(mine), mine, 1, []) == ([f"removed {old}", f"removed {future}"], [])
+    assert prune(results, run_of(mine), mine, 1, []) == ([f"removed {old}"], [])
     assert prune(results, run_of(mine), mine, 1, []) == ([], [])
     assert load(mine).rows
+    assert load(future).rows
+
+
+def test_a_run_that_claims_to_begin_after_now_is_set_aside_wherever_a_series_is_read(
+    results: Path, night: Night
+) -> None:
+    for day in range(1, 6):
+        night(day)
+    odd = night(6, started_at_utc="2099-01-01T00:00:00+00:00")
+    newest = night(7, {**TIMES, "copyGmem": 1.2})
+    why = f"{odd}: it claims to begin at 2099-01-01T00:00:00+00:00, after now; correct started_at_utc in its run.json"
+    code, printed = finished(Nightly(compare_to="last:3"), results, newest)
+    assert (code, f"left out {why}" in printed.replace("\n", "")) == (3, True), printed
+    with pytest.warns(Dropped, match=re.escape(why)):
+        assert load(results / "last").path == newest
+    with pytest.warns(Dropped, match=re.escape(why)):
+        assert accept(results, "*", "as agreed")[0] == newest.name
+    nights, skipped = read_nights(results)
+    assert (len(nights), [one.path for one in skipped]) == (6, [odd])
+    runs, lines = read_runs([results])
+    assert (len(runs), lines) == (6, [f"skipped {why}"])
+    assert len(read_runs([odd])[0]) == 1
+    for refused in (lambda: pin(odd), lambda: accept(odd, "*", "as agreed")):
+        with pytest.raises(UsageError, match=re.escape(why)):
+            refused()
+    assert len(prune(results, run_of(newest), newest, 2, [])[0]) == 4
+    assert load(odd).rows
+
+
+def test_a_night_for_which_all_others_begin_after_now_is_no_success(results: Path, night: Night) -> None:
+    night(1, started_at_utc="2099-01-01T00:00:00+00:00")
+    code, printed = finished(Nightly(compare_to="last:3"), results, night(2))
+    assert (code, "after now" in printed) == (1, True), printed
+
+
+def test_a_damaged_run_json_is_told_and_changes_no_verdict(results: Path, night: Night) -> None:
+    for day in range(1, 5):
+        night(day)
+    for day in (2, 3):
+        cut = (results / f"2026010{day}T020000Z-nightly" / RUN).read_bytes()[:100]
+        (results / f"2026010{day}T020000Z-nightly" / RUN).write_bytes(cut)
+    (results / "notes.txt").write_text("mine")
+    for slower, code in ((1.0, 0), (1.2, 3)):
+        newest = night(6 if code else 5, {**TIMES, "copyGmem": slower})
+        assert finished(Nightly(compare_to="last:3"), results, newest)[0] == code
+        (line,) = [line for line in (newest / SUMMARY).read_text().splitlines() if "damaged:" in line]
+        assert line.startswith(f"- left out {results / '20260102T020000Z-nightly' / RUN}: damaged: it is not JSON")
+        assert line.endswith("(and 1 more such runs)")
+        assert str(results / "notes.txt") not in line
 
 
 def test_what_a_killed_run_left_does_not_keep_it(results: Path, night: Night) -> None:

@@ -11,6 +11,7 @@ from smembench.model.errors import UsageError
 from smembench.store.fleet_json import FLEET, read_fleet_file
 from smembench.store.run import Run
 from smembench.store.run_folder import RUN
+from smembench.store.run_json import ahead
 from smembench.studies.fleet.members import Fleet, Member
 from smembench.studies.load import load
 
@@ -27,10 +28,15 @@ def read_fleet(folder: Path) -> Fleet:
     runs = [load(path.parent, predicted=False) for path in sorted(folder.glob(f"**/{RUN}")) if not _below(path, fleets)]
     found = [(run.description.started_at_utc, member) for run in runs for member in _members(run)]
     found += [pair for fleet in fleets for pair in _planned(fleet)]
-    members = {member.identity: member for _, member in sorted(found, key=lambda pair: pair[0])}
+    members = {member.identity: member for _, member in sorted(found, key=lambda pair: began_by_now(pair[0]))}
     if not members:
         raise UsageError(f"{folder}: holds no run; give the folder of a fleet")
     return Fleet(folder, sorted(members.values(), key=_place))
+
+
+def began_by_now(started: str) -> str:
+    """When a fleet or a run began, as one sorts them; before all others if it claims to begin after now."""
+    return "" if ahead(started) else started
 
 
 def _below(path: Path, folders: Iterable[Path]) -> bool:

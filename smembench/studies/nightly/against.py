@@ -18,7 +18,7 @@ from smembench.studies.compare.comparability import alike
 from smembench.studies.history.read import Step, unseen
 from smembench.studies.load import LAST, load
 from smembench.studies.nightly.last import READ, compare_with_last
-from smembench.studies.nightly.runs import on_a_gpu, runs_before, unlike
+from smembench.studies.nightly.runs import on_a_gpu, runs_before, set_aside, unlike
 
 BASELINE = "baseline"
 
@@ -77,8 +77,8 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = un
     ``last:N`` the newest N runs, including this one, are compared with the baseline. A case whose change is accepted
     is compared with the runs from the accepted one on. ``step`` is called before each run is read.
     """
-    held = Held()
     count = count_of(compare_to)
+    held = Held()
     meant = for_run(accepted(root), new) if is_named(compare_to) else {}
     newest = [new]
     if compare_to != BASELINE:
@@ -96,6 +96,9 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = un
                 f"{compare_to}: left out {len(unnamed)} runs that do not say on which device they were measured, such "
                 f"as {unnamed[-1]}; two runs can be compared with: smembench compare BASE NEW --across device"
             )
+        damaged, late = set_aside(root, new.description) if count else ("", "")
+        held.notes += [damaged] if damaged else []
+        (held.notes if before else held.problems).extend([late] if late else [])  # with nothing else, a clock is wrong
         if count and (gpu_run := on_a_gpu(root, new.description)):
             held.problems.append(
                 f"{compare_to}: no GPU was measured, unlike in {gpu_run}; smembench doctor says what is missing"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from smembench.model.errors import UsageError
 from smembench.store.files import leftovers
 from smembench.store.journal import unwritten
 from smembench.store.run_folder import CASES, JOURNAL, RUN, SAMPLES, read_description
-from smembench.store.run_json import Description
+from smembench.store.run_json import Description, ahead
 from smembench.studies.history.read import devices_of
 
 SUMMARY = "summary.md"
@@ -33,12 +33,35 @@ def runs_like(root: Path, run: Description) -> list[tuple[Description, Path]]:
 
 
 def _of_config(root: Path, run: Description) -> Iterator[tuple[Description, Path]]:
-    """Complete runs of the same config. Damaged ones are no runs: neither compared with nor removed."""
+    """Complete runs of the same config. Those set aside are no runs: neither compared with nor removed."""
     for path in root.iterdir():
         with suppress(UsageError):
             other = read_description(path)
-            if other.complete and other.config.name == run.config.name:
+            if other.complete and other.config.name == run.config.name and not ahead(other.started_at_utc):
                 yield other, path
+
+
+def set_aside(root: Path, run: Description) -> tuple[str, str]:
+    """Notes on folders that are not compared with: with a damaged run.json, and runs that claim to begin after now.
+
+    Each is a line, or "" if there are none. A damaged run.json does not say of which config its run is.
+    """
+    damaged, late = [], []
+    for path in sorted(path for path in root.iterdir() if path.is_dir()):
+        try:
+            other = read_description(path)
+        except UsageError as error:
+            damaged.append(str(error))
+            continue
+        like = other.config.name == run.config.name and other.run_id != run.run_id
+        if like and (why := ahead(other.started_at_utc)):
+            late.append(f"{path}: {why}")
+    return _folded(damaged), _folded(late)
+
+
+def _folded(found: Sequence[str]) -> str:
+    more = f" (and {len(found) - 1} more such runs)" if len(found) > 1 else ""
+    return f"left out {found[0]}{more}" if found else ""
 
 
 def _alike(other: Description, run: Description) -> bool:
@@ -89,7 +112,7 @@ def runs_before(root: Path, run: Description, count: int) -> list[Path]:
 
 
 def surplus(root: Path, run: Description, folder: Path, keep: int, pinned: Iterable[Path]) -> list[Path]:
-    """The runs like this one beyond it and the newest ``keep`` - 1 others, whatever the clock says, oldest first.
+    """The runs like this one beyond it and the newest ``keep`` - 1 others, oldest first.
 
     Pinned runs are neither counted nor removed, nor are folders that were renamed.
     """
