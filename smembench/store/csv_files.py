@@ -48,7 +48,7 @@ def read_samples(path: Path) -> dict[str, Samples]:
     """
     reader = csv.reader(_text(path))
     try:
-        cases, rounds, times = schema.samples_from(next(reader, []), [record for record in reader if record])
+        cases, rounds, times = schema.samples_from(next(reader, []), (record for record in reader if record))
     except csv.Error as error:
         raise UsageError(f"{path}, line {reader.line_num}: {error}") from None
     except ValueError as error:

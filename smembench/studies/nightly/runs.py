@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from smembench.model.errors import UsageError
+from smembench.stats.levels import RECENT
 from smembench.store.files import leftovers
 from smembench.store.journal import unwritten
 from smembench.store.run_folder import CASES, JOURNAL, RUN, SAMPLES, read_description
 from smembench.store.run_json import Description, ahead
 from smembench.studies.history.read import devices_of
 
+READ = 400
+"""Runs before a new one that are read, over a year of nights: an alarm that nobody accepts stands for so many. A folder
+of which ``--keep`` removes runs has fewer."""
 SUMMARY = "summary.md"
 _OWN = (JOURNAL, CASES, SAMPLES, SUMMARY, RUN)
 """The files of a run, in the order of removal. run.json is last: a folder with it is still a run."""
@@ -111,6 +115,16 @@ def runs_before(root: Path, run: Description, count: int) -> list[Path]:
     return list(before.values())[-count:]
 
 
+def without_left_over(paths: Sequence[Path], spared: Collection[Path]) -> Sequence[Path]:
+    """Runs, oldest first, without those that ``prune`` left when it removed the ones after them, all but one.
+
+    Between them and the next a level may have moved little by little, which would seem a step; one alone makes no
+    level. Whether runs were removed is not stored, so the newest ``RECENT`` are never left out.
+    """
+    others = next((place for place, path in enumerate(paths) if path not in spared), 0)
+    return paths[max(min(others - 1, len(paths) - RECENT), 0) :]
+
+
 def surplus(root: Path, run: Description, folder: Path, keep: int, pinned: Iterable[Path]) -> list[Path]:
     """The runs like this one beyond it and the newest ``keep`` - 1 others, oldest first.
 
@@ -126,12 +140,19 @@ def prune(
 ) -> tuple[list[str], list[str]]:
     """Remove the surplus runs; returns notes on each, and failures.
 
-    See ``surplus``. ``alarmed`` are the ids of runs that stay for now, since a slower case is compared with them.
+    See ``surplus``. ``alarmed`` are the ids of runs that cases off their level are compared with. While there are any,
+    they stay, and so do the two runs before them, as the first level is the median of three, and all after them: the
+    cases that are at their level would else seem to have jumped where runs are missing.
     """
     said, failed = [], []
-    for path in surplus(root, run, folder, keep, pinned):
+    paths = surplus(root, run, folder, keep, pinned)
+    stand = next((place for place, path in enumerate(paths) if path.name in alarmed), len(paths) + 2)
+    if stay := paths[max(stand - 2, 0) :]:
+        more = f" and {len(stay) - 1} later runs" if len(stay) > 1 else ""
+        said.append(f"kept {stay[0]}{more} beyond --keep {keep}: a case is compared with runs before it changed")
+    for path in paths[: len(paths) - len(stay)]:
         try:
-            reason = "a slower case is compared with it" if path.name in alarmed else remove(path)
+            reason = remove(path)
             said.append(f"removed {path}" if reason is None else f"kept {path}: {reason}")
         except OSError as error:
             failed.append(f"{path}: cannot be removed ({error.strerror})")
