@@ -116,13 +116,13 @@ def runs_before(root: Path, run: Description, count: int) -> list[Path]:
 
 
 def without_left_over(paths: Sequence[Path], spared: Collection[Path]) -> Sequence[Path]:
-    """Runs, oldest first, without those that ``prune`` left when it removed the ones after them, all but one.
+    """Runs, oldest first, without the first ones if ``prune`` spares those: it may have removed the runs after them.
 
-    Between them and the next a level may have moved little by little, which would seem a step; one alone makes no
-    level. Whether runs were removed is not stored, so the newest ``RECENT`` are never left out.
+    Between them and the next a level may have moved little by little, which would seem a step. Whether runs were
+    removed is not stored, so the newest ``RECENT`` are never left out.
     """
     others = next((place for place, path in enumerate(paths) if path not in spared), 0)
-    return paths[max(min(others - 1, len(paths) - RECENT), 0) :]
+    return paths[max(min(others, len(paths) - RECENT), 0) :]
 
 
 def surplus(root: Path, run: Description, folder: Path, keep: int, pinned: Iterable[Path]) -> list[Path]:
