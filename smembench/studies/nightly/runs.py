@@ -57,7 +57,7 @@ def set_aside(root: Path, run: Description) -> tuple[str, str]:
         except UsageError as error:
             damaged.append(str(error))
             continue
-        like = other.config.name == run.config.name and other.run_id != run.run_id
+        like = other.config.name == run.config.name and _alike(other, run) and other.run_id != run.run_id
         if like and (why := ahead(other.started_at_utc)):
             late.append(f"{path}: {why}")
     return _folded(damaged), _folded(late)
@@ -115,7 +115,7 @@ def runs_before(root: Path, run: Description, count: int) -> list[Path]:
     return list(before.values())[-count:]
 
 
-def without_left_over(paths: Sequence[Path], spared: Collection[Path]) -> Sequence[Path]:
+def without_left_over(paths: list[Path], spared: Collection[Path]) -> list[Path]:
     """Runs, oldest first, without the first ones if ``prune`` spares those: it may have removed the runs after them.
 
     Between them and the next a level may have moved little by little, which would seem a step. Whether runs were
