@@ -49,7 +49,8 @@ class Nightly:
         typer.Option(
             "--keep",
             metavar="N",
-            help="Remove complete runs of this config on these devices beyond the newest N; never the baseline.",
+            help="Remove complete runs of this config on these devices beyond the newest N; never the baseline, nor "
+            "those since before a change that is still reported.",
             rich_help_panel=NIGHTS,
         ),
     ] = None

@@ -24,6 +24,9 @@ _LEAST = 0.01
 """Smallest deviation of a night that is off its level: less is left to the noise."""
 _FIRST = 3
 """Nights whose median is the first level: one bad night among them is not it."""
+RECENT = 60
+"""Newest nights that tell what is noise and what comes and goes, however old the level is; and nights in a row after
+which what is faster is the level. What is slower never becomes it."""
 _SELDOM = 12
 """Nights among which one may deviate and come back without its being a habit."""
 _MANY = 20
@@ -41,12 +44,14 @@ class Levels:
     """What many series show, each by its own nights.
 
     Attributes:
-        at: which nights (columns) of which series (rows) are at the standing level.
+        at: which nights (columns) of which series (rows) are at the level; the newest of them make the standing one.
         open: whether the newest nights of a series are off its level.
-        variance: of a night around its level, estimated with ``freedom`` degrees of freedom; NaN with none.
+        variance: of a night around its level, by the newest ``RECENT`` nights at it, estimated with ``freedom`` degrees
+            of freedom; NaN with none.
         freedom: degrees of freedom of ``variance``.
         returned: by series, what nights make of nothing: the largest deviation of any like it that came and went, of
-            the second worst night, the third from 12 nights on and so on. One bad night is left out, a habit is not.
+            the second worst of the newest ``RECENT`` nights, the third from 12 nights on and so on. One bad night is
+            left out, a habit is not.
             Nights off one after the other, as until a repair, are one, the first of them.
         shared: a difference that all series share is noise up to this; 0 for few series or nights.
     """
@@ -70,7 +75,8 @@ def levels(
 
     The level is the centre of the newest ``count`` nights at it. A night that is far from the level does not join them,
     nor does a night that follows such nights and is closer to theirs: so a step stays a step, however many nights
-    follow it, and a bad night is no part of the level.
+    follow it, and a bad night is no part of the level. Only a step to faster times is a new level in the end, after
+    ``RECENT`` nights: nobody is told of it who would have to accept it first, and what is lost of it is to be told.
 
     Args:
         series: logarithms of times, shape (series, nights), NaN where there is none.
@@ -79,12 +85,13 @@ def levels(
         least: a smaller deviation is never off the level.
         families: by series the number of its family; families tell nothing of each other's deviations.
     """
-    common, shared = _common(series, count)
-    own = series - common
-    far = np.maximum(_FAR * _widths(own), max(least, _LEAST))
+    common, shared = _common(series[:, -RECENT:], count)
+    own = series.copy()
+    own[:, -RECENT:] -= common
+    far = np.maximum(_FAR * _widths(own[:, -RECENT:]), max(least, _LEAST))
     at = np.zeros(series.shape, dtype=bool)
     is_open = np.zeros(len(series), dtype=bool)
-    squares, freedom = np.zeros(len(series)), np.zeros(len(series))
+    squares: list[list[float]] = [[] for _ in series]
     came_and_went = np.zeros(series.shape)
     for row, values in enumerate(own.tolist()):
         start = 0 if starts is None else int(starts[row])
@@ -92,19 +99,20 @@ def levels(
             if first < end:
                 walked = _walk(values[first:end], count, float(far[row]), accepted=first > 0)
                 at[row, first:end] = walked.at
-                squares[row] += walked.squares
-                freedom[row] += walked.freedom
+                squares[row] = [*squares[row], *walked.squares][-RECENT:]
                 is_open[row] = bool(walked.off)
                 came_and_went[row, first:end] = walked.returned
-    variance = np.divide(squares, freedom, out=np.full(len(series), np.nan), where=freedom > 0)
+    variance = np.array([sum(found) / len(found) if found else math.nan for found in squares], dtype=np.float64)
+    freedom = np.array([len(found) for found in squares], dtype=np.float64)
     if starts is not None:
         at &= np.arange(series.shape[1]) >= starts[:, None]
     returned = np.zeros(len(series))
-    place = 1 + series.shape[1] // _SELDOM
+    recent = came_and_went[:, -RECENT:]
+    place = 1 + recent.shape[1] // _SELDOM
     for family in np.unique(families) if families is not None else ():
         like = families == family
-        if series.shape[1] > place:
-            returned[like] = np.sort(came_and_went[like].max(axis=0))[-1 - place]
+        if recent.shape[1] > place:
+            returned[like] = np.sort(recent[like].max(axis=0))[-1 - place]
     return Levels(at, is_open, variance, freedom, returned, shared)
 
 
@@ -130,38 +138,45 @@ def _common(series: Floats, count: int) -> tuple[Floats, float]:
 class _Walked:
     at: list[bool]
     off: list[tuple[int, float]]
-    squares: float
-    freedom: int
+    squares: list[float]
     returned: Floats
 
 
 def _walk(values: list[float], count: int, far: float, *, accepted: bool) -> _Walked:
-    """One series from the first night of a level on; ``off`` are the newest deviations if they are open."""
+    """One series from the first night of a level on; ``off`` are the newest deviations if they are open.
+
+    ``squares`` estimate the variance of a night around its level, each by one night.
+    """
     first = [value for value in values if not math.isnan(value)][: 1 if accepted else _FIRST]
     judged = accepted or len(first) == _FIRST  # of one or two nights none is the bad one
     level = median(first) if first else math.nan
     newest: list[float] = []
     middle = level
-    found = _Walked([], [], 0.0, 0, np.zeros(len(values)))
+    found = _Walked([], [], [], np.zeros(len(values)))
     for night, value in enumerate(values):
         if math.isnan(value):
             found.at.append(False)
             continue
         size = abs(value - level)
-        nearer = bool(found.off) and abs(value - centre([other for _, other in found.off])) < size
+        nearer = bool(found.off) and abs(value - centre([other for _, other in found.off[-RECENT:]])) < size
         found.at.append(not judged or (size <= far and not nearer))
         if not found.at[-1]:
             found.off = [*(found.off if nearer else ()), (night, value)]
+            if len(found.off) >= RECENT and centre([other for _, other in found.off]) < level:
+                newest = [other for _, other in found.off[-max(count, _FIRST) :]]
+                for faster, _ in found.off[-count:]:
+                    found.at[faster] = True
+                found.off, middle, level = [], centre(newest[-count:]), centre(newest)
             continue
         if found.off:
             found.returned[found.off[0][0]] = max(abs(away - level) for _, away in found.off)
         found.off = []
         if newest:
-            found.squares += (value - middle) ** 2 / (1 + centre_spread(len(newest)))
-            found.freedom += 1
-        newest = [*newest, value][-count:]
-        middle = centre(newest)
-        level = middle if len(newest) >= len(first) else level
+            found.squares.append((value - middle) ** 2 / (1 + centre_spread(len(newest[-count:]))))
+        newest = [*newest, value][-max(count, _FIRST) :]  # fewer are no level: it would not follow a drift, or jump
+        middle = centre(newest[-count:])
+        if len(newest) >= len(first):
+            level = middle if count >= _FIRST else centre(newest)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from reprlib import repr as shortened
 from typing import Annotated, Literal, TypeVar
@@ -20,6 +20,7 @@ from pydantic_core import PydanticCustomError, ValidationError
 
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
+from smembench.model.measurement import moment
 from smembench.store.files import read_whole
 
 M = TypeVar("M", bound=BaseModel)
@@ -123,6 +124,18 @@ class Description(Part):
         device = self.device(name)
         host = self.host.name if self.host and name == "cpu" else ""
         return (device.uuid if device else None) or host
+
+
+def ahead(started: str) -> str:
+    """Why a run that claims to begin after now counts in no series and is the newest of none; "" for any other.
+
+    The clock was wrong when it began. Taken at its word it would be the newest for years.
+    """
+    try:
+        late = bool(started) and moment(started) > datetime.now(UTC)
+    except ValueError:
+        return ""
+    return f"it claims to begin at {started}, after now; correct started_at_utc in its {RUN}" if late else ""
 
 
 def fault(error: ValidationError) -> str:

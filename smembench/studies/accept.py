@@ -18,10 +18,10 @@ from smembench.model.errors import UsageError
 from smembench.model.measurement import moment
 from smembench.store.files import write_whole
 from smembench.store.run import Run
-from smembench.store.run_folder import CASES, read_description
-from smembench.store.run_json import Description, read_json
+from smembench.store.run_folder import CASES
+from smembench.store.run_json import Description, ahead, read_json
 from smembench.studies.compare.comparability import fault
-from smembench.studies.load import load
+from smembench.studies.load import load, newest
 
 ACCEPTED = "accepted.json"
 _Text = Annotated[str, Field(min_length=1)]
@@ -82,8 +82,8 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[str, list[str]]:
     that failed in the run, or were throttled, are left out.
 
     Raises:
-        UsageError: for a folder without a complete run, a pattern that no case matches, an empty reason, and files
-            that cannot be read or written.
+        UsageError: for a folder without a complete run, a run that claims to begin after now, a pattern that no case
+            matches, an empty reason, and files that cannot be read or written.
     """
     if not (said := " ".join(reason.split())):
         raise UsageError("--reason '': say why the change is intended")
@@ -92,6 +92,8 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[str, list[str]]:
     run_id = run.description.run_id or folder.name
     if not run.description.complete:
         raise UsageError(f"{folder}: the run is not complete; continue it with: smembench run --resume {folder}")
+    if why := ahead(run.description.started_at_utc):
+        raise UsageError(f"{folder}: {why}: no other run would begin after it")
     matching = [row for row in run.rows if matches(row.case_id, pattern)]
     if not matching:
         raise UsageError(f"--case {pattern!r}: none of the {len(run.rows)} cases of {run_id}, such as {_first(run)}")
@@ -181,17 +183,9 @@ def _newest(path: Path) -> Path:
     """A run's folder, or the newest complete run directly in a folder."""
     if not path.is_dir() or (path / CASES).exists():
         return path
-    runs: list[tuple[str, Path]] = []
-    for file in path.glob(f"*/{CASES}"):
-        try:
-            described = read_description(file.parent)
-        except UsageError:
-            continue  # not the newest complete run, whatever it is
-        if described.complete:
-            runs.append((described.started_at_utc, file.parent))
-    if not runs:
+    if (found := newest(path, complete=True)) is None:
         raise UsageError(f"{path}: holds no complete run; name a run's folder")
-    return max(runs)[1]
+    return found
 
 
 def _identities(run: Description) -> Sequence[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from warnings import warn
 
-from smembench.model.errors import UsageError
+from smembench.model.errors import Dropped, UsageError
 from smembench.run.axes import split
 from smembench.stats.summary import uncertainty
 from smembench.store import journal
@@ -15,17 +16,19 @@ from smembench.store.files import resolved, there
 from smembench.store.fleet_json import FLEET
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, JOURNAL, RUN, SAMPLES, read_description
+from smembench.store.run_json import ahead
 from smembench.store.schema import Row
 
 LAST = "last"
 """The name of the newest run."""
 
 
-def load(path: Path, *, predicted: bool = True) -> Run:
+def load(path: Path, *, shown: bool = True) -> Run:
     """Read a run's folder, a cases.csv with what lies beside it, or the run that ``last`` names.
 
     A journal has every trial, so where there is one it is read. What it has of damages is a ``Dropped`` warning.
-    It has no predictions; without ``predicted`` no kernel is imported to make them.
+    What only tables show is left out unless ``shown``: a journal's predictions, for which kernels are imported, and
+    ``uncertainty`` in files from before that column.
 
     Raises:
         UsageError: for a path that is neither, and for damaged files, with the line.
@@ -37,13 +40,15 @@ def load(path: Path, *, predicted: bool = True) -> Run:
         return Run(read_rows(path), path=path)  # files beside a CSV written by --csv belong to another run
     folder = path if path.is_dir() else path.parent
     if there(folder / JOURNAL):
-        return _from_journal(folder, predicted=predicted)
+        return _from_journal(folder, shown=shown)
     if not there(folder / CASES):
         fleet = "; smembench fleet show compares a fleet with earlier ones" if there(folder / FLEET) else ""
         raise UsageError(f"{folder}: holds no {CASES}; give a run's folder{fleet}")
     description = read_description(folder)
     samples = read_samples(folder / SAMPLES) if there(folder / SAMPLES) else {}
-    rows = [_with_uncertainty(row, samples) for row in read_rows(folder / CASES)]
+    rows = read_rows(folder / CASES)
+    if shown:
+        rows = [_with_uncertainty(row, samples) for row in rows]
     return Run(rows, description, samples, path, complete=description.complete is not False)
 
 
@@ -62,10 +67,28 @@ def named(path: Path) -> Path:
     if path.name != LAST or there(path):
         return path
     folder = path.parent if len(path.parts) > 1 else Path("results")
-    runs = sorted(run.parent for run in folder.glob(f"*/{RUN}"))
-    if not runs:
+    if (found := newest(folder)) is None:
         raise UsageError(f"{path}: {folder} holds no run; name a run's folder")
-    return max(runs, key=lambda run: (read_description(run).started_at_utc, run.name))
+    return found
+
+
+def newest(folder: Path, *, complete: bool = False) -> Path | None:
+    """The run directly in a folder that began last, or the ``complete`` one; None if there is none.
+
+    A run that cannot be read or claims to begin after now is none: a ``Dropped`` warning names it.
+    """
+    found: list[tuple[str, str, Path]] = []
+    for path in sorted(file.parent for file in folder.glob(f"*/{RUN}")):
+        try:
+            described = read_description(path)
+        except UsageError as error:
+            warn(f"left out {error}", Dropped, stacklevel=2)
+            continue
+        if why := ahead(described.started_at_utc):
+            warn(f"left out {path}: {why}", Dropped, stacklevel=2)
+        elif not complete or (described.complete and there(path / CASES)):
+            found.append((described.started_at_utc, path.name, path))
+    return max(found)[-1] if found else None
 
 
 def root_of(path: Path) -> Path:
@@ -114,7 +137,7 @@ def load_together(text: str) -> list[Run]:
     return [load(path) for path in inside] if inside and not there(folder / CASES) else load_side(text)
 
 
-def _from_journal(folder: Path, *, predicted: bool) -> Run:
+def _from_journal(folder: Path, *, shown: bool) -> Run:
     """A run from its journal: every case in it, in the order in which they began.
 
     Raises:
@@ -131,9 +154,9 @@ def _from_journal(folder: Path, *, predicted: bool) -> Run:
     ci_widths = ci_widths_of(from_stored(contents.description.config.data))
     try:
         cases = list(dict.fromkeys(trial.case for trial in contents.trials))
-        if predicted:
+        if shown:
             trace_together(cases, lambda case, number, of: None)
-        measurements = assemble(cases, contents.trials, infos, ci_widths, predict if predicted else None)
+        measurements = assemble(cases, contents.trials, infos, ci_widths, predict if shown else None)
     except (LookupError, TypeError, ValueError) as error:
         raise UsageError(f"{path}: holds a trial that cannot be read here ({type(error).__name__}: {error})") from None
     # A run that was killed at its very end is complete and has its journal still.

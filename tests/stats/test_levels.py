@@ -27,6 +27,32 @@ def test_a_step_never_becomes_the_level(step: float) -> None:
     assert math.sqrt(found.variance[0]) < 0.005
 
 
+def test_what_is_slower_is_never_the_level_and_what_is_faster_is_after_sixty_nights() -> None:
+    series = nights(400, cases=2)
+    series[0, 10:] += 0.05
+    series[1, 10:] -= 0.05
+    found = levels(series, 7)
+    assert found.open.tolist() == [True, False]
+    assert np.flatnonzero(found.at[0]).tolist() == list(range(10))
+    assert levels(series[:, :69], 7).open.tolist() == [True, True]
+    assert not levels(series[:, :70], 7).open[1]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+def test_a_drift_is_part_of_the_level_however_few_nights_make_it(count: int) -> None:
+    series = nights(365) + 0.0005 * np.arange(365)
+    found = levels(series, count)
+    assert found.at[0].mean() > 0.98
+    assert not found.open[0]
+
+
+def test_old_nights_tell_where_the_level_is_and_not_how_noisy_it_is() -> None:
+    quiet = nights(60, cases=30)
+    old = nights(100, cases=30, seed=2, noise=0.006)
+    told, alone = levels(np.hstack([old, quiet]), 7), levels(quiet, 7)
+    assert np.sqrt(told.variance) == pytest.approx(np.sqrt(alone.variance), rel=0.2)
+
+
 def test_a_bad_night_is_left_out_and_the_next_one_is_not() -> None:
     series = nights(12)
     series[0, 6] += 0.05

@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,18 @@ from rich.console import Console
 
 from conftest import Measured
 from smembench.cli.nightly import Nightly, after
-from smembench.model.errors import UsageError
+from smembench.model.errors import Dropped, UsageError
 from smembench.model.measurement import Sample
+from smembench.store.run import Run
 from smembench.store.run_folder import CASES, JOURNAL, RUN, RunFolder
 from smembench.store.run_json import Description
 from smembench.studies.accept import accept, matches, patterns_of
 from smembench.studies.baseline import BASELINE, baselines, pin, unpin
 from smembench.studies.compare import Rules
+from smembench.studies.history.read import read_nights, read_runs
+from smembench.studies.history.series import Newest, series_of
 from smembench.studies.load import load, root_of
-from smembench.studies.nightly.against import compare
+from smembench.studies.nightly.against import compare, not_judged
 from smembench.studies.nightly.last import compare_with_last
 from smembench.studies.nightly.monitoring import json_line, open_metrics
 from smembench.studies.nightly.runs import SUMMARY, prune, runs_before, surplus
@@ -38,6 +42,7 @@ Night = Callable[..., Path]
 
 H200 = {"name": "cuda:0", "kind": "cuda", "model": "NVIDIA H200", "uuid": "GPU-1"}
 TIMES = {"copyGmem": 1.0, "transposeSmem": 2.0}
+SLOWDOWN = Path(__file__).parents[2] / "results/reference/slowdown"
 
 
 @pytest.fixture
@@ -47,7 +52,7 @@ def results(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def night(results: Path, measured: Measured) -> Night:
-    """Store a run of a day in January: medians by kernel in ms, None for a kernel that failed."""
+    """Store a run of a day, counted from January on: medians by kernel in ms, None for a kernel that failed."""
 
     def make(
         day: int,
@@ -55,6 +60,7 @@ def night(results: Path, measured: Measured) -> Night:
         *,
         complete: bool = True,
         config: str = "nightly",
+        sweep: Iterable[dict[str, Any]] = (),
         **run: Any,
     ) -> Path:
         measurements = []
@@ -63,13 +69,14 @@ def night(results: Path, measured: Measured) -> Night:
             taken = [Sample(turn, place, (elapsed or 0) * (1 + 1e-3 * (turn + place))) for turn, place in wanted]
             measurement = measured(kernel, [sample.elapsed_ms for sample in taken])
             measurements.append(replace(measurement, samples=tuple(taken), rounds=3))
-        run_id = f"202601{day:02}T020000Z-{config}"
+        date = datetime(2026, 1, 1, 2, tzinfo=UTC) + timedelta(days=day - 1)
+        run_id = f"{date:%Y%m%dT%H%M%SZ}-{config}"
         described = {
             "schema_version": 1,
             "run_id": run_id,
-            "started_at_utc": f"2026-01-{day:02}T02:00:00+00:00",
+            "started_at_utc": date.isoformat(),
             "seed": day,
-            "config": {"name": config},
+            "config": {"name": config, "sweep": list(sweep)},
             "versions": {"numba": "0.61"},
             "git": None,
             "devices": [H200],
@@ -123,9 +130,58 @@ def test_a_run_in_a_renamed_folder_is_compared(results: Path, night: Night) -> N
 def test_the_run_in_hand_is_kept_whatever_the_clock_says(results: Path, night: Night, began: str) -> None:
     old, future = night(1), night(2, started_at_utc="2098-01-01T00:00:00+00:00")
     mine = night(3, started_at_utc=began)
-    assert prune(results, run_of(mine), mine, 1, []) == ([f"removed {old}", f"removed {future}"], [])
+    assert prune(results, run_of(mine), mine, 1, []) == ([f"removed {old}"], [])
     assert prune(results, run_of(mine), mine, 1, []) == ([], [])
     assert load(mine).rows
+    assert load(future).rows
+
+
+def test_a_run_that_claims_to_begin_after_now_is_set_aside_wherever_a_series_is_read(
+    results: Path, night: Night
+) -> None:
+    for day in range(1, 6):
+        night(day)
+    odd = night(6, started_at_utc="2099-01-01T00:00:00+00:00")
+    newest = night(7, {**TIMES, "copyGmem": 1.2})
+    why = f"{odd}: it claims to begin at 2099-01-01T00:00:00+00:00, after now; correct started_at_utc in its run.json"
+    code, printed = finished(Nightly(compare_to="last:3"), results, newest)
+    assert (code, f"left out {why}" in printed.replace("\n", "")) == (3, True), printed
+    with pytest.warns(Dropped, match=re.escape(why)):
+        assert load(results / "last").path == newest
+    with pytest.warns(Dropped, match=re.escape(why)):
+        assert accept(results, "*", "as agreed")[0] == newest.name
+    nights, skipped = read_nights(results)
+    assert (len(nights), [one.path for one in skipped]) == (6, [odd])
+    runs, lines = read_runs([results])
+    assert (len(runs), lines) == (6, [f"skipped {why}"])
+    assert len(read_runs([odd])[0]) == 1
+    for refused in (lambda: pin(odd), lambda: accept(odd, "*", "as agreed")):
+        with pytest.raises(UsageError, match=re.escape(why)):
+            refused()
+    assert len(prune(results, run_of(newest), newest, 2, [])[0]) == 4
+    assert load(odd).rows
+
+
+def test_a_night_for_which_all_others_begin_after_now_is_no_success(results: Path, night: Night) -> None:
+    night(1, started_at_utc="2099-01-01T00:00:00+00:00")
+    code, printed = finished(Nightly(compare_to="last:3"), results, night(2))
+    assert (code, "after now" in printed) == (1, True), printed
+
+
+def test_a_damaged_run_json_is_told_and_changes_no_verdict(results: Path, night: Night) -> None:
+    for day in range(1, 5):
+        night(day)
+    for day in (2, 3):
+        cut = (results / f"2026010{day}T020000Z-nightly" / RUN).read_bytes()[:100]
+        (results / f"2026010{day}T020000Z-nightly" / RUN).write_bytes(cut)
+    (results / "notes.txt").write_text("mine")
+    for slower, code in ((1.0, 0), (1.2, 3)):
+        newest = night(6 if code else 5, {**TIMES, "copyGmem": slower})
+        assert finished(Nightly(compare_to="last:3"), results, newest)[0] == code
+        (line,) = [line for line in (newest / SUMMARY).read_text().splitlines() if "damaged:" in line]
+        assert line.startswith(f"- left out {results / '20260102T020000Z-nightly' / RUN}: damaged: it is not JSON")
+        assert line.endswith("(and 1 more such runs)")
+        assert str(results / "notes.txt") not in line
 
 
 def test_what_a_killed_run_left_does_not_keep_it(results: Path, night: Night) -> None:
@@ -269,6 +325,133 @@ def test_a_night_that_is_not_judged_does_not_end_an_alarm(
     for day in range(13, 16):
         code, printed = finished(options, results, night(day, slower))
         assert code == 3, printed
+
+
+def test_an_alarm_stands_until_it_is_accepted_however_long_that_takes(results: Path, night: Night) -> None:
+    slower = {**TIMES, "copyGmem": 1.2}
+    before = [night(day) for day in range(1, 8)]
+    for day in range(8, 99):
+        night(day, slower)
+    options = Nightly(compare_to="last:3", keep=10)
+    code, printed = finished(options, results, newest := night(99, slower))
+    assert code == 3, printed
+    assert f"kept {before[2]} and 86 later runs beyond --keep 10: a case" in (newest / SUMMARY).read_text()
+    assert [path.exists() for path in before] == [False] * 2 + [True] * 5
+    newest = night(100, slower)
+    assert finished(options, results, newest)[0] == 3
+    accept(newest, "*/copyGmem/*", "as agreed")
+    assert finished(options, results, night(101, slower))[0] == 0
+    assert len(list(results.glob(f"*/{CASES}"))) == 11  # and the accepted one
+    assert finished(options, results, night(102, {**slower, "transposeSmem": 2.4}))[0] == 3
+
+
+def test_runs_that_are_kept_for_ever_are_no_level_of_the_newest(results: Path, night: Night) -> None:
+    """Three accepted runs, and what came long after them, by then 4 % slower little by little."""
+    for day in (1, 2, 3):
+        accept(night(day), "*", f"on day {day}")
+    for day in range(200, 262):
+        night(day, {**TIMES, "transposeSmem": 2.08})
+    code, printed = finished(Nightly(compare_to="last:3"), results, night(262, {**TIMES, "transposeSmem": 2.08}))
+    assert code == 0, printed
+
+
+def test_a_night_names_what_a_history_does_and_at_the_edge_more() -> None:
+    nights, _ = read_nights(SLOWDOWN)
+    told = {one.case_id for one in series_of(nights) if one.newest is Newest.SLOWER}
+    found = compare("last:7", SLOWDOWN, load(nights[-1].path), Rules())
+    slower = {case.case.id for _, one in found.compared for case in one.regressions}
+    assert len(told) == 3
+    assert told < slower
+
+
+def test_what_is_faster_for_sixty_nights_is_the_level(results: Path, night: Night) -> None:
+    for day in range(1, 8):
+        night(day)
+    for day in range(8, 72):
+        night(day, {**TIMES, "copyGmem": 0.8})
+    assert finished(Nightly(compare_to="last:3"), results, night(72))[0] == 3
+
+
+@pytest.mark.parametrize("throttled", [True, False])
+def test_what_changed_before_and_cannot_be_judged_is_no_success(
+    results: Path, night: Night, *, throttled: bool
+) -> None:
+    slower = {**TIMES, "copyGmem": 1.2}
+    for day in range(1, 6):
+        night(day)
+    night(6, slower)
+    new = load(night(7, slower))
+    why = "hw_thermal_slowdown" if throttled else None
+    rows = [replace(row, throttle_reasons=why) if row.kernel == "copyGmem" else row for row in new.rows]
+    found = compare("last:3", results, replace(new, rows=rows), Rules())
+    case = new.rows[0].case_id
+    said = f"last:3: of cases that had changed 1 could not be compared: {case}: new: the GPU throttled ({why})"
+    assert (found.problems, len(found.compared[0][1].regressions)) == (([said], 0) if throttled else ([], 1))
+
+
+def test_a_gpu_of_which_nothing_can_be_compared_is_not_hidden_by_the_cpu(results: Path, night: Night) -> None:
+    cpu = {"name": "cpu", "kind": "cpu", "model": "a CPU", "uuid": "CPU-1"}
+    for day in (1, 2, 3):
+        night(day, devices=[H200, cpu])
+    new = load(night(4, devices=[H200, cpu]))
+    cases = {row.case_id: row.case_id.replace("cuda:0", "cpu") for row in new.rows if row.kernel == "copyGmem"}
+    before = [load(path) for path in sorted(results.iterdir())[:3]]
+
+    def moved(run: Run, why: str | None = None) -> Run:
+        rows = [
+            replace(row, device="cpu", case_id=cases[row.case_id])
+            if row.case_id in cases
+            else replace(row, throttle_reasons=why)
+            for row in run.rows
+        ]
+        samples = {cases.get(case, case): found for case, found in run.samples.items()}
+        return replace(run, rows=rows, samples=samples)
+
+    found = compare_with_last([moved(run) for run in before], moved(new, "hw_slowdown"), 3, Rules())
+    assert list(not_judged(found)) == ["nothing on cuda:0 could be compared: new: the GPU throttled (hw_slowdown)"]
+
+
+SWEPT: dict[str, Any] = {"sweep": [{"problem": "transpose"}], "code": "one"}
+
+
+@pytest.mark.parametrize(
+    ("described", "code", "said"),
+    [
+        pytest.param({}, 1, "without a result though the config is as it was", id="nothing explains it"),
+        pytest.param({"code": "other"}, 0, "not measured any more", id="another version"),
+        pytest.param({"kernels": {"mine.py": "1"}}, 0, "not measured any more", id="other files of kernels"),
+        pytest.param(
+            {"sweep": [{"problem": "transpose", "kernel": ["transposeSmem"]}]},
+            0,
+            "not measured any more",
+            id="another config",
+        ),
+        pytest.param(
+            {
+                "code": "other",
+                "devices": [{**H200, "name": "cuda:1", "uuid": "GPU-2"}, {"name": "cpu", "uuid": "CPU-1"}],
+            },
+            1,
+            "without a result though the config is as it was",
+            id="its device is gone, with another version",
+        ),
+    ],
+)
+def test_a_case_that_is_absent_is_named_and_a_failure_if_the_config_plans_it(
+    results: Path, night: Night, described: dict[str, Any], code: int, said: str
+) -> None:
+    cpu = {"name": "cpu", "uuid": "CPU-1"}
+    for day in (1, 2, 3):
+        night(day, **{**SWEPT, "devices": [H200, cpu]})
+    fewer = {**SWEPT, "devices": [H200, cpu], **described}
+    new = night(4, {"transposeSmem": 2.0}, **fewer)
+    found = compare("last:3", results, load(new), Rules())
+    (line,) = (line for line in (found.problems if code else found.notes) if line.startswith(said))
+    assert line.endswith("transpose/copyGmem/cuda:0/numba/float32/4096x4096/b32x32/warm") or code
+    assert "copyGmem" in line
+    assert any("result" in line or "measured any more" in line for line in found.problems) == bool(code)
+    again = compare("last:3", results, load(night(5, {"transposeSmem": 2.0}, **fewer)), Rules())
+    assert any(line.startswith(said) for line in (*again.problems, *again.notes)) == bool(code)  # a failure stands
 
 
 @pytest.mark.parametrize(
@@ -457,14 +640,15 @@ def test_a_run_compared_with_that_turns_out_damaged_exits_with_1(results: Path, 
 
 
 def test_everything_is_removed_told_and_stored_in_one_night(results: Path, night: Night) -> None:
-    old, alarmed = night(1), night(2)
+    old, first, *_ = (night(day) for day in range(1, 5))
     lines, metrics = results.parent / "night.jsonl", results.parent / "night.prom"
     lines.write_text("{}\n")
     options = Nightly(compare_to="last", keep=1, json_lines=lines, openmetrics=metrics)
-    newest = night(3, {**TIMES, "copyGmem": 1.5})
+    newest = night(5, {**TIMES, "copyGmem": 1.5})
     assert finished(options, results, newest)[0] == 3
     assert not old.exists()
-    assert f"kept {alarmed}: a slower case is compared with it" in (newest / SUMMARY).read_text()
+    kept = f"kept {first} and 2 later runs beyond --keep 1: a case is compared with runs before it changed"
+    assert kept in (newest / SUMMARY).read_text()
     assert f"removed {old}" in (newest / SUMMARY).read_text()
     told = json.loads(lines.read_text().splitlines()[1])
     assert (told["exit_code"], told["run_id"], told["devices"]) == (3, newest.name, ["NVIDIA H200"])
@@ -473,6 +657,7 @@ def test_everything_is_removed_told_and_stored_in_one_night(results: Path, night
     assert ratio == pytest.approx(1.5)
     assert len(told["elapsed_ms"]) == 2
     assert 'smembench_slower_cases{config="nightly",compared_with="last"} 1.0' in metrics.read_text()
+    assert finished(options, results, night(6, {**TIMES, "copyGmem": 1.5}))[0] == 3
 
 
 def test_what_cannot_be_written_at_the_end_exits_with_1(

@@ -32,7 +32,7 @@ def beside(base: Sequence[Run], new: Sequence[Run]) -> list[Run]:
     found = []
     for _, path in sorted(like.values())[-_ENOUGH:]:
         try:
-            found.append(load(path))
+            found.append(load(path, shown=False))
         except UsageError:
             continue  # a damaged run tells nothing
     return [run for run in found if alike(run, new[0])]

@@ -70,7 +70,7 @@ def measure(folder: Path, job: Job) -> int:
     if begun is not None and read_description(begun).complete and not (begun / JOURNAL).exists():
         from smembench.studies.load import load
 
-        return len(load(begun, predicted=False).failed)
+        return len(load(begun, shown=False).failed)
     watch = Watch(progress=_progress, note=lambda line: _tell({}))
     with closing(RunFolder.resume(begun)) if begun else _nothing() as resumed:
         outcome = run(

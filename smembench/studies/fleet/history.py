@@ -14,7 +14,7 @@ from smembench.store.run_folder import RUN, read_description
 from smembench.studies.compare import Rules as CaseRules
 from smembench.studies.compare.comparability import alike
 from smembench.studies.fleet.members import Fleet, Member, metric
-from smembench.studies.fleet.read import read_fleet
+from smembench.studies.fleet.read import began_by_now, read_fleet
 from smembench.studies.fleet.verdict import Distance, Rules
 from smembench.studies.nightly.last import compare_with_last
 
@@ -128,10 +128,10 @@ def _described(folder: Path) -> tuple[str, Path, str, Sequence[str]]:
             fleet = read_fleet_file(folder)
             planned = [Member(one.host, one.device, None, None, "", one.number) for one in fleet.devices]
             named = [one.uuid or member.identity for one, member in zip(fleet.devices, planned, strict=True)]
-            return fleet.started_at_utc, folder, fleet.config.name, named
+            return began_by_now(fleet.started_at_utc), folder, fleet.config.name, named
         run = read_description(folder)
         host = run.host.name if run.host else ""
         devices = [Member(host, info.name, info, None).identity for info in run.devices]
-        return run.started_at_utc, folder, run.config.name, devices
+        return began_by_now(run.started_at_utc), folder, run.config.name, devices
     except UsageError:
         return "", folder, "", ()

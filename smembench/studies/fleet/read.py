@@ -11,6 +11,7 @@ from smembench.model.errors import UsageError
 from smembench.store.fleet_json import FLEET, read_fleet_file
 from smembench.store.run import Run
 from smembench.store.run_folder import RUN
+from smembench.store.run_json import ahead
 from smembench.studies.fleet.members import Fleet, Member
 from smembench.studies.load import load
 
@@ -24,13 +25,18 @@ def read_fleet(folder: Path) -> Fleet:
         UsageError: for a folder without runs, and for damaged files.
     """
     fleets = [path.parent for path in sorted(folder.glob(f"**/{FLEET}"))]
-    runs = [load(path.parent, predicted=False) for path in sorted(folder.glob(f"**/{RUN}")) if not _below(path, fleets)]
+    runs = [load(path.parent, shown=False) for path in sorted(folder.glob(f"**/{RUN}")) if not _below(path, fleets)]
     found = [(run.description.started_at_utc, member) for run in runs for member in _members(run)]
     found += [pair for fleet in fleets for pair in _planned(fleet)]
-    members = {member.identity: member for _, member in sorted(found, key=lambda pair: pair[0])}
+    members = {member.identity: member for _, member in sorted(found, key=lambda pair: began_by_now(pair[0]))}
     if not members:
         raise UsageError(f"{folder}: holds no run; give the folder of a fleet")
     return Fleet(folder, sorted(members.values(), key=_place))
+
+
+def began_by_now(started: str) -> str:
+    """When a fleet or a run began, as one sorts them; before all others if it claims to begin after now."""
+    return "" if ahead(started) else started
 
 
 def _below(path: Path, folders: Iterable[Path]) -> bool:
@@ -59,7 +65,7 @@ def _planned(folder: Path) -> Iterator[tuple[str, Member]]:
 def _runs(folder: Path, device: str) -> tuple[Run | None, str]:
     """The runs of a device as one, and why they cannot be read: that hides no other device of the fleet."""
     try:
-        runs = [load(path.parent, predicted=False) for path in sorted(folder.glob(f"*/{RUN}"))]
+        runs = [load(path.parent, shown=False) for path in sorted(folder.glob(f"*/{RUN}"))]
     except UsageError as error:
         return None, str(error)
     return _together([_of_device(run, device) for run in runs]), ""

@@ -21,7 +21,7 @@ from smembench.model.ranges import Milliseconds
 from smembench.store.files import read_whole, resolved, there
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, JOURNAL, read_description
-from smembench.store.run_json import Description
+from smembench.store.run_json import Description, ahead
 from smembench.store.schema import REQUIRED
 from smembench.studies.compare.comparability import distrust, fault
 from smembench.studies.load import load
@@ -81,7 +81,8 @@ def read_nights(root: Path, since: datetime | None = None, step: Step = unseen) 
     """Every run below a folder from ``since`` on, oldest first, and the runs that were left out.
 
     Columns are found by name, so files of other schema versions count if they have them. A run that was cut off counts
-    with what its journal has. A run that is found twice counts once. ``step`` is called before each folder is read.
+    with what its journal has. A run that is found twice counts once, one that claims to begin after now does not.
+    ``step`` is called before each folder is read.
 
     Raises:
         UsageError: for a folder that does not exist.
@@ -95,6 +96,8 @@ def read_nights(root: Path, since: datetime | None = None, step: Step = unseen) 
         step(path.name, number, len(folders))
         try:
             night = _read(path, since)
+            if night is not None and (why := ahead(night.started.isoformat())):
+                raise UsageError(why)
         except (UsageError, ValueError, OSError) as error:
             skipped.append(Skipped(path, str(error).removeprefix(f"{path}{os.sep}")))
             continue
@@ -138,7 +141,9 @@ def night_of(stored: Run) -> Night:
 
 
 def read_runs(paths: Iterable[Path], step: Step = unseen) -> tuple[list[Run], list[str]]:
-    """Every run at these paths once, of a folder of runs all below it; and a line for each below that cannot be read.
+    """Every run at these paths once, of a folder of runs all below it; and a line for each below that is left out.
+
+    That is one that cannot be read or claims to begin after now; a run that is given by its own path counts.
 
     Args:
         paths: runs' folders, folders of runs, and files.
@@ -156,11 +161,16 @@ def read_runs(paths: Iterable[Path], step: Step = unseen) -> tuple[list[Run], li
     for number, (path, several) in enumerate(places.values(), 1):
         step(path.name, number, len(places))
         try:
-            runs.append(load(path))
+            run = load(path)
         except UsageError as error:
             if not several:
                 raise
             skipped.append(f"skipped {error}")
+            continue
+        if several and (why := ahead(run.description.started_at_utc)):
+            skipped.append(f"skipped {path}: {why}")
+        else:
+            runs.append(run)
     return runs, skipped
 
 
@@ -181,7 +191,7 @@ def _read(path: Path, since: datetime | None) -> Night | None:
     """
     run = read_description(path)
     if (path / JOURNAL).exists() and not (run.complete and (path / CASES).exists()):
-        stored = load(path, predicted=False)
+        stored = load(path, shown=False)
         if not stored.rows:
             raise UsageError(f"nothing is measured yet; continue with: smembench run --resume {path}")
         return None if since and began(stored) < since else night_of(stored)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -10,17 +10,22 @@ from pathlib import Path
 from smembench.model.errors import SmembenchError, UsageError
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES
-from smembench.studies.accept import Acceptance, accepted, began, for_run
+from smembench.studies.accept import Acceptance, accepted, began, for_run, patterns_of
 from smembench.studies.baseline import baselines
-from smembench.studies.compare import Comparison, Rules, compare_runs
+from smembench.studies.compare import Comparison, Rules, Verdict, compare_runs
 from smembench.studies.compare.beside import beside
 from smembench.studies.compare.comparability import alike
 from smembench.studies.history.read import Step, unseen
 from smembench.studies.load import LAST, load
-from smembench.studies.nightly.last import READ, compare_with_last
-from smembench.studies.nightly.runs import on_a_gpu, runs_before, unlike
+from smembench.studies.nightly.last import compare_with_last
+from smembench.studies.nightly.runs import READ, on_a_gpu, runs_before, set_aside, unlike, without_left_over
 
 BASELINE = "baseline"
+
+
+def never_pruned(root: Path) -> list[Path]:
+    """The pinned runs and those whose level is accepted, of all configs."""
+    return [*baselines(root).values(), *(root / one.run for one in accepted(root))]
 
 
 def is_named(text: str) -> bool:
@@ -77,18 +82,21 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = un
     ``last:N`` the newest N runs, including this one, are compared with the baseline. A case whose change is accepted
     is compared with the runs from the accepted one on. ``step`` is called before each run is read.
     """
-    held = Held()
     count = count_of(compare_to)
+    held = Held()
     meant = for_run(accepted(root), new) if is_named(compare_to) else {}
     newest = [new]
     if compare_to != BASELINE:
-        paths = runs_before(root, new.description, READ) if count else [Path(compare_to)]
+        paths = [Path(compare_to)]
+        if count:
+            paths = without_left_over(runs_before(root, new.description, READ), never_pruned(root))
         before = _readable(paths, compare_to, new, held, step)
         judge = (
             partial(_with_last, before, new, count, meant, rules) if count else partial(_with_named, before, new, rules)
         )
         if before:
             _add(held, compare_to, judge)
+        _absent(before, new, held)
         newest = [*(run for run in before if alike(run, new)), new][-max(count, 1) :]
         unnamed, elsewhere = unlike(root, new.description) if len(before) < count else ([], [])
         if unnamed:
@@ -96,6 +104,9 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = un
                 f"{compare_to}: left out {len(unnamed)} runs that do not say on which device they were measured, such "
                 f"as {unnamed[-1]}; two runs can be compared with: smembench compare BASE NEW --across device"
             )
+        damaged, late = set_aside(root, new.description) if count else ("", "")
+        held.notes += [damaged] if damaged else []
+        (held.notes if before else held.problems).extend([late] if late else [])  # with nothing else, a clock is wrong
         if count and (gpu_run := on_a_gpu(root, new.description)):
             held.problems.append(
                 f"{compare_to}: no GPU was measured, unlike in {gpu_run}; smembench doctor says what is missing"
@@ -108,6 +119,8 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = un
     pinned = baselines(root).get(new.description.config.name) if is_named(compare_to) else None
     if pinned is not None and [run.path for run in newest[:-1]] != [pinned]:
         for base in _readable([pinned], BASELINE, new, held):
+            if compare_to == BASELINE:
+                _absent([base], new, held)
             _add(held, BASELINE, partial(_with_baseline, root, base, newest, meant, rules))
     if fresh := [case for case, one in meant.items() if one.started_at_utc == began(new)]:
         held.notes.append(f"{len(fresh)} cases are accepted from this run on: {meant[fresh[0]].reason}")
@@ -123,9 +136,51 @@ def _add(held: Held, what: str, judge: Callable[[], Comparison]) -> None:
         held.problems.append(f"not compared: {what}: {error}")
         return
     held.compared.append((what, found))
-    if not found.judged:
-        why = found.cases[0].reason if found.cases else "no case is in both"
-        held.problems.append(f"{what}: nothing could be compared: {why}")
+    held.problems += [f"{what}: {problem}" for problem in not_judged(found)]
+
+
+def not_judged(found: Comparison) -> Iterator[str]:
+    """What a comparison cannot tell though it should: of a whole device, and of cases that had changed before."""
+    if not found.cases:
+        yield "nothing could be compared: no case is in both"
+    missed = [case for case in found.cases if case.verdict is Verdict.NOT_COMPARABLE]
+    for device in dict.fromkeys(case.case.device for case in missed):
+        cases = [case for case in found.cases if case.case.device == device]
+        if all(case in missed for case in cases):
+            yield f"nothing on {device} could be compared: {cases[0].reason}"
+    if changed := [case for case in missed if case.open]:
+        first = changed[0]
+        yield f"of cases that had changed {len(changed)} could not be compared: {first.case.id}: {first.reason}"
+
+
+def _absent(before: Sequence[Run], new: Run, held: Held) -> None:
+    """Name the cases of earlier runs, oldest first, of which a run has no row.
+
+    One that its config still plans is a problem; the others are told in the first run without them.
+    """
+    newest = {row.case_id: (run, row.device) for run in before for row in run.rows}
+    own = {row.case_id for row in new.rows}
+    gone = [case for case in newest if case not in own]
+    planned = [case for case in gone if _still_planned(*newest[case], new)]
+    left = [case for case in gone if case not in planned and newest[case][0] is before[-1]]
+    if planned:
+        held.problems.append(f"without a result though the config is as it was: {_folded(planned, newest)}")
+    if left:
+        held.notes.append(f"not measured any more, as the config or the code changed: {_folded(left, newest)}")
+
+
+def _still_planned(before: Run, device: str, new: Run) -> bool:
+    """Whether nothing that run.json records explains why a case on a device is not measured any more."""
+    was, now = before.description, new.description
+    if not was.config.sweep or was.config.sweep != now.config.sweep:
+        return False
+    same_code = bool(was.code) and (was.code, was.kernels) == (now.code, now.kernels)
+    return same_code or now.device(device) is None
+
+
+def _folded(cases: Sequence[str], every: Collection[str]) -> str:
+    first, *others = patterns_of(cases, every)
+    return f"{first}{f' and {len(others)} more' if others else ''}"
 
 
 def _with(base: Sequence[Run], new: Sequence[Run], rules: Rules, others: Sequence[Run] = ()) -> Comparison:
@@ -153,7 +208,9 @@ def _with_baseline(
 ) -> Comparison:
     """Each case against the pinned run, or a later one whose level is accepted; left out if that is gone."""
     later = {case: one for case, one in meant.items() if one.started_at_utc > began(pinned)}
-    levels = [load(root / name) for name in {one.run for one in later.values()} if (root / name / CASES).exists()]
+    levels = [
+        load(root / name, shown=False) for name in {one.run for one in later.values()} if (root / name / CASES).exists()
+    ]
     since = [_without(run, {case for case, one in later.items() if began(run) <= one.started_at_utc}) for run in newest]
     judged = {row.case_id for run in since for row in run.rows} & later.keys()
     of_level = [
@@ -184,6 +241,6 @@ def _readable(paths: Sequence[Path], what: str, new: Run, held: Held, step: Step
 
 def _load(path: Path, what: str) -> Run:
     try:
-        return load(path)
+        return load(path, shown=False)
     except UsageError as error:
         raise UsageError(f"{what}: {error}") from None

@@ -12,7 +12,6 @@ from smembench.model.errors import FAILED, REGRESSION, SmembenchError, UsageErro
 from smembench.store.files import Output, write_whole
 from smembench.store.run import Run
 from smembench.studies.accept import accepted
-from smembench.studies.baseline import baselines
 from smembench.studies.compare import Comparison, Rules, Verdict
 from smembench.studies.history.read import Step, unseen
 from smembench.studies.load import load
@@ -102,9 +101,11 @@ def finish(plan: Plan, root: Path, folder: Path, step: Step = unseen) -> Finishe
     """Compare a complete run, and remove runs beyond the number to keep."""
     run = load(folder)
     found = against.compare(plan.compare_to, root, run, plan.rules, step) if plan.compare_to else against.Held()
-    if plan.keep is not None:
-        pinned = [*baselines(root).values(), *(root / one.run for one in accepted(root))]
+    if plan.keep is not None and found.problems:
+        found.notes.append(f"--keep {plan.keep}: nothing is removed, as not everything could be compared")
+    elif plan.keep is not None:
         held_against = {run_id for _, comparison in found.compared for run_id in _alarmed(comparison)}
+        pinned = against.never_pruned(root)
         said, failed = prune(root, run.description, folder, plan.keep, pinned, held_against)
         found.notes += said
         found.problems += failed

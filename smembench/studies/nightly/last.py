@@ -14,9 +14,6 @@ from smembench.studies.compare.comparison import compared, judge
 from smembench.studies.compare.pairing import Timed, by_case, comparable, families, pair, series_of
 from smembench.studies.compare.verdicts import Comparison, Rules
 
-READ = 60
-"""Runs before the new one that are read: a change that is not accepted is told for so many nights."""
-
 
 def compare_with_last(
     before: Sequence[Run],
@@ -30,18 +27,26 @@ def compare_with_last(
     A run that is off the level does not become part of it, so a change is told every night until it is accepted.
 
     Args:
-        before: the runs like it that began before it, oldest first; the newest ``READ`` are used.
+        before: the runs like it that began before it, oldest first.
         new: the run to judge.
         count: how many runs each case is compared with.
         rules: the threshold and the error rates.
         accepted: by case id, the id of the run from which on a new level is accepted.
     """
-    known = list(before)[-READ:]
-    after, earlier = by_case([new]), by_case(known)
+    after, earlier = by_case([new]), by_case(before)
     cases = [case for case in earlier if case in after]
-    usable = [[item for item in earlier[case] if not item.why and comparable(item, after[case][0])] for case in cases]
-    found = _levels(known, cases, usable, count, accepted or {}, rules)
-    held = [_held(known, items, found.at[row], count) for row, items in enumerate(usable)]
+    known: dict[tuple[object, ...], bool] = {}
+
+    def like(item: Timed, now: Timed) -> bool:
+        """Whether they are comparable; of one case only the run, the device and its governor decide it."""
+        key = (id(item.run), item.row.device, item.row.cpu_governor, now.row.cpu_governor)
+        if key not in known:
+            known[key] = comparable(item, now)
+        return known[key]
+
+    usable = [[item for item in earlier[case] if not item.why and like(item, after[case][0])] for case in cases]
+    found = _levels(before, cases, usable, count, accepted or {}, rules)
+    held = [_held(before, items, found.at[row], count) for row, items in enumerate(usable)]
     pairs = [
         replace(
             pair(
@@ -56,8 +61,10 @@ def compare_with_last(
         for row, case in enumerate(cases)
     ]
     used = {id(item.run) for items in held for item in items}
-    base = [run for run in known if id(run) in used] or known[-count:]
-    return compared(base, [new], judge(pairs, rules, found), rules)
+    base = [run for run in before if id(run) in used] or before[-count:]
+    result = compared(base, [new], judge(pairs, rules, found), rules)
+    previous = {row.case_id for run in before[-1:] for row in run.rows}
+    return replace(result, only_base=[case for case in result.only_base if case in previous])
 
 
 def _levels(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from smembench.model.errors import UsageError
+from smembench.stats.levels import RECENT
 from smembench.store.files import leftovers
 from smembench.store.journal import unwritten
 from smembench.store.run_folder import CASES, JOURNAL, RUN, SAMPLES, read_description
-from smembench.store.run_json import Description
+from smembench.store.run_json import Description, ahead
 from smembench.studies.history.read import devices_of
 
+READ = 400
+"""Runs before a new one that are read, over a year of nights: an alarm that nobody accepts stands for so many. A folder
+of which ``--keep`` removes runs has fewer."""
 SUMMARY = "summary.md"
 _OWN = (JOURNAL, CASES, SAMPLES, SUMMARY, RUN)
 """The files of a run, in the order of removal. run.json is last: a folder with it is still a run."""
@@ -33,12 +37,35 @@ def runs_like(root: Path, run: Description) -> list[tuple[Description, Path]]:
 
 
 def _of_config(root: Path, run: Description) -> Iterator[tuple[Description, Path]]:
-    """Complete runs of the same config. Damaged ones are no runs: neither compared with nor removed."""
+    """Complete runs of the same config. Those set aside are no runs: neither compared with nor removed."""
     for path in root.iterdir():
         with suppress(UsageError):
             other = read_description(path)
-            if other.complete and other.config.name == run.config.name:
+            if other.complete and other.config.name == run.config.name and not ahead(other.started_at_utc):
                 yield other, path
+
+
+def set_aside(root: Path, run: Description) -> tuple[str, str]:
+    """Notes on folders that are not compared with: with a damaged run.json, and runs that claim to begin after now.
+
+    Each is a line, or "" if there are none. A damaged run.json does not say of which config its run is.
+    """
+    damaged, late = [], []
+    for path in sorted(path for path in root.iterdir() if path.is_dir()):
+        try:
+            other = read_description(path)
+        except UsageError as error:
+            damaged.append(str(error))
+            continue
+        like = other.config.name == run.config.name and _alike(other, run) and other.run_id != run.run_id
+        if like and (why := ahead(other.started_at_utc)):
+            late.append(f"{path}: {why}")
+    return _folded(damaged), _folded(late)
+
+
+def _folded(found: Sequence[str]) -> str:
+    more = f" (and {len(found) - 1} more such runs)" if len(found) > 1 else ""
+    return f"left out {found[0]}{more}" if found else ""
 
 
 def _alike(other: Description, run: Description) -> bool:
@@ -88,8 +115,18 @@ def runs_before(root: Path, run: Description, count: int) -> list[Path]:
     return list(before.values())[-count:]
 
 
+def without_left_over(paths: list[Path], spared: Collection[Path]) -> list[Path]:
+    """Runs, oldest first, without the first ones if ``prune`` spares those: it may have removed the runs after them.
+
+    Between them and the next a level may have moved little by little, which would seem a step. Whether runs were
+    removed is not stored, so the newest ``RECENT`` are never left out.
+    """
+    others = next((place for place, path in enumerate(paths) if path not in spared), 0)
+    return paths[max(min(others, len(paths) - RECENT), 0) :]
+
+
 def surplus(root: Path, run: Description, folder: Path, keep: int, pinned: Iterable[Path]) -> list[Path]:
-    """The runs like this one beyond it and the newest ``keep`` - 1 others, whatever the clock says, oldest first.
+    """The runs like this one beyond it and the newest ``keep`` - 1 others, oldest first.
 
     Pinned runs are neither counted nor removed, nor are folders that were renamed.
     """
@@ -103,12 +140,19 @@ def prune(
 ) -> tuple[list[str], list[str]]:
     """Remove the surplus runs; returns notes on each, and failures.
 
-    See ``surplus``. ``alarmed`` are the ids of runs that stay for now, since a slower case is compared with them.
+    See ``surplus``. ``alarmed`` are the ids of runs that cases off their level are compared with. While there are any,
+    they stay, and so do the two runs before them, as the first level is the median of three, and all after them: the
+    cases that are at their level would else seem to have jumped where runs are missing.
     """
     said, failed = [], []
-    for path in surplus(root, run, folder, keep, pinned):
+    paths = surplus(root, run, folder, keep, pinned)
+    stand = next((place for place, path in enumerate(paths) if path.name in alarmed), len(paths) + 2)
+    if stay := paths[max(stand - 2, 0) :]:
+        more = f" and {len(stay) - 1} later runs" if len(stay) > 1 else ""
+        said.append(f"kept {stay[0]}{more} beyond --keep {keep}: a case is compared with runs before it changed")
+    for path in paths[: len(paths) - len(stay)]:
         try:
-            reason = "a slower case is compared with it" if path.name in alarmed else remove(path)
+            reason = remove(path)
             said.append(f"removed {path}" if reason is None else f"kept {path}: {reason}")
         except OSError as error:
             failed.append(f"{path}: cannot be removed ({error.strerror})")
