@@ -75,8 +75,8 @@ def levels(
 
     The level is the centre of the newest ``count`` nights at it. A night that is far from the level does not join them,
     nor does a night that follows such nights and is closer to theirs: so a step stays a step, however many nights
-    follow it, and a bad night is no part of the level. Only a step to faster times is a new level in the end, after
-    ``RECENT`` nights: nobody is told of it who would have to accept it first, and what is lost of it is to be told.
+    follow it, and a bad night is no part of the level. Only a step to faster times becomes the level, after ``RECENT``
+    nights: nobody has to accept it, and losing it again has to be reported.
 
     Args:
         series: logarithms of times, shape (series, nights), NaN where there is none.

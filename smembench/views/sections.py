@@ -219,7 +219,8 @@ def cautions(rows: Sequence[Row]) -> list[str]:
 
     def those(which: Callable[[Row], bool]) -> str:
         names = [name for name, row in named if row.ok and which(row)]
-        return f"all {len(names)} cases" if len(names) == len(done) > 1 else some(names)
+        every = "both" if len(done) == 2 else f"all {len(names)}"
+        return f"{every} cases" if len(names) == len(done) > 1 else some(names)
 
     if waited := [row.cpu_waiting for row in done if (row.cpu_waiting or 0) > CROWDED]:
         cases = those(lambda row: (row.cpu_waiting or 0) > CROWDED)

@@ -91,7 +91,7 @@ def compared(base: Sequence[Run], new: Sequence[Run], judged: Judged, rules: Rul
 
 
 def smallest_seen(pairs: Sequence[Pair], rules: Rules, share: float) -> Floats:
-    """By case with evidence: the change in logarithms that is told with a probability of ``share`` if no other is.
+    """By case with evidence: the change, in logarithms, detected with probability ``share`` if no other changed.
 
     What is measured is the change and noise. It must be what the verdict asks for (``judge``; for a single discovery
     Benjamini and Hochberg's bound is the rate over the number of cases), though noise takes off it what it rarely does.
@@ -214,7 +214,7 @@ def _why_ambiguous(effect: Effect, returned: float, rules: Rules) -> str:
     if max(effect.low, 1 / effect.high) > 1 + rules.threshold:
         if abs(math.log(effect.ratio)) <= _MORE * returned:
             off = f"{100 * math.expm1(returned):.1f} %"
-            return f"cases of similar duration were {off} off on some nights and came back; only twice as much is told"
+            return f"cases of similar duration were {off} off on some nights and came back; only twice that counts"
         return "the difference may be noise: measure more rounds or runs"
     return f"the interval reaches beyond {100 * rules.threshold:g} %: measure more rounds or runs"
 

@@ -82,7 +82,7 @@ class Series:
 
     @property
     def ratio(self) -> float:
-        """The newest level over the one before the change that is told; 1 if there is none."""
+        """The newest level over the one before the change that is reported; 1 if there is none."""
         turn = self.slowed or (self.turns[-1] if self.turns else None)
         return self.level / turn.change.before if turn else 1.0
 

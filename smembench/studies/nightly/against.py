@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from smembench.model.errors import SmembenchError, UsageError
+from smembench.model.text import number_of
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES
 from smembench.studies.accept import Acceptance, accepted, began, for_run, patterns_of
@@ -113,8 +114,8 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = un
             )
         if elsewhere and not before:
             held.notes.append(
-                f"{compare_to}: the {len(elsewhere)} other runs of this config, such as {elsewhere[-1]}, are of other "
-                "devices, or have the same ones by other names: each GPU is compared with itself alone"
+                f"{compare_to}: {number_of(len(elsewhere), 'other run')} of this config, such as {elsewhere[-1]}: of other "
+                "devices, or of the same ones by other names; each GPU is compared with itself alone"
             )
     pinned = baselines(root).get(new.description.config.name) if is_named(compare_to) else None
     if pinned is not None and [run.path for run in newest[:-1]] != [pinned]:
@@ -156,7 +157,7 @@ def not_judged(found: Comparison) -> Iterator[str]:
 def _absent(before: Sequence[Run], new: Run, held: Held) -> None:
     """Name the cases of earlier runs, oldest first, of which a run has no row.
 
-    One that its config still plans is a problem; the others are told in the first run without them.
+    One that its config still plans is a problem; the others are named in the first run without them.
     """
     newest = {row.case_id: (run, row.device) for run in before for row in run.rows}
     own = {row.case_id for row in new.rows}

@@ -24,7 +24,7 @@ def compare_with_last(
 ) -> Comparison:
     """Compare each case of a run with the newest ``count`` runs before it that are at the case's standing level.
 
-    A run that is off the level does not become part of it, so a change is told every night until it is accepted.
+    A run that is off the level does not become part of it, so a change is reported every night until it is accepted.
 
     Args:
         before: the runs like it that began before it, oldest first.
