@@ -114,8 +114,8 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = un
             )
         if elsewhere and not before:
             held.notes.append(
-                f"{compare_to}: {number_of(len(elsewhere), 'other run')} of this config, such as {elsewhere[-1]}: of other "
-                "devices, or of the same ones by other names; each GPU is compared with itself alone"
+                f"{compare_to}: {number_of(len(elsewhere), 'other run')} of this config, such as {elsewhere[-1]}: of "
+                "other devices, or of the same ones by other names; each GPU is compared with itself alone"
             )
     pinned = baselines(root).get(new.description.config.name) if is_named(compare_to) else None
     if pinned is not None and [run.path for run in newest[:-1]] != [pinned]:
