@@ -33,12 +33,7 @@ class Planned:
 MOST_CASES = 1_000_000
 
 
-def plan(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> list[Planned]:
-    """Every case of the config; see ``planned``."""
-    return list(planned(config, limits, resolve))
-
-
-def planned(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> Iterator[Planned]:
+def plan(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> Iterator[Planned]:
     """Each case of the config, in the order they run: by sweep, device and size, kernels in the order of the lesson.
 
     Raises:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,15 +22,6 @@ from smembench.store.run_folder import RunFolder, new_run_id
 from smembench.store.run_json import Description
 
 
-def ignore(what: object) -> None:
-    """Do nothing with it, the default of a ``Watch``."""
-
-
-@contextmanager
-def _no_progress() -> Iterator[Begin]:
-    yield unseen
-
-
 @dataclass(frozen=True, slots=True)
 class Watch:
     """Callbacks of a run; by default they do nothing.
@@ -39,10 +30,10 @@ class Watch:
     stored. ``progress`` is entered for each stretch of work, and yields a function to call when a case begins.
     """
 
-    note: Callable[[str], None] = ignore
-    device: Callable[[DeviceInfo], None] = ignore
-    trial: Callable[[Trial], None] = ignore
-    progress: Callable[[], AbstractContextManager[Begin]] = _no_progress
+    note: Callable[[str], None] = unseen
+    device: Callable[[DeviceInfo], None] = unseen
+    trial: Callable[[Trial], None] = unseen
+    progress: Callable[[], AbstractContextManager[Begin]] = lambda: nullcontext(unseen)
 
 
 SILENT = Watch()
@@ -178,7 +169,7 @@ class _Measuring:
     def _measure(self) -> None:
         try:
             with self._watch.progress() as begin:
-                for trial in self._session.run(list(self._trials), begin):
+                for trial in self._session.runner.run(list(self._trials), begin):
                     self._trials.append(trial)
                     if self._folder is not None:
                         self._folder.append(trial)

@@ -6,22 +6,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import median
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
 from smembench.model.measurement import Status, Trial
 from smembench.model.text import duration
+from smembench.run.runner import Begin, unseen
 from smembench.stats.summary import Summary
-from smembench.studies.run import Watch, ignore
+from smembench.studies.run import Watch
 from smembench.views.columns import within
 from smembench.views.console import say, stderr
 from smembench.views.progress import progress
 from smembench.views.sections import Section, block, table
 from smembench.views.table import draw
-
-if TYPE_CHECKING:
-    from smembench.run.runner import Begin
 
 _FEW, _LONG = 20, 10.0
 """Most cases of a first round whose times are shown before the others, and its least seconds of samples."""
@@ -52,8 +49,8 @@ def watch(*, verbose: bool = False) -> Watch:
             yield begin
         rounds.end()
 
-    rounds = Rounds(ignore if stderr.is_terminal else note, lambda section: draw(stderr, [section]))
-    return Watch(note, (lambda info: note(device_line(info))) if verbose else ignore, trial, told)
+    rounds = Rounds(unseen if stderr.is_terminal else note, lambda section: draw(stderr, [section]))
+    return Watch(note, (lambda info: note(device_line(info))) if verbose else unseen, trial, told)
 
 
 def device_line(info: DeviceInfo) -> str:

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 from smembench.store.fleet_json import Entry
 from smembench.studies.fleet.hosts import Found, Host
 
-NOT_BEGUN = "it was not begun"
-
 
 def entries_of(host: Host, copies: int = 1) -> list[Entry]:
     """The entries of a host; with several ``copies`` each CPU is there as often, numbered from 1."""
