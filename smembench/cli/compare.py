@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from functools import partial
@@ -13,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from smembench.cli.options import PERCENT, Json, one_of
+from smembench.cli.output import show
 from smembench.model.errors import FAILED, REGRESSION, UsageError
 
 if TYPE_CHECKING:
     from smembench.store.run import Run
-    from smembench.views.sections import Section
 
 
 class FailOn(StrEnum):
@@ -143,7 +142,7 @@ def compare(
         compared_runs = _of_itself(aa, runs, output, anonymous)
         with steps() as step:
             itself = compare_with_itself(compared_runs, **rules, across=facets, step=step)
-        _print(lambda: itself.data, [self_section(itself)], json=json, markdown=markdown)
+        show([self_section(itself)], json=json, markdown=markdown, **itself.data)
         if not itself.judged:
             raise UsageError("nothing was compared: no case is comparable, for the reasons above")
         return
@@ -170,7 +169,7 @@ def compare(
             for asked, found in night.compared
             for section in sections_of(found, f"{night.run.id} against {asked}")
         ]
-        _print(lambda: night.data, sections, json=json, markdown=markdown)
+        show(sections, json=json, markdown=markdown, **night.data)
         for line in (*night.notes, *night.problems, *next_steps(night, named(Path(new)))):
             typer.echo(line, err=True)
         compared = [found for _, found in night.compared]
@@ -188,7 +187,7 @@ def compare(
                 beside=others,
             )
         ]
-        _print(lambda: compared[0].data, sections_of(compared[0]), json=json, markdown=markdown)
+        show(sections_of(compared[0]), json=json, markdown=markdown, **compared[0].data)
         code = 0
         if fail_on is not FailOn.NEVER and not compared[0].judged:
             why = "no case is comparable, for the reasons above" if compared[0].cases else "no case is in both"
@@ -232,19 +231,3 @@ def _of_itself(text: str, runs: int | None, output: Path | None, anonymous: bool
         leave(outcome)
         found.append(outcome.run)
     return found
-
-
-def _print(
-    data: Callable[[], Mapping[str, object]], sections: Sequence[Section], *, json: bool, markdown: bool
-) -> None:
-    from smembench.views.console import stdout
-    from smembench.views.markdown import markdown as as_markdown
-    from smembench.views.records import json as as_json
-    from smembench.views.table import draw
-
-    if json:
-        typer.echo(as_json(**data()), nl=False)
-    elif markdown:
-        typer.echo(as_markdown(sections), nl=False)
-    else:
-        draw(stdout, sections)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from smembench.cli.options import SIZE, Json, complete_kernel, one_of
+from smembench.cli.output import print_json, show
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -173,8 +174,6 @@ def explain(
     from smembench.studies.explain import cases, explained, target
     from smembench.views.console import say, stderr, stdout
     from smembench.views.explain import pad_records, pads, print_explanation
-    from smembench.views.records import json as as_json
-    from smembench.views.table import draw
 
     one_of(measure=measure, best_pad=best_pad, best_swizzle=best_swizzle, html=html is not None)
     if row is not None and not best_swizzle:
@@ -197,10 +196,8 @@ def explain(
         raise UsageError(f"{len(found)} cases: give one; only --measure takes several")
     if best_pad:
         best, tried = search_pad(case)
-        if json:
-            typer.echo(as_json(case_id=case.id, best=best, pads=pad_records(tried)), nl=False)
-            return
-        draw(stdout, [pads(tried, best, f"{case.kernel} · block {case.block} · {case.dtype}")])
+        table = pads(tried, best, f"{case.kernel} · block {case.block} · {case.dtype}")
+        show([table], json=json, case_id=case.id, best=best, pads=pad_records(tried))
         return
     if best_swizzle:
         _best_swizzle(case, row, json=json)
@@ -218,7 +215,7 @@ def explain(
         return
     said = explained(case, capability, multiprocessors)
     if json:
-        typer.echo(as_json(**to_dict(said, capability, device)), nl=False)
+        print_json(**to_dict(said, capability, device))
     else:
         print_explanation(stdout, said, capability, device)
     _fail_on_mistakes(said)
@@ -234,7 +231,6 @@ def _in_file(
     from smembench.studies.explain_file import function_in
     from smembench.views.console import stdout
     from smembench.views.explain import print_explanation
-    from smembench.views.records import json as as_json
 
     grid, block = (dimensions(text, name) for text, name in zip(sizes, ("--grid", "--block"), strict=True))
     arguments = [parsed(text) for text in texts]
@@ -247,7 +243,7 @@ def _in_file(
         capability=target(capability=capability)[1],
     )
     if json:
-        typer.echo(as_json(title=found.title, **costs_dict(found)), nl=False)
+        print_json(title=found.title, **costs_dict(found))
     else:
         print_explanation(stdout, found)
     _fail_on_mistakes(found)
@@ -263,16 +259,11 @@ def _fail_on_mistakes(found: Costs) -> None:
 
 def _best_swizzle(case: Case, row: int | None, *, json: bool) -> None:
     from smembench.explain.best_layout import best_layouts
-    from smembench.views.console import stdout
     from smembench.views.explain_layouts import layout_records, layouts, verdict_records
-    from smembench.views.records import json as as_json
-    from smembench.views.table import draw
 
     found = best_layouts(case, row)
-    if json:
-        typer.echo(as_json(case_id=case.id, layouts=layout_records(found), verdicts=verdict_records(found)), nl=False)
-    else:
-        draw(stdout, layouts(found, f"{case.kernel} · block {case.block} · {case.dtype}"))
+    tables = layouts(found, f"{case.kernel} · block {case.block} · {case.dtype}")
+    show(tables, json=json, case_id=case.id, layouts=layout_records(found), verdicts=verdict_records(found))
 
 
 def _measure(
@@ -281,18 +272,13 @@ def _measure(
     from smembench.model.text import number_of
     from smembench.store.files import Output
     from smembench.studies.explain import counted
-    from smembench.views.console import stdout
     from smembench.views.explain import comparison, counter_records
     from smembench.views.records import csv as as_csv
-    from smembench.views.records import json as as_json
-    from smembench.views.table import draw
 
     output = Output(csv) if csv is not None else None
     found = counted(cases, capability, multiprocessors)
-    if json:
-        typer.echo(as_json(figures=counter_records(found)), nl=False)
-    else:
-        draw(stdout, [comparison(found, f"Predicted, and counted by the hardware: {number_of(len(cases), 'case')}")])
+    table = comparison(found, f"Predicted, and counted by the hardware: {number_of(len(cases), 'case')}")
+    show([table], json=json, figures=counter_records(found))
     if output is not None:
         output.write(as_csv(counter_records(found)))
     if any(item.agrees is False for item in found):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from smembench.cli.options import Running, one_of
+from smembench.cli.output import print_json
 from smembench.model.errors import FAILED, SmembenchError, UsageError
 from smembench.model.interrupts import exit_code
 from smembench.model.text import number_of, visible
@@ -150,7 +151,6 @@ def exports(csv: Path | None, export: Path | None, *, force: bool) -> list[tuple
 def _show_plan(config: Config, *, json: bool) -> None:
     from smembench.run.session import open_plan
     from smembench.views.console import say, stderr
-    from smembench.views.records import json as as_json
 
     with open_plan(config) as (planned, infos, notes):
         used = dict.fromkeys(infos, 0)
@@ -162,7 +162,7 @@ def _show_plan(config: Config, *, json: bool) -> None:
             else:
                 typer.echo(item.case.id + (f"  skipped: {visible(item.skip)}" if item.skip else ""))
         if json:
-            typer.echo(as_json(cases=cases), nl=False)
+            print_json(cases=cases)
         for note in notes:
             say(stderr, note)
         devices = ", ".join(f"{name} ({info.model})" for name, info in infos.items() if used[name])

@@ -16,6 +16,7 @@ from smembench.explain.tiles import TileTraffic
 from smembench.explain.trace import Trace
 from smembench.explain.traffic import GlobalTraffic
 from smembench.model.errors import UsageError
+from smembench.model.groups import grouped
 from smembench.toolchains.machine_code import MachineCode
 
 
@@ -195,10 +196,8 @@ _Place = tuple[AccessSite, str, int]
 def _by_site(traced: Trace, requests: Iterable[Request], space: str) -> list[tuple[_Place, list[Request]]]:
     """The requests to a memory space by access, in the order of the source."""
     # A line of the kernel may call a helper that makes the access in either of two lines.
-    found: dict[AccessSite, list[Request]] = {}
-    for request in requests:
-        if request.site.space == space:
-            found.setdefault(replace(request.site, place=0), []).append(request)
+    asked = (request for request in requests if request.site.space == space)
+    found = grouped(asked, lambda request: replace(request.site, place=0))
     return [
         ((site, traced.source(site.line), sum(request.weight for request in found[site])), found[site])
         for site in sorted(found, key=lambda site: (site.line, site.kind, site.array))

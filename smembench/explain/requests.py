@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smembench.explain.warp import STEPS
+from smembench.model.groups import grouped
 from smembench.model.hardware import WARP
 
 Integers = NDArray[np.int64]
@@ -111,9 +112,7 @@ def distinct(recorded: Iterable[Accesses], *, shifted: bool) -> list[Request]:
 
     Only shifts that leave the cost of a request as it is: see ``STEPS``.
     """
-    by_site: dict[AccessSite, list[Accesses]] = {}
-    for accesses in recorded:
-        by_site.setdefault(accesses.site, []).append(accesses)
+    by_site = grouped(recorded, lambda accesses: accesses.site)
     return [request for site, found in by_site.items() for request in _distinct(site, found, shifted=shifted)]
 
 

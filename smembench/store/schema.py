@@ -291,9 +291,8 @@ def samples_from(header: Sequence[str], records: Sequence[Sequence[str]]) -> tup
     return cases, rounds, times
 
 
-def sample_fields(run_id: str, measurements: Sequence[Measurement]) -> Iterator[list[str]]:
+def sample_fields(run_id: str, measurements: Sequence[Measurement]) -> Iterator[tuple[object, ...]]:
     """The rows of samples.csv; only successful cases have samples."""
     for measurement in measurements:
         for sample in measurement.samples:
-            values = (SCHEMA_VERSION, run_id, measurement.case.id, sample.round, sample.index, sample.elapsed_ms)
-            yield [to_text(value) for value in values]
+            yield SCHEMA_VERSION, run_id, measurement.case.id, sample.round, sample.index, sample.elapsed_ms

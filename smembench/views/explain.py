@@ -17,13 +17,14 @@ from smembench.explain.counters import Comparison
 from smembench.explain.mistakes import Mistake
 from smembench.explain.unknown import Unfollowed
 from smembench.model.device import DeviceInfo
+from smembench.model.groups import grouped
 from smembench.views.columns import Column, compact, number, scaled
 from smembench.views.console import plain
 from smembench.views.explain_banks import picture
 from smembench.views.explain_roof import roof
 from smembench.views.explain_tiles import tiles
 from smembench.views.records import Record
-from smembench.views.sections import Section, block, grouped, table
+from smembench.views.sections import Section, block, table
 from smembench.views.table import draw
 
 _SITE: dict[str, Callable[[Access], str]] = {

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from smembench.model.groups import grouped
 from smembench.model.text import number_of
 from smembench.store.schema import Row
 from smembench.studies.fleet.members import Member, metric
@@ -14,7 +15,7 @@ from smembench.views.columns import milliseconds, some
 from smembench.views.compare import namer
 from smembench.views.fleet_strip import axis, reach, strip
 from smembench.views.history import percent
-from smembench.views.sections import Section, grouped, table
+from smembench.views.sections import Section, table
 
 _ALL, _MOST = 24, 16
 """Devices of which each has a line, and lines of a larger fleet."""

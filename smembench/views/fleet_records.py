@@ -20,7 +20,7 @@ _STATE = (
 def exported(form: str, verdict: Verdict) -> str:
     """The figures as CSV, all of it as JSON, or the tables as Markdown or LaTeX."""
     if form == "csv":
-        return csv(found) if (found := figures(verdict)) else ""
+        return csv(figures(verdict))
     if form == "json":
         return json(
             fleet={

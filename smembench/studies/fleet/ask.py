@@ -8,6 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from smembench.model.errors import SmembenchError
+from smembench.model.groups import grouped
 from smembench.model.interrupts import interruptible
 from smembench.model.text import duration, one_line
 from smembench.run.pseudonym import pseudonym
@@ -37,10 +38,8 @@ def ask_hosts(
             if not addresses(client):
                 late = f"no Dask worker came within {duration(limit)}; --host-timeout waits longer"
                 raise SmembenchError(late) from None
-        places: dict[str, list[str]] = {}
         came = addresses(client)
-        for address in came:
-            places.setdefault(get_address_host(address), []).append(address)
+        places: dict[str, list[str]] = grouped(came, get_address_host)
         given = (folder, list(devices), anonymous, limit)
         asked = {
             place: client.submit(ask_host, *given, workers=workers, allow_other_workers=False, pure=False, retries=0)
