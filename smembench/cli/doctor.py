@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -61,11 +62,11 @@ def doctor(
         raise UsageError(f"--csv {csv}: goes with --timing or --conflicts")
     from smembench.studies.doctor.installation import examine
     from smembench.views.console import say, stdout
-    from smembench.views.doctor import check_records, lines
+    from smembench.views.doctor import lines
 
     found = examine()
     if json:
-        print_json(checks=check_records(found))
+        print_json(checks=[asdict(check) for check in found])
     else:
         for line in lines(found):
             say(stdout, line)

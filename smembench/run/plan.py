@@ -90,11 +90,11 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
         for device, kernel in placements:
             if not (sweep.kernel or kernel.takes(dtype)):
                 continue
-            case = Case(problem.name, kernel.name, device, dtype, shape.m, shape.n, shape.k, parameters=parameters)
-            case = replace(
-                case,
+            case = Case(
+                *(problem.name, kernel.name, device, dtype, shape.m, shape.n, shape.k),
                 cache=cache,
                 compiler=kernel.compiler,
+                parameters=parameters,
                 inputs=inputs or problem.usual_inputs(dtype),
                 b_layout=b_layout or problem.usual_b_layout(dtype),
             )

@@ -10,13 +10,13 @@ from time import monotonic
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
 from smembench.model.measurement import Status, Trial
-from smembench.model.text import duration
+from smembench.model.text import duration, visible
 from smembench.run.runner import Begin, unseen
 from smembench.stats.summary import Summary
 from smembench.studies.run import Watch
 from smembench.views.columns import within
 from smembench.views.console import say, stderr
-from smembench.views.progress import progress
+from smembench.views.progress import steps
 from smembench.views.sections import Section, block, table
 from smembench.views.table import draw
 
@@ -40,11 +40,12 @@ def watch(*, verbose: bool = False) -> Watch:
 
     @contextmanager
     def told() -> Iterator[Begin]:
-        with progress() as step:
+        with steps() as step:
 
             def begin(case: Case, number: int, of: int) -> None:
                 rounds.begin(case)
-                step(case, number, of)
+                name = " ".join(str(part) for part in (case.kernel, case.block, case.size) if part is not None)
+                step(visible(name), number, of)
 
             yield begin
         rounds.end()
