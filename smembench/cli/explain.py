@@ -169,11 +169,13 @@ def explain(
         raise UsageError(f"{wrong[0]}: goes with a kernel in a file, named path.py:function")
 
     from smembench.explain.analysis import best_pad as search_pad
+    from smembench.explain.best_layout import best_layouts
     from smembench.explain.record import to_dict
     from smembench.kernels import registry
     from smembench.studies.explain import cases, explained, target
     from smembench.views.console import say, stderr, stdout
     from smembench.views.explain import pad_records, pads, print_explanation
+    from smembench.views.explain_layouts import layout_records, layouts, verdict_records
 
     one_of(measure=measure, best_pad=best_pad, best_swizzle=best_swizzle, html=html is not None)
     if row is not None and not best_swizzle:
@@ -194,13 +196,16 @@ def explain(
     (case, *more) = found
     if more:
         raise UsageError(f"{len(found)} cases: give one; only --measure takes several")
+    heading = f"{case.kernel} · block {case.block} · {case.dtype}"
     if best_pad:
         best, tried = search_pad(case)
-        table = pads(tried, best, f"{case.kernel} · block {case.block} · {case.dtype}")
+        table = pads(tried, best, heading)
         show([table], json=json, case_id=case.id, best=best, pads=pad_records(tried))
         return
     if best_swizzle:
-        _best_swizzle(case, row, json=json)
+        by_array = best_layouts(case, row)
+        tables, records = layouts(by_array, heading), layout_records(by_array)
+        show(tables, json=json, case_id=case.id, layouts=records, verdicts=verdict_records(by_array))
         return
     if html is not None:
         from smembench.report.files import check_extra
@@ -255,15 +260,6 @@ def _fail_on_mistakes(found: Costs) -> None:
     if found.trace.mistakes:
         say(stderr, f"mistakes of the kernel: {len(found.trace.mistakes)}")
         raise typer.Exit(1)
-
-
-def _best_swizzle(case: Case, row: int | None, *, json: bool) -> None:
-    from smembench.explain.best_layout import best_layouts
-    from smembench.views.explain_layouts import layout_records, layouts, verdict_records
-
-    found = best_layouts(case, row)
-    tables = layouts(found, f"{case.kernel} · block {case.block} · {case.dtype}")
-    show(tables, json=json, case_id=case.id, layouts=layout_records(found), verdicts=verdict_records(found))
 
 
 def _measure(

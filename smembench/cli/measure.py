@@ -56,9 +56,13 @@ def measure(
 ) -> None:
     """Run a config, show its tables, and exit with its exit code.
 
-    ``draw`` makes sections of a finished run, and ``parts`` then what JSON has beside its cases. ``after`` takes the
-    folder of a complete run and the console of its tables, and returns an exit code. The other arguments are those of
-    ``studies.run.run``.
+    The arguments that are not described here are those of ``studies.run.run``.
+
+    Args:
+        running: the user's options on output, files and locks.
+        draw: makes the tables of a finished run; by default all of them.
+        parts: after ``draw``, the tables that JSON has beside the cases.
+        after: called with the folder of a complete run and the console of its tables; returns an exit code.
 
     Raises:
         SmembenchError: from ``studies.run.run``, for what ended the run, and for a CSV that cannot be written.

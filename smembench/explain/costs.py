@@ -169,7 +169,7 @@ def resident_blocks(
         raise UsageError(f"{error}") from None
 
 
-class Accesses(NamedTuple):
+class ByMemory(NamedTuple):
     """Accesses in the source to shared, global and constant memory."""
 
     shared: tuple[SharedAccess, ...]
@@ -177,9 +177,9 @@ class Accesses(NamedTuple):
     constant: tuple[ConstantAccess, ...]
 
 
-def by_memory(traced: Trace, requests: Sequence[Request]) -> Accesses:
+def by_memory(traced: Trace, requests: Sequence[Request]) -> ByMemory:
     """What the accesses of a trace cost, over all requests of a launch."""
-    return Accesses(
+    return ByMemory(
         tuple(_shared(*found) for found in _by_site(traced, requests, "shared") if found[0][0].kind != "atomic"),
         tuple(_global(*found) for found in _by_site(traced, requests, "global")),
         tuple(

@@ -1,4 +1,4 @@
-"""Text from outside, fit to be shown: no character of it controls a terminal."""
+"""Text to be shown: without characters that control a terminal; durations, counts and errors in words."""
 
 from __future__ import annotations
 

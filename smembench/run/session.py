@@ -24,7 +24,14 @@ from smembench.store.assemble import Predict, assemble, unpredicted
 
 @dataclass(slots=True)
 class Session:
-    """Planned cases, and a runner that has the worker for them."""
+    """A run that can begin.
+
+    Attributes:
+        planned: every case of the config, in order.
+        infos: the devices of the cases, by name.
+        notes: lines for the user, such as which kernels were left out.
+        runner: runs the cases in a worker process.
+    """
 
     config: Config
     seed: int

@@ -56,7 +56,7 @@ class Outcome:
 
 
 def whole(measured: Callable[[], Outcome]) -> Run:
-    """The run of what ``measured`` returns, if it is complete; Ctrl-C is taken while it is measured, and at its end.
+    """The run that ``measured`` returns, if it is complete; a Ctrl-C too late to cut it short is raised at its end.
 
     Raises:
         SmembenchError: what ended the run.
@@ -83,16 +83,17 @@ def run(
     argv: Sequence[str] = (),
     watch: Watch = SILENT,
 ) -> Outcome:
-    """Measure a config, predict what its columns want, and store it.
+    """Measure a config, add the predicted columns, and store the results.
 
-    What ends a run on its way is in the outcome, beside what was measured until then.
+    If something ends the run early, the outcome has the error and everything that was measured until then.
 
     Args:
-        output: the folder to make a new run's folder in; None to store nothing.
+        output: the folder in which to create the run's folder; None stores nothing.
         anonymous: leave out of run.json what identifies the machine.
-        resume: a folder to go on in; with ``force`` even if the environment differs.
-        lock: hold the GPUs' locks; ``wait`` for other processes that hold them.
+        resume: a folder in which to continue; with ``force`` even if the environment differs.
+        lock: hold the GPUs' locks; with ``wait``, wait for other processes that hold them.
         argv: the arguments that run.json records.
+        watch: callbacks for notes and progress.
 
     Raises:
         UsageError: for cases that cannot run, a folder that cannot be made, and one that does not fit the config or

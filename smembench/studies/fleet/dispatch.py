@@ -1,6 +1,6 @@
-"""Send the devices of a fleet to their hosts, hear how each goes on, and keep fleet.json.
+"""Start the measurement of each device of a fleet on its host, follow its progress, and keep fleet.json up to date.
 
-One thread, this one, changes the state: what Dask's threads hear is put into a queue.
+Only the thread that runs this changes the state; what Dask's threads receive goes through a queue.
 """
 
 from __future__ import annotations
