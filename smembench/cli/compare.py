@@ -175,7 +175,7 @@ def compare(
         compared_runs = itself.load(aa)
         with steps() as step:
             found = compare_with_itself(compared_runs, **rules, across=facets, step=step)
-        show([self_section(found)], json=json, markdown=markdown, **found.data)
+        show([self_section(found)], json=json, markdown=markdown, **(found.data if json else {}))
         if not found.judged:
             raise UsageError("nothing was compared: no case is comparable, for the reasons above")
         return
@@ -202,7 +202,7 @@ def compare(
             for asked, found in night.compared
             for section in sections_of(found, f"{night.run.id} against {asked}")
         ]
-        show(sections, json=json, markdown=markdown, **night.data)
+        show(sections, json=json, markdown=markdown, **(night.data if json else {}))
         for line in (*night.notes, *night.problems, *next_steps(night, named(Path(new)))):
             typer.echo(line, err=True)
         compared = [found for _, found in night.compared]
@@ -220,7 +220,7 @@ def compare(
                 beside=others,
             )
         ]
-        show(sections_of(compared[0]), json=json, markdown=markdown, **compared[0].data)
+        show(sections_of(compared[0]), json=json, markdown=markdown, **(compared[0].data if json else {}))
         code = 0
         if fail_on is not FailOn.NEVER and not compared[0].judged:
             why = "no case is comparable, for the reasons above" if compared[0].cases else "no case is in both"

@@ -104,7 +104,8 @@ def best_layout(array: SharedArray, requests: Sequence[Request], row: int | None
     if tile.columns % vector:
         reason = f"A row of {array.name} has {tile.columns} elements, which are not whole vectors of {vector}."
         return BestLayouts(tile, plain, reason=reason)
-    pad = _least(tile, requests, plain, _pads(vector))
+    padded = (Layout(pad=pad) for pad in range(vector, MAX_PAD + 1, vector))  # those that leave vectors aligned
+    pad = _least(tile, requests, plain, padded)
     why = _no_swizzle(tile, vector)
     swizzle = None if why else _least(tile, requests, plain, _swizzles(tile, vector))
     return BestLayouts(tile, plain, pad, swizzle, why or _reason(tile, requests, pad, swizzle))
@@ -120,11 +121,6 @@ def cost(tile: Tile, requests: Iterable[Request], layout: Layout) -> Tried:
         counts[kind][1] += ideal_wavefronts(addresses, width, kind) * request.weight
     loads, stores = (needed / ideal if ideal else None for needed, ideal in counts.values())
     return Tried(layout, loads, stores, sum(needed for needed, _ in counts.values()))
-
-
-def _pads(vector: int) -> Iterator[Layout]:
-    """Those that leave vectors aligned."""
-    return (Layout(pad=pad) for pad in range(vector, MAX_PAD + 1, vector))
 
 
 def _swizzles(tile: Tile, vector: int) -> Iterator[Layout]:
