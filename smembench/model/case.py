@@ -97,7 +97,7 @@ class Case:
 
     @property
     def setting(self) -> Case:
-        """What is measured, whichever kernel does it: the case without kernel, compiler, block and pad."""
+        """The conditions in which kernels are compared: the case without kernel, compiler, block and pad."""
         return replace(self, kernel="", compiler="", block=None, pad=None)
 
     def parameter(self, name: str) -> int:

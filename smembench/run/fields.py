@@ -84,7 +84,7 @@ def first_dtype(data: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _names(allowed: Callable[[str], Sequence[str]], what: str, *, optional: bool = False) -> BeforeValidator:
-    """Validates names of those ``allowed`` for a problem, which stands for the braces in ``what``."""
+    """Validates names that are ``allowed`` for the problem; errors call them ``what``, with the problem for ``{}``."""
 
     def parse(text: str, label: str, problem: str) -> tuple[str, ...]:
         return parse_names(text, allowed(problem), name=label, what=what.format(problem))
